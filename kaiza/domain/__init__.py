@@ -1,0 +1,1 @@
+"""Values and laws; nothing here touches a disk, a clock or chance."""

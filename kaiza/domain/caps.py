@@ -1,0 +1,39 @@
+"""Every bound on time and size, in one place; `kaiza caps` prints them."""
+
+from dataclasses import asdict, dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What a call may cost. Bytes, milliseconds and counts."""
+
+    request_bytes: int = MIB
+    response_bytes: int = 512 * KIB
+    record_bytes: int = 256 * KIB
+    cause_bytes: int = 4 * KIB
+    cause_depth: int = 6
+    page_items: int = 200
+    total_hits: int = 20_000
+    query_characters: int = 512
+    read_lines: int = 5_000
+    read_paths: int = 50
+    context_lines: int = 5
+    hashed_bytes: int = 64 * MIB
+    edit_items: int = 100
+    patch_bytes: int = 512 * KIB
+    patch_files: int = 200
+    undo_requests: int = 100
+    listed_plans: int = 200
+    summary_characters: int = 200
+    tool_timeout_ms: int = 30_000
+    find_guard_ms: int = 10_000
+    search_guard_ms: int = 15_000
+    audit_lock_ms: int = 5_000
+    session_idle_hours: int = 12
+
+    def as_json(self) -> dict[str, int]:
+        """The caps as `kaiza caps --json` prints them."""
+        return asdict(self)

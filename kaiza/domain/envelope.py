@@ -1,0 +1,87 @@
+"""The envelope every failure carries: the record of the call, cut down to these keys."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from kaiza.domain import errors
+from kaiza.domain.caps import Caps
+
+KEYS = (
+    "error_code",
+    "human_message",
+    "role",
+    "session_id",
+    "workspace_root",
+    "tool_name",
+    "invariant_id",
+    "phase_id",
+    "plan_hash",
+    "cause",
+    "timestamp",
+)
+
+_LONGEST_INTEGER = 2**53
+_CAPS = Caps()
+
+
+def of_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The envelope that a failing call's record holds, value for value."""
+    return {key: record[key] for key in KEYS}
+
+
+def of_error(error: errors.SystemError, timestamp: str) -> dict[str, Any]:
+    """The envelope of a failure that has no record, such as one at start-up."""
+    told = error.context
+    return {
+        "error_code": error.error_code,
+        "human_message": error.human_message,
+        "role": told.get("role"),
+        "session_id": told.get("session_id"),
+        "workspace_root": told.get("workspace_root"),
+        "tool_name": told.get("tool_name", "unknown"),
+        "invariant_id": error.invariant_id,
+        "phase_id": told.get("phase_id"),
+        "plan_hash": told.get("plan_hash"),
+        "cause": cause(error.cause),
+        "timestamp": timestamp,
+    }
+
+
+def cause(value: object) -> Any:
+    """The cause as JSON: null, a string or an object; bounded in size and depth, without cycles or NaN."""
+    if value is None:
+        return None
+    if isinstance(value, BaseException):
+        return errors.describe_exception(value)
+    if isinstance(value, str):
+        return value[: _CAPS.cause_bytes // 8]
+    told = _plain(value, _CAPS.cause_depth)
+    if not isinstance(told, dict):
+        told = {"value": told}
+    if len(orjson.dumps(told)) > _CAPS.cause_bytes:
+        return {"cut": True, "keys": sorted(told)[:20]}
+    return told
+
+
+def _plain(value: object, depth: int) -> Any:
+    """A value made of JSON's own types; what is too deep, too odd or endless is named by its type."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return value[: _CAPS.cause_bytes // 8].encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, int):
+        return value if abs(value) < _LONGEST_INTEGER else str(value)[:40]
+    if isinstance(value, float):
+        return str(value) if math.isfinite(value) else "not a number"
+    if isinstance(value, BaseException):
+        return errors.describe_exception(value)
+    if depth <= 1:
+        return f"<{type(value).__name__}>"
+    if isinstance(value, Mapping):
+        return {str(key)[:64]: _plain(item, depth - 1) for key, item in list(value.items())[:64]}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item, depth - 1) for item in list(value)[:64]]
+    return f"<{type(value).__name__}>"

@@ -1,0 +1,1 @@
+"""May it go ahead? One rule a file."""

@@ -1,0 +1,1 @@
+"""How it looks; records in, text out."""

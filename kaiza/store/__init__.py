@@ -1,0 +1,1 @@
+"""The disk; the only package that touches it."""

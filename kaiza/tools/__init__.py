@@ -1,0 +1,1 @@
+"""What Kaiza does; one verb a file."""

@@ -1,0 +1,96 @@
+"""What a tool may see, and what it gives back. A tool proposes; it never touches the disk."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kaiza.domain.caps import Caps
+from kaiza.domain.paths import RelPath
+from kaiza.domain.session import Facts, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Something to say and, perhaps, changes the tool wants made."""
+
+    output: Mapping[str, Any]
+    changes: Sequence[Any] = ()
+
+
+class OpenFile(Protocol):
+    """A regular file, open for reading; closed by its `with`."""
+
+    real: RelPath
+    size: int
+    mtime_ns: int
+    mode: int
+    nlink: int
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; empty at the end."""
+        ...
+
+    def pread(self, size: int, offset: int) -> bytes:
+        """The bytes at an offset."""
+        ...
+
+    def __enter__(self) -> "OpenFile": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class OpenDirectory(Protocol):
+    """A directory, open for listing; closed by its `with`."""
+
+    fd: int
+    real: RelPath
+
+    def __enter__(self) -> "OpenDirectory": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Log(Protocol):
+    """The record, read."""
+
+    def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+        """Records in order, lazily."""
+        ...
+
+    def verify(self) -> Mapping[str, Any]:
+        """The whole log judged, as `verify_audit_log` tells it."""
+        ...
+
+
+class View(Protocol):
+    """The workspace as one call may see it: every path that is opened has been judged."""
+
+    root: str
+    caps: Caps
+    session: Session
+    facts: Facts
+    log: Log
+
+    def open_file(self, path: RelPath) -> OpenFile:
+        """A regular file that may be read."""
+        ...
+
+    def open_directory(self, path: RelPath) -> OpenDirectory:
+        """A directory that may be listed."""
+        ...
+
+    def stat(self, path: RelPath) -> Any:
+        """What is at a path, without opening it."""
+        ...
+
+    def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool]) -> Any:
+        """Everything below a directory, in order, without following links."""
+        ...
+
+    def unreadable(self, path: RelPath) -> bool:
+        """Whether the content of this path is nobody's business."""
+        ...
+
+    def over(self) -> bool:
+        """Whether the call's time is up."""
+        ...

@@ -1,0 +1,1 @@
+"""How it is asked and told; one dialect a file."""
