@@ -1,0 +1,223 @@
+"""A path is workspace-relative and already judged by its spelling; that a RelPath exists is the proof."""
+
+import re
+import unicodedata
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from kaiza.domain import errors
+
+MAX_COMPONENT = 255
+MAX_PATH = 4095
+
+CONTROL_PLANE_AT_ROOT = frozenset({"plans", "audit", ".kaiza", "kaiza.toml"})
+CONTROL_PLANE_ANYWHERE = frozenset({".git", ".gitmodules", ".gitattributes", ".husky"})
+STEERING = frozenset(
+    {
+        ".claude",
+        ".cursor",
+        ".vscode",
+        ".codex",
+        ".gemini",
+        ".kiro",
+        ".windsurf",
+        ".agents",
+        ".idea",
+        ".devcontainer",
+        ".mcp.json",
+        ".cursorrules",
+        "agents.md",
+        "claude.md",
+        "gemini.md",
+        ".pre-commit-config.yaml",
+        ".envrc",
+    }
+)
+STEERING_BELOW_GITHUB = frozenset({"workflows", "hooks"})
+UNREADABLE = frozenset({".kaiza", ".env", "id_rsa", "id_ecdsa", "id_ed25519", ".netrc", ".npmrc", ".pypirc"})
+UNREADABLE_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".keystore")
+READABLE_ENV = frozenset({".env.example", ".env.sample", ".env.template", ".env.test"})
+
+_NO_NAME = frozenset({"", ".", ".."})
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+_ESCAPE = re.compile(b"%([0-9A-Fa-f]{2})")
+_URI_SAFE = re.compile(r"[A-Za-z0-9_.~/-]*")
+_UNSAFE_BYTE = re.compile(rb"[^A-Za-z0-9_.~/-]")
+_IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+class Pattern(Protocol):
+    """What a `deny_read` glob must be able to say."""
+
+    def matches(self, parts: Sequence[str], /) -> bool:
+        """Whether the whole path matches."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RelPath:
+    """A path below the workspace's root, as its names; no name at all is the root itself."""
+
+    parts: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for part in self.parts:
+            if part in _NO_NAME or "/" in part or "\0" in part:
+                raise ValueError("not a name")
+
+    def __str__(self) -> str:
+        return "/".join(self.parts) or "."
+
+    def __truediv__(self, name: str) -> "RelPath":
+        return RelPath((*self.parts, name))
+
+    @property
+    def name(self) -> str:
+        """The last name; empty for the root."""
+        return self.parts[-1] if self.parts else ""
+
+    @property
+    def parent(self) -> "RelPath":
+        """The directory it stands in; the root's is the root."""
+        return RelPath(self.parts[:-1])
+
+
+ROOT = RelPath(())
+
+
+def parse(text: str, root: str | None = None) -> RelPath:
+    """Read the path that a caller named, exactly as spelled; an absolute one only below `root` as the session knows it."""
+    if not text:
+        raise errors.SystemError.tool_failure(
+            "INVALID_INPUT_VALUE", human_message="The path is empty. Use . for the workspace itself."
+        )
+    if "\0" in text or _LONE_SURROGATE.search(text):
+        raise _malformed("The path holds a character that no file name can have. Name the file as it was listed.")
+    if len(text.encode()) > MAX_PATH:
+        raise _malformed(f"The path is longer than {MAX_PATH} bytes. Use a shorter one.")
+    if ".." in text.split("/"):
+        raise errors.SystemError.tool_failure(
+            "PATH_TRAVERSAL_BLOCKED",
+            human_message="The path has a .. in it. Name the file from the workspace down.",
+        )
+    parts = tuple(part for part in _below(text, root).split("/") if part not in _NO_NAME)
+    if any(len(part.encode()) > MAX_COMPONENT for part in parts):
+        raise _malformed(f"A name in the path is longer than {MAX_COMPONENT} bytes. Use a shorter one.")
+    return RelPath(parts)
+
+
+def parse_uri(uri: str, root: str) -> RelPath:
+    """Read the path that a file: URI names; it must lie below `root`."""
+    scheme, colon, rest = uri.partition(":")
+    if not colon or scheme.lower() != "file":
+        raise _not_a_uri("This is not a file: URI. Use the uri that another tool gave.")
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        if authority not in {"", "localhost"}:
+            raise _not_a_uri("The URI names another machine. Use a file: URI of this one.")
+        rest = slash + path
+    if not rest.startswith("/"):
+        raise _not_a_uri("The URI has no absolute path. Use the uri that another tool gave.")
+    if "?" in rest or "#" in rest or _BAD_ESCAPE.search(rest):
+        raise _not_a_uri("The URI has a query, a fragment or a broken escape. Use the uri that another tool gave.")
+    return parse("/".join(_unescape(part) for part in rest.split("/")), root)
+
+
+def to_uri(root: str, path: RelPath) -> str:
+    """Write the file: URI of a path below `root`; every byte that is not plain is escaped."""
+    text = "/".join((root.rstrip("/"), *path.parts)) or "/"
+    if not _URI_SAFE.fullmatch(text):
+        escaped = _UNSAFE_BYTE.sub(lambda byte: b"%%%02X" % ord(byte[0]), text.encode(errors="surrogateescape"))
+        text = escaped.decode()
+    return f"file://{text}"
+
+
+@lru_cache(maxsize=8192)
+def skeleton(name: str) -> str:
+    """Reduce a name to what a file system or a reader could take it for: look-alikes share one skeleton."""
+    if name.isascii():
+        bare = name.lower().rstrip(". \t\n\r\v\f\x1c\x1d\x1e\x1f")
+        return ".git" if bare == "git~1" else bare
+    folded = _IGNORABLE.sub("", unicodedata.normalize("NFKC", name)).casefold()
+    while folded and (folded[-1] == "." or folded[-1].isspace()):
+        folded = folded[:-1]
+    return folded if folded == name else skeleton(folded)
+
+
+def is_control_plane(path: RelPath) -> bool:
+    """Whether the path belongs to what governs the agent; no plan unlocks it."""
+    names = [name for _, name in _skeletons(path)]
+    return bool(names) and (names[0] in CONTROL_PLANE_AT_ROOT or not CONTROL_PLANE_ANYWHERE.isdisjoint(names))
+
+
+def steering(path: RelPath) -> RelPath | None:
+    """Find the outermost part of the path that steers agents, editors or automation; a plan may unlock it by name."""
+    before = ""
+    for depth, name in _skeletons(path):
+        if name in STEERING or (before == ".github" and name in STEERING_BELOW_GITHUB):
+            return RelPath(path.parts[:depth])
+        before = name
+    return None
+
+
+def is_unreadable(path: RelPath, deny: Iterable[Pattern] = (), allow: Container[str] = ()) -> bool:
+    """Whether content and hash stay hidden; `allow` frees single literal paths, but never Kaiza's own directory."""
+    if any(skeleton(name) == ".kaiza" for name in path.parts):
+        return True
+    if str(path) in allow:
+        return False
+    if any(_is_secret(name) for name in path.parts):
+        return True
+    prefixes = [path.parts[:depth] for depth in range(1, len(path.parts) + 1)]
+    return any(pattern.matches(prefix) for pattern in deny for prefix in prefixes)
+
+
+def _below(text: str, root: str | None) -> str:
+    if not text.startswith("/"):
+        return text
+    if root is not None:
+        stem = root.rstrip("/")
+        if text == root or text.startswith(stem + "/"):
+            return text[len(stem) :]
+    raise errors.SystemError.tool_failure(
+        "OUTSIDE_WORKSPACE",
+        human_message="The path is absolute and not below the workspace. Name the file from the workspace down.",
+    )
+
+
+def _unescape(part: str) -> str:
+    raw = _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), part.encode(errors="surrogatepass"))
+    try:
+        name = raw.decode()
+    except UnicodeDecodeError:
+        raise _malformed("The URI escapes bytes that are not UTF-8. Name the file as it was listed.") from None
+    if "/" in name:
+        raise _malformed("The URI escapes a slash. Name the file as it was listed.")
+    return name
+
+
+def _skeletons(path: RelPath) -> Iterator[tuple[int, str]]:
+    for depth, part in enumerate(path.parts, 1):
+        for name in skeleton(part).split("/"):
+            yield depth, name
+
+
+def _is_secret(name: str) -> bool:
+    bare = skeleton(name)
+    if bare.startswith(".env."):
+        return name not in READABLE_ENV
+    return bare in UNREADABLE or bare.endswith(UNREADABLE_SUFFIXES)
+
+
+def _malformed(sentence: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure("INVALID_PATH", human_message=sentence)
+
+
+def _not_a_uri(sentence: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure("INVALID_INPUT_FORMAT", human_message=sentence)
