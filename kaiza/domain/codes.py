@@ -102,11 +102,22 @@ _ROWS = (
         retryable=True,
     ),
     Code("UNKNOWN_TOOL_FAILURE", "A tool failed unexpectedly", 500, -32000, -32000, "execution", "internal_error"),
-    Code("CONTEXT_CACHE_MISSING", "The context cache does not exist", 404, -32602, -32002, "validation", "cache_missing"),
+    Code(
+        "CONTEXT_CACHE_MISSING", "The context cache does not exist", 404, -32602, -32002, "validation", "cache_missing"
+    ),
     Code("CONTEXT_CACHE_INVALID", "The context cache is invalid", *_VALIDATION, v0="cache_invalid"),
     Code("CONTEXT_QUERY_INVALID", "The query is invalid", *_VALIDATION, v0="invalid_query"),
     Code("CONTEXT_BUDGET_INVALID", "The budget is invalid", *_VALIDATION, v0="invalid_budget"),
-    Code("CONTEXT_IO_ERROR", "The context cache could not be read", 503, -32603, -32004, "unity", "io_error", retryable=True),
+    Code(
+        "CONTEXT_IO_ERROR",
+        "The context cache could not be read",
+        503,
+        -32603,
+        -32004,
+        "unity",
+        "io_error",
+        retryable=True,
+    ),
 )
 
 REGISTRY: Mapping[str, Code] = MappingProxyType({row.name: row for row in _ROWS})

@@ -46,9 +46,7 @@ class SystemError(Exception):  # noqa: A001
         super().__init__(f"{error_code}: {self.human_message}")
 
     @classmethod
-    def from_unknown(
-        cls, error: object, context: Context | None = None, /, **more: Unpack[Context]
-    ) -> "SystemError":
+    def from_unknown(cls, error: object, context: Context | None = None, /, **more: Unpack[Context]) -> "SystemError":
         """Whatever was thrown, as a SystemError; one that is already ours comes back as it is."""
         if isinstance(error, SystemError):
             return error
@@ -65,9 +63,7 @@ class SystemError(Exception):  # noqa: A001
         return cls(told.pop("error_code", "INVARIANT_VIOLATION"), told)
 
     @classmethod
-    def tool_failure(
-        cls, error_code: str, context: Context | None = None, /, **more: Unpack[Context]
-    ) -> "SystemError":
+    def tool_failure(cls, error_code: str, context: Context | None = None, /, **more: Unpack[Context]) -> "SystemError":
         """A failure somebody foresaw."""
         return cls(error_code, {**(context or {}), **more})
 

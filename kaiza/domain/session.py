@@ -1,0 +1,289 @@
+"""What the record says about sessions, locks, freezes, seals and used-up limits: a fold over its records.
+
+Nothing here is decided; a fact is true because a record says so, and the same records give the same facts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from kaiza.domain import codes
+
+ROLES = ("ANTIGRAVITY", "WINDSURF")
+CHANGING_TOOLS = frozenset(
+    {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes", "run_checks"}
+)
+LOCKING_INVARIANTS = frozenset({"CONTROL_PLANE_PROTECTED", "READ_PROTECTED"})
+MILDER_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session as its records tell it."""
+
+    session_id: str
+    role: str
+    workspace_root: str
+    begun_at: str
+    last_call_at: str
+    client: str | None = None
+    calls: int = 0
+    changes: int = 0
+    refusals: int = 0
+
+    def expires_at(self, idle_hours: int) -> str:
+        """When the session ends if nobody calls."""
+        end = datetime.fromisoformat(self.last_call_at) + timedelta(hours=idle_hours)
+        return end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Why a role may not change anything now."""
+
+    role: str
+    error_code: str
+    session_id: str | None
+    request_id: str
+    seq: int
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """Why nobody may change anything now."""
+
+    reason: str
+    person: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The bytes of a plan that a person approved."""
+
+    plan_hash: str
+    how: str
+    approved_by: str | None
+    seq: int
+
+
+@dataclass(slots=True)
+class Usage:
+    """What has been done under one plan, over all sessions and processes."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    """Distinct paths, each with how many changes name it."""
+    lines: int = 0
+    bytes: int = 0
+    operations: int = 0
+    refusals: int = 0
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything the record says that a rule needs, kept up to date record by record."""
+
+    sessions: dict[str, Session] = field(default_factory=dict)
+    changed: dict[str, list[int]] = field(default_factory=dict)
+    """By session, the records of its changes, in order."""
+    locks: dict[str, Lock] = field(default_factory=dict)
+    released: dict[str, list[str]] = field(default_factory=dict)
+    """When reports unlocked a role; only the last few count."""
+    frozen: Freeze | None = None
+    seals: dict[str, Seal] = field(default_factory=dict)
+    approvals: dict[str, str] = field(default_factory=dict)
+    """plan_id to the hash a person approved by command."""
+    usage: dict[str, Usage] = field(default_factory=dict)
+    intents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Intents without an outcome so far, by request id."""
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Take in the next record of the log."""
+        _BY_KIND.get(record.get("kind", ""), _nothing)(self, record)
+
+    def open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
+        """The session, if it has begun, has not ended and was used recently enough."""
+        session = self.sessions.get(session_id)
+        if session is None or now > session.expires_at(idle_hours):
+            return None
+        return session
+
+    def releases_since(self, role: str, since: str) -> int:
+        """How often a report has unlocked a role since then."""
+        return sum(1 for at in self.released.get(role, ()) if at > since)
+
+    def without_expired(self, now: str, idle_hours: int) -> "Facts":
+        """The same facts without the sessions that nobody can use again."""
+        living = {key: one for key, one in self.sessions.items() if now <= one.expires_at(idle_hours)}
+        changed = {key: seqs for key, seqs in self.changed.items() if key in living}
+        return replace(self, sessions=living, changed=changed)
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts as plain JSON, for the index."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> "Facts":
+        """The facts an index holds."""
+        return cls(
+            sessions={key: Session(**one) for key, one in told["sessions"].items()},
+            changed={key: list(one) for key, one in told["changed"].items()},
+            locks={key: Lock(**one) for key, one in told["locks"].items()},
+            released={key: list(one) for key, one in told["released"].items()},
+            frozen=Freeze(**told["frozen"]) if told["frozen"] else None,
+            seals={key: Seal(**one) for key, one in told["seals"].items()},
+            approvals=dict(told["approvals"]),
+            usage={key: Usage(**one) for key, one in told["usage"].items()},
+            intents=dict(told["intents"]),
+        )
+
+
+def locks(error_code: str, invariant_id: str | None, *, asked_for_change: bool) -> bool:
+    """Whether a refusal with this code closes the workspace to its role."""
+    if not asked_for_change or invariant_id in MILDER_INVARIANTS:
+        return False
+    return codes.lookup(error_code).locks or invariant_id in LOCKING_INVARIANTS
+
+
+def asked_for_change(tool_name: str, arguments: object) -> bool:
+    """Whether a call meant to alter files, as opposed to reading or trying."""
+    dry = isinstance(arguments, Mapping) and arguments.get("dry_run") is True
+    return tool_name in CHANGING_TOOLS and not dry
+
+
+def _nothing(_facts: Facts, _record: Mapping[str, Any]) -> None:
+    """A kind of record that changes no fact."""
+
+
+def _call(facts: Facts, record: Mapping[str, Any]) -> None:
+    ok = record["outcome"] == "ok"
+    intent = facts.intents.pop(record["request_id"], None)
+    if intent is not None and not ok:
+        _charge(facts, intent, -1)
+    if record["tool_name"] == "begin_session":
+        if ok:
+            _begin(facts, record)
+        return
+    session = facts.sessions.get(record["session_id"] or "")
+    if session is not None:
+        _count(facts, session, record, ok=ok)
+    if not ok:
+        _refused(facts, record)
+    elif record["tool_name"] == "end_session" and session is not None:
+        del facts.sessions[session.session_id]
+        facts.changed.pop(session.session_id, None)
+    elif record["tool_name"] == "write_report":
+        _reported(facts, record)
+
+
+def _begin(facts: Facts, record: Mapping[str, Any]) -> None:
+    facts.sessions[record["session_id"]] = Session(
+        session_id=record["session_id"],
+        role=record["role"],
+        workspace_root=record["workspace_root"],
+        begun_at=record["timestamp"],
+        last_call_at=record["timestamp"],
+        client=record["client"],
+        calls=1,
+    )
+
+
+def _count(facts: Facts, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
+    changes = record["changes"] if ok and record["changes"] else ()
+    facts.sessions[session.session_id] = replace(
+        session,
+        last_call_at=max(session.last_call_at, record["timestamp"]),
+        calls=session.calls + 1,
+        changes=session.changes + len(changes),
+        refusals=session.refusals + (0 if ok else 1),
+    )
+    if changes:
+        facts.changed.setdefault(session.session_id, []).append(record["seq"])
+
+
+def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
+    if record["error_code"] not in codes.REGISTRY:
+        return
+    meant = asked_for_change(record["tool_name"], record["arguments"])
+    if not locks(record["error_code"], record["invariant_id"], asked_for_change=meant):
+        return
+    if record["plan_id"]:
+        facts.usage.setdefault(record["plan_id"], Usage()).refusals += 1
+    role = record["role"]
+    if role and role not in facts.locks:
+        facts.locks[role] = Lock(
+            role=role,
+            error_code=record["error_code"],
+            session_id=record["session_id"],
+            request_id=record["request_id"],
+            seq=record["seq"],
+            at=record["timestamp"],
+        )
+
+
+def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
+    if (record["detail"] or {}).get("unlocked"):
+        facts.locks.pop(record["role"], None)
+        facts.released[record["role"]] = [*facts.released.get(record["role"], ())[-9:], record["timestamp"]]
+
+
+def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
+    intent = {
+        "seq": record["seq"],
+        "session_id": record["session_id"],
+        "plan_id": record["plan_id"],
+        "detail": record["detail"],
+        "changes": record["changes"],
+    }
+    facts.intents[record["request_id"]] = intent
+    _charge(facts, intent, 1)
+
+
+def _charge(facts: Facts, intent: Mapping[str, Any], sign: int) -> None:
+    """Count an intent against its plan's limits, or take it back because nothing came of it."""
+    if not intent["plan_id"] or (intent["detail"] or {}).get("unlimited"):
+        return
+    usage = facts.usage.setdefault(intent["plan_id"], Usage())
+    for change in intent["changes"] or ():
+        for path in filter(None, (change["path"], change["source"])):
+            usage.files[path] = usage.files.get(path, 0) + sign
+            if not usage.files[path]:
+                del usage.files[path]
+        usage.lines += sign * (change["lines_added"] + change["lines_removed"])
+        usage.bytes += sign * (change["size"] if change["operation"] in ("create", "modify") else 0)
+        usage.operations += sign
+
+
+def _plan(facts: Facts, record: Mapping[str, Any]) -> None:
+    detail = record["detail"] or {}
+    facts.seals[record["plan_id"]] = Seal(
+        plan_hash=record["plan_hash"],
+        how=detail.get("how", "edited"),
+        approved_by=detail.get("approved_by"),
+        seq=record["seq"],
+    )
+
+
+def _recovery(facts: Facts, record: Mapping[str, Any]) -> None:
+    intent = facts.intents.pop(record["request_id"], None)
+    if intent is not None and (record["detail"] or {}).get("result") in ("not_applied", "taken_back"):
+        _charge(facts, intent, -1)
+
+
+def _person(facts: Facts, record: Mapping[str, Any]) -> None:
+    detail = record["detail"] or {}
+    action = detail.get("action")
+    if action == "freeze":
+        facts.frozen = Freeze(detail.get("reason", ""), detail.get("person"), record["timestamp"])
+    elif action == "thaw":
+        facts.frozen = None
+    elif action == "unlock":
+        for role in [record["role"]] if record["role"] else ROLES:
+            facts.locks.pop(role, None)
+    elif action == "approve":
+        facts.approvals[record["plan_id"]] = record["plan_hash"]
+
+
+_BY_KIND = {"call": _call, "intent": _intent, "plan": _plan, "recovery": _recovery, "person": _person}
