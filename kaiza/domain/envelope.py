@@ -68,20 +68,22 @@ def cause(value: object) -> Any:
 
 def _plain(value: object, depth: int) -> Any:
     """A value made of JSON's own types; what is too deep, too odd or endless is named by its type."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return value[: _CAPS.cause_bytes // 8].encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, int):
-        return value if abs(value) < _LONGEST_INTEGER else str(value)[:40]
-    if isinstance(value, float):
-        return str(value) if math.isfinite(value) else "not a number"
+    if isinstance(value, str | int | float | None):
+        return _scalar(value)
     if isinstance(value, BaseException):
         return errors.describe_exception(value)
-    if depth <= 1:
-        return f"<{type(value).__name__}>"
-    if isinstance(value, Mapping):
+    if depth > 1 and isinstance(value, Mapping):
         return {str(key)[:64]: _plain(item, depth - 1) for key, item in list(value.items())[:64]}
-    if isinstance(value, list | tuple | set | frozenset):
+    if depth > 1 and isinstance(value, list | tuple | set | frozenset):
         return [_plain(item, depth - 1) for item in list(value)[:64]]
     return f"<{type(value).__name__}>"
+
+
+def _scalar(value: str | float | None) -> Any:
+    if isinstance(value, str):
+        return value[: _CAPS.cause_bytes // 8].encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, float):
+        return str(value) if math.isfinite(value) else "not a number"
+    if isinstance(value, int) and abs(value) >= _LONGEST_INTEGER:
+        return "a number of more than 53 bits"
+    return value

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
@@ -34,7 +34,7 @@ class OpenFile(Protocol):
         """The bytes at an offset."""
         ...
 
-    def __enter__(self) -> "OpenFile": ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -45,7 +45,7 @@ class OpenDirectory(Protocol):
     fd: int
     real: RelPath
 
-    def __enter__(self) -> "OpenDirectory": ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
