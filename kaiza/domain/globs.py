@@ -1,0 +1,251 @@
+"""One glob, matched in time linear in the path: each character is looked at once, whatever the pattern.
+
+The pattern becomes a row of bits, one for each place in it; reading a character moves all places at once. Meaning is
+git's for an anchored pattern: `*`, `?` and `[...]` stay inside a component, a component `**` is any number of them
+(at least one at the end), letters are as they are written, and nothing is negated.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+LONGEST = 1024
+_LAST = "\U0010ffff"
+_ANY = (("\0", "."), ("0", _LAST))
+"""Every character but the slash, which stands between the dot and the zero."""
+
+_Span = tuple[str, str]
+
+
+class GlobError(ValueError):
+    """The pattern cannot be read; says what is wrong, where, and what to write instead."""
+
+    def __init__(self, message: str, fix: str, offset: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.offset = offset
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A pattern that was understood. Made by `parse`."""
+
+    text: str
+    prefix: str = field(compare=False)
+    """The literal beginning, which a path must have before anything else is looked at."""
+    _bounds: tuple[str, ...] = field(compare=False, repr=False)
+    _masks: tuple[int, ...] = field(compare=False, repr=False)
+    _stay: int = field(compare=False, repr=False)
+    _deep: int = field(compare=False, repr=False)
+    _skip: int = field(compare=False, repr=False)
+    _final: int = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(cls, text: str) -> "Glob":
+        """The pattern as a value; GlobError if it is not one."""
+        _refuse_odd(text)
+        return _compile(text, list(_steps(text)))
+
+    @property
+    def literal(self) -> bool:
+        """Whether it covers one path, `prefix`, and nothing else."""
+        return self._final == 1 and not self._stay
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        """Whether the path made of these components is covered, whole."""
+        return self.matches_text("/".join(parts))
+
+    def matches_text(self, path: str) -> bool:
+        """The same for a path that is already joined by slashes."""
+        if not path or not path.startswith(self.prefix):
+            return False
+        bounds, masks, stay, deep, skip = self._bounds, self._masks, self._stay, self._deep, self._skip
+        places = 1 | (skip & 1) << 1
+        for character in path[len(self.prefix) :]:
+            moved = (places & masks[bisect_right(bounds, character)]) << 1
+            if character == "/":
+                places = moved | places & deep
+                places |= (places & skip) << 1
+            else:
+                places = moved | places & stay
+            if not places:
+                return False
+        return bool(places & self._final)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One place of the pattern: a character to read, or a star to stay at."""
+
+    spans: tuple[_Span, ...] = ()
+    star: bool = False
+    deep: bool = False
+
+
+def _refuse_odd(text: str) -> None:
+    if not text:
+        raise GlobError("The pattern is empty", "Name a path, such as src/app.py")
+    if len(text) > LONGEST:
+        raise GlobError("The pattern is too long", f"Use at most {LONGEST} characters")
+    if text.startswith("/"):
+        raise GlobError("The pattern begins with a slash", f"Write it relative to the workspace: {text.lstrip('/')}")
+    if text.startswith("!"):
+        raise GlobError("Patterns are not negated", "Name what is excluded under deny")
+    if text.endswith("/"):
+        raise GlobError("The pattern ends with a slash", f"Write {text.rstrip('/')}/** for everything below it")
+    for sign, name in (("\\", "a backslash"), ("\0", "a NUL")):
+        if sign in text:
+            raise GlobError(f"The pattern holds {name}", "Separate with / and write [*] for a star", text.index(sign))
+
+
+def _steps(text: str) -> Iterator[_Step]:
+    offset = 0
+    components = text.split("/")
+    before = ""
+    for number, component in enumerate(components):
+        last = number == len(components) - 1
+        if component in {"", ".", ".."}:
+            raise GlobError(f"The pattern has a component {component!r}", "Name components one by one", offset)
+        if len(component) > 1 and not component.strip("*"):
+            yield from _many(last=last, again=before == "**")
+            before = "**"
+        else:
+            yield from _component(component, offset)
+            before = component
+            if not last:
+                yield _Step((("/", "/"),))
+        offset += len(component) + 1
+
+
+def _many(*, last: bool, again: bool) -> Iterator[_Step]:
+    """`**`: in the middle a place that may be left at each component's start, at the end one component or more."""
+    if last:
+        yield _Step(_ANY)
+        yield _Step(deep=True)
+    elif not again:
+        yield _Step(deep=True)
+
+
+def _component(component: str, offset: int) -> Iterator[_Step]:
+    at = 0
+    while at < len(component):
+        sign = component[at]
+        if sign == "*":
+            yield _Step(star=True)
+        elif sign == "?":
+            yield _Step(_ANY)
+        elif sign == "[":
+            end = _closing(component, at, offset)
+            yield _Step(_class(component[at + 1 : end], offset + at))
+            at = end
+        else:
+            yield _Step(((sign, sign),))
+        at += 1
+
+
+def _closing(component: str, opened: int, offset: int) -> int:
+    start = opened + 1
+    if component[start : start + 1] in {"!", "^"}:
+        start += 1
+    end = component.find("]", start + 1)
+    if end < 0:
+        raise GlobError("A [ is not closed", "Close it with ], or write [[] for the character itself", offset + opened)
+    if "[:" in component[start:end]:
+        raise GlobError("Named classes such as [:alpha:] are not known", "Write the range, [a-z]", offset + opened)
+    return end
+
+
+def _class(inside: str, offset: int) -> tuple[_Span, ...]:
+    negated = inside[0] in {"!", "^"}
+    spans = sorted(_spans(inside[1:] if negated else inside, offset))
+    merged = _merge(spans)
+    return _within_component(_complement(merged) if negated else merged)
+
+
+def _spans(listed: str, offset: int) -> Iterator[_Span]:
+    at = 0
+    while at < len(listed):
+        low = high = listed[at]
+        if listed[at + 1 : at + 2] == "-" and at + 2 < len(listed):
+            high = listed[at + 2]
+            at += 2
+        if high < low:
+            raise GlobError(f"The range {low}-{high} is empty", f"Write {high}-{low}", offset)
+        yield low, high
+        at += 1
+
+
+def _merge(spans: list[_Span]) -> list[_Span]:
+    merged: list[_Span] = []
+    for low, high in spans:
+        if merged and ord(low) <= ord(merged[-1][1]) + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], high))
+        else:
+            merged.append((low, high))
+    return merged
+
+
+def _complement(spans: list[_Span]) -> list[_Span]:
+    rest, low = [], 0
+    for first, last in spans:
+        if low < ord(first):
+            rest.append((chr(low), chr(ord(first) - 1)))
+        low = ord(last) + 1
+    if low <= ord(_LAST):
+        rest.append((chr(low), _LAST))
+    return rest
+
+
+def _within_component(spans: list[_Span]) -> tuple[_Span, ...]:
+    """The spans without the slash, which no class matches."""
+    cut = []
+    for low, high in spans:
+        if low <= "/" <= high:
+            cut += [(low, ".")] if low < "/" else []
+            cut += [("0", high)] if high > "/" else []
+        else:
+            cut.append((low, high))
+    return tuple(cut)
+
+
+def _compile(text: str, steps: list[_Step]) -> Glob:
+    literal = 0
+    while literal < len(steps) and _is_literal(steps[literal]):
+        literal += 1
+    prefix = "".join(step.spans[0][0] for step in steps[:literal])
+    place, stay, deep, skip = 0, 0, 0, 0
+    toggles: dict[str, int] = {}
+    for number, step in enumerate(steps[literal:], literal):
+        if step.spans:
+            _toggle(toggles, step.spans, 1 << place)
+            place += 1
+        elif step.deep:
+            stay, deep = stay | 1 << place, deep | 1 << place
+            if number < len(steps) - 1:
+                skip |= 1 << place
+                place += 1
+        else:
+            stay |= 1 << place
+    bounds, masks = _table(toggles)
+    return Glob(text, prefix, bounds, masks, stay, deep, skip, 1 << place)
+
+
+def _is_literal(step: _Step) -> bool:
+    return len(step.spans) == 1 and step.spans[0][0] == step.spans[0][1]
+
+
+def _toggle(toggles: dict[str, int], spans: Sequence[_Span], bit: int) -> None:
+    for low, high in spans:
+        toggles[low] = toggles.get(low, 0) ^ bit
+        if high < _LAST:
+            after = chr(ord(high) + 1)
+            toggles[after] = toggles.get(after, 0) ^ bit
+
+
+def _table(toggles: dict[str, int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    bounds = tuple(sorted(toggles))
+    masks = [0]
+    for bound in bounds:
+        masks.append(masks[-1] ^ toggles[bound])
+    return bounds, tuple(masks)
