@@ -1,0 +1,54 @@
+"""What the catalog says of a tool: who may call it, and what kind of thing it does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+READS = "read"
+KEEPS = "keep"
+CHANGES = "change"
+"""Safety levels: `read` alters nothing, `keep` adds something of Kaiza's own, `change` alters the user's files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One row of the catalog."""
+
+    name: str
+    title: str
+    description: str
+    category: str
+    tier: str
+    safety_level: str
+    roles: tuple[str, ...]
+    needs_session: bool
+    idempotent: bool
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Card":
+        """The card a row of `catalog.json` describes."""
+        return cls(
+            name=row["id"],
+            title=row["title"],
+            description=row["description"],
+            category=row["category"],
+            tier=row["tier"],
+            safety_level=row["safety_level"],
+            roles=tuple(row["roles"]),
+            needs_session=row["needs_session"],
+            idempotent=row["idempotent"],
+        )
+
+    def annotations(self) -> dict[str, bool]:
+        """All four hints of MCP, set explicitly, because their defaults assume the worst or the opposite."""
+        return {
+            "readOnlyHint": self.safety_level == READS,
+            "destructiveHint": self.safety_level == CHANGES,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": False,
+        }
+
+
+def unknown(name: str) -> Card:
+    """The card of a tool that is not there: nobody may call it, but asking is still recorded."""
+    return Card(name, name, "", "", "", READS, (), needs_session=False, idempotent=True)

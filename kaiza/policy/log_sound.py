@@ -1,0 +1,18 @@
+"""Nothing is changed while the record is damaged: a change nobody can prove is worse than none."""
+
+from kaiza.domain import errors
+from kaiza.policy.case import Case
+
+
+def log_sound(case: Case) -> errors.SystemError | None:
+    """Refuse changes from the moment damage is seen until a person has looked."""
+    if case.damage is None:
+        return None
+    return errors.SystemError.tool_failure(
+        "SELF_AUDIT_FAILURE",
+        human_message=(
+            "The record is damaged, so nothing may be changed. "
+            "Ask a person to run kaiza audit verify and then kaiza audit accept."
+        ),
+        cause={"verdict": case.damage},
+    )

@@ -1,0 +1,19 @@
+"""After a refused attempt the role changes nothing until it has reported, or a person unlocks it."""
+
+from kaiza.domain import errors
+from kaiza.policy.case import Case
+
+
+def not_locked(case: Case) -> errors.SystemError | None:
+    """Refuse changes of a locked role, in this session and every other."""
+    lock = case.facts.locks.get(case.session.role) if case.session else None
+    if lock is None:
+        return None
+    return errors.SystemError.tool_failure(
+        "SESSION_LOCKED",
+        human_message=(
+            "Changes are locked after a refused attempt. "
+            "Call write_report to say what happened, or ask a person to run kaiza session unlock."
+        ),
+        cause={"locked_by": lock.error_code, "request_id": lock.request_id, "seq": lock.seq, "at": lock.at},
+    )

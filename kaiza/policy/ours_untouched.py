@@ -1,0 +1,18 @@
+"""What governs the agent is out of the agent's reach, whatever a plan says."""
+
+from kaiza.domain import errors, paths
+from kaiza.policy.case import Case
+from kaiza.policy.readable import refuse_read
+
+
+def ours_untouched(case: Case) -> errors.SystemError | None:
+    """Refuse a change of the control plane, and of what may not be read."""
+    for path in case.paths:
+        if paths.is_control_plane(path):
+            return errors.SystemError.invariant_violation(
+                "CONTROL_PLANE_PROTECTED",
+                error_code="POLICY_VIOLATION",
+                human_message="This path belongs to what governs the agent and is never changed through Kaiza. Leave it alone.",
+                cause={"path": str(path)},
+            )
+    return refuse_read(case.hidden[0]) if case.hidden else None

@@ -1,0 +1,15 @@
+"""Each role has its tools: one plans, the other executes, neither approves."""
+
+from kaiza.domain import errors
+from kaiza.policy.case import Case
+
+
+def role_may(case: Case) -> errors.SystemError | None:
+    """Refuse a tool that belongs to the other role."""
+    if case.session is not None and case.session.role in case.card.roles:
+        return None
+    return errors.SystemError.tool_failure(
+        "UNAUTHORIZED_ACTION",
+        human_message=f"{case.card.name} is for {' and '.join(case.card.roles)}. Leave it to a session of that role.",
+        cause={"role": case.session.role if case.session else None, "allowed_roles": list(case.card.roles)},
+    )
