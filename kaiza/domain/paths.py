@@ -77,6 +77,15 @@ class RelPath:
     def __truediv__(self, name: str) -> "RelPath":
         return RelPath((*self.parts, name))
 
+    @classmethod
+    def of_bytes(cls, path: bytes) -> "RelPath":
+        """Take a path as the disk spells it; bytes that are not UTF-8 become lone surrogates."""
+        return cls(tuple(path.decode(errors="surrogateescape").split("/")) if path not in {b"", b"."} else ())
+
+    def as_bytes(self) -> bytes:
+        """Spell the path as the disk does; the root is a dot."""
+        return str(self).encode(errors="surrogateescape")
+
     @property
     def name(self) -> str:
         """The last name; empty for the root."""
@@ -92,7 +101,7 @@ ROOT = RelPath(())
 
 
 def parse(text: str, root: str | None = None) -> RelPath:
-    """Read the path that a caller named, exactly as spelled; an absolute one only below `root` as the session knows it."""
+    """Read the path that a caller named, exactly as spelled; an absolute one only below `root` as it is known."""
     if not text:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE", human_message="The path is empty. Use . for the workspace itself."

@@ -1,0 +1,64 @@
+"""One place that a path leads to, held by descriptor: what is opened is what was looked at."""
+
+import errno
+import os
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from kaiza.domain.paths import RelPath
+
+HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+UNBLOCKED = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_SWAPPED = {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}
+
+
+@dataclass(slots=True)
+class Held:
+    """A descriptor that is let go at the end of a `with`."""
+
+    fd: int
+
+    def close(self) -> None:
+        """Let it go."""
+        os.close(self.fd)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(slots=True)
+class Place(Held):
+    """What a path leads to, not opened yet: nothing has been asked of a device or a pipe.
+
+    `fd` is a handle of the thing itself or, with a name, of the directory in which that name stands.
+    """
+
+    real: RelPath
+    stat: os.stat_result
+    name: bytes | None = None
+
+    def open(self, flags: int) -> int:
+        """Open the thing for what the flags say; EAGAIN if another stands there by now."""
+        if self.name is None:
+            return os.open(f"/proc/self/fd/{self.fd}", flags | UNBLOCKED)
+        try:
+            fd = os.open(self.name, flags | UNBLOCKED | os.O_NOFOLLOW, dir_fd=self.fd)
+        except OSError as error:
+            if error.errno in _SWAPPED:
+                raise swapped() from error
+            raise
+        if os.path.samestat(os.fstat(fd), self.stat):
+            return fd
+        os.close(fd)
+        raise swapped()
+
+
+def swapped() -> OSError:
+    """Tell that something was put in the way meanwhile, so that it is tried again."""
+    return OSError(errno.EAGAIN, "swapped while it was looked at")

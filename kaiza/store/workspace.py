@@ -1,0 +1,170 @@
+"""The workspace by descriptor: nothing outside of it is ever opened, and only plain files are read."""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, Protocol, TypeVar
+
+from kaiza.domain.paths import ROOT, RelPath
+from kaiza.store import openat2
+from kaiza.store.place import Held, Place
+from kaiza.store.refusal import not_a_file, refusal
+from kaiza.store.walk import WalkResolver
+
+CHUNK = 1 << 20
+MOST_TRIES = 128
+
+Judge = Callable[[RelPath], None]
+Kind = Literal["file", "directory", "link", "other"]
+_T = TypeVar("_T")
+
+
+class Resolver(Protocol):
+    """Finds what a path leads to; OSError where it leads nowhere or out."""
+
+    @property
+    def name(self) -> str:
+        """How it resolves: openat2 or walk."""
+        ...
+
+    def locate(self, path: RelPath, *, follow: bool = True) -> Place:
+        """Find the place, following links that stay inside where asked to."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What stands at a name; only a file has a size."""
+
+    name: str
+    type: Kind
+    size: int | None
+    modified: str
+    mode: int
+    real: RelPath
+
+    @classmethod
+    def of(cls, real: RelPath, found: os.stat_result) -> "Entry":
+        """Describe what a stat found."""
+        kind = kind_of(found.st_mode)
+        size = found.st_size if kind == "file" else None
+        return cls(real.name, kind, size, moment(found.st_mtime_ns), stat.S_IMODE(found.st_mode), real)
+
+
+@dataclass(slots=True)
+class OpenDirectory(Held):
+    """A directory held open for listing."""
+
+    real: RelPath
+
+
+@dataclass(slots=True)
+class OpenFile(Held):
+    """A plain file held open for reading; its facts are those of the moment it was opened."""
+
+    real: RelPath
+    size: int
+    mtime_ns: int
+    mode: int
+    nlink: int
+
+    def read(self, size: int) -> bytes:
+        """Read on, at most so many bytes; empty at the end."""
+        try:
+            return os.read(self.fd, size)
+        except OSError as error:
+            raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
+
+    def pread(self, size: int, offset: int) -> bytes:
+        """Read at an offset, at most so many bytes."""
+        try:
+            return os.pread(self.fd, size, offset)
+        except OSError as error:
+            raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
+
+    def chunks(self, size: int = CHUNK) -> Iterator[bytes]:
+        """Read on to the end, a chunk at a time."""
+        while chunk := self.read(size):
+            yield chunk
+
+
+class Workspace(Held):
+    """One root, opened once; whatever the root's name leads to later, this is the directory that is meant."""
+
+    def __init__(self, root: str, *, resolver: str | None = None) -> None:
+        try:
+            super().__init__(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        except OSError as error:
+            raise refusal(error, ROOT, missing="PATH_NOT_FOUND") from error
+        self.root = root
+        self._resolver = _choose(self.fd, resolver)
+
+    @property
+    def resolver(self) -> str:
+        """How paths are resolved here: openat2, or the walk where the kernel does not offer it."""
+        return self._resolver.name
+
+    def open_file(self, path: RelPath, judge: Judge) -> OpenFile:
+        """Open a plain file for reading; `judge` has agreed to where it really is before a byte is given out."""
+        return self._use(path, judge, _open_plain, missing="FILE_NOT_FOUND")
+
+    def open_directory(self, path: RelPath, judge: Judge) -> OpenDirectory:
+        """Open a directory for listing; `judge` has agreed to where it really is."""
+        return self._use(path, judge, _open_listing, missing="PATH_NOT_FOUND")
+
+    def stat(self, path: RelPath, judge: Judge) -> Entry:
+        """Say what a path leads to; `judge` has agreed to where it really is."""
+        return self._use(path, judge, lambda place: Entry.of(place.real, place.stat), missing="FILE_NOT_FOUND")
+
+    def _use(self, path: RelPath, judge: Judge, use: Callable[[Place], _T], *, missing: str) -> _T:
+        tries = 0
+        while True:
+            try:
+                with self._resolver.locate(path) as place:
+                    judge(place.real)
+                    return use(place)
+            except OSError as error:
+                tries += 1
+                if error.errno != errno.EAGAIN or tries == MOST_TRIES:
+                    raise refusal(error, path, missing=missing) from error
+
+
+def kind_of(mode: int) -> Kind:
+    """Tell what a mode is the mode of."""
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def moment(mtime_ns: int) -> str:
+    """Write a time of the disk as UTC with milliseconds."""
+    try:
+        whole = datetime.fromtimestamp(mtime_ns // 1_000_000_000, UTC)
+    except (OverflowError, ValueError, OSError):
+        whole = datetime.max.replace(tzinfo=UTC) if mtime_ns > 0 else datetime.min.replace(tzinfo=UTC)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{mtime_ns // 1_000_000 % 1000:03d}Z"
+
+
+def _choose(root_fd: int, wanted: str | None) -> Resolver:
+    if wanted == "walk" or (wanted is None and not openat2.is_supported(root_fd)):
+        return WalkResolver(root_fd)
+    return openat2.KernelResolver(root_fd)
+
+
+def _open_plain(place: Place) -> OpenFile:
+    found = place.stat
+    if not stat.S_ISREG(found.st_mode):
+        raise not_a_file(place.real, kind_of(found.st_mode))
+    fd = place.open(os.O_RDONLY)
+    return OpenFile(fd, place.real, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode), found.st_nlink)
+
+
+def _open_listing(place: Place) -> OpenDirectory:
+    if not stat.S_ISDIR(place.stat.st_mode):
+        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    return OpenDirectory(place.open(os.O_RDONLY | os.O_DIRECTORY), place.real)
