@@ -1,0 +1,26 @@
+"""`kaiza caps`: every limit on time and size, from the running code."""
+
+import argparse
+
+from kaiza.cli import options, say
+from kaiza.domain.caps import Caps
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The command."""
+    options.describe(
+        parser,
+        "Every limit on time and size, with its value: bytes, milliseconds, hours or counts, as the name says.",
+        "kaiza caps --json | jq .response_bytes",
+        run=_list,
+    )
+    options.as_json(parser)
+
+
+def _list(args: argparse.Namespace) -> int:
+    caps = Caps().as_json()
+    if args.json:
+        say.document(caps)
+    else:
+        say.lines(say.fields((name, f"{value:,}".rjust(10)) for name, value in caps.items()))
+    return say.YES

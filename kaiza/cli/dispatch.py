@@ -1,0 +1,31 @@
+"""The table of commands; a command's module is imported only when it is asked for."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+
+COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "serve": ("kaiza.cli.serve", "serve a workspace to an MCP client over standard input and output"),
+        "audit": ("kaiza.cli.audit", "verify, read and keep the record"),
+        "session": ("kaiza.cli.session", "what agents did, session by session"),
+        "errors": ("kaiza.cli.errors", "every error code and what it means"),
+        "tools": ("kaiza.cli.tools", "every tool that an agent can be offered"),
+        "caps": ("kaiza.cli.caps", "every limit on time and size"),
+        "schema": ("kaiza.cli.schema", "check and fingerprint the tools' schemas"),
+    }
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Do what the words say; the exit status."""
+    if sys.platform == "win32":
+        sys.stderr.write("Kaiza does not run on Windows. Run it under Linux, for example in WSL.\n")
+        return 3
+    if argv and argv[0] in COMMANDS:
+        module, _ = COMMANDS[argv[0]]
+        if argv[0] == "serve":
+            return int(import_module(module).start(argv[1:]))
+        return int(import_module("kaiza.cli.guard").carry_out(argv[0], module, argv[1:]))
+    return int(import_module("kaiza.cli.overview").answer(argv))

@@ -1,0 +1,29 @@
+"""Which workspace a person means: the one they name, else the nearest directory upwards that is one."""
+
+import argparse
+from pathlib import Path
+
+from kaiza.cli.say import Stop
+from kaiza.store import roots
+
+
+def workspace(args: argparse.Namespace) -> str:
+    """The workspace's real path."""
+    return _named(args.workspace) if args.workspace is not None else _nearest()
+
+
+def _named(directory: str) -> str:
+    root = Path(directory).resolve()
+    if not root.is_dir():
+        raise Stop(f"There is no directory {directory}. Name the workspace with --workspace DIR.")
+    return str(root)
+
+
+def _nearest() -> str:
+    found = roots.nearest(".")
+    if found is None:
+        raise Stop(
+            "This is no Kaiza workspace: no directory from here upwards has plans/ and audit/. "
+            "Go to one, or name one with --workspace DIR."
+        )
+    return found

@@ -1,0 +1,96 @@
+"""How the command line speaks: data to standard output, everything else to standard error, colour only if wanted."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from kaiza.render import terminal
+
+YES, NO, WRONG, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
+_PATIENCE, _EVERY = 1.0, 0.1
+
+
+class Stop(Exception):  # noqa: N818  it ends a command; it is not a fault of the program
+    """The command ends here: with this status, and a sentence that says what to do next."""
+
+    def __init__(self, message: str, status: int = UNKNOWN) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+def lines(told: Iterable[str]) -> None:
+    """Text for a person, line by line, on standard output."""
+    for line in told:
+        sys.stdout.write(f"{line}\n")
+
+
+def document(value: object) -> None:
+    """One JSON document on standard output."""
+    raw_line(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+
+
+def raw_line(line: bytes) -> None:
+    """A line of JSON as it is; on a terminal with what could steer it written as JSON's own escapes."""
+    if sys.stdout.isatty():
+        text = line.decode("utf-8", "replace")
+        sys.stdout.write("\n".join(terminal.escape_json(part) for part in text.split("\n")) + "\n")
+    else:
+        sys.stdout.buffer.write(line + b"\n")
+
+
+def note(message: str) -> None:
+    """A sentence on standard error."""
+    sys.stderr.write(f"{message}\n")
+
+
+def width() -> int | None:
+    """How many columns the reader has; None where nobody counts columns."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def colour() -> bool:
+    """Whether the reader wants colour: a terminal that can, and no NO_COLOR."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class Progress:
+    """How far a long piece of work is, on a terminal's standard error, once it has taken a second."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._next = time.monotonic() + _PATIENCE if sys.stderr.isatty() else float("inf")
+        self._shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        """So much is done; cheap enough to be called at every step."""
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next, self._shown = now + _EVERY, True
+        part = f"{100 * done // total} %" if total else f"{done:,}"
+        sys.stderr.write(f"\r{self._label} {part}\x1b[K")
+        sys.stderr.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def fields(told: Iterable[tuple[str, Any]]) -> Iterable[str]:
+    """Names and values beside each other, the values in one column; what is null is left out."""
+    kept = [(name, value) for name, value in told if value is not None]
+    room = max((len(name) for name, _ in kept), default=0)
+    for name, value in kept:
+        text = value if isinstance(value, str) else orjson.dumps(value).decode()
+        yield f"{name.ljust(room)}  {terminal.escape(text)}"

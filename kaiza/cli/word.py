@@ -1,0 +1,36 @@
+"""A person's word: asked for on the terminal itself, never on standard input, and never waived."""
+
+import os
+
+from kaiza.cli.say import Stop
+
+_TERMINAL = "/dev/tty"
+
+
+def ask_word(shown: str, word: str) -> bool:
+    """Whether a person at this terminal, after seeing what is at stake, typed exactly this word."""
+    try:
+        terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        raise Stop(
+            f"This needs a person's word, typed at a terminal, and there is none here. "
+            f"Run the command in a terminal of your own; it will ask you to type {word}."
+        ) from error
+    with open(terminal, "r+b", buffering=0) as tty:  # noqa: PTH123  a descriptor has no path
+        tty.write(_question(shown, word).encode(errors="backslashreplace"))
+        typed = _line(tty.fileno())
+    return typed.decode("utf-8", "replace").strip() == word
+
+
+def _question(shown: str, word: str) -> str:
+    return f"{shown}\n\nType {word} to go on, anything else to leave everything as it is: "
+
+
+def _line(descriptor: int) -> bytes:
+    typed = b""
+    while not typed.endswith(b"\n"):
+        more = os.read(descriptor, 1024)
+        if not more:
+            break
+        typed += more
+    return typed

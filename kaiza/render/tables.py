@@ -1,0 +1,83 @@
+"""Rows in aligned columns: measured once on a sample, then row by row, so that a million rows cost no memory."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from kaiza.render import terminal
+
+GAP = "  "
+SAMPLE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its title, how narrow it may get when room is short, and which end of a long cell stays."""
+
+    title: str
+    least: int | None = None
+    keep: str = "start"
+    right: bool = False
+    natural: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What stands in a row, already safe to show."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns with their widths decided; without a width to keep to, nothing is cut."""
+
+    columns: Sequence[Column]
+    widths: Sequence[int]
+    bounded: bool = False
+    colour: bool = False
+
+    def head(self) -> str:
+        """The line of titles."""
+        return self.line([Cell(column.title, "dim") for column in self.columns])
+
+    def line(self, cells: Sequence[Cell]) -> str:
+        """One row, without blanks at its end."""
+        told = [self._cell(at, cell) for at, cell in enumerate(cells)]
+        while told and not told[-1].strip():
+            told.pop()
+        return GAP.join(told).rstrip()
+
+    def _cell(self, at: int, cell: Cell) -> str:
+        column, columns = self.columns[at], self.widths[at]
+        text = terminal.cut(cell.text, columns, column.keep) if self.bounded and column.least is not None else cell.text
+        blank = "" if at == len(self.columns) - 1 and not column.right else " " * (columns - terminal.width(text))
+        painted = terminal.paint(text, cell.style, colour=self.colour)
+        return blank + painted if column.right else painted + blank
+
+
+def fit(columns: Sequence[Column], sample: Iterable[Sequence[Cell]], width: int | None, *, colour: bool) -> Table:
+    """A table as wide as its sample wants; where that is too wide, columns give way, last first."""
+    widths = [max(terminal.width(column.title), column.natural) for column in columns]
+    for row in sample:
+        widths = [max(had, terminal.width(cell.text)) for had, cell in zip(widths, row, strict=True)]
+    over = 0 if width is None else sum(widths) + len(GAP) * (len(columns) - 1) - width
+    for at, column in reversed(list(enumerate(columns))):
+        if over > 0 and column.least is not None:
+            given = min(over, max(0, widths[at] - column.least))
+            widths[at] -= given
+            over -= given
+    return Table(columns, widths, bounded=width is not None, colour=colour)
+
+
+def lines(
+    columns: Sequence[Column], rows: Iterable[Sequence[Cell]], width: int | None, *, colour: bool
+) -> Iterator[str]:
+    """A whole table, lazily: the first rows decide about the widths, the rest follow as they come."""
+    rows = iter(rows)
+    sample = list(islice(rows, SAMPLE))
+    table = fit(columns, sample, width, colour=colour)
+    yield table.head()
+    yield from map(table.line, sample)
+    yield from map(table.line, rows)

@@ -1,0 +1,124 @@
+"""The contract files: every tool's input and output schema, and the catalog; read as they are, never filled in.
+
+jsonschema is imported when the first arguments are checked, not when the tools are listed.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+import kaiza
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+_NAME = re.compile(r"[a-z_]+")
+_INPUT, _OUTPUT = ".json", ".output.json"
+_Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchemas:
+    """One tool's two schemas as their files say them."""
+
+    input: dict[str, Any]
+    output: dict[str, Any]
+    fingerprint: str
+    """SHA-256 of both in canonical form: blanks and the order of keys change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolIo:
+    """One tool's two validators."""
+
+    input: "Draft202012Validator"
+    output: "Draft202012Validator"
+
+
+def directory() -> Path:
+    """Where the contract files are: inside an installed package, beside a checked-out one."""
+    package = Path(kaiza.__file__).parent
+    inside = package / "schemas"
+    return inside if inside.is_dir() else package.parent / "schemas"
+
+
+class SchemaRegistry:
+    """The contract files of one directory. A file that changes is noticed; what did not change is read once."""
+
+    def __init__(self, where: Path | None = None) -> None:
+        self._where = where or directory()
+        self._read: dict[str, tuple[tuple[_Stamp, _Stamp], ToolSchemas]] = {}
+        self._validators: dict[str, ToolIo] = {}
+
+    def catalog(self) -> list[dict[str, Any]]:
+        """The rows of `catalog.json`, in its order."""
+        told = _document(self._where / "catalog.json")
+        return list(told["tools"] if isinstance(told, dict) else told)
+
+    def load_tool_schemas(self, tool_id: str) -> ToolSchemas:
+        """A tool's schemas; KeyError if there is no such tool."""
+        if not _NAME.fullmatch(tool_id):
+            raise KeyError(tool_id)
+        paths = [self._where / "tools" / (tool_id + ending) for ending in (_INPUT, _OUTPUT)]
+        try:
+            stamps = (_stamp(paths[0]), _stamp(paths[1]))
+        except FileNotFoundError:
+            raise KeyError(tool_id) from None
+        kept = self._read.get(tool_id)
+        if kept is None or kept[0] != stamps:
+            kept = self._read[tool_id] = (stamps, _schemas(*map(_document, paths)))
+        return kept[1]
+
+    def load_tool_io(self, tool_id: str) -> ToolIo:
+        """A tool's validators, `.input.validate` and `.output.validate`: the same two as long as the files stay."""
+        schemas = self.load_tool_schemas(tool_id)
+        found = self._validators.get(schemas.fingerprint)
+        if found is None:
+            found = self._validators[schemas.fingerprint] = _validators(schemas)
+        return found
+
+    def fingerprint(self, tool_id: str) -> str:
+        """What a tool's contract is known by; another contract has another one."""
+        return self.load_tool_schemas(tool_id).fingerprint
+
+    def files(self) -> list[str]:
+        """The names of all files beside each other in `tools/`, sorted."""
+        return sorted(path.name for path in (self._where / "tools").iterdir())
+
+    def document(self, name: str) -> Any:
+        """One file of `tools/`, parsed; ValueError if it is not JSON."""
+        return _document(self._where / "tools" / name)
+
+
+def _document(path: Path) -> Any:
+    return orjson.loads(path.read_bytes())
+
+
+def _stamp(path: Path) -> _Stamp:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _schemas(told_input: dict[str, Any], told_output: dict[str, Any]) -> ToolSchemas:
+    import hashlib  # noqa: PLC0415  only who asks for a fingerprint pays for it
+
+    from kaiza.domain import canonical  # noqa: PLC0415  as above
+
+    both = canonical.encode({"input": told_input, "output": told_output})
+    return ToolSchemas(told_input, told_output, hashlib.sha256(both).hexdigest())
+
+
+def _validators(schemas: ToolSchemas) -> ToolIo:
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  see the top
+
+    kinds = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+    strict = validators.extend(Draft202012Validator, type_checker=kinds)  # type: ignore[no-untyped-call]
+    return ToolIo(strict(schemas.input), strict(schemas.output))
+
+
+def _is_integer(_checker: object, value: object) -> bool:
+    """An integer is written as one: 5.0 is a number, and true is neither."""
+    return isinstance(value, int) and not isinstance(value, bool)
