@@ -60,6 +60,20 @@ class OpenDirectory(Held):
 
     real: RelPath
 
+    def names(self) -> list[str]:
+        """Everything that stands in it, in no order; nothing of it is looked at."""
+        try:
+            return os.listdir(self.fd)  # noqa: PTH208  by descriptor, which pathlib cannot
+        except OSError as error:
+            raise refusal(error, self.real, missing="PATH_NOT_FOUND") from error
+
+    def entry(self, name: str) -> Entry | None:
+        """Describe what stands at a name in it, a link as a link; None if it is gone by now."""
+        try:
+            return Entry.of(self.real / name, os.stat(name, dir_fd=self.fd, follow_symlinks=False))
+        except OSError:
+            return None
+
 
 @dataclass(slots=True)
 class OpenFile(Held):

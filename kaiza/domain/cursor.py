@@ -1,0 +1,46 @@
+"""A cursor says where a listing goes on; it belongs to one request and to no other.
+
+It is no secret and grants nothing: whoever makes one up can only skip what they could have read.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+from kaiza.domain import errors
+
+_NOT_THE_REQUEST = frozenset({"cursor", "pageSize", "session_id"})
+_SEAL = 12
+
+Key = tuple[str | int, ...]
+
+
+def issue(tool_name: str, arguments: Mapping[str, object], key: Sequence[str | int]) -> str:
+    """The cursor that goes on after `key`."""
+    body = json.dumps(list(key), separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(_seal(tool_name, arguments, body) + body).decode().rstrip("=")
+
+
+def redeem(cursor: str, tool_name: str, arguments: Mapping[str, object], shape: Sequence[type]) -> Key:
+    """The key that a cursor of this very request carries, in the shape it was issued with; CURSOR_INVALID otherwise."""
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        seal, body = raw[:_SEAL], raw[_SEAL:]
+        key = json.loads(body) if seal == _seal(tool_name, arguments, body) else None
+    except (binascii.Error, ValueError):
+        key = None
+    if not isinstance(key, list) or [type(part) for part in key] != list(shape):
+        raise errors.SystemError.tool_failure(
+            "CURSOR_INVALID",
+            human_message="The cursor does not belong to this request. Ask again without it.",
+            cause={"tool_name": tool_name},
+        )
+    return tuple(key)
+
+
+def _seal(tool_name: str, arguments: Mapping[str, object], body: bytes) -> bytes:
+    bound = {name: value for name, value in arguments.items() if name not in _NOT_THE_REQUEST}
+    request = json.dumps([tool_name, bound], sort_keys=True, separators=(",", ":")).encode()
+    return hashlib.sha256(hashlib.sha256(request).digest() + body).digest()[:_SEAL]

@@ -1,0 +1,234 @@
+"""Lines end at LF and nowhere else, and an empty file has none; files are looked at as they pass, never held."""
+
+import base64
+import codecs
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from kaiza.domain import room
+
+LF = b"\n"
+LONGEST_TEXT = 500
+"""So many characters of a line are shown; what is left out shows as an ellipsis."""
+
+_CRLF = b"\r\n"
+_NEAR = 4096
+_LEAD = 120
+_LONE_BYTE = re.compile("[\udc80-\udcff]")
+_CONTINUATION = bytes(range(0x80, 0xC0))
+
+LineEnding = Literal["lf", "crlf", "mixed", "none"]
+
+
+class Whole:
+    """What a whole file is, told chunk by chunk: its size, hash, number of lines and how they end."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._breaks = 0
+        self._with_return = 0
+        self._last = b""
+        self._digest = hashlib.sha256()
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the file in; never empty."""
+        self.size += len(chunk)
+        self._digest.update(chunk)
+        self._breaks += chunk.count(LF)
+        if b"\r" in chunk:
+            self._with_return += chunk.count(_CRLF)
+        if self._last == b"\r" and chunk[:1] == LF:
+            self._with_return += 1
+        self._last = chunk[-1:]
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 as 64 lower-case hex digits."""
+        return self._digest.hexdigest()
+
+    @property
+    def total_lines(self) -> int:
+        """How many lines there are; what follows the last LF is one more."""
+        return self._breaks + (self._last not in {b"", LF})
+
+    @property
+    def line_ending(self) -> LineEnding:
+        """How the lines end; `none` where no LF is."""
+        if not self._breaks:
+            return "none"
+        if not self._with_return:
+            return "lf"
+        return "crlf" if self._with_return == self._breaks else "mixed"
+
+
+class Window:
+    """The bytes of some lines, kept while the file passes.
+
+    It begins `byte_offset` bytes after the beginning of a line, and ends after so many lines or so many bytes.
+    """
+
+    def __init__(self, start_line: int, byte_offset: int, *, most_lines: int, most_bytes: int) -> None:
+        self.start_line = start_line
+        self.offset = 0
+        self.kept = bytearray()
+        self._skip_lines = start_line
+        self._skip_bytes = byte_offset
+        self._lines = most_lines
+        self._bytes = most_bytes
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more will be kept."""
+        return self._lines == 0 or self._bytes == 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the file in."""
+        if self.full:
+            return
+        begin = self._skip(chunk)
+        self.offset += begin
+        if begin < len(chunk):
+            self._keep(chunk[begin : begin + self._bytes])
+
+    def _skip(self, chunk: bytes) -> int:
+        begin = 0
+        if self._skip_lines:
+            begin, passed = after_breaks(chunk, self._skip_lines)
+            self._skip_lines -= passed
+            if self._skip_lines:
+                return len(chunk)
+        end = min(begin + self._skip_bytes, len(chunk))
+        self.start_line += chunk.count(LF, begin, end)
+        self._skip_bytes -= end - begin
+        return end
+
+    def _keep(self, data: bytes) -> None:
+        end, passed = after_breaks(data, self._lines)
+        self._lines -= passed
+        self._bytes -= end
+        self.kept += data[:end]
+
+
+def after_breaks(data: bytes, count: int) -> tuple[int, int]:
+    """Where the line after so many LF begins, and how many there were: the end of the data if there are fewer."""
+    there = data.count(LF)
+    if there < count:
+        return len(data), there
+    begin, end, left = 0, len(data), count
+    while end - begin > _NEAR:
+        middle = (begin + end) // 2
+        here = data.count(LF, begin, middle)
+        if here >= left:
+            end = middle
+        else:
+            begin, left = middle, left - here
+    for _ in range(left):
+        begin = data.index(LF, begin) + 1
+    return begin, count
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes of a file as an answer carries them."""
+
+    encoding: Literal["utf-8", "base64"]
+    content: str
+    size: int
+    line_count: int
+
+
+def piece(data: bytes, space: int, *, final: bool) -> Piece:
+    """As much of the data as weighs at most `space`: whole lines if one fits, else a part of the first.
+
+    It is text where these bytes are valid UTF-8, whatever the rest of the file is, and base64 where they are not.
+    `final` says that the data ends where the file does, so that half a character at the end is a fault.
+    """
+    try:
+        _, whole = codecs.utf_8_decode(data, "strict", final)
+    except UnicodeDecodeError:
+        part = data[: _at_line(data, space // (4 * room.LIGHTEST) * 3)]
+        return Piece("base64", base64.b64encode(part).decode(), len(part), count(part))
+    end = _at_line(data[:whole], room.fitting(data[:whole], space))
+    while end < whole and data[end] in _CONTINUATION:
+        end -= 1
+    part = data[:end]
+    return Piece("utf-8", part.decode(), end, count(part))
+
+
+def _at_line(data: bytes, end: int) -> int:
+    if end >= len(data):
+        return len(data)
+    return data.rfind(LF, 0, end) + 1 or end
+
+
+def count(data: bytes) -> int:
+    """How many lines these bytes have a part of."""
+    return data.count(LF) + (bool(data) and not data.endswith(LF))
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Some whole lines of a file: those that begin in `fresh` are new, the others are there for their company."""
+
+    data: bytes
+    first_line: int
+    begin: int
+    end: int
+
+
+class TooLongError(Exception):
+    """A line is longer than anybody will hold in memory."""
+
+
+def stretches(chunks: Iterable[bytes], company: int, longest: int) -> Iterator[Stretch]:
+    """A file in stretches, each line fresh once and then with `company` lines before and after it.
+
+    TooLongError if a line and its company weigh more than `longest`.
+    """
+    data, first_line, begin = b"", 0, 0
+    for chunk in chunks:
+        data += chunk
+        end = _before_last(data, company)
+        if end > begin:
+            yield Stretch(data, first_line, begin, end)
+            kept = _before_last(data[:end], company) if company else end
+            first_line += data.count(LF, 0, kept)
+            data, begin = data[kept:], end - kept
+        if len(data) > longest:
+            raise TooLongError
+    if begin < len(data):
+        yield Stretch(data, first_line, begin, len(data))
+
+
+def _before_last(data: bytes, lines: int) -> int:
+    """Where the last so many whole lines begin, and what follows them; 0 if there are not that many."""
+    at = len(data)
+    for _ in range(lines + 1):
+        at = data.rfind(LF, 0, at)
+        if at < 0:
+            return 0
+    return at + 1
+
+
+def characters(data: bytes) -> int:
+    """How many code points these bytes are; a byte that is no part of one counts for itself."""
+    return len(data) if data.isascii() else len(data.decode(errors="surrogateescape"))
+
+
+def shown(text: str) -> str:
+    r"""A name as it can be told: a byte that is not UTF-8 as `\xNN`."""
+    if text.isascii():
+        return text
+    return _LONE_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) & 0xFF:02x}", text)
+
+
+def excerpt(line: str, start: int, end: int) -> str:
+    """The part of a line that shows its characters from `start` to `end`; the rest is an ellipsis."""
+    if len(line) > LONGEST_TEXT:
+        begin = min(max(0, start - _LEAD), len(line) - LONGEST_TEXT) if end > LONGEST_TEXT else 0
+        stop = begin + LONGEST_TEXT
+        line = ("…" if begin else "") + line[begin:stop] + ("…" if stop < len(line) else "")
+    return _LONE_BYTE.sub("\ufffd", line)
