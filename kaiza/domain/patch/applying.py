@@ -1,0 +1,123 @@
+"""A parsed patch laid on a file's bytes: each hunk exactly where it says, each old line byte for byte."""
+
+import io
+from collections.abc import Mapping
+from typing import Literal
+
+from kaiza.domain import errors
+from kaiza.domain.patch.entry import FilePatch, Hunk
+
+EXECUTE = 0o100
+
+_Why = Literal["lines", "line_ending", "end_of_file", "whole_file", "mode"]
+
+_SENTENCES: dict[_Why, str] = {
+    "lines": "The file's lines are not what the patch expects. Read the file again and make the patch anew.",
+    "line_ending": "The file's lines end otherwise than the patch's. Make the patch from the file's own bytes.",
+    "end_of_file": "The hunk has no context after its change, but the file goes on. Make the patch with context.",
+    "whole_file": "The patch deletes the file but does not name all of its lines. Use delete_file.",
+    "mode": "The file's execute bit is not what the patch expects. Read the file again and make the patch anew.",
+}
+_SHOWN_LINES = 20
+_SHOWN_BYTES = 400
+_ELSEWHERE = 5
+
+
+def apply(file_patch: FilePatch, before: bytes | None, mode: int | None = None) -> bytes | None:
+    """Give the file's bytes as they are afterwards; None is a file that is not there."""
+    _presence(file_patch, before)
+    if mode is not None and file_patch.old_mode is not None and (mode ^ file_patch.old_mode) & EXECUTE:
+        raise _failed(file_patch, "mode")
+    lines = io.BytesIO(before or b"").readlines()
+    after: list[bytes] = []
+    end = 0
+    for number, hunk in enumerate(file_patch.hunks, 1):
+        _fits(file_patch, number, lines)
+        after += lines[end : hunk.start]
+        after += hunk.new
+        end = hunk.start + len(hunk.old)
+    after += lines[end:]
+    if file_patch.operation == "delete":
+        if after:
+            raise _failed(file_patch, "whole_file")
+        return None
+    return b"".join(after)
+
+
+def _presence(file_patch: FilePatch, before: bytes | None) -> None:
+    if file_patch.operation == "create":
+        if before is not None:
+            raise errors.SystemError.tool_failure(
+                "FILE_ALREADY_EXISTS",
+                human_message="The patch creates a file that is there already. Make a patch that modifies it.",
+                cause={"path": str(file_patch.path)},
+            )
+    elif before is None:
+        raise errors.SystemError.tool_failure(
+            "FILE_NOT_FOUND",
+            human_message="The patch is for a file that is not there. Look for it with find_files.",
+            cause={"path": str(file_patch.source or file_patch.path)},
+        )
+
+
+def _fits(file_patch: FilePatch, number: int, lines: list[bytes]) -> None:
+    hunk = file_patch.hunks[number - 1]
+    end = hunk.start + len(hunk.old)
+    if tuple(lines[hunk.start : end]) != hunk.old:
+        raise _mismatch(file_patch, number, lines)
+    unfinished = hunk.new and not hunk.new[-1].endswith(b"\n")
+    if (hunk.ends_file or unfinished) and end != len(lines):
+        evidence = {"expected": [], "found": _shown(lines[end : end + _SHOWN_LINES])}
+        raise _failed(file_patch, "end_of_file", {"hunk": number, "patch_line": hunk.line, "line": end}, evidence)
+
+
+def _mismatch(file_patch: FilePatch, number: int, lines: list[bytes]) -> errors.SystemError:
+    hunk = file_patch.hunks[number - 1]
+    found = lines[hunk.start : hunk.start + len(hunk.old)]
+    first = next(
+        (at for at, (ours, theirs) in enumerate(zip(hunk.old, found, strict=False)) if ours != theirs), len(found)
+    )
+    place = {
+        "hunk": number,
+        "patch_line": hunk.line,
+        "line": hunk.start + first,
+        "total_lines": len(lines),
+        "fits_at": _fits_at(hunk, lines),
+    }
+    shown = slice(first, first + _SHOWN_LINES)
+    evidence = {"expected": _shown(hunk.old[shown]), "found": _shown(found[shown])}
+    return _failed(file_patch, "line_ending" if _only_endings(hunk, found) else "lines", place, evidence)
+
+
+def _only_endings(hunk: Hunk, found: list[bytes]) -> bool:
+    return [line.rstrip(b"\r\n") for line in hunk.old] == [line.rstrip(b"\r\n") for line in found]
+
+
+def _fits_at(hunk: Hunk, lines: list[bytes]) -> list[int]:
+    """Where else the hunk's old lines stand, as far as a few places; told, never used."""
+    content, block = b"\n" + b"".join(lines), b"\n" + b"".join(hunk.old)
+    places: list[int] = []
+    at = content.find(block)
+    while at >= 0 and len(places) < _ELSEWHERE:
+        places.append(content.count(b"\n", 0, at))
+        at = content.find(block, at + 1)
+    return places
+
+
+def _failed(
+    file_patch: FilePatch,
+    why: _Why,
+    place: Mapping[str, object] | None = None,
+    evidence: Mapping[str, object] | None = None,
+) -> errors.SystemError:
+    path = str(file_patch.source or file_patch.path)
+    return errors.SystemError.tool_failure(
+        "PATCH_APPLY_FAILED",
+        human_message=_SENTENCES[why],
+        cause={"path": path, "why": why, **(place or {})},
+        evidence=None if evidence is None else {"path": path, **(place or {}), **evidence},
+    )
+
+
+def _shown(lines: tuple[bytes, ...] | list[bytes]) -> list[str]:
+    return [line[:_SHOWN_BYTES].decode(errors="backslashreplace") for line in lines]
