@@ -50,14 +50,16 @@ class _Walk:
         if name in {b"", _HERE, b".."}:
             self._stay_or_leave(name)
             return None
-        if self.todo:
+        if any(self.todo):
             self._enter(name)
             return None
         found = os.stat(name, dir_fd=self.held[-1], follow_symlinks=False)
-        if not stat.S_ISLNK(found.st_mode):
-            return self.arrive(name, found)
-        self._expand(name)
-        return None
+        if stat.S_ISLNK(found.st_mode):
+            self._expand(name)
+            return None
+        if self.todo and not stat.S_ISDIR(found.st_mode):
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        return self.arrive(name, found)
 
     def arrive(self, name: bytes, found: os.stat_result) -> Place:
         """Hand the innermost directory over to the place found in it."""

@@ -1,0 +1,366 @@
+"""Reading through one root descriptor: what opens, what is refused, with which code, and that nothing ever hangs."""
+
+import errno
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from kaiza.domain import errors
+from kaiza.domain.paths import ROOT, RelPath, parse
+from kaiza.store import openat2
+from kaiza.store.workspace import Entry, Workspace, moment
+
+WAYS = ("openat2", "walk")
+
+
+def agree(real):
+    """A judge that has nothing against any place."""
+
+
+@pytest.fixture(params=WAYS)
+def workspace(request, tmp_path):
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "outside").write_text("secret")
+    with Workspace(str(tmp_path / "ws"), resolver=request.param) as opened:
+        yield opened
+
+
+@pytest.fixture
+def root(tmp_path, workspace):
+    return tmp_path / "ws"
+
+
+def code_of(act, path, judge=agree):
+    with pytest.raises(errors.SystemError) as caught:
+        act(parse(path), judge)
+    return caught.value.error_code
+
+
+def content(workspace, path, judge=agree):
+    with workspace.open_file(parse(path), judge) as opened:
+        return b"".join(opened.chunks(3))
+
+
+def listed(where):
+    with os.scandir(where) as entries:
+        return sorted(entry.name for entry in entries)
+
+
+def test_a_file_is_read_with_its_facts(workspace, root):
+    (root / "a").mkdir()
+    (root / "a/f.txt").write_bytes(b"0123456789")
+    (root / "a/f.txt").chmod(0o640)
+
+    with workspace.open_file(parse("a/f.txt"), agree) as opened:
+        assert (str(opened.real), opened.size, opened.mode, opened.nlink) == ("a/f.txt", 10, 0o640, 1)
+        assert opened.mtime_ns == (root / "a/f.txt").stat().st_mtime_ns
+        assert opened.read(4) == b"0123"
+        assert opened.pread(3, 7) == b"789"
+        assert list(opened.chunks(4)) == [b"4567", b"89"]
+
+
+def test_a_directory_is_opened_for_listing(workspace, root):
+    (root / "d").mkdir()
+    (root / "d/x").touch()
+
+    with workspace.open_directory(parse("d"), agree) as opened:
+        assert listed(opened.fd) == ["x"]
+        assert opened.real == parse("d")
+    with workspace.open_directory(ROOT, agree) as opened:
+        assert listed(opened.fd) == ["d"]
+        assert opened.real == ROOT
+
+
+def test_what_stands_at_a_name_is_told(workspace, root):
+    (root / "f").write_bytes(b"abc")
+    os.utime(root / "f", ns=(0, 1_700_000_000_123_456_789))
+    (root / "f").chmod(0o751)
+    (root / "d").mkdir()
+    os.mkfifo(root / "p")
+
+    assert workspace.stat(parse("f"), agree) == Entry("f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f"))
+    assert workspace.stat(parse("d"), agree).type == "directory"
+    assert workspace.stat(parse("d"), agree).size is None
+    assert workspace.stat(parse("p"), agree).type == "other"
+    assert workspace.stat(ROOT, agree).type == "directory"
+
+
+@pytest.mark.parametrize("mtime_ns", [-(10**18), 0, 10**18, 2**63 - 1])
+def test_any_time_of_the_disk_can_be_told(mtime_ns):
+    assert moment(mtime_ns).endswith("Z")
+
+
+def test_a_time_beyond_the_calendar_is_told_as_its_end():
+    assert moment(10**21) == "9999-12-31T23:59:59.000Z"
+
+
+def test_what_is_missing_has_the_code_of_what_was_wanted(workspace, root):
+    (root / "f").touch()
+    (root / "dangling").symlink_to("none")
+
+    assert code_of(workspace.open_file, "none") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_file, "none/f") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_file, "f/f") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_file, "dangling") == "FILE_NOT_FOUND"
+    assert code_of(workspace.stat, "none") == "FILE_NOT_FOUND"
+    assert code_of(workspace.stat, "f/f") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_directory, "none") == "PATH_NOT_FOUND"
+    assert code_of(workspace.open_directory, "f") == "PATH_NOT_FOUND"
+    assert code_of(workspace.open_directory, "f/f") == "PATH_NOT_FOUND"
+
+
+def test_a_link_inside_is_followed_and_the_real_path_told(workspace, root):
+    (root / "a/b").mkdir(parents=True)
+    (root / "a/b/f").write_text("here")
+    (root / "a/down").symlink_to("b")
+    (root / "a/b/up").symlink_to("../../a/down/f")
+    (root / "whole").symlink_to("a/..")
+    seen = []
+
+    assert content(workspace, "a/down/up", seen.append) == b"here"
+    assert {str(real) for real in seen} == {"a/b/f"}
+    with workspace.open_directory(parse("whole"), agree) as opened:
+        assert opened.real == ROOT
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("../outside", "OUTSIDE_WORKSPACE"),
+        ("/etc/passwd", "OUTSIDE_WORKSPACE"),
+        ("/dev/zero", "OUTSIDE_WORKSPACE"),
+        ("/nowhere/at/all", "OUTSIDE_WORKSPACE"),
+        ("../ws/f", "OUTSIDE_WORKSPACE"),
+        ("loop", "INVALID_PATH"),
+        ("x" * 256, "INVALID_PATH"),
+    ],
+)
+def test_a_link_that_leads_out_or_nowhere_is_refused(workspace, root, target, code):
+    (root / "f").touch()
+    (root / "loop").symlink_to(target)
+
+    for act in (workspace.open_file, workspace.open_directory, workspace.stat):
+        assert code_of(act, "loop") == code
+        assert code_of(act, "loop/below") == code
+
+
+def test_an_absolute_link_is_refused_even_if_it_points_inside(workspace, root):
+    (root / "f").write_text("mine")
+    (root / "l").symlink_to(root / "f")
+
+    assert code_of(workspace.open_file, "l") == "OUTSIDE_WORKSPACE"
+
+
+def test_forty_links_are_followed_and_one_more_is_a_circle(workspace, root):
+    (root / "0").write_text("end")
+    for step in range(1, 42):
+        (root / str(step)).symlink_to(str(step - 1))
+
+    assert content(workspace, "40") == b"end"
+    assert code_of(workspace.open_file, "41") == "INVALID_PATH"
+
+
+def test_what_is_no_regular_file_is_refused_at_once(workspace, root):
+    os.mkfifo(root / "fifo")
+    (root / "dir").mkdir()
+    (root / "link").symlink_to("fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "socket"))
+        began = time.monotonic()
+        codes = {name: code_of(workspace.open_file, name) for name in ("fifo", "dir", "link", "socket", ".")}
+        took = time.monotonic() - began
+
+    assert set(codes.values()) == {"FILE_READ_FAILED"}
+    assert took < 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_is_refused_without_being_opened(workspace, root):
+    os.mknod(root / "zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+
+    assert code_of(workspace.open_file, "zero") == "FILE_READ_FAILED"
+
+
+def test_looking_at_a_pipe_does_not_wake_its_writer(workspace, root):
+    os.mkfifo(root / "fifo")
+    script = "import os, sys; print('ready', flush=True); os.open(sys.argv[1], os.O_WRONLY)"
+    with subprocess.Popen([sys.executable, "-c", script, root / "fifo"], stdout=subprocess.PIPE) as writer:
+        writer.stdout.readline()
+        for _ in range(100):
+            assert code_of(workspace.open_file, "fifo") == "FILE_READ_FAILED"
+        still_waiting = writer.poll() is None
+        writer.kill()
+
+    assert still_waiting
+
+
+def test_the_judge_hears_the_real_path_before_anything_is_given_out(workspace, root):
+    (root / ".env").write_text("secret")
+    (root / "harmless").symlink_to(".env")
+    (root / "d").symlink_to(".")
+
+    def judge(real):
+        if real == parse(".env"):
+            raise errors.SystemError.tool_failure("POLICY_VIOLATION")
+
+    for act in (workspace.open_file, workspace.open_directory, workspace.stat):
+        assert code_of(act, "harmless", judge) == "POLICY_VIOLATION"
+        assert code_of(act, "d/harmless", judge) == "POLICY_VIOLATION"
+
+
+@pytest.mark.parametrize(
+    "name", [b"line\nbreak", b"\xe2\x80\xaegnp.exe", b"\xff\xfe", b"a\x7f", "\u2003".encode(), b"-rf"]
+)
+def test_odd_names_are_opened_as_they_are(workspace, root, name):
+    (root / os.fsdecode(name)).write_bytes(name)
+    (root / "link").symlink_to(os.fsdecode(name))
+
+    with workspace.open_file(RelPath((os.fsdecode(name),)), agree) as opened:
+        assert opened.read(99) == name
+    with workspace.open_file(parse("link"), agree) as opened:
+        assert opened.real.as_bytes() == name
+
+
+def test_a_name_that_ends_as_a_deleted_one_would_is_itself(workspace, root):
+    (root / "a (deleted)").write_text("here")
+    (root / "link").symlink_to("a (deleted)")
+
+    assert content(workspace, "link") == b"here"
+    assert workspace.stat(parse("link"), agree).real == parse("a (deleted)")
+
+
+def test_the_workspace_is_the_directory_not_its_name(workspace, root, tmp_path):
+    (root / "f").write_text("mine")
+    (root / "l").symlink_to("f")
+    root.rename(tmp_path / "moved")
+    root.mkdir()
+    (root / "f").write_text("not mine")
+
+    assert content(workspace, "f") == b"mine"
+    assert content(workspace, "l") == b"mine"
+
+
+def test_a_root_that_is_gone_has_nothing_in_it(workspace, root):
+    root.rmdir()
+
+    assert code_of(workspace.open_file, "f") == "FILE_NOT_FOUND"
+
+
+@pytest.mark.parametrize("what", ["missing", "file"])
+def test_a_workspace_without_a_directory_is_refused(tmp_path, what):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(errors.SystemError) as caught:
+        Workspace(str(tmp_path / what))
+    assert caught.value.error_code == "PATH_NOT_FOUND"
+
+
+def test_the_whole_disk_can_be_a_workspace(tmp_path):
+    (tmp_path / "f").write_text("here")
+    (tmp_path / "l").symlink_to("f")
+    for way in WAYS:
+        with Workspace("/", resolver=way) as workspace:
+            assert content(workspace, str(tmp_path / "l")[1:]) == b"here"
+            assert workspace.stat(ROOT, agree).real == ROOT
+
+
+def test_a_path_of_a_thousand_directories_is_walked_to_its_end(workspace, root):
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(1000):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+
+    assert content(workspace, "d/" * 1000 + "f") == b""
+
+
+def test_descriptors_are_let_go_whatever_happens(workspace, root):
+    (root / "f").touch()
+    (root / "l").symlink_to("f")
+    (root / "out").symlink_to("/etc")
+    os.mkfifo(root / "fifo")
+    before = len(listed("/proc/self/fd"))
+    for name in ("f", "l", "out", "fifo", "none", "f/x", "out/x"):
+        for act in (workspace.open_file, workspace.open_directory):
+            try:
+                act(parse(name), agree).close()
+            except errors.SystemError:
+                continue
+
+    assert len(listed("/proc/self/fd")) == before
+
+
+def test_a_file_without_permission_is_there_but_cannot_be_read(tmp_path):
+    script = """
+import os, sys
+from kaiza.domain import errors
+from kaiza.domain.paths import parse
+from kaiza.store.workspace import Workspace
+os.chdir("/")
+os.setgid(65534); os.setuid(65534)
+with Workspace(sys.argv[1], resolver=sys.argv[2]) as workspace:
+    for name in ("closed", "shut/f", "shut/none", "into", "back"):
+        try:
+            workspace.open_file(parse(name), lambda real: None).close()
+            print("open")
+        except errors.SystemError as error:
+            print(error.error_code, (error.cause or {}).get("errno"))
+"""
+    if os.geteuid() != 0:
+        pytest.skip("needs another user to be refused")
+    for name in ("f", "closed", "shut/f"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "into").symlink_to("shut/f")
+    (tmp_path / "back").symlink_to("shut/../f")
+    (tmp_path / "closed").chmod(0)
+    (tmp_path / "shut").chmod(0)
+    for above in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        above.chmod(0o755)
+    told = {
+        way: subprocess.run(
+            [sys.executable, "-c", script, tmp_path, way], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for way in WAYS
+    }
+
+    assert told["openat2"] == ["FILE_READ_FAILED EACCES"] * 5
+    assert told["walk"] == told["openat2"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="seccomp is Linux's")
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
+def test_where_the_kernel_does_not_offer_it_the_walk_takes_over(tmp_path, number):
+    script = """
+import ctypes, struct, sys
+from kaiza.domain.paths import parse
+from kaiza.store.workspace import Workspace
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x00050000 | int(sys.argv[2])), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program, 0, 0) == 0
+with Workspace(sys.argv[1]) as workspace:
+    print(workspace.resolver, workspace.open_file(parse("l"), lambda real: None).read(9))
+"""
+    (tmp_path / "f").write_text("here")
+    (tmp_path / "l").symlink_to("f")
+    told = subprocess.run(
+        [sys.executable, "-c", script, tmp_path, str(number)], capture_output=True, text=True, check=True
+    )
+
+    assert told.stdout.split() == ["walk", "b'here'"]
+
+
+def test_where_the_kernel_offers_it_it_is_used(tmp_path):
+    with Workspace(str(tmp_path)) as workspace:
+        assert workspace.resolver == ("openat2" if openat2.is_supported(workspace.fd) else "walk")
