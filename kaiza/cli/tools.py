@@ -21,7 +21,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The command."""
     options.describe(
         parser,
-        "Every tool that an agent can be offered: for which role, and whether it reads, keeps a note, or changes files.",
+        "Every tool that an agent can be offered: for which role, and whether it reads, keeps or changes something.",
         "kaiza tools --json | jq '.tools[].name'",
         run=_list,
     )
@@ -38,8 +38,11 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A tool is known by its name; each of them is called through the boundary, and through nothing else."""
-    return {"name": row["id"], **{key: value for key, value in row.items() if key != "id"}, "wrapped": True}
+    """The card under the name that calls it; what stands in the table of tools is reached through the boundary only."""
+    from kaiza.tools.table import AGENT  # noqa: PLC0415  the tools themselves; the table for people needs none
+
+    card = {key: value for key, value in row.items() if key != "id"}
+    return {"name": row["id"], **card, "wrapped": row["id"] in AGENT}
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:

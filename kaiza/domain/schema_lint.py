@@ -12,7 +12,7 @@ LONGEST_DESCRIPTION = 160
 DEEPEST = 6
 _TOOL_NAME = re.compile(r"[a-z_]+")
 _ABSOLUTE = re.compile(r"(?<![\w.<>])/(?:home|Users|tmp|etc|usr|var|root|opt|mnt|work)/|\b[A-Z]:\\")
-_TOKEN = re.compile(r"[A-Za-z0-9+=_-]{32,}")
+_TOKEN = re.compile(r"(?=[A-Za-z+=_-]*\d)[A-Za-z0-9+=_-]{32,}")
 _CAPS = Caps()
 _SUMMARY = _CAPS.summary_characters
 _NAMED_SUBSCHEMAS = ("properties", "$defs", "patternProperties", "dependentSchemas")

@@ -13,7 +13,9 @@ import orjson
 import kaiza
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+    from collections.abc import Iterator
+
+    from jsonschema import Draft202012Validator, ValidationError
 
 _NAME = re.compile(r"[a-z_]+")
 _INPUT, _OUTPUT = ".json", ".output.json"
@@ -30,12 +32,35 @@ class ToolSchemas:
     """SHA-256 of both in canonical form: blanks and the order of keys change nothing."""
 
 
+class Validator:
+    """Checks values against one schema, strictly: nothing is coerced. Built when it is first asked."""
+
+    __slots__ = ("_built", "schema")
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+        self._built: Draft202012Validator | None = None
+
+    def validate(self, value: object) -> None:
+        """Return if the value is as the schema says; else jsonschema's ValidationError."""
+        self._there().validate(value)
+
+    def iter_errors(self, value: object) -> "Iterator[ValidationError]":
+        """Every fault of the value, none if it is as the schema says."""
+        return self._there().iter_errors(value)
+
+    def _there(self) -> "Draft202012Validator":
+        if self._built is None:
+            self._built = _strict(self.schema)
+        return self._built
+
+
 @dataclass(frozen=True, slots=True)
 class ToolIo:
     """One tool's two validators."""
 
-    input: "Draft202012Validator"
-    output: "Draft202012Validator"
+    input: Validator
+    output: Validator
 
 
 def directory() -> Path:
@@ -77,7 +102,8 @@ class SchemaRegistry:
         schemas = self.load_tool_schemas(tool_id)
         found = self._validators.get(schemas.fingerprint)
         if found is None:
-            found = self._validators[schemas.fingerprint] = _validators(schemas)
+            found = ToolIo(Validator(schemas.input), Validator(schemas.output))
+            self._validators[schemas.fingerprint] = found
         return found
 
     def fingerprint(self, tool_id: str) -> str:
@@ -111,12 +137,13 @@ def _schemas(told_input: dict[str, Any], told_output: dict[str, Any]) -> ToolSch
     return ToolSchemas(told_input, told_output, hashlib.sha256(both).hexdigest())
 
 
-def _validators(schemas: ToolSchemas) -> ToolIo:
+def _strict(schema: dict[str, Any]) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  see the top
 
     kinds = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
     strict = validators.extend(Draft202012Validator, type_checker=kinds)  # type: ignore[no-untyped-call]
-    return ToolIo(strict(schemas.input), strict(schemas.output))
+    validator: Draft202012Validator = strict(schema)
+    return validator
 
 
 def _is_integer(_checker: object, value: object) -> bool:

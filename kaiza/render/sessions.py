@@ -1,0 +1,163 @@
+"""Sessions as the record tells them, ended ones too: a fold over its records, and how it is shown."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kaiza.render.tables import Cell, Column, lines
+from kaiza.render.terminal import escape
+from kaiza.render.timeline import paths
+
+_LISTED = (
+    Column("session", least=8),
+    Column("role", least=4),
+    Column("state"),
+    Column("begun"),
+    Column("last call"),
+    Column("calls", right=True),
+    Column("changes", right=True),
+    Column("refused", right=True),
+    Column("client", least=6),
+)
+_CHANGED = (Column("seq", right=True), Column("operation"), Column("lines"), Column("path", least=12, keep="end"))
+_REFUSED = (Column("seq", right=True), Column("tool"), Column("path", least=12, keep="end"), Column("code"))
+_STYLES = {"active": "green", "locked": "red"}
+_OF_CHANGE = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
+
+
+@dataclass(slots=True)
+class Told:
+    """What the records say about one session."""
+
+    session_id: str
+    role: str | None
+    client: str | None
+    begun_at: str
+    last_call_at: str
+    ended_at: str | None = None
+    calls: int = 0
+    changed: int = 0
+    refused: int = 0
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+
+    def state(self, locked: Iterable[str], oldest: str) -> str:
+        """How the session stands, given the locked roles and since when a session must have been used."""
+        if self.ended_at is not None:
+            return "ended"
+        if self.last_call_at < oldest:
+            return "expired"
+        return "locked" if self.role in locked else "active"
+
+    def as_json(self, state: str) -> dict[str, Any]:
+        """The session as `session list --json` tells it."""
+        return {
+            "session_id": self.session_id,
+            "role": self.role,
+            "state": state,
+            "client": self.client,
+            "begun_at": self.begun_at,
+            "last_call_at": self.last_call_at,
+            "ended_at": self.ended_at,
+            "counts": {"calls": self.calls, "changes": self.changed, "refusals": self.refused},
+        }
+
+
+class Fold:
+    """Takes records in, in their order; keeps what was done and refused only of sessions it is asked to."""
+
+    def __init__(self, detailed: str | None = None) -> None:
+        self.sessions: dict[str, Told] = {}
+        self._detailed = detailed
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """The next record of the log."""
+        if record.get("kind") != "call":
+            return
+        session_id, ok = record.get("session_id"), record.get("outcome") == "ok"
+        if not isinstance(session_id, str):
+            return
+        if record.get("tool_name") == "begin_session" and ok:
+            self.sessions[session_id] = _begun(record)
+        told = self.sessions.get(session_id)
+        if told is not None:
+            self._count(told, record, ok=ok)
+
+    def _count(self, told: Told, record: Mapping[str, Any], *, ok: bool) -> None:
+        changes = list(record.get("changes") or ()) if ok else []
+        told.calls += 1
+        told.changed += len(changes)
+        told.refused += 0 if ok else 1
+        told.last_call_at = max(told.last_call_at, str(record.get("timestamp")))
+        if record.get("tool_name") == "end_session" and ok:
+            told.ended_at = record.get("timestamp")
+        if self._detailed is not None and told.session_id.startswith(self._detailed):
+            told.changes += [{"seq": record.get("seq"), **_change(one)} for one in changes]
+            told.refusals += [] if ok else [_refusal(record)]
+
+
+def listed(told: Iterable[tuple[Told, str]], width: int | None, *, colour: bool = False) -> Iterator[str]:
+    """Sessions with their states, a line each."""
+    return lines(_LISTED, (_row(one, state) for one, state in told), width, colour=colour)
+
+
+def changed(told: Told, width: int | None, *, colour: bool = False) -> Iterator[str]:
+    """What a session changed, a line for each file."""
+    return lines(_CHANGED, map(_changed, told.changes), width, colour=colour)
+
+
+def refused(told: Told, width: int | None, *, colour: bool = False) -> Iterator[str]:
+    """What a session was refused, a line for each call."""
+    return lines(_REFUSED, map(_refused, told.refusals), width, colour=colour)
+
+
+def _begun(record: Mapping[str, Any]) -> Told:
+    at = str(record.get("timestamp"))
+    return Told(str(record["session_id"]), record.get("role"), record.get("client"), at, at)
+
+
+def _change(change: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: change.get(name) for name in _OF_CHANGE}
+
+
+def _refusal(record: Mapping[str, Any]) -> dict[str, Any]:
+    members = ("seq", "tool_name", "error_code", "human_message")
+    return {**{name: record.get(name) for name in members}, "paths": list(paths(record))}
+
+
+def _row(told: Told, state: str) -> tuple[Cell, ...]:
+    return (
+        Cell(escape(told.session_id), "bold"),
+        Cell(escape(told.role or "")),
+        Cell(state, _STYLES.get(state, "dim")),
+        Cell(_minute(told.begun_at), "dim"),
+        Cell(_minute(told.last_call_at), "dim"),
+        Cell(str(told.calls)),
+        Cell(str(told.changed)),
+        Cell(str(told.refused), "red" if told.refused else ""),
+        Cell(escape(told.client or "")),
+    )
+
+
+def _changed(change: Mapping[str, Any]) -> tuple[Cell, ...]:
+    source = f"{change['source']} → " if change["source"] else ""
+    return (
+        Cell(str(change["seq"]), "dim"),
+        Cell(escape(str(change["operation"]))),
+        Cell(f"+{change['lines_added'] or 0} -{change['lines_removed'] or 0}"),
+        Cell(escape(f"{source}{change['path']}")),
+    )
+
+
+def _refused(refusal: Mapping[str, Any]) -> tuple[Cell, ...]:
+    where = refusal["paths"]
+    return (
+        Cell(str(refusal["seq"]), "dim"),
+        Cell(escape(str(refusal["tool_name"]))),
+        Cell(escape(where[0]) if where else ""),
+        Cell(escape(str(refusal["error_code"])), "red"),
+    )
+
+
+def _minute(timestamp: str) -> str:
+    return escape(timestamp[:16].replace("T", " "))

@@ -1,0 +1,155 @@
+"""Each rule of the contract files finds what breaks it, and nothing else."""
+
+import copy
+
+import pytest
+
+from kaiza.domain import schema_lint
+
+INPUT = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["path"],
+    "properties": {
+        "path": {"type": "string", "description": "What to read, relative to the workspace."},
+        "paths": {"type": "array", "items": {"$ref": "#/$defs/one"}, "maxItems": 50},
+        "cursor": {"type": "string"},
+        "pageSize": {"type": "integer", "minimum": 1, "maximum": 200},
+        "query": {"type": "string", "maxLength": 512},
+        "uri": {"type": "string"},
+        "position": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["line", "character"],
+            "properties": {
+                "line": {"type": "integer", "minimum": 0},
+                "character": {"type": "integer", "minimum": 0},
+            },
+        },
+    },
+    "$defs": {"one": {"type": "string"}},
+}
+OUTPUT = {
+    "$schema": INPUT["$schema"],
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["summary"],
+    "properties": {"summary": {"type": "string", "maxLength": 200}},
+}
+GONE = object()
+
+
+def changed(document, place, value):
+    document = copy.deepcopy(document)
+    *steps, last = place.split("/")
+    at = document
+    for step in steps:
+        at = at[step]
+    if value is GONE:
+        del at[last]
+    else:
+        at[last] = value
+    return document
+
+
+def rules(document, *, output=False):
+    return {found.rule for found in schema_lint.lint("a.json", document, output=output)}
+
+
+def test_sound_files_have_no_findings():
+    assert not schema_lint.lint("a.json", INPUT, output=False)
+    assert not schema_lint.lint("a.output.json", OUTPUT, output=True)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "rule"),
+    [
+        ("$schema", GONE, "dialect"),
+        ("$schema", "http://json-schema.org/draft-07/schema#", "dialect"),
+        ("type", "string", "root-object"),
+        ("additionalProperties", True, "closed"),
+        ("additionalProperties", GONE, "closed"),
+        ("properties/position/additionalProperties", GONE, "closed"),
+        ("required", GONE, "required"),
+        ("required", ["path", "nothing"], "required-unknown"),
+        ("oneOf", [{}], "root-plain"),
+        ("anyOf", [{}], "root-plain"),
+        ("allOf", [{}], "root-plain"),
+        ("properties/path/default", "a", "no-default"),
+        ("$defs/one/default", None, "no-default"),
+        ("properties/path/description", "word " * 33, "description-short"),
+        ("properties/path/description", "Such as /home/ann/project", "description-harmless"),
+        ("properties/path/description", "Such as ghp_0123456789abcdefghij0123456789", "description-harmless"),
+        ("properties/paths/maxItems", GONE, "array-bounded"),
+        ("properties/paths/items", {"$ref": "other.json#/a"}, "local-reference"),
+        ("properties/cursor/type", ["string", "null"], "argument-shape"),
+        ("properties/pageSize/maximum", 500, "argument-shape"),
+        ("properties/pageSize/minimum", GONE, "argument-shape"),
+        ("properties/query/maxLength", GONE, "argument-shape"),
+        ("properties/uri/type", "integer", "argument-shape"),
+        ("properties/position/properties/line/minimum", 1, "argument-shape"),
+        ("properties/position/properties/character/type", "number", "argument-shape"),
+    ],
+)
+def test_an_input_schema_that_breaks_a_rule_is_found(place, value, rule):
+    assert rules(changed(INPUT, place, value)) == {rule}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "found"),
+    [
+        ("properties/summary", GONE, {"summary", "required-unknown"}),
+        ("properties/summary/maxLength", 201, {"summary"}),
+        ("properties/summary/maxLength", GONE, {"summary"}),
+        ("patternProperties", {"^x": {}}, {"no-free-form"}),
+        ("additionalProperties", {"type": "string"}, {"closed"}),
+    ],
+)
+def test_an_output_schema_that_breaks_a_rule_is_found(place, value, found):
+    assert rules(changed(OUTPUT, place, value), output=True) == found
+
+
+def test_nesting_beyond_six_is_found():
+    deep = {"type": "string"}
+    for _ in range(6):
+        deep = {"type": "array", "maxItems": 1, "items": deep}
+
+    assert rules(changed(INPUT, "properties/deep", deep)) == {"shallow"}
+    assert rules(changed(INPUT, "properties/deep", deep["items"]["items"])) == set()
+
+
+def test_a_file_that_is_no_object_is_found():
+    assert rules([1]) == {"root-object"}
+
+
+ROW = {
+    "id": "read_file",
+    "title": "Read file",
+    "description": "Reads.",
+    "category": "files",
+    "tier": "core",
+    "safety_level": "read",
+    "roles": ["WINDSURF"],
+    "needs_session": True,
+}
+FILES = ["read_file.json", "read_file.output.json"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "files", "rule"),
+    [
+        ([ROW], FILES[:1], "file-missing"),
+        ([], FILES, "file-orphan"),
+        ([ROW, ROW], FILES, "name-twice"),
+        ([ROW | {"id": "Read-File"}], ["Read-File.json", "Read-File.output.json"], "name"),
+        ([{key: value for key, value in ROW.items() if key != "tier"}], FILES, "catalog-incomplete"),
+        ([ROW | {"description": "word " * 33}], FILES, "description-short"),
+    ],
+)
+def test_a_catalog_that_disagrees_with_its_files_is_found(rows, files, rule):
+    assert {found.rule for found in schema_lint.lint_catalog(rows, files)} == {rule}
+
+
+def test_a_catalog_that_agrees_has_no_findings():
+    assert not schema_lint.lint_catalog([ROW], FILES)

@@ -1,0 +1,68 @@
+"""The contract files are found, known by their content, and checked without coercion."""
+
+import json
+
+import pytest
+from jsonschema import ValidationError
+
+from kaiza.store import schemas
+from kaiza.store.schemas import SchemaRegistry
+
+INPUT = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"count": {"type": "integer"}, "flag": {"type": "boolean"}},
+    "required": [],
+}
+
+
+@pytest.fixture
+def registry(tmp_path):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "read_file.json").write_text(json.dumps(INPUT))
+    (tmp_path / "tools" / "read_file.output.json").write_text('{"type":"object"}')
+    (tmp_path / "catalog.json").write_text('{"tools":[{"id":"read_file"}]}')
+    return SchemaRegistry(tmp_path)
+
+
+def test_the_contract_files_are_beside_the_package():
+    assert (schemas.directory() / "catalog.json").is_file()
+
+
+def test_a_tool_is_loaded_with_both_validators(registry):
+    io = registry.load_tool_io("read_file")
+
+    io.input.validate({"count": 1})
+    io.output.validate({})
+    with pytest.raises(ValidationError):
+        io.input.validate({"unknown": 1})
+
+
+@pytest.mark.parametrize("arguments", [{"count": "5"}, {"count": 5.0}, {"count": True}, {"flag": 1}, {"count": None}])
+def test_nothing_is_coerced(registry, arguments):
+    assert len(list(registry.load_tool_io("read_file").input.iter_errors(arguments))) == 1
+
+
+def test_validators_are_kept_as_long_as_the_contract_is_the_same(registry, tmp_path):
+    first, mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    same = registry.load_tool_io("read_file")
+    (tmp_path / "tools" / "read_file.json").write_text(json.dumps(INPUT, indent=4, sort_keys=True))
+    spaced, spaced_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    (tmp_path / "tools" / "read_file.output.json").write_text('{"type":"object","required":[]}')
+    other, other_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+
+    assert first is same
+    assert (spaced is first, spaced_mark == mark) == (True, True)
+    assert (other is first, other_mark == mark) == (False, False)
+
+
+@pytest.mark.parametrize("name", ["write_file", "../catalog", "", "Read_File", "read_file.output"])
+def test_a_tool_that_is_not_there_is_a_key_error(registry, name):
+    with pytest.raises(KeyError):
+        registry.load_tool_io(name)
+
+
+def test_files_are_listed_and_read_as_they_are(registry):
+    assert registry.files() == ["read_file.json", "read_file.output.json"]
+    assert registry.document("read_file.json") == INPUT
+    assert registry.catalog() == [{"id": "read_file"}]
