@@ -24,6 +24,7 @@ KEYS = (
 )
 
 _LONGEST_INTEGER = 2**53
+_LONGEST_TEXT = 512
 _CAPS = Caps()
 
 
@@ -52,18 +53,15 @@ def of_error(error: errors.SystemError, timestamp: str) -> dict[str, Any]:
 
 def cause(value: object) -> Any:
     """The cause as JSON: null, a string or an object; bounded in size and depth, without cycles or NaN."""
-    if value is None:
-        return None
-    if isinstance(value, BaseException):
-        return errors.describe_exception(value)
-    if isinstance(value, str):
-        return value[: _CAPS.cause_bytes // 8]
-    told = _plain(value, _CAPS.cause_depth)
-    if not isinstance(told, dict):
-        told = {"value": told}
-    if len(orjson.dumps(told)) > _CAPS.cause_bytes:
-        return {"cut": True, "keys": sorted(told)[:20]}
-    return told
+    if value is None or isinstance(value, str):
+        told = _scalar(value)
+    elif isinstance(value, Mapping | BaseException):
+        told = _plain(value, _CAPS.cause_depth)
+    else:
+        told = {"value": _plain(value, _CAPS.cause_depth - 1)}
+    if len(orjson.dumps(told)) <= _CAPS.cause_bytes:
+        return told
+    return {"cut": True, "keys": sorted(told)[:20]} if isinstance(told, dict) else {"cut": True}
 
 
 def _plain(value: object, depth: int) -> Any:
@@ -81,7 +79,7 @@ def _plain(value: object, depth: int) -> Any:
 
 def _scalar(value: str | float | None) -> Any:
     if isinstance(value, str):
-        return value[: _CAPS.cause_bytes // 8].encode("utf-8", "backslashreplace").decode()
+        return value[:_LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()
     if isinstance(value, float):
         return str(value) if math.isfinite(value) else "not a number"
     if isinstance(value, int) and abs(value) >= _LONGEST_INTEGER:

@@ -12,7 +12,7 @@ def ours_untouched(case: Case) -> errors.SystemError | None:
             return errors.SystemError.invariant_violation(
                 "CONTROL_PLANE_PROTECTED",
                 error_code="POLICY_VIOLATION",
-                human_message="This path belongs to what governs the agent and is never changed through Kaiza. Leave it alone.",
+                human_message="This path governs the agent and is never changed through Kaiza. Leave it alone.",
                 cause={"path": str(path)},
             )
     return refuse_read(case.hidden[0]) if case.hidden else None

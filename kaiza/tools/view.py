@@ -61,6 +61,10 @@ class Log(Protocol):
         """The whole log judged, as `verify_audit_log` tells it."""
         ...
 
+    def catch_up(self) -> Mapping[str, Any]:
+        """What is new in the log judged, and its head before this call."""
+        ...
+
 
 class View(Protocol):
     """The workspace as one call may see it: every path that is opened has been judged."""
@@ -70,6 +74,7 @@ class View(Protocol):
     session: Session
     facts: Facts
     log: Log
+    server: Mapping[str, Any]
 
     def open_file(self, path: RelPath) -> OpenFile:
         """A regular file that may be read."""

@@ -1,0 +1,105 @@
+"""Puts the parts together; the only place that knows them all."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+import kaiza
+from kaiza import boundary
+from kaiza.boundary import Call, Handler, House
+from kaiza.domain import errors
+from kaiza.domain.call import Ask, Outcome
+from kaiza.domain.caps import Caps
+from kaiza.domain.card import Card
+from kaiza.store import offer
+from kaiza.store.ground import Ground
+from kaiza.store.schemas import SchemaRegistry
+from kaiza.tools.table import AGENT, Tool
+
+PROTOCOL_VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+
+
+class App:
+    """Every tool in its boundary, over the workspaces the operator named."""
+
+    def __init__(
+        self,
+        roots: Sequence[str],
+        *,
+        bound_role: str | None = None,
+        caps: Caps | None = None,
+        tools: Mapping[str, Tool] = AGENT,
+        registry: SchemaRegistry | None = None,
+    ) -> None:
+        self.caps = caps or Caps()
+        registry = registry or SchemaRegistry()
+        cards = list(offer.cards(registry))
+        grounds = {root: Ground(root, self.caps) for root in roots}
+        self.house = House(
+            grounds=MappingProxyType(grounds),
+            caps=self.caps,
+            bound_role=bound_role,
+            server=_described(grounds, cards, self.caps),
+            begun=set(),
+        )
+        self._handlers: Mapping[str, Handler] = {
+            card.name: boundary.wrap_handler(tools[card.name], card, registry.load_tool_io(card.name), self.house)
+            for card in cards
+        }
+
+    def stamp(self, ask: Ask) -> Call:
+        """Give a call its id, its time and its deadline."""
+        return boundary.stamp(ask, self.caps)
+
+    def answer(self, call: Call) -> Outcome | None:
+        """The whole call, from its arguments to its record; None if the clock took it meanwhile."""
+        return self._handlers.get(call.ask.tool_name, self._unknown)(call)
+
+    def expire(self, call: Call, cap: str = "timeout") -> Outcome | None:
+        """Take a call whose time is up, record it and answer in its place; None where it cannot be taken any more."""
+        return boundary.refuse(
+            call,
+            self.house,
+            errors.SystemError.tool_failure(
+                "CAP_EXCEEDED",
+                human_message="The call took longer than it may. Ask for less at a time.",
+                cause={"cap": cap, "timeout_ms": self.caps.tool_timeout_ms},
+            ),
+        )
+
+    def call(self, tool_name: str, arguments: object) -> Outcome | None:
+        """Make a call from inside this process."""
+        return self.answer(self.stamp(Ask(tool_name, arguments)))
+
+    def close(self) -> None:
+        """Leave everything written and synced."""
+        for ground in self.house.grounds.values():
+            ground.close(boundary.now())
+
+    def _unknown(self, call: Call) -> Outcome | None:
+        """The stand-in that always refuses, so that asking is recorded too."""
+        return boundary.refuse(
+            call,
+            self.house,
+            errors.SystemError.tool_failure(
+                "TOOL_NOT_FOUND",
+                human_message="There is no such tool. Ask for tools/list and use a name from it.",
+            ),
+        )
+
+
+def _described(grounds: Mapping[str, Ground], cards: Sequence[Card], caps: Caps) -> Mapping[str, object]:
+    """What `server_info` tells; the same for as long as the process lives."""
+    first = next(iter(grounds.values()))
+    return MappingProxyType(
+        {
+            "server_version": kaiza.__version__,
+            "protocol_versions": list(PROTOCOL_VERSIONS),
+            "platform": platform.system().lower(),
+            "tier": "core",
+            "categories": sorted({card.category for card in cards}),
+            "limits": caps.as_json(),
+            "resolver": first.workspace.resolver,
+            "workspace_roots": list(grounds),
+        }
+    )

@@ -1,0 +1,31 @@
+"""What `tools/list` shows: the catalog and the schema files, exactly as they are."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kaiza.domain.card import Card
+from kaiza.store.schemas import SchemaRegistry
+
+
+def cards(registry: SchemaRegistry, bound_role: str | None = None) -> Iterator[Card]:
+    """The tools in the catalog's order; of a bound server only those its role may call."""
+    for row in registry.catalog():
+        card = Card.of(row)
+        if bound_role is None or bound_role in card.roles:
+            yield card
+
+
+def offered(registry: SchemaRegistry, bound_role: str | None = None) -> list[Mapping[str, Any]]:
+    """The items of `tools/list`."""
+    return [_item(card, registry) for card in cards(registry, bound_role)]
+
+
+def _item(card: Card, registry: SchemaRegistry) -> Mapping[str, Any]:
+    return {
+        "name": card.name,
+        "title": card.title,
+        "description": card.description,
+        "inputSchema": registry.document(f"{card.name}.json"),
+        "outputSchema": registry.document(f"{card.name}.output.json"),
+        "annotations": card.annotations(),
+    }

@@ -1,0 +1,57 @@
+"""Which directories the operator put under Kaiza, and which of them a caller means."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from kaiza.domain import errors
+
+
+def settle(named: Sequence[str], environment: dict[str, str]) -> tuple[str, ...]:
+    """The real paths of the roots; BOOTSTRAP_FAILURE where one is no directory or contains another."""
+    asked = list(named) or [environment.get("CLAUDE_PROJECT_DIR") or "."]
+    real = tuple(dict.fromkeys(os.path.realpath(one) for one in asked))
+    for one in real:
+        if not Path(one).is_dir():
+            raise _refused("A workspace is not a directory. Name an existing one with --workspace.", real.index(one))
+    for number, one in enumerate(real):
+        if any(one != other and _contains(other, one) for other in real):
+            raise _refused("One workspace lies inside another. Name only one of the two.", number)
+    return real
+
+
+def ready(root: str) -> bool:
+    """Whether `kaiza init` has been here."""
+    return all((Path(root) / name).is_dir() for name in ("plans", "audit"))
+
+
+def chosen(roots: Sequence[str], asked: str | None) -> str:
+    """The root that a session is for; SESSION_INITIALIZATION_FAILED where it is none of them."""
+    if asked is None and len(roots) == 1:
+        return roots[0]
+    if asked is None:
+        raise _not_opened("This server has several workspaces. Name one as workspace_root.")
+    real = os.path.realpath(asked) if asked.startswith("/") and "\0" not in asked else None
+    if real not in roots:
+        raise _not_opened("This server does not serve that workspace. Leave workspace_root out, or name its root.")
+    return real
+
+
+def nearest(start: str) -> str | None:
+    """The closest directory upwards that `kaiza init` made ready."""
+    here = Path(os.path.realpath(start))
+    return next((str(one) for one in (here, *here.parents) if ready(str(one))), None)
+
+
+def _contains(outer: str, inner: str) -> bool:
+    return inner.startswith(outer.rstrip("/") + "/")
+
+
+def _refused(sentence: str, number: int) -> errors.SystemError:
+    return errors.SystemError.startup_failure(
+        "BOOTSTRAP_FAILURE", human_message=sentence, cause={"workspace_number": number + 1}
+    )
+
+
+def _not_opened(sentence: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure("SESSION_INITIALIZATION_FAILED", human_message=sentence)

@@ -1,0 +1,89 @@
+"""The workspace as one call may see it: every path is judged where it really is, before a byte is given out."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors, record
+from kaiza.domain.caps import Caps
+from kaiza.domain.paths import RelPath
+from kaiza.domain.session import Facts, Session
+from kaiza.store import audit_log, scan
+from kaiza.store.ground import Ground, verdict_json
+from kaiza.store.workspace import Entry, OpenDirectory, OpenFile
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLog:
+    """The record, read."""
+
+    ground: Ground
+
+    def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+        """Records in order from a place on, lazily."""
+        return audit_log.records(self.ground.root, since_seq=since_seq)
+
+    def verify(self) -> Mapping[str, Any]:
+        """The whole log judged."""
+        return verdict_json(audit_log.verify(self.ground.root))
+
+    def catch_up(self) -> Mapping[str, Any]:
+        """What is new in the log judged, and its head before this call."""
+        judged = self.ground.log.catch_up()
+        head = judged.head or record.Head(0, record.GENESIS, 0)
+        verdict = self.ground.damage() or judged.verdict
+        return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a tool gets to see for one call."""
+
+    ground: Ground
+    _session: Session | None
+    caps: Caps
+    server: Mapping[str, Any]
+    refuse_read: Callable[[RelPath], errors.SystemError]
+    over: Callable[[], bool]
+
+    @property
+    def root(self) -> str:
+        """The session's workspace root."""
+        return self.ground.root
+
+    @property
+    def session(self) -> Session:
+        """The session of the call; a rule has seen to it that there is one."""
+        if self._session is None:
+            raise errors.SystemError.invariant_violation("SESSION_EXPECTED")
+        return self._session
+
+    @property
+    def facts(self) -> Facts:
+        """What the record says."""
+        return self.ground.facts
+
+    @property
+    def log(self) -> SeenLog:
+        """The record, read."""
+        return SeenLog(self.ground)
+
+    def open_file(self, path: RelPath) -> OpenFile:
+        """A regular file that may be read."""
+        return self.ground.workspace.open_file(path, self._judge)
+
+    def open_directory(self, path: RelPath) -> OpenDirectory:
+        """A directory that may be listed."""
+        return self.ground.workspace.open_directory(path, self._judge)
+
+    def stat(self, path: RelPath) -> Entry:
+        """What a path leads to, without opening it."""
+        return self.ground.workspace.stat(path, lambda _real: None)
+
+    def unreadable(self, path: RelPath) -> bool:
+        """Whether the content of this path is nobody's business."""
+        return self.ground.unreadable(path)
+
+    def _judge(self, real: RelPath) -> None:
+        if self.ground.unreadable(real):
+            raise self.refuse_read(real)

@@ -1,0 +1,44 @@
+"""The shape of `kaiza.toml`, closed: what is not named here does not exist."""
+
+from typing import Literal
+
+import pydantic
+
+
+class Closed(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
+    """No unknown keys, no coercion, no changing afterwards."""
+
+
+class Audit(Closed):
+    """`batched` syncs reads within a second; `every` syncs each record before its answer."""
+
+    sync: Literal["batched", "every"] = "batched"
+
+
+class Approval(Closed):
+    """`edit`: the changed word in the plan approves; `command`: only `kaiza plan approve` does."""
+
+    require: Literal["edit", "command"] = "edit"
+
+
+class Lock(Closed):
+    """`report`: a report unlocks, three times a day; `person`: only a person does."""
+
+    release: Literal["report", "person"] = "report"
+
+
+class Checks(Closed):
+    """How long a plan's checks may take."""
+
+    seconds: int = pydantic.Field(default=300, ge=1, le=3600)
+
+
+class File(Closed):
+    """The whole file."""
+
+    deny_read: list[str] = []
+    allow_read: list[str] = []
+    audit: Audit = Audit()
+    approval: Approval = Approval()
+    lock: Lock = Lock()
+    checks: Checks = Checks()

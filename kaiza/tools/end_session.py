@@ -1,0 +1,27 @@
+"""Close a session and say what it changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.tools.session_status import counts
+from kaiza.tools.view import Answer, View
+
+NAME = "end_session"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Nothing is asked for but the end."""
+
+
+def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request()
+
+
+def run(_request: Request, view: View) -> Answer:
+    """Sum the session up; it is over once this call's record is written."""
+    told = counts(view.session)
+    summary = f"Session ended after {told['calls']} calls, {told['changes']} changes and {told['refusals']} refusals."
+    return Answer({"counts": told, "summary": summary})

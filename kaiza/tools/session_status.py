@@ -1,0 +1,47 @@
+"""Say how a session stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain.session import Session
+from kaiza.tools.view import Answer, View
+
+NAME = "session_status"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Nothing is asked for but the session itself."""
+
+
+def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request()
+
+
+def counts(session: Session) -> dict[str, int]:
+    """What a session has done so far, this call not included."""
+    return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
+
+
+def run(_request: Request, view: View) -> Answer:
+    """Tell role, state and counts."""
+    session = view.session
+    lock = view.facts.locks.get(session.role)
+    output: dict[str, Any] = {
+        "session_id": session.session_id,
+        "role": session.role,
+        "state": "locked" if lock else "active",
+        "counts": counts(session),
+    }
+    if lock:
+        output["locked_by"] = {
+            "error_code": lock.error_code,
+            "request_id": lock.request_id,
+            "seq": lock.seq,
+            "at": lock.at,
+        }
+    told = output["counts"]
+    summary = f"{output['state']}: {told['calls']} calls, {told['changes']} changes, {told['refusals']} refusals."
+    return Answer({**output, "summary": summary})

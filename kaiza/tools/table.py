@@ -1,0 +1,59 @@
+"""The tools that are offered over the wire."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from kaiza.tools import (
+    begin_session,
+    end_session,
+    file_info,
+    find_files,
+    list_directory,
+    read_audit_log,
+    read_file,
+    read_files,
+    read_location,
+    search_text,
+    server_info,
+    session_status,
+    verify_audit_log,
+)
+from kaiza.tools.view import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One verb: how its arguments become a request, and what it answers."""
+
+    name: str
+    parse: Callable[[Mapping[str, Any], str | None], Any]
+    run: Callable[[Any, Any], Answer]
+
+    @classmethod
+    def of(cls, module: ModuleType) -> "Tool":
+        """The verb a module holds."""
+        return cls(module.NAME, module.parse, module.run)
+
+
+AGENT: Mapping[str, Tool] = MappingProxyType(
+    {
+        module.NAME: Tool.of(module)
+        for module in (
+            begin_session,
+            session_status,
+            end_session,
+            read_file,
+            read_files,
+            list_directory,
+            find_files,
+            search_text,
+            read_location,
+            file_info,
+            read_audit_log,
+            verify_audit_log,
+            server_info,
+        )
+    }
+)

@@ -1,0 +1,154 @@
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from kaiza.app import App
+from kaiza.domain import errors
+from kaiza.domain.caps import Caps
+from kaiza.store.schemas import SchemaRegistry, directory
+from kaiza.tools.table import AGENT, Tool
+from kaiza.tools.view import Answer
+
+settings.register_profile("kaiza", deadline=None, database=None, print_blob=True)
+settings.load_profile("kaiza")
+
+
+@pytest.fixture(autouse=True)
+def _state_of_its_own(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.delenv("DEBUG_STACK", raising=False)
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+
+
+def make_ready(root: Path) -> Path:
+    for name in ("plans", "audit"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    return root
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return make_ready(tmp_path / "project")
+
+
+def records(root) -> list[dict]:
+    log = Path(root) / "audit" / "audit-log.jsonl"
+    return [json.loads(line) for line in log.read_bytes().splitlines()] if log.exists() else []
+
+
+class LegacyError(Exception):
+    error_code = "HASH_MISMATCH"
+
+
+class OwnError(Exception):
+    pass
+
+
+def _fault(kind, view):
+    if kind == "raise":
+        raise OwnError("boom")
+    if kind == "str":
+        return "boom"
+    if kind == "object":
+        return {"ok": False, "error": "boom"}
+    if kind == "invariant":
+        raise errors.SystemError.invariant_violation("MANDATORY_DIAGNOSTICS", human_message="No diagnostics. Run them.")
+    if kind == "legacy":
+        raise LegacyError("old")
+    if kind == "oserror":
+        raise PermissionError(13, "Permission denied", "/somewhere/private")
+    if kind == "exit":
+        raise SystemExit(1)
+    if kind == "bad_output":
+        return Answer({"ok": False, "error": "boom"})
+    if kind == "huge":
+        return Answer({"said": "x" * 600_000, "summary": "long"})
+    if kind == "cycle":
+        cause = {}
+        cause["again"] = cause
+        raise errors.SystemError.tool_failure("INVALID_PATH", cause=cause)
+    if kind == "hang":
+        while not view.over():
+            os.sched_yield()
+        return Answer({"said": "late", "summary": "late"})
+    return Answer({"said": kind, "summary": "fine"})
+
+
+@dataclass(frozen=True)
+class FaultRequest:
+    kind: str
+
+
+FAULT_TOOL = Tool("debug_fault", lambda arguments, _root: FaultRequest(arguments["kind"]), lambda r, v: _fault(r.kind, v))
+
+
+@pytest.fixture
+def faulty_registry(tmp_path):
+    """The shipped contract with one tool more, that misbehaves as it is told to."""
+    where = tmp_path / "schemas"
+    shutil.copytree(directory(), where)
+    catalog = json.loads((where / "catalog.json").read_text())
+    catalog["tools"].append(
+        {
+            "id": "debug_fault",
+            "title": "Fault",
+            "description": "Misbehaves.",
+            "category": "debug",
+            "tier": "core",
+            "safety_level": "read",
+            "roles": ["ANTIGRAVITY", "WINDSURF"],
+            "needs_session": True,
+            "idempotent": False,
+        }
+    )
+    (where / "catalog.json").write_text(json.dumps(catalog))
+    shape = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "additionalProperties": False,
+    }
+    text = {"type": "string"}
+    asked = {"kind": text, "session_id": text, "phase_id": text, "plan_hash": text}
+    (where / "tools" / "debug_fault.json").write_text(json.dumps({**shape, "properties": asked, "required": ["kind"]}))
+    told = {"said": text, "summary": text}
+    (where / "tools" / "debug_fault.output.json").write_text(
+        json.dumps({**shape, "properties": told, "required": ["said", "summary"]})
+    )
+    return SchemaRegistry(where)
+
+
+@pytest.fixture
+def make_app(faulty_registry):
+    made = []
+
+    def make(*roots, **options):
+        options.setdefault("registry", faulty_registry)
+        app = App([os.path.realpath(root) for root in roots], tools={**AGENT, "debug_fault": FAULT_TOOL}, **options)
+        made.append(app)
+        return app
+
+    yield make
+    for app in made:
+        app.close()
+
+
+@pytest.fixture
+def app(make_app, workspace):
+    return make_app(workspace)
+
+
+@pytest.fixture
+def begun(app):
+    """An app with one open session of the executor."""
+    app.call("begin_session", {"role": "WINDSURF"})
+    return app
+
+
+@pytest.fixture
+def quick_caps():
+    return Caps(tool_timeout_ms=200)

@@ -1,0 +1,127 @@
+"""The laws of the house that can be read off its source."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kaiza
+from kaiza.domain import codes
+from kaiza.domain.session import CHANGING_TOOLS
+from kaiza.store.schemas import SchemaRegistry
+from kaiza.tools.table import AGENT
+
+PACKAGE = Path(kaiza.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text()) for path in SOURCES}
+
+
+def names_called(tree):
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+@pytest.mark.rows("S1-71")
+def test_a_system_error_is_made_by_its_makers_only():
+    offenders = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in names_called(tree)
+        if isinstance(node.func, ast.Name | ast.Attribute)
+        and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) == "SystemError"
+    ]
+
+    assert offenders == []
+
+
+@pytest.mark.rows("S1-99")
+def test_tools_raise_nothing_but_system_errors():
+    offenders = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        if path.parent.name == "tools"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
+        if isinstance(node.exc.func, ast.Name) and node.exc.func.id.endswith(("Error", "Exception"))
+    ]
+
+    assert offenders == []
+
+
+@pytest.mark.rows("S1-101")
+def test_nothing_prints_but_the_command_line():
+    offenders = [
+        f"{path}:{node.lineno}"
+        for path, tree in TREES.items()
+        if path.parent.name != "cli"
+        for node in names_called(tree)
+        if isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+
+    assert offenders == []
+
+
+@pytest.mark.rows("S1-102", "S1-65")
+def test_no_exception_is_swallowed_and_only_the_boundary_catches_all():
+    handlers = [
+        (path, node) for path, tree in TREES.items() for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)
+    ]
+    silent = [f"{path}:{node.lineno}" for path, node in handlers if isinstance(node.body[0], ast.Pass)]
+    broad = {
+        path.name
+        for path, node in handlers
+        if node.type is None or (isinstance(node.type, ast.Name) and node.type.id in ("Exception", "BaseException"))
+    }
+
+    assert handlers
+    assert silent == []
+    assert broad <= {"boundary.py"}
+
+
+@pytest.mark.rows("S1-19")
+def test_every_code_in_the_source_is_registered():
+    named = {
+        node.args[0].value
+        for tree in TREES.values()
+        for node in names_called(tree)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("tool_failure", "startup_failure")
+        if node.args and isinstance(node.args[0], ast.Constant)
+    }
+
+    assert named
+    assert named <= codes.REGISTRY.keys()
+
+
+def test_every_module_says_what_it_is_for():
+    assert [str(path) for path, tree in TREES.items() if not ast.get_docstring(tree)] == []
+
+
+def test_the_catalog_the_schema_files_and_the_table_of_tools_name_the_same_tools():
+    registry = SchemaRegistry()
+    catalog = {row["id"] for row in registry.catalog()}
+    files = {re.sub(r"(\.output)?\.json$", "", name) for name in registry.files()}
+
+    assert catalog == files == set(AGENT)
+
+
+def test_what_the_catalog_calls_a_change_is_what_locks_and_limits_count():
+    changing = {row["id"] for row in SchemaRegistry().catalog() if row["safety_level"] == "change"}
+
+    assert changing <= CHANGING_TOOLS
+
+
+def test_no_tool_approves_unlocks_thaws_or_grants():
+    forbidden = re.compile(r"approv|unlock|thaw|grant|revoke|accept")
+
+    assert [name for name in AGENT if forbidden.search(name)] == []
+
+
+def test_starting_to_serve_loads_nothing_heavy():
+    heavy = ["mcp", "pydantic", "jsonschema", "re2", "pathspec", "ruamel", "asyncio", "unidiff", "argparse"]
+    script = f"import kaiza.cli.serve, kaiza.server.stdio, sys, json; print(json.dumps([m for m in {heavy!r} if m in sys.modules]))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout
+
+    assert json.loads(loaded) == []
