@@ -1,0 +1,167 @@
+"""MCP over standard input and output: no line is dropped, no answer lost, no exit before the record is in order."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from kaiza.server.clock import Clock
+from kaiza.server.crew import Crew, Job
+from kaiza.server.in_flight import Entry, InFlight
+from kaiza.server.later import Later
+from kaiza.server.lines import Lines
+from kaiza.server.outlet import Outlet
+from kaiza.server.pipeline import Pipeline
+from kaiza.server.surface import Desk
+from kaiza.wire import frame, message, reply
+from kaiza.wire.message import Refusal, Request
+
+DRAIN_SECONDS: Final = 2.0
+"""How long calls may go on after a signal."""
+
+END_SECONDS: Final = 2.4
+"""How long after a signal a call that can no longer be ended is waited for."""
+
+EXIT_SECONDS: Final = 2.7
+"""How long after a signal the process waits for whatever is stuck."""
+
+END, BROKEN, SIGNAL, IDLE, FAILED, CLOSED = "end", "broken", "signal", "idle", "failed", "closed"
+
+
+class Stdio:
+    """One client on one pair of descriptors."""
+
+    def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make: Callable[[], Desk]) -> None:
+        self._news: SimpleQueue[str] = SimpleQueue()
+        """What the main thread is told. A signal handler may write to it at any moment."""
+        self._lines = Lines(incoming, frame.MAX_LINE)
+        self._outlet = Outlet(outgoing, partial(self._news.put, BROKEN))
+        self._pipeline = pipeline
+        self._desk = Later(make, partial(self._news.put, FAILED))
+        self._in_flight = InFlight(partial(self._news.put, IDLE))
+        self._clock = Clock(self._overdue)
+        self._crew = Crew(self._read)
+        self._stopping = False
+        self._signalled: float | None = None
+
+    def serve(self) -> bool:
+        """Serve until the client or a signal ends it; False where something was still stuck then."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._news.put(SIGNAL))
+        self._crew.start()
+        self._await({END, BROKEN, SIGNAL, FAILED}, DRAIN_SECONDS)
+        self._stopping = True
+        if not self._in_flight.close() and not self._await({IDLE}, DRAIN_SECONDS):
+            threading.Thread(target=self._end_calls, name="kaiza-end", daemon=True).start()
+            self._await({IDLE}, END_SECONDS)
+        threading.Thread(target=self._close, name="kaiza-close", daemon=True).start()
+        return self._await({CLOSED}, EXIT_SECONDS)
+
+    def failure(self) -> Exception | None:
+        """Why the house could not be built, where it was tried in vain."""
+        return self._desk.failure
+
+    def _await(self, wanted: set[str], grace: float) -> bool:
+        """Wait for one of these news; once a signal has come, only so long after it."""
+        while True:
+            left = None if self._signalled is None else max(0.0, self._signalled + grace - time.monotonic())
+            try:
+                news = self._news.get(timeout=left)
+            except Empty:
+                return False
+            if news == SIGNAL and self._signalled is None:
+                self._signalled = time.monotonic()
+            if news in wanted:
+                return True
+
+    def _read(self) -> Job | None:
+        """The next tool call; whatever is said before it is dealt with here, by whoever has the turn."""
+        for line in self._lines:
+            if self._stopping:
+                return None
+            job = self._hear(line)
+            if job is not None:
+                return job
+        self._news.put(END)
+        return None
+
+    def _hear(self, line: bytes | None) -> Job | None:
+        said = self._pipeline.hear(line)
+        if isinstance(said, Request) and self._in_flight.uses(said.id):
+            said = message.in_use(said.id)
+        answer, call, cancelled = self._pipeline.step(said)
+        if answer is not None:
+            self._outlet.send(answer)
+        if isinstance(said, Request) and said.method == "tools/list":
+            self._desk.begin()
+        self._in_flight.hush(cancelled)
+        return None if call is None else partial(self._make, self._in_flight.admit(*call))
+
+    def _make(self, entry: Entry) -> None:
+        """Make the call and answer it, unless the clock answers first."""
+        entry.wait()
+        if not self._in_flight.take(entry):
+            return
+        answer: bytes | None = _failed(entry, "Kaiza itself failed.")
+        try:
+            answer = self._made(entry)
+        finally:
+            self._clock.forget(entry)
+            if answer is None:
+                self._crew.take_back()
+            else:
+                self._answer(entry, answer)
+
+    def _made(self, entry: Entry) -> bytes | None:
+        desk = self._desk.get()
+        if desk is None:
+            return _failed(entry, "The server could not start.")
+        entry.call = desk.app.stamp(desk.ask(entry.wanted))
+        self._clock.watch(entry)
+        outcome = desk.app.answer(entry.call)
+        return None if outcome is None else desk.tell(entry.request_id, entry.wanted, outcome)
+
+    def _overdue(self, entry: Entry) -> None:
+        """Answer for a worker that takes too long, and put another in its place."""
+        desk = self._desk.made()
+        if desk is not None and self._expire(desk, entry, "timeout"):
+            self._crew.write_off()
+
+    def _expire(self, desk: Desk, entry: Entry, cap: str) -> bool:
+        """Answer for whoever makes the call, unless it can no longer be ended."""
+        outcome = desk.app.expire(entry.call, cap)
+        if outcome is not None:
+            self._answer(entry, desk.tell(entry.request_id, entry.wanted, outcome))
+        return outcome is not None
+
+    def _answer(self, entry: Entry, answer: bytes) -> None:
+        if self._in_flight.settle(entry):
+            if not entry.hushed:
+                self._outlet.send(answer)
+            self._in_flight.sent()
+
+    def _end_calls(self) -> None:
+        """Record and answer the calls that were given no more time; one that nobody has begun too."""
+        desk = self._desk.made()
+        if desk is None:
+            return
+        for entry in self._in_flight.waiting():
+            if self._in_flight.take(entry):
+                entry.call = desk.app.stamp(desk.ask(entry.wanted))
+            if entry.call is not None:
+                self._expire(desk, entry, "shutdown")
+
+    def _close(self) -> None:
+        """Leave the house in order, and no half a line behind."""
+        desk = self._desk.made()
+        if desk is not None:
+            desk.app.close()
+        self._outlet.finish()
+        self._news.put(CLOSED)
+
+
+def _failed(entry: Entry, reason: str) -> bytes:
+    return reply.refused(Refusal(entry.request_id, "INTERNAL_ERROR", reason))

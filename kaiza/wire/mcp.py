@@ -1,0 +1,206 @@
+"""MCP, both eras on one pipe: `initialize` and what follows it, and requests that carry their own `_meta`.
+
+The opening answers are made here, before anything heavy is loaded; what a tool call comes to is told in `mcp_call`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from kaiza.wire import reply
+from kaiza.wire.message import Refusal, Request
+
+HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+"""The revisions that are begun with `initialize`; a client that asks for another gets the newest of these."""
+
+MODERN_VERSIONS: Final = ("2026-07-28",)
+"""The revisions without a handshake, where every request says which one it speaks."""
+
+_PREFIX: Final = "io.modelcontextprotocol/"
+_VERSION: Final = _PREFIX + "protocolVersion"
+_CAPABILITIES: Final = _PREFIX + "clientCapabilities"
+_CLIENT: Final = _PREFIX + "clientInfo"
+_SERVER: Final = _PREFIX + "serverInfo"
+_UNSUPPORTED_VERSION: Final = -32022
+_LONGEST_ECHO: Final = 64
+_LONGEST_CLIENT: Final = 200
+_CAN: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
+_KEEP: Final[Mapping[str, Any]] = {"ttlMs": 3_600_000, "cacheScope": "public", "resultType": "complete"}
+
+
+class Opening(NamedTuple):
+    """What a client learns before it calls anything."""
+
+    version: str
+    instructions: str
+    tools: Callable[[], Sequence[Mapping[str, Any]]]
+    """What tools/list shows, in order; asked for once, when a client first wants it."""
+    name: str = "kaiza"
+    title: str = "Kaiza"
+
+
+class Conversation(NamedTuple):
+    """What a pipe has been used for so far."""
+
+    initialized: bool = False
+    modern: bool = False
+    client: str | None = None
+
+
+class Wanted(NamedTuple):
+    """A tool call, before anything about it is believed."""
+
+    tool_name: str
+    arguments: object
+    client: str | None
+    conversational: bool
+    modern: bool
+
+
+class Heard(NamedTuple):
+    """What a request came to: an answer ready to be sent, or a tool call to be made; and the conversation after it."""
+
+    conversation: Conversation
+    answer: bytes | None = None
+    wanted: Wanted | None = None
+
+
+class Mcp:
+    """The dialect, with its opening answers ready-made."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._server = {"name": opening.name, "title": opening.title, "version": opening.version}
+
+    @property
+    def modern_meta(self) -> Mapping[str, Any]:
+        """What every result without a handshake says about who gives it."""
+        return {_SERVER: self._server}
+
+    def claims(self, request: Request) -> bool:  # noqa: ARG002  other dialects look before they claim
+        """MCP takes whatever no other dialect claims."""
+        return True
+
+    def hear(self, request: Request, so_far: Conversation) -> Heard:
+        """Answer a request, or say which tool call it wants."""
+        if request.method == "initialize":
+            return self._initialize(request, so_far)
+        if _is_modern(request, so_far):
+            return self._modern(request, so_far._replace(modern=True))
+        return self._legacy(request, so_far)
+
+    def _initialize(self, request: Request, so_far: Conversation) -> Heard:
+        asked, client = request.params.get("protocolVersion"), _client(request.params.get("clientInfo"))
+        if not isinstance(asked, str) or not isinstance(request.params.get("capabilities"), dict) or client is None:
+            reason = "initialize needs protocolVersion, capabilities and clientInfo with a name and a version."
+            return Heard(so_far, _invalid(request, reason))
+        version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+        body = {
+            "protocolVersion": version,
+            "capabilities": _CAN,
+            "serverInfo": self._server,
+            "instructions": self._opening.instructions,
+        }
+        now = so_far._replace(initialized=True, client=client)
+        return Heard(now, reply.result(request.id, reply.compact(body)))
+
+    def _legacy(self, request: Request, so_far: Conversation) -> Heard:
+        if not isinstance(request.params.get("_meta", {}), dict):
+            return Heard(so_far, _invalid(request, "_meta must be an object."))
+        if request.method == "ping":
+            return Heard(so_far, reply.result(request.id, b"{}"))
+        if request.method == "tools/list":
+            return Heard(so_far, self._list(request, self._legacy_list))
+        if request.method == "tools/call":
+            return _call(request, so_far, so_far.client)
+        return Heard(so_far, _no_method(request))
+
+    def _modern(self, request: Request, so_far: Conversation) -> Heard:
+        refused = _envelope_fault(request)
+        if refused is not None:
+            return Heard(so_far, refused)
+        if request.method == "server/discover":
+            return Heard(so_far, reply.result(request.id, self._discovery))
+        if request.method == "tools/list":
+            return Heard(so_far, self._list(request, self._modern_list))
+        if request.method == "tools/call":
+            client = _client(request.params["_meta"].get(_CLIENT))
+            return _call(request, so_far, client, modern=True)
+        return Heard(so_far, _no_method(request))
+
+    def _list(self, request: Request, body: Callable[[], bytes]) -> bytes:
+        cursor = request.params.get("cursor")
+        if cursor is None:
+            return reply.result(request.id, body())
+        if isinstance(cursor, str):
+            return reply.refused(Refusal(request.id, "CURSOR_INVALID", "The list has one page; ask without a cursor."))
+        return _invalid(request, "cursor must be a string.")
+
+    @cached_property
+    def _tools(self) -> bytes:
+        return b'"tools":' + reply.compact(list(self._opening.tools()))
+
+    def _legacy_list(self) -> bytes:
+        return b"{" + self._tools + b"}"
+
+    def _modern_list(self) -> bytes:
+        return reply.compact({**_KEEP, "_meta": self.modern_meta})[:-1] + b"," + self._tools + b"}"
+
+    @cached_property
+    def _discovery(self) -> bytes:
+        body = {
+            "supportedVersions": MODERN_VERSIONS,
+            "capabilities": _CAN,
+            "instructions": self._opening.instructions,
+        }
+        return reply.compact({**body, **_KEEP, "_meta": self.modern_meta})
+
+
+def _is_modern(request: Request, so_far: Conversation) -> bool:
+    """Whether a request speaks, or by what came before it ought to speak, a revision without a handshake."""
+    meta = request.params.get("_meta")
+    if isinstance(meta, dict) and _VERSION in meta:
+        return True
+    return request.method == "server/discover" or (so_far.modern and not so_far.initialized)
+
+
+def _envelope_fault(request: Request) -> bytes | None:
+    """The answer to a request whose `_meta` is not what its revision requires."""
+    meta = request.params.get("_meta")
+    if not isinstance(meta, dict) or _VERSION not in meta or _CAPABILITIES not in meta:
+        return _invalid(request, f"params._meta must carry {_VERSION} and {_CAPABILITIES}.")
+    asked = meta[_VERSION]
+    if not isinstance(asked, str) or not isinstance(meta[_CAPABILITIES], dict):
+        return _invalid(request, f"{_VERSION} must be a string and {_CAPABILITIES} an object.")
+    if asked not in MODERN_VERSIONS:
+        data = {"supported": MODERN_VERSIONS, "requested": asked[:_LONGEST_ECHO]}
+        return reply.error(request.id, _UNSUPPORTED_VERSION, "Unsupported protocol version", reply.compact(data))
+    if meta.get(_CLIENT) is not None and _client(meta[_CLIENT]) is None:
+        return _invalid(request, f"{_CLIENT} must have a name and a version.")
+    return None
+
+
+def _call(request: Request, so_far: Conversation, client: str | None, *, modern: bool = False) -> Heard:
+    name = request.params.get("name")
+    if not isinstance(name, str):
+        return Heard(so_far, _invalid(request, "tools/call needs the tool's name, a string."))
+    conversational = so_far.initialized and not modern
+    return Heard(so_far, wanted=Wanted(name, request.params.get("arguments", {}), client, conversational, modern))
+
+
+def _client(info: object) -> str | None:
+    """Who the client claims to be."""
+    if not isinstance(info, dict):
+        return None
+    name, version = info.get("name"), info.get("version")
+    if not isinstance(name, str) or not isinstance(version, str):
+        return None
+    return f"{name} {version}"[:_LONGEST_CLIENT]
+
+
+def _invalid(request: Request, reason: str) -> bytes:
+    return reply.refused(Refusal(request.id, "INVALID_PARAMS", reason))
+
+
+def _no_method(request: Request) -> bytes:
+    return reply.refused(Refusal(request.id, "METHOD_NOT_FOUND", "There is no such method in this revision."))

@@ -1,0 +1,67 @@
+"""What a tool call came to, as MCP tells it: a result, a result that is an error, or an error of the protocol."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from kaiza.domain.call import Ask, Outcome
+from kaiza.wire import reply
+from kaiza.wire.mcp import Wanted
+from kaiza.wire.message import Id
+
+RECEIPT: Final = "kaiza/receipt"
+_MESSAGES: Final[Mapping[str, str]] = {
+    "TOOL_NOT_FOUND": "Unknown tool",
+    "INVALID_PARAMS": "Invalid request parameters",
+}
+_INVALID_PARAMS: Final = -32602
+
+
+class Form(NamedTuple):
+    """How results are worded: what the text block holds, and what the client's revision wants beside it."""
+
+    summary: bool = False
+    """The text block is the output's summary instead of the whole output once more."""
+    modern_meta: Mapping[str, Any] | None = None
+
+
+def ask(wanted: Wanted) -> Ask:
+    """The call as the house takes it."""
+    return Ask(wanted.tool_name, wanted.arguments, wanted.client, wanted.conversational)
+
+
+def told(request_id: Id, outcome: Outcome, form: Form) -> bytes:
+    """The line that answers a tool call."""
+    if outcome.output is not None:
+        return reply.result(request_id, _success(outcome, outcome.output, form))
+    if outcome.code is not None and outcome.code.name in _MESSAGES:
+        message = _MESSAGES[outcome.code.name]
+        return reply.error(request_id, _INVALID_PARAMS, message, orjson.dumps(outcome.envelope))
+    return reply.result(request_id, _failure(outcome, form))
+
+
+def _success(outcome: Outcome, output: Mapping[str, Any], form: Form) -> bytes:
+    structured = orjson.dumps(output)
+    text = str(output.get("summary", "")) if form.summary else structured.decode()
+    body = b'{"content":[%b],"structuredContent":%b,"isError":false%b}'
+    return body % (_block(text), structured, _tail(outcome, form))
+
+
+def _failure(outcome: Outcome, form: Form) -> bytes:
+    told_of = [outcome.envelope] if outcome.evidence is None else [outcome.envelope, outcome.evidence]
+    blocks = b",".join(_block(orjson.dumps(one).decode()) for one in told_of)
+    return b'{"content":[%b],"isError":true%b}' % (blocks, _tail(outcome, form))
+
+
+def _block(text: str) -> bytes:
+    return b'{"type":"text","text":%b}' % orjson.dumps(text)
+
+
+def _tail(outcome: Outcome, form: Form) -> bytes:
+    """The members that follow: where the record stands, and what the revision wants in every result."""
+    meta = dict(form.modern_meta or {})
+    if outcome.receipt is not None:
+        meta[RECEIPT] = outcome.receipt.as_json()
+    kind = b"" if form.modern_meta is None else b',"resultType":"complete"'
+    return kind + (b',"_meta":' + orjson.dumps(meta) if meta else b"")
