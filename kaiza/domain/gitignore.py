@@ -1,0 +1,285 @@
+"""What one `.gitignore` says about a name, byte for byte as git reads it, in time linear in the name.
+
+pathspec would do, but not for a file that a stranger wrote: with `re` a pattern of twenty stars never returns, and
+with RE2 sets a long file fails to compile or, worse, silently matches nothing. Here each pattern stands alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from types import MappingProxyType
+
+import re2
+
+_SPECIAL = frozenset(b"*?[\\")
+_SLASH, _STAR, _QUERY, _OPEN, _BACKSLASH = b"/*?[\\"
+_CLOSE, _DASH = b"]-"
+_NEGATIONS = frozenset(b"!^")
+_BOM = b"\xef\xbb\xbf"
+_TOGETHER = 100
+_ASCII = tuple(range(128))
+_CLASSES: Mapping[bytes, frozenset[int]] = MappingProxyType(
+    {
+        b"alnum": frozenset(code for code in _ASCII if chr(code).isalnum()),
+        b"alpha": frozenset(code for code in _ASCII if chr(code).isalpha()),
+        b"blank": frozenset(b" \t"),
+        b"cntrl": frozenset((*range(32), 127)),
+        b"digit": frozenset(b"0123456789"),
+        b"graph": frozenset(range(33, 127)),
+        b"lower": frozenset(code for code in _ASCII if chr(code).islower()),
+        b"print": frozenset(range(32, 127)),
+        b"punct": frozenset(code for code in range(33, 127) if not chr(code).isalnum()),
+        b"space": frozenset(b" \t\n\v\f\r"),
+        b"upper": frozenset(code for code in _ASCII if chr(code).isupper()),
+        b"xdigit": frozenset(b"0123456789abcdefABCDEF"),
+    }
+)
+
+
+class _NeverMatchesError(Exception):
+    """The pattern is malformed; git lets it match nothing."""
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.dot_nl = True
+    options.never_capture = True
+    options.log_errors = False
+    return options
+
+
+_OPTIONS = _options()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One line: what it matches and what it says about that. The later one wins."""
+
+    number: int
+    text: bytes
+    leaves_out: bool
+    directories_only: bool
+    whole_path: bool
+
+    @property
+    def literal(self) -> bool:
+        """Whether it matches its own text and nothing else."""
+        return _SPECIAL.isdisjoint(self.text)
+
+    @property
+    def ending(self) -> bytes | None:
+        """What a name must end with, where that is all the rule wants: `*.o`."""
+        plain = not self.whole_path and self.text[:1] == b"*" and _SPECIAL.isdisjoint(self.text[1:])
+        return self.text[1:] if plain else None
+
+    @cached_property
+    def expression(self) -> str | None:
+        """The rule as an expression of RE2; None where it matches nothing."""
+        try:
+            return "".join(_path(self.text) if self.whole_path else _name(self.text))
+        except _NeverMatchesError:
+            return None
+
+    @cached_property
+    def _program(self) -> "re2._Regexp":
+        return re2._Regexp(f"^(?:{self.expression})$".encode("latin-1"), _OPTIONS)  # noqa: SLF001  uncached on purpose
+
+    def fits(self, path: bytes, name: bytes) -> bool:
+        """Whether this rule of the difficult kind matches."""
+        return self._program.search(path if self.whole_path else name) is not None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one file, sorted by how they are found."""
+
+    names: Mapping[bytes, Sequence[Rule]]
+    paths: Mapping[bytes, Sequence[Rule]]
+    endings: Mapping[bytes, Sequence[Rule]]
+    difficult: Sequence[Rule]
+    _all_endings: tuple[bytes, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_all_endings", tuple(self.endings))
+
+    def verdict(self, path: bytes, *, directory: bool) -> bool | None:
+        """Whether a path below the file's directory is left out; None where nothing is said about it."""
+        name = path[path.rfind(b"/") + 1 :]
+        last: Rule | None = None
+        for rule in self._matching(path, name):
+            if (directory or not rule.directories_only) and (last is None or rule.number > last.number):
+                last = rule
+        return last.leaves_out if last else None
+
+    def _matching(self, path: bytes, name: bytes) -> Iterator[Rule]:
+        yield from self.names.get(name, ())
+        yield from self.paths.get(path, ())
+        if name.endswith(self._all_endings):
+            for ending, rules in self.endings.items():
+                if name.endswith(ending):
+                    yield from rules
+        for batch, any_of in self._batches:
+            if any_of is None or any_of.search(path) is not None or any_of.search(name) is not None:
+                yield from (rule for rule in batch if rule.fits(path, name))
+
+    @cached_property
+    def _batches(self) -> "Sequence[tuple[Sequence[Rule], re2._Regexp | None]]":
+        """The difficult ones, many at once: most names match none of them."""
+        rules = self.difficult
+        return [_batch(rules[begin : begin + _TOGETHER]) for begin in range(0, len(rules), _TOGETHER)]
+
+
+def parse(data: bytes) -> Rules:
+    """The rules of a file's bytes; what git does not understand matches nothing."""
+    rules = list(_rules(data.removeprefix(_BOM)))
+    names = (rule for rule in rules if rule.literal and not rule.whole_path)
+    paths = (rule for rule in rules if rule.literal and rule.whole_path)
+    endings = (rule for rule in rules if rule.ending is not None)
+    difficult = [rule for rule in rules if not rule.literal and rule.ending is None and rule.expression is not None]
+    return Rules(_by_text(names), _by_text(paths), _by_text(endings, 1), difficult)
+
+
+def _rules(data: bytes) -> Iterator[Rule]:
+    for number, line in enumerate(data.split(b"\n")):
+        text = _without_blanks(line.removesuffix(b"\r"))
+        if not text or text.startswith(b"#"):
+            continue
+        leaves_out = not text.startswith(b"!")
+        text = text if leaves_out else text[1:]
+        directories_only = text.endswith(b"/")
+        text = text[:-1] if directories_only else text
+        whole_path = b"/" in text
+        if text:
+            yield Rule(number, text.removeprefix(b"/"), leaves_out, directories_only, whole_path)
+
+
+def _without_blanks(line: bytes) -> bytes:
+    """The line without the blanks at its end; an escaped one stays."""
+    bare = line.rstrip(b" ")
+    escapes = len(bare) - len(bare.rstrip(b"\\"))
+    return line[: len(bare) + 1] if escapes % 2 else bare
+
+
+def _by_text(rules: Iterable[Rule], skip: int = 0) -> Mapping[bytes, Sequence[Rule]]:
+    found: dict[bytes, list[Rule]] = defaultdict(list)
+    for rule in rules:
+        found[rule.text[skip:]].append(rule)
+    return MappingProxyType(dict(found))
+
+
+def _batch(rules: Sequence[Rule]) -> "tuple[Sequence[Rule], re2._Regexp | None]":
+    either = "|".join(f"(?:{rule.expression})" for rule in rules)
+    try:
+        return rules, re2._Regexp(f"^(?:{either})$".encode("latin-1"), _OPTIONS)  # noqa: SLF001  uncached on purpose
+    except re2.error:
+        return rules, None
+
+
+def _name(text: bytes) -> Iterator[str]:
+    """A pattern without a slash is held against the name alone: there, every star is the same."""
+    at = 0
+    while at < len(text):
+        if text[at] == _STAR:
+            yield ".*"
+            at += 1
+        else:
+            told, at = _one(text, at)
+            yield told
+
+
+def _path(text: bytes) -> Iterator[str]:
+    """A pattern with a slash is held against the path; where git has skipped the plain beginning, it begins anew."""
+    at = begin = next((at for at, code in enumerate(text) if code in _SPECIAL), len(text))
+    yield from map(_quoted, text[:begin])
+    while at < len(text):
+        if text[at] == _STAR:
+            told, at = _stars(text, at, begin)
+        else:
+            told, at = _one(text, at)
+        yield told
+
+
+def _stars(text: bytes, at: int, begin: int) -> tuple[str, int]:
+    end = at
+    while end < len(text) and text[end] == _STAR:
+        end += 1
+    alone = end - at > 1 and (at == begin or text[at - 1] == _SLASH)
+    if alone and end == len(text):
+        return ".*", end
+    if alone and text[end] == _SLASH:
+        return "(?:.*/)?", end + 1
+    if alone and text[end : end + 2] == b"\\/":
+        return ".*", end
+    return "[^/]*", end
+
+
+def _one(text: bytes, at: int) -> tuple[str, int]:
+    """What matches one character, and where the pattern goes on."""
+    code = text[at]
+    if code == _QUERY:
+        return "[^/]", at + 1
+    if code == _OPEN:
+        return _bracket(text, at + 1)
+    if code == _BACKSLASH:
+        at += 1
+        if at == len(text):
+            raise _NeverMatchesError
+        code = text[at]
+    return _quoted(code), at + 1
+
+
+def _bracket(text: bytes, at: int) -> tuple[str, int]:
+    negated = text[at : at + 1] != b"" and text[at] in _NEGATIONS
+    first = at = at + negated
+    inside: set[int] = set()
+    before: int | None = None
+    while text[at : at + 1] != b"]" or at == first:
+        found, at = _member(text, at, before)
+        inside |= found
+        before = max(found) if len(found) == 1 else None
+    codes = (set(range(256)) - inside if negated else inside) - {_SLASH}
+    return _set(codes), at + 1
+
+
+def _member(text: bytes, at: int, before: int | None) -> tuple[set[int], int]:
+    """The next member of a class: a character, the rest of a range that began before it, or a named class."""
+    if text[at : at + 2] == b"[:":
+        return _named(text, at)
+    if before is not None and text[at : at + 1] == b"-" and text[at + 1 : at + 2] not in {b"", b"]"}:
+        high, at = _plain(text, at + 1)
+        return set(range(before, high + 1)) | {256}, at
+    code, at = _plain(text, at)
+    return {code}, at
+
+
+def _named(text: bytes, at: int) -> tuple[set[int], int]:
+    end = text.find(b"]", at + 2)
+    if end < 0:
+        raise _NeverMatchesError
+    if text[end - 1 : end] != b":" or end < at + 3:
+        return {_OPEN}, at + 1
+    name = text[at + 2 : end - 1]
+    if name not in _CLASSES:
+        raise _NeverMatchesError
+    return {*_CLASSES[name], 256}, end + 1
+
+
+def _plain(text: bytes, at: int) -> tuple[int, int]:
+    if text[at : at + 1] == b"\\":
+        at += 1
+    if at >= len(text):
+        raise _NeverMatchesError
+    return text[at], at + 1
+
+
+def _set(codes: set[int]) -> str:
+    if not codes:
+        raise _NeverMatchesError
+    return "[" + "".join(f"\\x{code:02x}" for code in sorted(codes) if code < 256) + "]"
+
+
+@lru_cache(maxsize=256)
+def _quoted(code: int) -> str:
+    return chr(code) if chr(code).isascii() and chr(code).isalnum() else f"\\x{code:02x}"
