@@ -18,6 +18,8 @@ _CLOSE, _DASH = b"]-"
 _NEGATIONS = frozenset(b"!^")
 _BOM = b"\xef\xbb\xbf"
 _TOGETHER = 100
+_NO_BYTE = 256
+"""Marks a member of a class after which a dash begins no range."""
 _ASCII = tuple(range(128))
 _CLASSES: Mapping[bytes, frozenset[int]] = MappingProxyType(
     {
@@ -239,7 +241,7 @@ def _bracket(text: bytes, at: int) -> tuple[str, int]:
         found, at = _member(text, at, before)
         inside |= found
         before = max(found) if len(found) == 1 else None
-    codes = (set(range(256)) - inside if negated else inside) - {_SLASH}
+    codes = (set(range(_NO_BYTE)) - inside if negated else inside) - {_SLASH}
     return _set(codes), at + 1
 
 
@@ -249,7 +251,7 @@ def _member(text: bytes, at: int, before: int | None) -> tuple[set[int], int]:
         return _named(text, at)
     if before is not None and text[at : at + 1] == b"-" and text[at + 1 : at + 2] not in {b"", b"]"}:
         high, at = _plain(text, at + 1)
-        return set(range(before, high + 1)) | {256}, at
+        return set(range(before, high + 1)) | {_NO_BYTE}, at
     code, at = _plain(text, at)
     return {code}, at
 
@@ -263,7 +265,7 @@ def _named(text: bytes, at: int) -> tuple[set[int], int]:
     name = text[at + 2 : end - 1]
     if name not in _CLASSES:
         raise _NeverMatchesError
-    return {*_CLASSES[name], 256}, end + 1
+    return {*_CLASSES[name], _NO_BYTE}, end + 1
 
 
 def _plain(text: bytes, at: int) -> tuple[int, int]:
@@ -277,7 +279,7 @@ def _plain(text: bytes, at: int) -> tuple[int, int]:
 def _set(codes: set[int]) -> str:
     if not codes:
         raise _NeverMatchesError
-    return "[" + "".join(f"\\x{code:02x}" for code in sorted(codes) if code < 256) + "]"
+    return "[" + "".join(f"\\x{code:02x}" for code in sorted(codes) if code < _NO_BYTE) + "]"
 
 
 @lru_cache(maxsize=256)

@@ -171,7 +171,7 @@ class Walk:
         return level
 
     def _waiting(self, level: Level) -> Iterator[str]:
-        """What is to come in a directory: each name, and for a directory once more with a slash, where it is entered."""
+        """What is to come: each name, and a directory's once more with a slash, where it is entered."""
         since = self._since[len(level.prefix) :] if self._since.startswith(level.prefix) else ""
         for name, kind in level.kinds.items():
             directory = kind == "directory"

@@ -80,6 +80,10 @@ class Seen:
         """What a path leads to, without opening it."""
         return self.ground.workspace.stat(path, lambda _real: None)
 
+    def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = "") -> scan.Walk:
+        """Everything below a directory, in order, without following links; from the path `since` on."""
+        return scan.walk(self.ground.workspace, start, include_ignored=include_ignored, over=over, since=since)
+
     def unreadable(self, path: RelPath) -> bool:
         """Whether the content of this path is nobody's business."""
         return self.ground.unreadable(path)

@@ -39,11 +39,103 @@ class OpenFile(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
+class Entry(Protocol):
+    """What stands at a path; only a file has a size."""
+
+    @property
+    def type(self) -> str:
+        """One of file, directory, link, other."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes."""
+        ...
+
+    @property
+    def modified(self) -> str:
+        """When it was last changed."""
+        ...
+
+    @property
+    def mode(self) -> int:
+        """Its permissions."""
+        ...
+
+    @property
+    def real(self) -> RelPath:
+        """Where it really is."""
+        ...
+
+
 class OpenDirectory(Protocol):
     """A directory, open for listing; closed by its `with`."""
 
-    fd: int
     real: RelPath
+
+    def names(self) -> list[str]:
+        """Everything that stands in it, in no order."""
+        ...
+
+    def entry(self, name: str) -> "Entry | None":
+        """What stands at a name in it, a link as a link; None if it is gone by now."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Content(Protocol):
+    """The content of a file met on a walk; closed by its `with`."""
+
+    size: int
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; empty at the end."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class Found(Protocol):
+    """One thing met on a walk; good for a look until the walk goes on."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, joined by slashes."""
+        ...
+
+    @property
+    def type(self) -> str:
+        """One of file, directory, link, other."""
+        ...
+
+    @property
+    def real(self) -> RelPath:
+        """The path as a value."""
+        ...
+
+    def entry(self) -> Entry | None:
+        """Its size and time; None if it is gone."""
+        ...
+
+    def open(self) -> Content | None:
+        """Its content, if it is a plain file that lets itself be read."""
+        ...
+
+
+class Walk(Protocol):
+    """A walk in the order of paths; closed by its `with`."""
+
+    seen: int
+    passed: int
+    closed: int
+    broken_off: bool
+
+    def __iter__(self) -> Iterator[Found]: ...
 
     def __enter__(self) -> Self: ...
 
@@ -84,12 +176,12 @@ class View(Protocol):
         """A directory that may be listed."""
         ...
 
-    def stat(self, path: RelPath) -> Any:
+    def stat(self, path: RelPath) -> Entry:
         """What is at a path, without opening it."""
         ...
 
-    def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool]) -> Any:
-        """Everything below a directory, in order, without following links."""
+    def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = "") -> Walk:
+        """Everything below a directory, in order, without following links; from the path `since` on, itself included."""
         ...
 
     def unreadable(self, path: RelPath) -> bool:
