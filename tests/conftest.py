@@ -84,7 +84,11 @@ class FaultRequest:
     kind: str
 
 
-FAULT_TOOL = Tool("debug_fault", lambda arguments, _root: FaultRequest(arguments["kind"]), lambda r, v: _fault(r.kind, v))
+FAULT_TOOL = Tool(
+    "debug_fault",
+    lambda arguments, _root: FaultRequest(arguments["kind"]),
+    lambda request, view: _fault(request.kind, view),
+)
 
 
 @pytest.fixture

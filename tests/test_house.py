@@ -121,7 +121,10 @@ def test_no_tool_approves_unlocks_thaws_or_grants():
 
 def test_starting_to_serve_loads_nothing_heavy():
     heavy = ["mcp", "pydantic", "jsonschema", "re2", "pathspec", "ruamel", "asyncio", "unidiff", "argparse"]
-    script = f"import kaiza.cli.serve, kaiza.server.stdio, sys, json; print(json.dumps([m for m in {heavy!r} if m in sys.modules]))"
+    script = (
+        "import kaiza.cli.serve, kaiza.server.stdio, sys, json;"
+        f"print(json.dumps([name for name in {heavy!r} if name in sys.modules]))"
+    )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True, text=True).stdout
 
     assert json.loads(loaded) == []
