@@ -49,8 +49,8 @@ class Glob:
 
     @property
     def literal(self) -> bool:
-        """Whether it covers one path, `prefix`, and nothing else."""
-        return self._final == 1 and not self._stay
+        """Whether it is a path, with no wildcard in it."""
+        return self.prefix == self.text
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Whether the path made of these components is covered, whole."""
@@ -79,6 +79,7 @@ class _Step:
     """One place of the pattern: a character to read, or a star to stay at."""
 
     spans: tuple[_Span, ...] = ()
+    plain: bool = False
     star: bool = False
     deep: bool = False
 
@@ -114,7 +115,7 @@ def _steps(text: str) -> Iterator[_Step]:
             yield from _component(component, offset)
             before = component
             if not last:
-                yield _Step((("/", "/"),))
+                yield _Step((("/", "/"),), plain=True)
         offset += len(component) + 1
 
 
@@ -140,7 +141,7 @@ def _component(component: str, offset: int) -> Iterator[_Step]:
             yield _Step(_class(component[at + 1 : end], offset + at))
             at = end
         else:
-            yield _Step(((sign, sign),))
+            yield _Step(((sign, sign),), plain=True)
         at += 1
 
 
@@ -211,7 +212,7 @@ def _within_component(spans: list[_Span]) -> tuple[_Span, ...]:
 
 def _compile(text: str, steps: list[_Step]) -> Glob:
     literal = 0
-    while literal < len(steps) and _is_literal(steps[literal]):
+    while literal < len(steps) and steps[literal].plain:
         literal += 1
     prefix = "".join(step.spans[0][0] for step in steps[:literal])
     place, stay, deep, skip = 0, 0, 0, 0
@@ -229,10 +230,6 @@ def _compile(text: str, steps: list[_Step]) -> Glob:
             stay |= 1 << place
     bounds, masks = _table(toggles)
     return Glob(text, prefix, bounds, masks, stay, deep, skip, 1 << place)
-
-
-def _is_literal(step: _Step) -> bool:
-    return len(step.spans) == 1 and step.spans[0][0] == step.spans[0][1]
 
 
 def _toggle(toggles: dict[str, int], spans: Sequence[_Span], bit: int) -> None:

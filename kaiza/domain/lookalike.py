@@ -1,0 +1,55 @@
+"""Characters that a reader does not see, or takes for others, made visible."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_PLAIN = re.compile(r"[ -~]*")
+_WORD = re.compile(r"[^\W\d_]+")
+_LIKE_LATIN = frozenset(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u04bb\u0501\u051b\u051d\u04cf"
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0405\u0408"
+    "\u03b1\u03b9\u03bd\u03bf\u03c1\u03c5\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
+)
+"""Cyrillic and Greek letters that are drawn like Latin ones."""
+
+
+def name_of(character: str) -> str:
+    """The character as U+0430 and its name."""
+    name = unicodedata.name(character, "")
+    return f"U+{ord(character):04X}" + (f" {name}" if name else "")
+
+
+def suspicious(text: str) -> Iterator[tuple[int, str]]:
+    """The places of what is invisible, or drawn like something else, in order; `text` is a path or a glob."""
+    if _PLAIN.fullmatch(text):
+        return
+    misleading = set()
+    for word in _WORD.finditer(text):
+        misleading |= {word.start() + index for index in _misleading(word[0])}
+    for index, character in enumerate(text):
+        if index in misleading or _invisible(character) or unicodedata.normalize("NFKC", character) != character:
+            yield index, character
+
+
+def visible(text: str) -> str:
+    """The text with everything suspicious spelled out between angle brackets."""
+    marks = dict(suspicious(text))
+    return "".join(f"<{name_of(each)}>" if index in marks else each for index, each in enumerate(text))
+
+
+def _misleading(word: str) -> Iterator[int]:
+    """Letters of a second writing inside a word, and a word made only of letters that look Latin."""
+    foreign = [index for index, letter in enumerate(word) if not _is_latin(letter)]
+    mixed = 0 < len(foreign) < len(word)
+    if mixed or all(letter in _LIKE_LATIN for letter in word):
+        yield from foreign
+
+
+def _is_latin(letter: str) -> bool:
+    return letter.isascii() or unicodedata.name(letter, "").startswith("LATIN")
+
+
+def _invisible(character: str) -> bool:
+    """Controls, formats, private and unassigned characters, and every blank but the plain one."""
+    return unicodedata.category(character)[0] in "CZ" and character != " "

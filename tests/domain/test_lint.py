@@ -1,0 +1,291 @@
+import hashlib
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kaiza.domain import lint
+from kaiza.domain.plan import Limits, Policy
+
+HEAD = """\
+kaiza_plan: 1
+plan_id: PLAN-0007-rotate-tokens
+title: Rotate session tokens
+status: DRAFT
+author: ANTIGRAVITY
+created: "2026-11-18T09:00:00Z"
+scope:
+  modify: ["src/auth/*.py"]
+"""
+
+
+def plan(head=HEAD, prose="# Why\n"):
+    return f"---\n{head}---\n{prose}".encode()
+
+
+def with_(old, new):
+    assert old in HEAD
+    return plan(HEAD.replace(old, new))
+
+
+def also(more):
+    return plan(HEAD + more)
+
+
+def rules(content, plan_id=None):
+    return {finding.rule for finding in lint.read(content, plan_id).findings}
+
+
+def errors(content):
+    return {finding.rule for finding in lint.read(content).findings if finding.severity == "error"}
+
+
+def test_a_small_plan_is_read_whole():
+    content = plan()
+    reading = lint.read(content, "PLAN-0007-rotate-tokens")
+
+    assert reading.findings == ()
+    assert reading.plan.plan_hash == hashlib.sha256(content).hexdigest()
+    assert reading.plan.status == "DRAFT"
+    assert [glob.text for glob in reading.plan.scope.modify] == ["src/auth/*.py"]
+    assert reading.plan.limits == Limits()
+    assert reading.plan.policy == Policy(secrets=True, stubs=False, rust=False)
+
+
+def test_everything_that_a_plan_may_say_is_read():
+    told = lint.read(
+        also(
+            'approved_by: "Ada"\napproved_at: 2026-11-18T10:00:00+01:00\nexpires: "2026-11-25T00:00:00Z"\n'
+            "limits: {files: 12, lines: 800, bytes: 200000, operations: 120, refusals: 8}\n"
+            "phases:\n"
+            "  - {phase_id: PHASE_1, objective: Write, scope: {modify: [src/auth/a.py]}}\n"
+            '  - {phase_id: PHASE_2, verify: [["pytest", "-q"]]}\n'
+            "policy: {secrets: refuse, stubs: refuse, rust: allow}\n"
+        )
+    ).plan
+
+    assert (told.approved_by, told.approved_at) == ("Ada", "2026-11-18T09:00:00.000Z")
+    assert told.limits.as_json() == {"files": 12, "lines": 800, "bytes": 200000, "operations": 120, "refusals": 8}
+    assert told.phase("PHASE_1").scope.modify[0].text == "src/auth/a.py"
+    assert told.phase("PHASE_2").scope is None
+    assert told.phase("PHASE_2").verify == (("pytest", "-q"),)
+    assert told.phase("PHASE_3") is None
+    assert told.policy == Policy(secrets=True, stubs=True, rust=False)
+    assert told.expired("2026-11-25T00:00:00.000Z")
+    assert not told.expired("2026-11-24T23:59:59.999Z")
+
+
+def test_a_plan_in_block_style_with_other_line_ends_is_the_same_plan():
+    block = HEAD.replace('  modify: ["src/auth/*.py"]\n', '  modify:\n    - "src/auth/*.py"\n    - docs/a.md\n')
+
+    assert [glob.text for glob in lint.read(plan(block)).plan.scope.modify] == ["src/auth/*.py", "docs/a.md"]
+    assert lint.read(plan(block).replace(b"\n", b"\r\n")).plan.title == "Rotate session tokens"
+
+
+def test_prose_may_hold_rules_tabs_and_anything_but_a_second_head():
+    assert lint.read(plan(prose="a\n\n---\n\n\tmake\n---\nmore status: fine\n\u200dx")).plan
+
+
+@pytest.mark.parametrize(
+    ("rule", "content"),
+    [
+        ("bom", b"\xef\xbb\xbf" + plan()),
+        ("encoding", plan() + b"\xff"),
+        ("encoding", plan().replace(b"Rotate", b"\xc0\xafRotate")),
+        ("too-large", plan() + b"x" * 262_144),
+        ("head", b""),
+        ("head", b"# Only prose\n"),
+        ("head", b"\n" + plan()),
+        ("head", b"--- \n" + plan()[4:]),
+        ("head", HEAD.encode()),
+        ("head", b"---\n" + HEAD.encode()),
+        ("head", plan("")),
+        ("head", plan("- a\n- b\n")),
+        ("head", plan("just words\n")),
+        ("head", plan("{kaiza_plan: 1, status: APPROVED}\n")),
+        ("tab", with_("title: Rotate", "title:\tRotate")),
+        ("tab", also("# a\tcomment\n")),
+        ("line-end", with_("title: Rotate", "title: a\rRotate")),
+        ("hidden-character", with_("title: Rotate", "title: Rot\u200bate")),
+        ("hidden-character", with_("title: Rotate", "title: Rot\u202eate")),
+        ("hidden-character", with_("title: Rotate", "title: a\u0085status: APPROVED\u2028")),
+        ("hidden-character", also("# \x00\n")),
+        ("second-document", also("--- # more\nstatus: APPROVED\n")),
+        ("second-document", also("...\nstatus: APPROVED\n")),
+        ("second-document", also("%YAML 1.1\n")),
+        ("second-document", plan(prose="---\nstatus: APPROVED\n---\n")),
+        ("second-document", plan(prose="text\n---\n'Status' : APPROVED\n")),
+        ("yaml", also("a: [\n")),
+        ("yaml", also("a: b: c\n")),
+        ("yaml", also('title2: "a\n')),
+        ("anchor", with_("status: DRAFT", "status: &a APPROVED")),
+        ("alias", with_("status: DRAFT", "status: &a APPROVED\napproved_by: *a")),
+        ("tag", with_("status: DRAFT", "status: !!str APPROVED")),
+        ("tag", with_("kaiza_plan: 1", "kaiza_plan: !!int 1")),
+        ("merge-key", also("<<: {status: APPROVED}\n")),
+        ("escape", with_("status: DRAFT", r'status: "\u0041PPROVED"')),
+        ("escape", with_("status: DRAFT", r'"\x73tatus": APPROVED')),
+        ("duplicate-key", also("status: APPROVED\n")),
+        ("duplicate-key", with_("  modify:", "  modify: []\n  modify:")),
+        ("key-spelling", also("Status: APPROVED\n")),
+        ("key-spelling", also("ｓｔａｔｕｓ: APPROVED\n")),
+        ("unknown-key", also("owner: me\n")),
+        ("unknown-key", with_("  modify:", "  write:")),
+        ("unknown-key", also("limits: {tokens: 1}\n")),
+        ("unknown-key", also("phases: [{phase_id: P, scope: {unlock: [AGENTS.md]}}]\n")),
+        ("key", also("? [a]\n: b\n")),
+        ("key", also('"limits": {files: 1}\n')),
+        ("key", plan("  " + HEAD.replace("\n", "\n  ").rstrip() + "\n")),
+        ("key", with_("status: DRAFT", "status:\n  DRAFT")),
+        ("value", with_("status: DRAFT", "status: draft")),
+        ("value", with_("status: DRAFT", "status: APPROVED DRAFT")),
+        ("value", with_("status: DRAFT", "status: >-\n  APPROVED")),
+        ("value", with_("status: DRAFT", "status: |\n  APPROVED")),
+        ("value", with_("status: DRAFT", "status: [APPROVED]")),
+        ("value", with_("status: DRAFT", "status:")),
+        ("value", with_("kaiza_plan: 1", "kaiza_plan: 2")),
+        ("value", also("policy: {secrets: warn}\n")),
+        ("missing-key", with_("title: Rotate session tokens\n", "")),
+        ("missing-key", also("phases: [{objective: x}]\n")),
+        ("missing-key", with_("  modify:", "  move: [{from: a}]\n  modify:")),
+        ("plan-id", with_("PLAN-0007-rotate-tokens", "../PLAN-7")),
+        ("plan-id", with_("PLAN-0007-rotate-tokens", "plan-7")),
+        ("plan-id", with_("PLAN-0007-rotate-tokens", "P" * 65)),
+        ("empty", with_("Rotate session tokens", "''")),
+        ("empty", with_("Rotate session tokens", "null")),
+        ("too-long", with_("Rotate session tokens", "x" * 501)),
+        ("time", with_("2026-11-18T09:00:00Z", "soon")),
+        ("time", also("expires: 2026-11-25\n")),
+        ("time", also("expires: 2026-11-25T00:00:00\n")),
+        ("time", also("expires: 0001-01-01T00:00:00+14:00\n")),
+        ("type", also("limits: {files: '3'}\n")),
+        ("type", also("limits: {files: -3}\n")),
+        ("type", also("limits: {files: 03}\n")),
+        ("type", also("limits: {files: 1_000}\n")),
+        ("type", also("limits: {files: 1e3}\n")),
+        ("type", also("limits: {files: null}\n")),
+        ("type", also("limits: [1]\n")),
+        ("type", with_('["src/auth/*.py"]', '"src/auth/*.py"')),
+        ("type", with_('["src/auth/*.py"]', "[[a]]")),
+        ("glob", with_("src/auth/*.py", "../a")),
+        ("glob", with_("src/auth/*.py", "/etc/passwd")),
+        ("glob", with_("src/auth/*.py", "a[b")),
+        ("glob", with_("src/auth/*.py", "!a")),
+        ("verify", also("phases: [{phase_id: P, verify: [pytest -q]}]\n")),
+        ("verify", also("phases: [{phase_id: P, verify: [[]]}]\n")),
+        ("duplicate-phase", also("phases: [{phase_id: P}, {phase_id: P}]\n")),
+        ("phase-id", also("phases: [{phase_id: a b}]\n")),
+        ("unlock-literal", also("  unlock: ['.claude/*']\n")),
+        ("unlock-never", also("  unlock: [kaiza.toml]\n")),
+        ("unlock-never", also("  unlock: [sub/.GIT/config]\n")),
+        ("unlock-never", also("  unlock: [.env]\n")),
+        ("too-deep", also("phases: " + "[" * 20 + "]" * 20 + "\n")),
+        ("too-deep", also("phases: " + "[" * 20_000 + "\n")),
+        ("too-large", also("phases: [" + "a," * 5000 + "a]\n")),
+        ("too-large", also("# " + "x" * 140_000 + "\n")),
+        ("too-large", with_('["src/auth/*.py"]', "[" + "a," * 1001 + "]")),
+        ("too-large", also("phases: [" + ",".join(f"{{phase_id: P{n}}}" for n in range(51)) + "]\n")),
+    ],
+)
+def test_what_yaml_would_forgive_takes_the_plans_effect_away(rule, content):
+    assert rule in errors(content)
+    assert lint.read(content).plan is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "content"),
+    [
+        ("broad-scope", with_("src/auth/*.py", "**")),
+        ("broad-scope", with_("src/auth/*.py", "*.py")),
+        ("broad-scope", with_("src/auth/*.py", "**/x.py")),
+        ("braces", with_("src/auth/*.py", "src/{a,b}.py")),
+        ("blank", with_("src/auth/*.py", "src/a.py ")),
+        ("lookalike", with_("src/auth/*.py", "src/аuth/*.py")),
+        ("lookalike", with_("src/auth/*.py", "src/a\u00a0b.py")),
+        ("never-allowed", with_("src/auth/*.py", "plans/x.md")),
+        ("never-allowed", with_("src/auth/*.py", "a/.git/hooks/*")),
+        ("never-allowed", with_("src/auth/*.py", ".env")),
+        ("needs-unlock", with_("src/auth/*.py", "CLAUDE.md")),
+        ("empty-scope", with_('["src/auth/*.py"]', "[]")),
+        ("secrets-allowed", also("policy: {secrets: allow}\n")),
+        ("unlock", also("  unlock: [AGENTS.md]\n")),
+        ("unlock-nothing", also("  unlock: [src/a.py]\n")),
+    ],
+)
+def test_what_a_person_should_look_at_twice_is_a_warning_and_no_more(rule, content):
+    assert rule in rules(content)
+    assert errors(content) == set()
+    assert lint.read(content).plan
+
+
+def test_a_name_in_another_writing_is_no_lookalike():
+    assert rules(with_("src/auth/*.py", "документы/план.md")) == set()
+    assert rules(with_("src/auth/*.py", "docs/über/*.md")) == set()
+
+
+def test_the_plan_id_is_the_files_name():
+    assert rules(plan(), "PLAN-0008") == {"plan-id"}
+
+
+def test_a_finding_tells_the_place_from_zero_and_what_to_write_instead():
+    finding = lint.read(also("  unlock: []\nowner: me\n")).findings[0]
+
+    assert (finding.line, finding.column, finding.severity) == (10, 0, "error")
+    assert finding.fix
+    assert set(finding.as_json()) == {"severity", "rule", "line", "column", "message", "fix"}
+
+
+def test_all_faults_are_told_at_once():
+    content = plan(HEAD.replace("DRAFT", "Draft").replace("src/auth/*.py", "/a").replace("title", "titel"))
+
+    assert {"value", "glob", "unknown-key", "missing-key"} <= rules(content)
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200), st.integers(0, len(HEAD)))
+@example("a: 'b\n\n c'\n", 0)
+@example('a: "\\UFFFFFFFF"\n', 0)
+@example("a: !<\x25ff> b\n", 0)
+@example("%TAG ! tag:x,2000:\n", 0)
+def test_no_text_breaks_the_reader(text, index):
+    reading = lint.read(plan(HEAD[:index] + text + HEAD[index:]))
+
+    assert (reading.plan is None) == any(finding.severity == "error" for finding in reading.findings)
+
+
+@given(st.binary(max_size=100))
+def test_no_bytes_break_the_reader(content):
+    assert lint.read(content).plan is None
+    assert lint.read(content).findings
+
+
+@given(st.lists(st.sampled_from(list("[]{},:&*!|>'\"%@`?-# \n\\a") + ["- ", "? ", ": "]), max_size=40))
+def test_no_arrangement_of_yamls_signs_breaks_the_reader(signs):
+    reading = lint.read(also("".join(signs) + "\n"))
+
+    assert reading.plan is None or reading.plan.status == "DRAFT"
+
+
+SPELLINGS = [
+    unicodedata.normalize("NFKC", word)
+    for word in ("APPROVED", "approved", "Approved", "APPROVED ", "ＡＰＰＲＯＶＥＤ")
+]
+
+
+@given(
+    st.sampled_from(["status", '"status"', "'status'", "Status", "? status\n", "{status", "<<: {status", "&a status"]),
+    st.sampled_from([*SPELLINGS, '"APPROVED"', "'APPROVED'", '"APPR\\\n  OVED"', "!!str APPROVED", "&b APPROVED", ">-\n  APPROVED"]),
+    st.booleans(),
+)  # fmt: skip
+def test_a_second_status_never_counts(key, value, after):
+    second = f"{key}: {value}{'}' if '{' in key else ''}\n"
+    content = plan(HEAD + second if after else second + HEAD)
+
+    assert lint.read(content).plan is None
+
+
+def test_findings_never_show_more_of_the_text_than_one_key():
+    findings = lint.read(also(f"{'k' * 600}: secret-value\n")).findings
+
+    assert not re.search("secret-value|kkkk", " ".join(finding.message + finding.fix for finding in findings))
