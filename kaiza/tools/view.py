@@ -181,7 +181,7 @@ class View(Protocol):
         ...
 
     def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = "") -> Walk:
-        """Everything below a directory, in order, without following links; from the path `since` on, itself included."""
+        """Everything below a directory, in order, without following links; from `since` on, itself included."""
         ...
 
     def unreadable(self, path: RelPath) -> bool:
