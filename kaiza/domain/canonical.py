@@ -1,0 +1,133 @@
+"""The bytes that are hashed: RFC 8785, inside a profile where orjson with sorted keys gives exactly those bytes.
+
+The profile: ASCII keys, no floats, integers under 2**53, no lone surrogates.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+_OPTIONS = (
+    orjson.OPT_SORT_KEYS
+    | orjson.OPT_STRICT_INTEGER
+    | orjson.OPT_PASSTHROUGH_DATACLASS
+    | orjson.OPT_PASSTHROUGH_DATETIME
+    | orjson.OPT_PASSTHROUGH_SUBCLASS
+)
+_LARGEST = 2**53 - 1
+_DEEPEST = 128
+_LEAVES = frozenset({str, int, bool, type(None)})
+_DELETE = "\x7f"
+
+
+def encode(value: Any) -> bytes:
+    """RFC 8785 bytes of a value inside the profile; ValueError for any other."""
+    try:
+        told = orjson.dumps(value, option=_OPTIONS)
+    except orjson.JSONEncodeError as refused:
+        raise ValueError(f"outside the profile: {refused}") from refused
+    if not _inside(value, any_key=told.isascii()):
+        raise ValueError("outside the profile: a float, a key that is not ASCII, or a type JSON does not have")
+    return told
+
+
+def is_canonical(value: Any, told: bytes) -> bool:
+    """Whether these bytes are exactly the ones `encode` gives for what was parsed from them."""
+    try:
+        return encode(value) == told
+    except ValueError:
+        return False
+
+
+def _inside(value: Any, *, any_key: bool) -> bool:
+    """Whether no float, no odd key and no foreign type hides in a value that orjson was able to write."""
+    open_ends: list[Iterable[Any]] = [(value,)]
+    while open_ends:
+        for item in open_ends.pop():
+            kind = type(item)
+            if kind in _LEAVES:
+                continue
+            if kind is dict:
+                if not any_key and not all(map(str.isascii, item)):
+                    return False
+                open_ends.append(item.values())
+            elif kind is list or kind is tuple:
+                open_ends.append(item)
+            else:
+                return False
+    return True
+
+
+def tellable(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """A value as the record can tell it, and the dotted places where it had to be told differently.
+
+    Odd bytes of a file name (lone surrogates from `os.fsdecode`) become `\\xNN`, so does U+007F; other lone
+    surrogates become `\\uNNNN`, keys are made ASCII, floats and integers of 2**53 and more become text.
+    """
+    places: list[str] = []
+    told = _told(value, "", places, 0)
+    return told, tuple(places)
+
+
+def _told(value: Any, place: str, places: list[str], depth: int) -> Any:
+    kind = type(value)
+    if value is None or kind is bool:
+        return value
+    if isinstance(value, str):
+        plain = value if kind is str else str.__str__(value)
+        return plain if _plain(plain) else _escaped(plain, place, places)
+    if isinstance(value, int):
+        plain_int = int(value)
+        if -_LARGEST <= plain_int <= _LARGEST:
+            return plain_int
+    if depth > _DEEPEST:
+        raise ValueError("too deep to be recorded")
+    return _told_tree(value, place, places, depth)
+
+
+def _told_tree(value: Any, place: str, places: list[str], depth: int) -> Any:
+    if isinstance(value, Mapping):
+        return _told_members(value, place, places, depth)
+    if isinstance(value, list | tuple):
+        return [_told(item, _below(place, index), places, depth + 1) for index, item in enumerate(value)]
+    if isinstance(value, int | float):
+        places.append(place)
+        return repr(value)
+    raise ValueError(f"a {type(value).__name__} cannot be recorded")
+
+
+def _told_members(value: Mapping[Any, Any], place: str, places: list[str], depth: int) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for key, item in value.items():
+        name = str(key)
+        if not name.isascii() or _DELETE in name:
+            name = _escaped(name, "", []).encode("ascii", "backslashreplace").decode("ascii")
+            places.append(_below(place, name))
+        while name in told:
+            name += "~"
+        told[name] = _told(item, _below(place, name), places, depth + 1)
+    return told
+
+
+def _below(place: str, name: object) -> str:
+    return f"{place}.{name}" if place else str(name)
+
+
+def _plain(text: str) -> bool:
+    if _DELETE in text:
+        return False
+    return text.isascii() or text.isprintable() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _escaped(text: str, place: str, places: list[str]) -> str:
+    places.append(place)
+    return "".join(map(_escaped_letter, text))
+
+
+def _escaped_letter(letter: str) -> str:
+    if "\udc80" <= letter <= "\udcff":
+        return f"\\x{ord(letter) - 0xDC00:02x}"
+    if letter == _DELETE:
+        return "\\x7f"
+    return f"\\u{ord(letter):04x}" if "\ud800" <= letter <= "\udfff" else letter

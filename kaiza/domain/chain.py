@@ -1,0 +1,137 @@
+"""Whether lines are a chain: each sound in itself, numbered without a gap, naming the hash of the one before.
+
+Bytes, canonical form, numbers and links are judged, not which members a body has.
+"""
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from itertools import chain as joined
+from typing import Any
+
+import orjson
+
+from kaiza.domain import canonical
+from kaiza.domain.record import GENESIS, Fault, Head
+
+_SEAL_LENGTH = len(b',"entry_hash":"') + 64 + len(b'"}\n')
+_SECTOR = 512
+_ENOUGH_ZEROS = 8
+
+
+class FaultyLine(ValueError):
+    """A line that does not continue its chain: `why` is `itself`, `number` or `link`."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def unseal(line: bytes) -> dict[str, Any]:
+    """The record in a line that is sound in itself: its hash is right and its body canonical. Else FaultyLine."""
+    told = line[:-_SEAL_LENGTH] + b"}"
+    digest = sha256(told).hexdigest()
+    if line[-_SEAL_LENGTH:] != b',"entry_hash":"%b"}\n' % digest.encode():
+        raise FaultyLine("itself")
+    try:
+        record = orjson.loads(told)
+    except orjson.JSONDecodeError:
+        raise FaultyLine("itself") from None
+    if type(record) is not dict or "entry_hash" in record or not canonical.is_canonical(record, told):
+        raise FaultyLine("itself")
+    record["entry_hash"] = digest
+    return record
+
+
+class Chain:
+    """Judges lines one by one, each against the one before; starts at a head that is believed, or at the beginning."""
+
+    __slots__ = ("before", "entry_hash", "seq", "size")
+
+    def __init__(self, head: Head | None = None) -> None:
+        self.seq = head.seq if head else 0
+        self.entry_hash = head.entry_hash if head else GENESIS
+        self.size = head.size if head else 0
+        self.before = 0
+        """Where the line of the last sound record begins."""
+
+    @property
+    def head(self) -> Head | None:
+        """The last record that was sound."""
+        return Head(self.seq, self.entry_hash, self.size) if self.seq else None
+
+    def feed(self, line: bytes) -> dict[str, Any]:
+        """The record of the next line. FaultyLine, and nothing moved, where the line does not continue the chain."""
+        record = unseal(line)
+        seq = record.get("seq")
+        if type(seq) is not int or seq != self.seq + 1:
+            raise FaultyLine("number")
+        if record.get("prev_hash") != self.entry_hash:
+            raise FaultyLine("link")
+        self.take(record["entry_hash"], len(line))
+        return record
+
+    def take(self, entry_hash: str, length: int) -> None:
+        """The next record is this one."""
+        self.seq += 1
+        self.entry_hash = entry_hash
+        self.before = self.size
+        self.size += length
+
+
+def is_torn(line: bytes, offset: int) -> bool:
+    """Whether a crash could have left this faulty last line: no newline, or a sector of it was never written."""
+    if not line.endswith(b"\n"):
+        return True
+    cuts = range(_SECTOR - offset % _SECTOR, len(line), _SECTOR)
+    pieces = [line[start:end] for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+    return any(len(piece) >= _ENOUGH_ZEROS and not any(piece) for piece in pieces)
+
+
+def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> Fault:
+    """What was done to a log whose next complete line does not continue the chain; `rest` are the lines after it.
+
+    `seq` is the number that the line should have had, which is its place in the log; where a record was changed and
+    sealed again, so that only the next one's link tells, it is the changed one's.
+    """
+    after = iter(rest)
+    following = next(after, None)
+    if following is not None and _continues(chain, following):
+        return Fault(chain.seq + 1, "inserted", chain.size)
+    try:
+        seq = unseal(line).get("seq")
+    except FaultyLine:
+        return Fault(chain.seq + 1, "edited", chain.size)
+    if type(seq) is not int or seq == chain.seq + 1:
+        return _relinked(chain, line, following)
+    if seq <= chain.seq:
+        return Fault(chain.seq + 1, "inserted", chain.size)
+    why = "reordered" if _is_among(chain, joined((following or b"",), after)) else "dropped"
+    return Fault(chain.seq + 1, why, chain.size)
+
+
+def _continues(chain: Chain, line: bytes) -> bool:
+    trial = Chain(chain.head)
+    try:
+        trial.feed(line)
+    except FaultyLine:
+        return False
+    return True
+
+
+def _relinked(chain: Chain, line: bytes, following: bytes | None) -> Fault:
+    """The line is sound and has the right number, but names another record before it: which of the two was changed?"""
+    if chain.seq == 0 or (following is not None and not _is_linked(line, following)):
+        return Fault(chain.seq + 1, "edited", chain.size)
+    return Fault(chain.seq, "edited", chain.before)
+
+
+def _is_linked(line: bytes, following: bytes) -> bool:
+    try:
+        return bool(unseal(following).get("prev_hash") == unseal(line)["entry_hash"])
+    except FaultyLine:
+        return True
+
+
+def _is_among(chain: Chain, lines: Iterator[bytes]) -> bool:
+    named = b'"prev_hash":"%b"' % chain.entry_hash.encode()
+    return any(named in line and _continues(chain, line) for line in lines)

@@ -1,0 +1,103 @@
+"""What one line of the record is: its members, its bytes, its hash, and its link to the line before."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import kaiza
+from kaiza.domain import canonical, errors
+
+GENESIS = "0" * 64
+MAX_RECORD = 256 * 1024
+KINDS = ("call", "intent", "plan", "session", "recovery", "person")
+FIELDS = (
+    "seq",
+    "timestamp",
+    "kind",
+    "request_id",
+    "session_id",
+    "role",
+    "workspace_root",
+    "tool_name",
+    "phase_id",
+    "plan_id",
+    "plan_hash",
+    "outcome",
+    "error_code",
+    "human_message",
+    "invariant_id",
+    "cause",
+    "arguments",
+    "changes",
+    "detail",
+    "duration_ms",
+    "client",
+    "kaiza",
+    "prev_hash",
+    "entry_hash",
+)
+_GIVEN_BY_SEAL = ("seq", "prev_hash", "entry_hash")
+_EMPTY: dict[str, Any] = {name: None for name in FIELDS if name not in _GIVEN_BY_SEAL} | {"kaiza": kaiza.__version__}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last record of a log: its number, its hash, and the log's bytes up to its end."""
+
+    seq: int
+    entry_hash: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first record that is not what it was, why, and the byte where its line begins."""
+
+    seq: int
+    why: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What verifying a log came to.
+
+    `verdict` is intact, torn_tail, broken, cut_off, replaced or missing; `records` and `head` are what is sound
+    from the beginning on; `anchored` says that a head kept elsewhere is in it.
+    """
+
+    verdict: str
+    records: int
+    head: Head | None
+    first_fault: Fault | None
+    anchored: bool
+
+
+def compose(kind: str, **members: Any) -> dict[str, Any]:
+    """A body with every member present, null where nothing was given, made tellable; number and link come with `seal`."""
+    if kind not in KINDS:
+        raise ValueError(f"no such kind of record: {kind}")
+    if unknown := members.keys() - _EMPTY.keys():
+        raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
+    told, places = canonical.tellable(members)
+    body: dict[str, Any] = {**_EMPTY, **told, "kind": kind}
+    body["changes"] = body["changes"] or []
+    if places:
+        body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
+    return body
+
+
+def seal(body: dict[str, Any], seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
+    """The line, with its newline, and the whole record. CAP_EXCEEDED where it would be longer than a record may be."""
+    record = {**body, "seq": seq, "prev_hash": prev_hash}
+    told = canonical.encode(record)
+    digest = sha256(told).hexdigest()
+    line = told[:-1] + b',"entry_hash":"%b"}\n' % digest.encode()
+    if len(line) > MAX_RECORD:
+        raise errors.SystemError.tool_failure(
+            "CAP_EXCEEDED",
+            human_message="The record of this call would be too long. Ask for less in one call.",
+            cause={"cap": "record_bytes", "limit": MAX_RECORD, "size": len(line)},
+        )
+    record["entry_hash"] = digest
+    return line, record

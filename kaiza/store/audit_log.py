@@ -1,0 +1,282 @@
+"""The record on disk: one chained line per event, whole or not at all, and never a word about what is not there.
+
+An append holds a thread's lock, then the file's; under both it reads what others appended, asks for the record,
+writes it in one piece, and lets go before it syncs, so that waiting writers share the syncs.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from kaiza.domain import errors, record
+from kaiza.domain.record import Fault, Head, Verdict
+from kaiza.store import log_file, state, torn_tail
+from kaiza.store.accept import Accepted, accept
+from kaiza.store.anchor import Anchor, Anchored
+from kaiza.store.damage import Damage
+from kaiza.store.follower import Follower, Torn, against
+from kaiza.store.log_file import LogFile
+from kaiza.store.records import records
+from kaiza.store.settling import Point, Settling
+from kaiza.store.verify import verify
+
+__all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "records", "verify"]
+
+_FAR_BEHIND = 1 << 18
+
+
+class AuditLog:
+    """One process's hand on the log of a workspace.
+
+    `follow` is told every record once, in order, our own and others'. A record with `seq` 1 begins a new log: whoever
+    folds records begins anew with it. `start` is the verified head up to which `follow` already knows everything.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        follow: Callable[[dict[str, Any]], None],
+        start: Head | None = None,
+        sync_every: bool = False,
+        lock_seconds: float = 5.0,
+    ) -> None:
+        self._root = root
+        self._path = log_file.path_of(root)
+        place = state.directory(root)
+        self._anchor = Anchor(place, lock_seconds=lock_seconds)
+        self._damage = Damage(place)
+        self._settling = Settling(self._anchor, self._damage)
+        self._follower = Follower(follow, start)
+        self._sync_every = sync_every
+        self._lock_seconds = lock_seconds
+        self._threads = threading.Lock()
+        self._file: LogFile | None = None
+        self._known: Head | None = None
+        """What this process saw in a log that it then lost hold of, and that must still be in there."""
+        self._era = 0
+        self._fresh = True
+        self._was_damaged = False
+        self._unrecorded: list[dict[str, Any]] = []
+
+    def append(self, make: Callable[[], dict[str, Any]], *, durable: bool) -> dict[str, Any]:
+        """The record that `make` composes, numbered, chained and written; on the disk and anchored where `durable`.
+
+        `make` is called when everything that others appended has been followed, under the lock; what it raises passes,
+        and nothing is written. AUDIT_LOCK_FAILED, AUDIT_LOG_FAILED: not written, or not certain to be. A durable
+        record that announces or reports a change is SELF_AUDIT_FAILURE while the log is damaged; every other one goes
+        to the end of what is there.
+        """
+        durable = durable or self._sync_every
+        if durable:
+            self._settling.refuse_if_failed()
+        with self._turn():
+            with self._locked(create=True) as file:
+                damage = self._look(file, mend=True)
+                written = self._write(file, make, refuse=damage.verdict if durable and damage else None)
+            point = self._point(file)
+        if durable:
+            self._settling.now(point)
+        else:
+            self._settling.later(point)
+        return written
+
+    def catch_up(self) -> Verdict:
+        """Follow what is new, and judge it, the tail and the anchor. Nothing is written to the log."""
+        with self._turn():
+            if log_file.is_absent(self._root):
+                return self._absent() or Verdict("intact", 0, None, None, anchored=False)
+            with self._locked(create=False) as file:
+                self._fresh = True
+                found = self._look(file, mend=False)
+                anchored = self._anchor.read() is not None
+            return found or Verdict("intact", self._follower.chain.seq, self.head, None, anchored=anchored)
+
+    def sync(self) -> None:
+        """What was appended so far is durable and anchored when this returns."""
+        with self._turn():
+            point = self._point(self._file) if self._file is not None else None
+        if point is not None:
+            self._settling.now(point)
+
+    def damage(self) -> str | None:
+        """The verdict that stops changes until a full verification is intact or a person accepts it, or None."""
+        found = self._damage.holds()
+        return found.verdict if found else None
+
+    def exists(self) -> bool:
+        """Whether `audit/` is there."""
+        place = self._path.parent
+        return place.is_dir() and not place.is_symlink()
+
+    @property
+    def head(self) -> Head | None:
+        """The verified head up to which `follow` was told; None where there is none, also while the log is damaged."""
+        return self._follower.chain.head if self._follower.sound else None
+
+    def close(self) -> None:
+        """Everything is durable and anchored, and the log let go of, when this returns."""
+        try:
+            self._settling.close()
+        finally:
+            with self._turn():
+                self._file = None
+            self._anchor.close()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._threads.acquire(timeout=self._lock_seconds * 2):
+            raise errors.SystemError.tool_failure(
+                "AUDIT_LOCK_FAILED", human_message="Another call holds the record and did not let go. Try again."
+            )
+        try:
+            yield
+        finally:
+            self._threads.release()
+
+    @contextmanager
+    def _locked(self, *, create: bool) -> Iterator[LogFile]:
+        file = self._enter(create=create)
+        try:
+            yield file
+        finally:
+            self._leave(file)
+
+    def _enter(self, *, create: bool) -> LogFile:
+        """The file that the path names, locked. A lock on a file that was replaced meanwhile is let go of."""
+        deadline = time.monotonic() + self._lock_seconds
+        while True:
+            file = self._file or self._opened(create=create)
+            if file.size() - self._follower.position > _FAR_BEHIND:
+                self._follower.advance(file, file.size())
+            try:
+                file.lock.acquire(max(0.0, deadline - time.monotonic()))
+            except errors.SystemError:
+                if not file.is_at(self._path):
+                    self._file = None
+                raise
+            if file.is_at(self._path):
+                return file
+            self._leave(file)
+            self._lost()
+
+    def _leave(self, file: LogFile) -> None:
+        try:
+            file.lock.release()
+        except errors.SystemError:
+            file.close()
+            self._lost()
+            raise
+
+    def _lost(self) -> None:
+        """The path no longer names our file: what we saw must be in what stands there, and is told from the beginning."""
+        self._file = None
+        self._restart()
+
+    def _restart(self) -> None:
+        if self._follower.sound and not self._was_damaged:
+            self._known = self._follower.chain.head or self._known
+        self._follower.begin_anew()
+        self._fresh = True
+
+    def _opened(self, *, create: bool) -> LogFile:
+        file = log_file.open_log(self._root)
+        if file is None:
+            self._absent()
+            file = log_file.open_log(self._root, create=create)
+        if file is None:
+            raise log_file.failure(sentence="The record is gone. Run 'kaiza audit verify'.")
+        self._file = file
+        return file
+
+    def _absent(self) -> Verdict | None:
+        """There is no log: damage, if one is known to have been there."""
+        anchored = self._anchor.read()
+        if self._era_changed(anchored):
+            self._known = None
+        known = self._follower.chain.head or self._known or (anchored.head if anchored else None)
+        if known is not None:
+            self._restart()
+            self._found(Verdict("missing", 0, None, None, anchored=False))
+        return self._damage.holds()
+
+    def _look(self, file: LogFile, *, mend: bool) -> Verdict | None:
+        """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
+        held = self._damage.holds()
+        if held is None and self._was_damaged:
+            self._restart()
+            self._known, self._was_damaged = None, False
+        size = file.size()
+        if not self._follower.stands_in(file, size):
+            self._restart()
+        self._follower.advance(file, size)
+        trouble = self._trouble(file, size) if self._follower.sound else held
+        if isinstance(trouble, Torn):
+            return self._torn(file, trouble, mend=mend) or held
+        if trouble is not None:
+            self._found(trouble)
+            self._follower.follow_damaged(file, size)
+            return self._damage.holds() or trouble
+        self._was_damaged = held is not None
+        return held
+
+    def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
+        behind = self._follower.position < size
+        if not behind and not self._fresh:
+            return None
+        anchored = self._anchor.read()
+        if self._era_changed(anchored):
+            self._known = None
+        head = anchored.head if anchored else None
+        found = self._follower.judge(file, size, head) if behind else None
+        if isinstance(found, Verdict):
+            return found
+        for known in (head, self._known):
+            if short := against(self._follower.chain, file.descriptor, known):
+                return short
+        self._known, self._fresh = None, False
+        self._era = anchored.era if anchored else 0
+        return found
+
+    def _era_changed(self, anchored: Anchored | None) -> bool:
+        return anchored is not None and anchored.era != self._era
+
+    def _torn(self, file: LogFile, torn: Torn, *, mend: bool) -> Verdict | None:
+        if not mend:
+            return Verdict("torn_tail", self._follower.chain.seq, self.head, None, anchored=False)
+        self._unrecorded.append(torn_tail.set_aside(self._root, file, torn))
+        return None
+
+    def _found(self, damage: Verdict) -> None:
+        self._was_damaged = True
+        self._damage.note(damage)
+
+    def _write(self, file: LogFile, make: Callable[[], dict[str, Any]], *, refuse: str | None) -> dict[str, Any]:
+        while self._unrecorded:
+            self._put(file, self._unrecorded[0])
+            del self._unrecorded[0]
+        body = make()
+        if refuse is not None and _is_about_change(body):
+            raise errors.SystemError.tool_failure(
+                "SELF_AUDIT_FAILURE",
+                human_message="The record is damaged, so nothing may be changed. Ask a person to run 'kaiza audit verify'.",
+                cause={"verdict": refuse},
+            )
+        return self._put(file, body)
+
+    def _put(self, file: LogFile, body: dict[str, Any]) -> dict[str, Any]:
+        seq, entry_hash = self._follower.link
+        line, whole = record.seal(body, seq + 1, entry_hash)
+        written = b"\n" + line if self._follower.ragged else line
+        file.append(written, self._follower.position)
+        self._follower.own(line, whole, len(written))
+        return whole
+
+    def _point(self, file: LogFile) -> Point:
+        return Point(file, self.head, self._era, self._follower.position)
+
+
+def _is_about_change(body: Mapping[str, Any]) -> bool:
+    return body["kind"] in ("intent", "plan") or bool(body["changes"])

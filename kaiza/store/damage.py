@@ -1,0 +1,54 @@
+"""That the log was found damaged, kept until a full verification is intact or a person accepts it."""
+
+import os
+from pathlib import Path
+
+import orjson
+
+from kaiza.domain.record import Fault, Head, Verdict
+from kaiza.store import state
+
+_HARMLESS = frozenset({"intact", "torn_tail"})
+
+
+def is_damage(verdict: str) -> bool:
+    """Any verdict but `intact` and a torn tail."""
+    return verdict not in _HARMLESS
+
+
+class Damage:
+    """What the state directory says about a workspace's log; what cannot be kept there holds for this process."""
+
+    def __init__(self, place: Path) -> None:
+        self._path = place / "damage.json"
+        self._name = os.fspath(self._path)
+        self._unkept: Verdict | None = None
+
+    def note(self, verdict: Verdict) -> None:
+        """The damage is remembered when this returns; an earlier finding stays."""
+        if self.holds() is not None:
+            return
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            state.replace(self._path, orjson.dumps(verdict))
+        except OSError:
+            self._unkept = verdict
+
+    def holds(self) -> Verdict | None:
+        """The finding that holds, or None. What cannot be read counts as damage."""
+        if not os.access(self._name, os.F_OK):
+            return self._unkept
+        try:
+            told = orjson.loads(self._path.read_bytes())
+            head = Head(**told["head"]) if told["head"] else None
+            fault = Fault(**told["first_fault"]) if told["first_fault"] else None
+            return Verdict(told["verdict"], told["records"], head, fault, anchored=told["anchored"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, OSError):
+            return Verdict("broken", 0, None, None, anchored=False)
+
+    def clear(self) -> None:
+        """The damage is forgotten."""
+        self._unkept = None
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,193 @@
+"""The log as a file: opened without following a link, locked, read, and written whole or not at all."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kaiza.domain import errors
+from kaiza.domain.record import MAX_RECORD
+from kaiza.store.lock import FileLock
+
+DIRECTORY = "audit"
+NAME = "audit-log.jsonl"
+BLOCK = 1 << 20
+_LONGEST_LINE = 4 * MAX_RECORD
+_HOW = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_HOW_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def path_of(root: str) -> Path:
+    """Where a workspace keeps its log."""
+    return Path(root) / DIRECTORY / NAME
+
+
+def failure(problem: OSError | None = None, sentence: str | None = None, **cause: object) -> errors.SystemError:
+    """AUDIT_LOG_FAILED with what the system said."""
+    return errors.SystemError.tool_failure(
+        "AUDIT_LOG_FAILED",
+        human_message=sentence or "The record could not be written. Check the disk that holds audit/, then try again.",
+        cause={**(errors.describe_exception(problem) if problem else {}), **cause} or None,
+    )
+
+
+class LogFile:
+    """One open description of the log and the lock on it; closed when nobody holds it any more."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.lock = FileLock(descriptor)
+        self.reached = 0
+        """How far this process knows it to be written."""
+        self.synced = 0
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of it, and with it of the lock."""
+        self.lock.abandon()
+
+    def is_at(self, path: Path) -> bool:
+        """Whether the path still names this file. AUDIT_LOG_FAILED where somebody has taken its write permission."""
+        try:
+            there = os.stat(path, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        here = os.fstat(self.descriptor)
+        if not here.st_mode & 0o222:
+            raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
+        return os.path.samestat(there, here)
+
+    def size(self) -> int:
+        """How long the log is now."""
+        return os.fstat(self.descriptor).st_size
+
+    def read(self, start: int, end: int) -> bytes:
+        """These bytes; fewer where the file ends before."""
+        return read_exactly(self.descriptor, start, end)
+
+    def append(self, line: bytes, at: int) -> None:
+        """The line is at the end of the file when this returns; otherwise the file is as it was. The lock is held."""
+        try:
+            count = os.write(self.descriptor, line)
+        except OSError as refused:
+            self._cut_back(at)
+            raise failure(refused) from refused
+        if count != len(line):
+            self._cut_back(at)
+            raise failure(sentence="The disk took only part of a record. Make room, then try again.", written=count)
+
+    def cut(self, at: int) -> None:
+        """The file ends here when this returns. The lock is held."""
+        os.ftruncate(self.descriptor, at)
+
+    def _cut_back(self, at: int) -> None:
+        try:
+            self.cut(at)
+        except OSError as refused:
+            raise failure(refused, step="cut_back") from refused
+
+
+@contextmanager
+def audit_directory(root: str) -> Iterator[int]:
+    """A descriptor of `audit/`, which is no link. AUDIT_LOG_FAILED where it is not there."""
+    how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(os.path.join(root, DIRECTORY), how)
+    except OSError as refused:
+        sentence = "This workspace has no audit/ directory for its record. Run 'kaiza init' there."
+        raise failure(refused, sentence) from refused
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def is_absent(root: str) -> bool:
+    """Whether nothing at all stands where the log belongs. AUDIT_LOG_FAILED where there is no `audit/`."""
+    with audit_directory(root):
+        return not os.path.lexists(path_of(root))
+
+
+def open_log(root: str, *, create: bool = False) -> LogFile | None:
+    """The log, opened for appending; made first where asked for, else None where there is none."""
+    with audit_directory(root) as directory:
+        descriptor = _open(directory, _HOW)
+        if descriptor is None and create:
+            descriptor = _create(directory)
+    return None if descriptor is None else LogFile(_regular(descriptor))
+
+
+def open_to_read(root: str) -> int | None:
+    """A descriptor of the log that can only read; None where there is no log."""
+    with audit_directory(root) as directory:
+        descriptor = _open(directory, _HOW_READ)
+    return None if descriptor is None else _regular(descriptor)
+
+
+def read_exactly(descriptor: int, start: int, end: int) -> bytes:
+    """These bytes; fewer where the file ends before."""
+    told = os.pread(descriptor, max(0, end - start), start)
+    while len(told) < end - start:
+        more = os.pread(descriptor, end - start - len(told), start + len(told))
+        if not more:
+            break
+        told += more
+    return told
+
+
+def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """The lines between two places; the last may lack its newline. Of one beyond any record's length, only its begin."""
+    kept = b""
+    while start < end:
+        block = read_exactly(descriptor, start, min(end, start + BLOCK))
+        if not block:
+            break
+        start += len(block)
+        whole = (kept + block).split(b"\n")
+        kept = whole.pop()
+        for line in whole:
+            yield line + b"\n"
+        if len(kept) > _LONGEST_LINE:
+            kept = kept[:_LONGEST_LINE]
+    if kept:
+        yield kept
+
+
+def last_line(descriptor: int, end: int, *, first_look: int = 4096) -> bytes:
+    """The last line before `end`, read backwards: 4 KiB, doubled until it is whole."""
+    look = first_look
+    while True:
+        start = max(0, end - look)
+        told = read_exactly(descriptor, start, end)
+        begin = told.rfind(b"\n", 0, max(0, len(told) - 1)) + 1
+        if begin or start == 0 or look > _LONGEST_LINE:
+            return told[begin:]
+        look *= 2
+
+
+def _open(directory: int, how: int) -> int | None:
+    try:
+        return os.open(NAME, how, dir_fd=directory)
+    except FileNotFoundError:
+        return None
+    except OSError as refused:
+        raise failure(refused) from refused
+
+
+def _create(directory: int) -> int:
+    try:
+        descriptor = os.open(NAME, _HOW | os.O_CREAT, 0o600, dir_fd=directory)
+        os.fsync(directory)
+    except OSError as refused:
+        raise failure(refused) from refused
+    return descriptor
+
+
+def _regular(descriptor: int) -> int:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise failure(sentence="The record is not a regular file. Move away what stands at audit/audit-log.jsonl.")
+    return descriptor

@@ -1,0 +1,105 @@
+"""Makes what was appended durable, and only then lets the anchor name it."""
+
+import os
+import threading
+from dataclasses import dataclass
+
+from kaiza.domain import errors
+from kaiza.domain.record import Head
+from kaiza.store.anchor import Anchor
+from kaiza.store.damage import Damage
+from kaiza.store.log_file import LogFile, failure
+
+_LATEST = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """How far a log has been written. `head` is None where it is damaged: then the anchor stays where it was."""
+
+    file: LogFile
+    head: Head | None
+    era: int
+    size: int
+
+
+class Settling:
+    """Syncs at once where asked to, and what nobody waits for within a second. A failed sync is final."""
+
+    def __init__(self, anchor: Anchor, damage: Damage) -> None:
+        self._anchor = anchor
+        self._damage = damage
+        self._syncing = threading.Lock()
+        self._news = threading.Condition()
+        self._pending: Point | None = None
+        self._closing = False
+        self._thread: threading.Thread | None = None
+        self._failed = False
+
+    def refuse_if_failed(self) -> None:
+        """AUDIT_LOG_FAILED where an earlier record did not become durable."""
+        if self._failed:
+            raise failure(sentence="An earlier record did not reach the disk. Restart Kaiza, then verify the record.")
+
+    def now(self, point: Point) -> None:
+        """Everything up to there is durable, and anchored, when this returns. AUDIT_LOG_FAILED otherwise."""
+        self._sync(point)
+        if point.head is not None and self._damage.holds() is None:
+            try:
+                self._anchor.advance(point.head, point.era)
+            except OSError as refused:
+                sentence = "The anchor outside the workspace could not be written. Check the state directory."
+                raise failure(refused, sentence) from refused
+
+    def later(self, point: Point) -> None:
+        """The same, in the background, at the latest one second from now."""
+        with self._news:
+            fresh = self._pending is None
+            self._pending = point
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="kaiza-sync", daemon=True)
+                self._thread.start()
+            elif fresh:
+                self._news.notify()
+
+    def close(self) -> None:
+        """The background has ended and everything is settled when this returns."""
+        with self._news:
+            self._closing = True
+            self._news.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self._flush()
+
+    def _flush(self) -> None:
+        with self._news:
+            pending, self._pending = self._pending, None
+        if pending is not None:
+            self.now(pending)
+
+    def _sync(self, point: Point) -> None:
+        file = point.file
+        file.reached = max(file.reached, point.size)
+        with self._syncing:
+            self.refuse_if_failed()
+            if file.synced >= point.size:
+                return
+            reached = file.reached
+            try:
+                os.fdatasync(file.descriptor)
+            except OSError as refused:
+                self._failed = True
+                raise failure(refused) from refused
+            file.synced = reached
+
+    def _work(self) -> None:
+        while True:
+            with self._news:
+                self._news.wait_for(lambda: self._pending is not None or self._closing)
+                self._news.wait_for(lambda: self._closing, _LATEST)
+                if self._closing:
+                    return
+            try:
+                self._flush()
+            except errors.SystemError:
+                self._failed = True

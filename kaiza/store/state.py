@@ -1,0 +1,34 @@
+"""The state directory of a workspace: outside of it, so that what is kept there is out of an agent's reach."""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+_ID_LENGTH = 16
+
+
+def directory(root: str, *, create: bool = False) -> Path:
+    """`$XDG_STATE_HOME/kaiza/<id>` of this workspace, made (0700) if asked for. OSError where it cannot be made."""
+    real = os.fsencode(os.path.realpath(root))
+    place = _state_home() / "kaiza" / sha256(real).hexdigest()[:_ID_LENGTH]
+    if create:
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
+    return place
+
+
+def _state_home() -> Path:
+    told = os.environ.get("XDG_STATE_HOME", "")
+    return Path(told) if os.path.isabs(told) else Path(os.path.expanduser("~")) / ".local" / "state"
+
+
+def replace(place: Path, content: bytes) -> None:
+    """The file has this content, whole, when this returns; readers see the old one or the new one."""
+    beside = place.with_name(f"{place.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, content)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(beside, place)

@@ -1,0 +1,73 @@
+"""What a crash left of a last line: kept beside the log, cut off it, and told by a record."""
+
+import os
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from kaiza.domain import record
+from kaiza.store import log_file
+from kaiza.store.follower import Torn
+from kaiza.store.log_file import BLOCK, LogFile
+
+
+def set_aside(root: str, file: LogFile, torn: Torn) -> dict[str, Any]:
+    """The body of the record that tells it; the bytes are in a file of their own, durably. The lock is held."""
+    with log_file.audit_directory(root) as directory:
+        try:
+            name, digest = _kept(directory, file, torn)
+            file.cut(torn.offset)
+        except OSError as refused:
+            raise log_file.failure(refused, step="set_aside") from refused
+    return record.compose(
+        "recovery",
+        timestamp=now(),
+        workspace_root=root,
+        outcome="ok",
+        detail={
+            "result": "torn_tail_set_aside",
+            "file": f"{log_file.DIRECTORY}/{name}",
+            "offset": torn.offset,
+            "length": torn.length,
+            "sha256": digest,
+        },
+    )
+
+
+def now() -> str:
+    """The time as records tell it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _kept(directory: int, file: LogFile, torn: Torn) -> tuple[str, str]:
+    name, descriptor = _new_file(directory, f"audit-log.torn-{torn.offset}")
+    digest = sha256()
+    try:
+        for start in range(torn.offset, torn.offset + torn.length, BLOCK):
+            block = file.read(start, min(start + BLOCK, torn.offset + torn.length))
+            digest.update(block)
+            _write_all(descriptor, block)
+        os.fsync(descriptor)
+        os.fsync(directory)
+    except OSError:
+        os.unlink(name, dir_fd=directory)
+        raise
+    finally:
+        os.close(descriptor)
+    return name, digest.hexdigest()
+
+
+def _new_file(directory: int, wanted: str) -> tuple[str, int]:
+    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    number = 1
+    while True:
+        name = wanted if number == 1 else f"{wanted}-{number}"
+        try:
+            return name, os.open(name, how, 0o600, dir_fd=directory)
+        except FileExistsError:
+            number += 1
+
+
+def _write_all(descriptor: int, block: bytes) -> None:
+    while block:
+        block = block[os.write(descriptor, block) :]
