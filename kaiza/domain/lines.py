@@ -225,10 +225,51 @@ def shown(text: str) -> str:
     return _LONE_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) & 0xFF:02x}", text)
 
 
-def excerpt(line: str, start: int, end: int) -> str:
-    """The part of a line that shows its characters from `start` to `end`; the rest is an ellipsis."""
-    if len(line) > LONGEST_TEXT:
-        begin = min(max(0, start - _LEAD), len(line) - LONGEST_TEXT) if end > LONGEST_TEXT else 0
-        stop = begin + LONGEST_TEXT
-        line = ("…" if begin else "") + line[begin:stop] + ("…" if stop < len(line) else "")
-    return _LONE_BYTE.sub("\ufffd", line)
+def excerpt(data: bytes, begin: int, end: int, at: int) -> str:
+    """The line from `begin` to `end` as it is shown: of a long one, what is around `at`, and ellipses."""
+    if end - begin > 4 * LONGEST_TEXT or characters(data[begin:end]) > LONGEST_TEXT:
+        first = max(begin, at - 4 * _LEAD)
+        before = _whole_characters(data[first:at])[-_LEAD:]
+        after = data[at : min(end, at + 4 * LONGEST_TEXT + 4)].decode(errors="surrogateescape")
+        after = after[: LONGEST_TEXT - len(before)]
+        size = len((before + after).encode(errors="surrogateescape"))
+        from_begin = at - len(before.encode(errors="surrogateescape"))
+        text = ("…" if from_begin > begin else "") + before + after + ("…" if from_begin + size < end else "")
+    else:
+        text = data[begin:end].decode(errors="surrogateescape")
+    return _LONE_BYTE.sub("\ufffd", text)
+
+
+def _whole_characters(data: bytes) -> str:
+    """The text, without what is left of a character that began before it."""
+    begin = 0
+    while begin < min(len(data), 3) and data[begin] in _CONTINUATION:
+        begin += 1
+    return data[begin:].decode(errors="surrogateescape")
+
+
+class Text:
+    """Whether all bytes that pass are UTF-8; keeps none of them."""
+
+    full = True
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._broken = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes in."""
+        self._decode(chunk)
+
+    @property
+    def sound(self) -> bool:
+        """Whether they are, now that all have passed."""
+        self._decode(b"", final=True)
+        return not self._broken
+
+    def _decode(self, chunk: bytes, *, final: bool = False) -> None:
+        if not self._broken:
+            try:
+                self._decoder.decode(chunk, final)
+            except UnicodeDecodeError:
+                self._broken = True

@@ -1,6 +1,7 @@
 """What a value weighs in a response, where it stands twice: as structured content and as the text of that."""
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -51,13 +52,13 @@ def fitting(text: bytes, space: int) -> int:
 class Page:
     """A page being filled: it is full when the next item would be one too many or too heavy."""
 
-    def __init__(self, most: int, response_bytes: int) -> None:
+    def __init__(self, most: int, response_bytes: int, frame: Mapping[str, Any] | None = None) -> None:
         self.items: list[dict[str, Any]] = []
         self.last: Key = ()
         self._most = most
-        self._space = response_bytes - RESERVE
+        self._space = response_bytes - RESERVE - weight(frame or {})
 
-    def add(self, item: dict[str, Any], key: Key) -> bool:
+    def add(self, item: dict[str, Any], key: Key = ()) -> bool:
         """Take an item in, with the key that a cursor after it would carry; False where it does not fit.
 
         An empty page takes any item, so that a listing always goes on.

@@ -1,0 +1,55 @@
+"""Tell what stands at a path, without its content; of what may not be read, without its hash."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import lines, paths
+from kaiza.domain.paths import RelPath
+from kaiza.tools import passage
+from kaiza.tools.view import Answer, View
+
+NAME = "file_info"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which path."""
+
+    path: RelPath
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request(paths.parse(arguments["path"], root))
+
+
+def run(request: Request, view: View) -> Answer:
+    """Look without opening; open only a plain file that may be read."""
+    entry = view.stat(request.path)
+    output: dict[str, Any] = {
+        "path": lines.shown(str(entry.real)),
+        "type": entry.type,
+        "modified": entry.modified,
+        "mode": f"{entry.mode:04o}",
+    }
+    if entry.size is not None:
+        output["size"] = entry.size
+    if entry.type == "file" and not view.unreadable(entry.real):
+        output |= _looked_at(entry.real, view)
+    return Answer({**output, "summary": _summary(output)})
+
+
+def _looked_at(path: RelPath, view: View) -> dict[str, Any]:
+    with view.open_file(path) as file:
+        text = lines.Text()
+        whole = passage.survey(file, view, text)
+    if whole is None:
+        return {}
+    encoding = "utf-8" if text.sound else "base64"
+    return {"size": whole.size, "hash": whole.hash, "line_ending": whole.line_ending, "encoding": encoding}
+
+
+def _summary(output: Mapping[str, Any]) -> str:
+    size = f", {output['size']} bytes" if "size" in output else ""
+    return f"{output['type']}{size}, mode {output['mode']}."

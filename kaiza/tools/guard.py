@@ -1,0 +1,37 @@
+"""How long a scan may take: an unpaged one stops softly and says so, every one stops hard."""
+
+import time
+
+from kaiza.tools import passage
+from kaiza.tools.view import View, Walk
+
+
+class Guard:
+    """The time of one scan. Without a soft limit only the call's own holds."""
+
+    def __init__(self, view: View, soft_ms: int | None) -> None:
+        self._view = view
+        self._soft_ms = soft_ms
+        self._began = time.monotonic()
+
+    @property
+    def elapsed_ms(self) -> int:
+        """How long it has taken so far."""
+        return int((time.monotonic() - self._began) * 1000)
+
+    def over(self) -> bool:
+        """Whether the scan must stop."""
+        return self._view.over() or (self._soft_ms is not None and self.elapsed_ms >= self._soft_ms)
+
+    def diagnostics(self, walk: Walk) -> list[str]:
+        """What limited a scan that has ended; CAP_EXCEEDED if it was the call's own time."""
+        told = []
+        if walk.broken_off:
+            passage.in_time(self._view)
+            told.append(
+                f"Scan stopped after {self.elapsed_ms}ms. "
+                f"Processed {walk.passed} of {walk.seen} items. Results may be partial."
+            )
+        if walk.closed:
+            told.append(f"Could not list {walk.closed} directories.")
+        return told

@@ -1,0 +1,73 @@
+"""List a directory in pages, sorted by name; only what is on the page is looked at."""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import cursor, lines, paths
+from kaiza.domain.paths import RelPath
+from kaiza.domain.room import Page
+from kaiza.tools.view import Answer, OpenDirectory, View
+
+NAME = "list_directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which directory, and after which name."""
+
+    path: RelPath
+    after: str
+    page_size: int | None
+
+    @property
+    def bound(self) -> dict[str, object]:
+        """What a cursor of this request belongs to."""
+        return {"path": str(self.path)}
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments; a cursor says after which name to go on."""
+    request = Request(paths.parse(arguments["path"], root), "", arguments.get("pageSize"))
+    if "cursor" not in arguments:
+        return request
+    (after,) = cursor.redeem(arguments["cursor"], NAME, request.bound, (str,))
+    return Request(request.path, str(after), request.page_size)
+
+
+def run(request: Request, view: View) -> Answer:
+    """Give the next names in order."""
+    most = request.page_size or view.caps.page_items
+    page = Page(most, view.caps.response_bytes)
+    with view.open_directory(request.path) as directory:
+        rest = [name for name in directory.names() if name > request.after]
+        names = heapq.nsmallest(most + 1, rest)
+        passed = _fill(page, directory, names)
+        path = lines.shown(str(directory.real))
+    output: dict[str, Any] = {"path": path, "items": page.items}
+    if passed < len(rest):
+        output["nextCursor"] = cursor.issue(NAME, request.bound, (names[passed - 1],))
+    return Answer({**output, "summary": _summary(output)})
+
+
+def _fill(page: Page, directory: OpenDirectory, names: list[str]) -> int:
+    """How many of the names are done with when the page is full; what is gone by now is."""
+    for passed, name in enumerate(names):
+        item = _item(directory, name)
+        if item and not page.add(item, (name,)):
+            return passed
+    return len(names)
+
+
+def _item(directory: OpenDirectory, name: str) -> dict[str, Any] | None:
+    entry = directory.entry(name)
+    if entry is None:
+        return None
+    path = str(directory.real / name)
+    item = {"name": lines.shown(name), "path": lines.shown(path), "type": entry.type, "modified": entry.modified}
+    return item if entry.size is None else {**item, "size": entry.size}
+
+
+def _summary(output: Mapping[str, Any]) -> str:
+    return f"{len(output['items'])} entries{', more follow' if 'nextCursor' in output else ''}."

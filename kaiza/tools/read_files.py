@@ -1,0 +1,52 @@
+"""Read several files at once; one that cannot be read says why and does not stop the others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors, paths, room
+from kaiza.tools import read_file
+from kaiza.tools.view import Answer, View
+
+NAME = "read_files"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The paths as they were asked for; each is judged on its own."""
+
+    paths: tuple[str, ...]
+    root: str | None
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request(tuple(arguments["paths"]), root)
+
+
+def run(request: Request, view: View) -> Answer:
+    """Give each file its share of the response; what one leaves over is the next ones'."""
+    space = view.caps.response_bytes - room.RESERVE
+    files: list[dict[str, Any]] = []
+    for number, path in enumerate(request.paths):
+        files.append(_told(path, request.root, view, space // (len(request.paths) - number)))
+        space -= room.weight(files[-1]) + room.LIGHTEST
+    output = {"files": files}
+    return Answer({**output, "summary": _summary(output)})
+
+
+def _told(path: str, root: str | None, view: View, space: int) -> dict[str, Any]:
+    try:
+        return read_file.told(read_file.Request(paths.parse(path, root)), view, space)
+    except errors.SystemError as error:
+        if error.error_code == "CAP_EXCEEDED":
+            raise
+        echo = path[: paths.MAX_PATH].encode(errors="backslashreplace").decode()
+        return {"path": echo, "error_code": error.error_code, "human_message": error.human_message}
+
+
+def _summary(output: Mapping[str, Any]) -> str:
+    files = output["files"]
+    failed = sum("error_code" in file for file in files)
+    cut = sum(file.get("truncated", False) for file in files)
+    return f"{len(files) - failed} files read, {cut} of them truncated, {failed} not read."

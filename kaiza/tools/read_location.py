@@ -1,0 +1,109 @@
+"""Read the line that a position points into, and the lines around it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors, lines, paths
+from kaiza.domain.lines import LF, Window
+from kaiza.domain.paths import RelPath
+from kaiza.tools import passage
+from kaiza.tools.view import Answer, View
+
+NAME = "read_location"
+MOST_BYTES = 16 << 20
+"""So much of a file is held at most, to find a character in a long line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which file, where in it, and how much around it."""
+
+    path: RelPath
+    line: int
+    character: int
+    context_lines: int
+
+    @property
+    def first(self) -> int:
+        """The first line to show."""
+        return max(0, self.line - self.context_lines)
+
+
+def parse(arguments: Mapping[str, Any], root: str) -> Request:
+    """Take the arguments as the schema left them."""
+    position = arguments["position"]
+    return Request(
+        paths.parse_uri(arguments["uri"], root),
+        position["line"],
+        position["character"],
+        arguments.get("context_lines", 0),
+    )
+
+
+def run(request: Request, view: View) -> Answer:
+    """Give the lines; INVALID_INPUT_VALUE where the file has no such place."""
+    most_lines = request.line + request.context_lines + 1 - request.first
+    window = Window(request.first, 0, most_lines=most_lines, most_bytes=MOST_BYTES)
+    with view.open_file(request.path) as file:
+        whole = passage.survey(file, view, window)
+        real = file.real
+    output: dict[str, Any] = {
+        "uri": paths.to_uri(view.root, real),
+        "path": lines.shown(str(real)),
+        "position": {"line": request.line, "character": request.character},
+        "lines": _shown(request, bytes(window.kept)),
+    }
+    if whole is not None:
+        output["hash"] = whole.hash
+    return Answer({**output, "summary": _summary(output)})
+
+
+def _shown(request: Request, data: bytes) -> list[dict[str, Any]]:
+    spans = list(_spans(data))
+    wanted = request.line - request.first
+    if wanted >= len(spans):
+        raise _nowhere("The file has no such line. Read it to see how many it has.", request)
+    begin, end = spans[wanted]
+    at = _byte_of(request, data, begin, end)
+    places = [at if number == wanted else span[0] for number, span in enumerate(spans)]
+    return [
+        {"line": request.first + number, "text": lines.excerpt(data, *span, places[number])}
+        for number, span in enumerate(spans)
+    ]
+
+
+def _spans(data: bytes) -> list[tuple[int, int]]:
+    spans, begin = [], 0
+    while begin < len(data):
+        end = data.find(LF, begin)
+        end = len(data) if end < 0 else end
+        spans.append((begin, end))
+        begin = end + 1
+    return spans
+
+
+def _byte_of(request: Request, data: bytes, begin: int, end: int) -> int:
+    """Where the character is among the bytes; the place after the last one counts."""
+    line = data[begin:end]
+    if line.isascii():
+        length, before = len(line), request.character
+    else:
+        text = line.decode(errors="surrogateescape")
+        length, before = len(text), len(text[: request.character].encode(errors="surrogateescape"))
+    if request.character > length:
+        raise _nowhere(f"The line has only {length} characters. Point into it.", request)
+    return begin + before
+
+
+def _nowhere(sentence: str, request: Request) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "INVALID_INPUT_VALUE",
+        human_message=sentence,
+        cause={"argument": "position", "line": request.line, "character": request.character},
+    )
+
+
+def _summary(output: Mapping[str, Any]) -> str:
+    told = output["lines"]
+    return f"Lines {told[0]['line']} to {told[-1]['line']}."
