@@ -6,7 +6,10 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.card import Card
+from kaiza.domain.finding import Finding
+from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
+from kaiza.domain.scope import Wanted
 from kaiza.domain.session import Facts, Session
 
 
@@ -28,3 +31,16 @@ class Case:
     hidden: Sequence[RelPath] = ()
     """Those of them whose content nobody may read."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    plan_id: str | None = None
+    """The plan that the asked hash, or the approval that sealed it, belongs to."""
+    reading: Reading | None = None
+    """That plan's file as it is now; None where it is gone."""
+    by_command: bool = False
+    """Whether only an approval by command counts."""
+    wanted: Sequence[Wanted] = ()
+    """What would happen to which file, judged by the files that are there."""
+    lines: int = 0
+    bytes: int = 0
+    """What the result adds to the plan's use."""
+    content: Sequence[tuple[RelPath, Finding]] = ()
+    """What the content rules found in what is added, for the rules that the plan sets to refuse."""

@@ -5,15 +5,23 @@ from collections.abc import Callable, Sequence
 from kaiza.domain import errors
 from kaiza.domain.card import CHANGES, KEEPS, Card
 from kaiza.policy.case import Case
+from kaiza.policy.content_clean import content_clean
 from kaiza.policy.log_sound import log_sound
 from kaiza.policy.not_frozen import not_frozen
 from kaiza.policy.not_locked import not_locked
 from kaiza.policy.ours_untouched import ours_untouched
 from kaiza.policy.path_sound import path_sound
+from kaiza.policy.paths_in_scope import paths_in_scope
+from kaiza.policy.phase_named import phase_named
+from kaiza.policy.plan_approved import plan_approved, plan_unchanged
+from kaiza.policy.plan_found import plan_found
+from kaiza.policy.plan_sound import plan_sound
 from kaiza.policy.readable import readable
 from kaiza.policy.role_bound import role_bound
 from kaiza.policy.role_may import role_may
 from kaiza.policy.session_open import session_open
+from kaiza.policy.unlocked import unlocked
+from kaiza.policy.within_limits import limits_after, limits_before
 
 Rule = Callable[[Case], errors.SystemError | None]
 
@@ -22,6 +30,13 @@ READING: tuple[Rule, ...] = (session_open, role_may, path_sound, readable)
 KEEPING: tuple[Rule, ...] = (session_open, role_may, log_sound, path_sound)
 CHANGING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound, ours_untouched)
 AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked)
+
+APPROVAL: tuple[Rule, ...] = (plan_found, plan_unchanged, plan_sound, plan_approved, unlocked)
+"""The plan itself; also for what is exempt from its scope and limits."""
+UNDER_PLAN: tuple[Rule, ...] = (*APPROVAL, phase_named, paths_in_scope, limits_before)
+"""What a change must pass before its tool runs, after the rules of CHANGING."""
+ON_RESULT: tuple[Rule, ...] = (limits_after, content_clean)
+"""What a change must pass once its result is known."""
 
 
 def rules_for(card: Card) -> tuple[Rule, ...]:

@@ -1,6 +1,5 @@
 import hashlib
 import re
-import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -130,7 +129,7 @@ def test_prose_may_hold_rules_tabs_and_anything_but_a_second_head():
         ("duplicate-key", also("status: APPROVED\n")),
         ("duplicate-key", with_("  modify:", "  modify: []\n  modify:")),
         ("key-spelling", also("Status: APPROVED\n")),
-        ("key-spelling", also("ｓｔａｔｕｓ: APPROVED\n")),
+        ("key-spelling", also("\uff53\uff54\uff41\uff54\uff55\uff53: APPROVED\n")),
         ("unknown-key", also("owner: me\n")),
         ("unknown-key", with_("  modify:", "  write:")),
         ("unknown-key", also("limits: {tokens: 1}\n")),
@@ -202,7 +201,7 @@ def test_what_yaml_would_forgive_takes_the_plans_effect_away(rule, content):
         ("broad-scope", with_("src/auth/*.py", "**/x.py")),
         ("braces", with_("src/auth/*.py", "src/{a,b}.py")),
         ("blank", with_("src/auth/*.py", "src/a.py ")),
-        ("lookalike", with_("src/auth/*.py", "src/аuth/*.py")),
+        ("lookalike", with_("src/auth/*.py", "src/\u0430uth/*.py")),
         ("lookalike", with_("src/auth/*.py", "src/a\u00a0b.py")),
         ("never-allowed", with_("src/auth/*.py", "plans/x.md")),
         ("never-allowed", with_("src/auth/*.py", "a/.git/hooks/*")),
@@ -221,7 +220,7 @@ def test_what_a_person_should_look_at_twice_is_a_warning_and_no_more(rule, conte
 
 
 def test_a_name_in_another_writing_is_no_lookalike():
-    assert rules(with_("src/auth/*.py", "документы/план.md")) == set()
+    assert rules(with_("src/auth/*.py", "документы/пл\u0430н.md")) == set()
     assert rules(with_("src/auth/*.py", "docs/über/*.md")) == set()
 
 
@@ -260,24 +259,19 @@ def test_no_bytes_break_the_reader(content):
     assert lint.read(content).findings
 
 
-@given(st.lists(st.sampled_from(list("[]{},:&*!|>'\"%@`?-# \n\\a") + ["- ", "? ", ": "]), max_size=40))
+@given(st.lists(st.sampled_from([*"[]{},:&*!|>'\"%@`?-# \n\\a", "- ", "? ", ": "]), max_size=40))
 def test_no_arrangement_of_yamls_signs_breaks_the_reader(signs):
     reading = lint.read(also("".join(signs) + "\n"))
 
     assert reading.plan is None or reading.plan.status == "DRAFT"
 
 
-SPELLINGS = [
-    unicodedata.normalize("NFKC", word)
-    for word in ("APPROVED", "approved", "Approved", "APPROVED ", "ＡＰＰＲＯＶＥＤ")
-]
+KEYS = ["status", '"status"', "'status'", "Status", "? status\n", "{status", "<<: {status", "&a status"]
+VALUES = ["APPROVED", "approved", "Approved", '"APPROVED"', "'APPROVED'", "!!str APPROVED", "&b APPROVED"]
+FOLDED = ['"APPR\\\n  OVED"', ">-\n  APPROVED", "|-\n  APPROVED"]
 
 
-@given(
-    st.sampled_from(["status", '"status"', "'status'", "Status", "? status\n", "{status", "<<: {status", "&a status"]),
-    st.sampled_from([*SPELLINGS, '"APPROVED"', "'APPROVED'", '"APPR\\\n  OVED"', "!!str APPROVED", "&b APPROVED", ">-\n  APPROVED"]),
-    st.booleans(),
-)  # fmt: skip
+@given(st.sampled_from(KEYS), st.sampled_from([*VALUES, *FOLDED]), st.booleans())
 def test_a_second_status_never_counts(key, value, after):
     second = f"{key}: {value}{'}' if '{' in key else ''}\n"
     content = plan(HEAD + second if after else second + HEAD)

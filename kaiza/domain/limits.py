@@ -1,0 +1,38 @@
+"""How much a plan still allows: its limits against what the record says was used."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kaiza.domain.plan import Limits
+from kaiza.domain.session import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """The limit that would be passed."""
+
+    limit: str
+    allowed: int
+    used: int
+    asked: int
+
+
+def before(limits: Limits, usage: Usage, paths: Iterable[str], operations: int) -> Overrun | None:
+    """The first limit that stands in the way before anything is worked out: refusals, operations, files."""
+    if limits.refusals is not None and usage.refusals >= limits.refusals:
+        return Overrun("refusals", limits.refusals, usage.refusals, 0)
+    fresh = sum(1 for path in set(paths) if path not in usage.files)
+    return _over("operations", limits.operations, usage.operations, operations) or _over(
+        "files", limits.files, len(usage.files), fresh
+    )
+
+
+def after(limits: Limits, usage: Usage, lines: int, size: int) -> Overrun | None:
+    """The first limit that stands in the way once the result is known: lines, bytes."""
+    return _over("lines", limits.lines, usage.lines, lines) or _over("bytes", limits.bytes, usage.bytes, size)
+
+
+def _over(name: str, allowed: int | None, used: int, asked: int) -> Overrun | None:
+    if allowed is None or asked == 0 or used + asked <= allowed:
+        return None
+    return Overrun(name, allowed, used, asked)

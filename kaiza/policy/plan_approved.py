@@ -1,0 +1,63 @@
+"""Only what a person approved, in the very bytes that were approved, and only for as long as it says."""
+
+from kaiza.domain import errors
+from kaiza.domain.plan import APPROVED, Plan
+from kaiza.policy.case import Case
+
+
+def plan_unchanged(case: Case) -> errors.SystemError | None:
+    """Refuse a plan whose bytes are not those that were sealed, whatever its status says."""
+    sealed = sealed_hash(case)
+    asked = case.arguments.get("plan_hash")
+    if case.reading is None or sealed is None or sealed == asked == case.reading.plan_hash:
+        return None
+    return errors.SystemError.invariant_violation(
+        "PLAN_CHANGED_AFTER_APPROVAL",
+        error_code="PLAN_NOT_APPROVED",
+        human_message=(
+            "The plan was changed after its approval, so it allows nothing. Ask a person to run kaiza plan approve, "
+            "or save the new text as a new plan."
+        ),
+        cause={
+            "rule": "plan_approved",
+            "plan_id": case.plan_id,
+            "approved_hash": sealed,
+            "plan_hash": case.reading.plan_hash,
+        },
+    )
+
+
+def plan_approved(case: Case) -> errors.SystemError | None:
+    """Refuse a plan that is not approved, or not any more, or not in the way that the workspace asks for."""
+    plan = case.reading.plan if case.reading else None
+    if plan is None:
+        return _refused(case, None, "unreadable", "Ask a person to mend it.")
+    if plan.status != APPROVED:
+        return _refused(case, plan, "status", "Ask a person to approve it, then pass the plan_hash that it has then.")
+    if plan.expired(case.now):
+        return _refused(case, plan, "expired", "Save a new plan and ask a person to approve it.")
+    if case.by_command and case.facts.approvals.get(plan.plan_id) != plan.plan_hash:
+        return _refused(case, plan, "approval_by_command", "Ask a person to run kaiza plan approve.")
+    return None
+
+
+def sealed_hash(case: Case) -> str | None:
+    """The hash that counts: a person's word by command before one given by editing."""
+    if case.plan_id is None:
+        return None
+    seal = case.facts.seals.get(case.plan_id)
+    return case.facts.approvals.get(case.plan_id) or (seal.plan_hash if seal else None)
+
+
+def _refused(case: Case, plan: Plan | None, reason: str, instead: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "PLAN_NOT_APPROVED",
+        human_message=f"The plan is not approved. {instead}",
+        cause={
+            "rule": "plan_approved",
+            "reason": reason,
+            "plan_id": case.plan_id,
+            "status": plan.status if plan else None,
+            "expires": plan.expires if plan else None,
+        },
+    )

@@ -1,0 +1,15 @@
+"""A change names a plan by the hash of its bytes, and that plan must be there."""
+
+from kaiza.domain import errors
+from kaiza.policy.case import Case
+
+
+def plan_found(case: Case) -> errors.SystemError | None:
+    """Refuse a hash that is no plan's."""
+    if case.reading is not None and case.plan_id is not None:
+        return None
+    return errors.SystemError.tool_failure(
+        "PLAN_NOT_FOUND",
+        human_message="No plan has this hash. Call list_plans and pass the plan_hash of an approved plan.",
+        cause={"rule": "plan_found", "plan_hash": case.arguments.get("plan_hash"), "plan_id": case.plan_id},
+    )

@@ -1,0 +1,183 @@
+"""The plans of a workspace: read by descriptor each time they are asked for, never believed by name or date.
+
+What was understood is kept by its hash, so that bytes which were read before cost a hash and no more.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from kaiza.domain import errors, lint
+from kaiza.domain.paths import RelPath
+from kaiza.domain.plan import MAX_BYTES, is_plan_id
+from kaiza.store.workspace import OpenDirectory, OpenFile, Workspace
+
+DIRECTORY = RelPath(("plans",))
+SUFFIX = ".md"
+MOST_PLANS = 2000
+_KEPT = 256
+_ABSENT = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND", "FILE_READ_FAILED", "INVALID_PATH", "OUTSIDE_WORKSPACE"})
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A plan's file as it is now."""
+
+    plan_id: str
+    content: bytes
+    reading: lint.Reading
+
+
+class Plans:
+    """What is in `plans/`. Links are not followed: a plan is a plain file where a person expects it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._readings: dict[tuple[str, str], lint.Reading] = {}
+        self._found: dict[str, str] = {}
+
+    def names(self) -> list[str]:
+        """Every plan_id that has a file, in order; at most so many."""
+        try:
+            with self._directory() as directory:
+                stems = [name.removesuffix(SUFFIX) for name in directory.names() if name.endswith(SUFFIX)]
+        except errors.SystemError as error:
+            if error.error_code in _ABSENT:
+                return []
+            raise
+        return sorted(stem for stem in stems if is_plan_id(stem))[:MOST_PLANS]
+
+    def read(self, plan_id: str) -> Stored | None:
+        """The plan of that name, if it has a file."""
+        if not is_plan_id(plan_id):
+            return None
+        path = DIRECTORY / (plan_id + SUFFIX)
+        try:
+            with self._workspace.open_file(path, _exactly(path)) as file:
+                content, plan_hash = _content(file)
+        except errors.SystemError as error:
+            if error.error_code in _ABSENT:
+                return None
+            raise
+        return Stored(plan_id, content, self._reading(plan_id, plan_hash, content))
+
+    def all(self) -> Iterator[Stored]:
+        """Every plan, in order of name."""
+        for plan_id in self.names():
+            stored = self.read(plan_id)
+            if stored is not None:
+                yield stored
+
+    def by_hash(self, plan_hash: str) -> Stored | None:
+        """The plan whose bytes have this hash now; looked for first where it was found last."""
+        known = self._found.get(plan_hash)
+        stored = self.read(known) if known else None
+        if stored is None or stored.reading.plan_hash != plan_hash:
+            stored = next((one for one in self.all() if one.reading.plan_hash == plan_hash), None)
+        if stored is not None and stored.plan_id != known:
+            self._found = {**dict(list(self._found.items())[-_KEPT:]), plan_hash: stored.plan_id}
+        return stored
+
+    def create(self, plan_id: str, content: bytes) -> RelPath:
+        """Put a new plan there, whole or not at all; FILE_ALREADY_EXISTS if one of that name is there."""
+        with self._directory() as directory:
+            own = _beside(directory, content)
+            try:
+                os.link(own, plan_id + SUFFIX, src_dir_fd=directory.fd, dst_dir_fd=directory.fd, follow_symlinks=False)
+            except FileExistsError as error:
+                raise errors.SystemError.tool_failure(
+                    "FILE_ALREADY_EXISTS",
+                    human_message="There is a plan with this id. Choose another plan_id; a revision is a new plan.",
+                    cause={"plan_id": plan_id},
+                ) from error
+            except OSError as error:
+                raise _not_written(error) from error
+            finally:
+                os.unlink(own, dir_fd=directory.fd)
+            os.fsync(directory.fd)
+        return DIRECTORY / (plan_id + SUFFIX)
+
+    def take_back(self, plan_id: str, content: bytes) -> None:
+        """Remove a plan that was put there a moment ago, if it still is what was put there."""
+        stored = self.read(plan_id)
+        if stored is not None and stored.content == content:
+            with self._directory() as directory:
+                os.unlink(plan_id + SUFFIX, dir_fd=directory.fd)
+                os.fsync(directory.fd)
+
+    def replace(self, plan_id: str, expected_hash: str, content: bytes) -> bool:
+        """Put a person's changed words in place of the bytes they saw; False, and nothing, if those are not there."""
+        with self._directory() as directory:
+            own = _beside(directory, content)
+            stored = self.read(plan_id)
+            if stored is None or stored.reading.plan_hash != expected_hash:
+                os.unlink(own, dir_fd=directory.fd)
+                return False
+            mode = os.stat(plan_id + SUFFIX, dir_fd=directory.fd, follow_symlinks=False).st_mode
+            os.chmod(own, mode & 0o777, dir_fd=directory.fd)
+            os.replace(own, plan_id + SUFFIX, src_dir_fd=directory.fd, dst_dir_fd=directory.fd)
+            os.fsync(directory.fd)
+        return True
+
+    def _directory(self) -> OpenDirectory:
+        return self._workspace.open_directory(DIRECTORY, _exactly(DIRECTORY))
+
+    def _reading(self, plan_id: str, plan_hash: str, content: bytes) -> lint.Reading:
+        kept = self._readings.get((plan_id, plan_hash))
+        if kept is None:
+            kept = replace(lint.read(content, plan_id), plan_hash=plan_hash, text="")
+            self._readings = {**dict(list(self._readings.items())[-_KEPT:]), (plan_id, plan_hash): kept}
+        return kept
+
+
+def _exactly(path: RelPath) -> Callable[[RelPath], None]:
+    """Refuse what is reached through a link."""
+
+    def judge(real: RelPath) -> None:
+        if real != path:
+            raise errors.SystemError.tool_failure(
+                "INVALID_PATH", human_message="A link stands where plans are kept. Put the file itself there."
+            )
+
+    return judge
+
+
+def _content(file: OpenFile) -> tuple[bytes, str]:
+    """As much as a plan may have, and the hash of everything."""
+    head = b""
+    while len(head) <= MAX_BYTES and (more := file.read(MAX_BYTES + 1 - len(head))):
+        head += more
+    whole = sha256(head)
+    if len(head) > MAX_BYTES:
+        for chunk in file.chunks():
+            whole.update(chunk)
+    return head, whole.hexdigest()
+
+
+def _beside(directory: OpenDirectory, content: bytes) -> str:
+    """The content in a synced file of its own, under a name that no plan has."""
+    name = f".{secrets.token_hex(8)}.new"
+    try:
+        fd = os.open(name, _NEW, 0o644, dir_fd=directory.fd)
+    except OSError as error:
+        raise _not_written(error) from error
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
+    except OSError as error:
+        os.unlink(name, dir_fd=directory.fd)
+        raise _not_written(error) from error
+    return name
+
+
+def _not_written(error: OSError) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "FILE_WRITE_FAILED",
+        human_message="The plan could not be written. Ask a person whether plans/ is writable, then try again.",
+        cause=error,
+    )
