@@ -1,0 +1,164 @@
+"""Which lines of one text became which of another: the shortest account that a bounded amount of work finds."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+WORK = 500_000
+"""So many pairs of lines are looked at; what is left then counts as replaced."""
+
+_FARTHEST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Lines `old_start` to `old_end` became lines `new_start` to `new_end`; the ends are outside."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether a side has no line, so that nothing is left to match."""
+        return self.old_start == self.old_end or self.new_start == self.new_end
+
+    @property
+    def empty(self) -> bool:
+        """Whether neither side has a line."""
+        return self.old_start == self.old_end and self.new_start == self.new_end
+
+
+def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
+    """Every place where the two differ, in order, none touching the next."""
+    spans: list[Span] = []
+    for span in _Search(old, new).run():
+        last = spans[-1] if spans else None
+        if last and last.old_end == span.old_start and last.new_end == span.new_start:
+            spans[-1] = Span(last.old_start, span.old_end, last.new_start, span.new_end)
+        else:
+            spans.append(span)
+    return spans
+
+
+class _Search:
+    """Shortest edit scripts (Myers), over lines turned into numbers; past the allowed work, unique lines divide."""
+
+    def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
+        number: dict[bytes, int] = {}
+        self._old = [number.setdefault(line, len(number)) for line in old]
+        self._new = [number.setdefault(line, len(number)) for line in new]
+        self._work = WORK
+
+    def run(self) -> Iterator[Span]:
+        waiting = [Span(0, len(self._old), 0, len(self._new))]
+        while waiting:
+            span = self._trimmed(waiting.pop())
+            found = [span] if span.one_sided else self._shortest(span)
+            if found is None:
+                parts = self._divided(span)
+                found = [span] if len(parts) == 1 else []
+                waiting += parts[::-1] if len(parts) > 1 else []
+            yield from (one for one in found if not one.empty)
+
+    def _trimmed(self, span: Span) -> Span:
+        old, new = self._old, self._new
+        low, high, left, right = span.old_start, span.old_end, span.new_start, span.new_end
+        while low < high and left < right and old[low] == new[left]:
+            low, left = low + 1, left + 1
+        while low < high and left < right and old[high - 1] == new[right - 1]:
+            high, right = high - 1, right - 1
+        return Span(low, high, left, right)
+
+    def _shortest(self, span: Span) -> list[Span] | None:
+        """A shortest script, or None where it would take more than half of the work that is left."""
+        old, new = self._old[span.old_start : span.old_end], self._new[span.new_start : span.new_end]
+        most = min(len(old) + len(new), _FARTHEST)
+        reach = [0] * (2 * most + 3)
+        history: list[list[int]] = []
+        allowed = self._work // 2
+        for distance in range(most + 1):
+            history.append(reach[most - distance : most + distance + 3])
+            work, arrived = _step(old, new, distance, reach)
+            self._work -= work
+            allowed -= work
+            if arrived:
+                return _script(history, span)
+            if allowed < 0:
+                break
+        return None
+
+    def _divided(self, span: Span) -> list[Span]:
+        """The span cut at the longest rising chain of lines that each side has once."""
+        ours = _once(self._old, span.old_start, span.old_end)
+        theirs = _once(self._new, span.new_start, span.new_end)
+        parts: list[Span] = []
+        low, left = span.old_start, span.new_start
+        for x, y in _rising(sorted((ours[line], theirs[line]) for line in ours.keys() & theirs.keys())):
+            parts.append(Span(low, x, left, y))
+            low, left = x + 1, y + 1
+        return [*parts, Span(low, span.old_end, left, span.new_end)]
+
+
+def _step(old: list[int], new: list[int], distance: int, reach: list[int]) -> tuple[int, bool]:
+    """Take every diagonal one added or removed line further; tell the work, and whether one is through both."""
+    middle, high, wide = len(reach) // 2, len(old), len(new)
+    work = 0
+    for diagonal in range(-distance, distance + 1, 2):
+        at = middle + diagonal
+        begin = x = reach[at + 1] if _is_down(reach, at, diagonal, distance) else reach[at - 1] + 1
+        y = x - diagonal
+        while x < high and y < wide and old[x] == new[y]:
+            x, y = x + 1, y + 1
+        reach[at] = x
+        work += x - begin + 1
+        if x >= high and y >= wide:
+            return work, True
+    return work, False
+
+
+def _is_down(reach: list[int], at: int, diagonal: int, distance: int) -> bool:
+    """Whether the diagonal is best reached by an added line, else by a removed one."""
+    return diagonal == -distance or (diagonal != distance and reach[at - 1] < reach[at + 1])
+
+
+def _script(history: list[list[int]], span: Span) -> list[Span]:
+    """Walk back from the end over how far each diagonal had got, and note each added and removed line."""
+    x, y = span.old_end - span.old_start, span.new_end - span.new_start
+    spans: list[Span] = []
+    for distance in range(len(history) - 1, 0, -1):
+        reach, diagonal = history[distance], x - y
+        at = diagonal + distance + 1
+        down = _is_down(reach, at, diagonal, distance)
+        x = reach[at + 1] if down else reach[at - 1]
+        y = x - (diagonal + 1 if down else diagonal - 1)
+        row, column = span.old_start + x, span.new_start + y
+        spans.append(Span(row, row if down else row + 1, column, column + 1 if down else column))
+    return spans[::-1]
+
+
+def _once(numbers: list[int], start: int, end: int) -> dict[int, int]:
+    """Where each line stands that stands there exactly once."""
+    places: dict[int, int] = {}
+    for at in range(start, end):
+        places[numbers[at]] = -1 if numbers[at] in places else at
+    return {line: at for line, at in places.items() if at >= 0}
+
+
+def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest chain of pairs that rise on both sides."""
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for at, (_, y) in enumerate(pairs):
+        place = bisect_left(tails, y)
+        before.append(ends[place - 1] if place else -1)
+        tails[place : place + 1] = [y]
+        ends[place : place + 1] = [at]
+    chain: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        chain.append(pairs[at])
+        at = before[at]
+    return chain[::-1]
