@@ -15,6 +15,8 @@ _OPTIONS = (
     | orjson.OPT_PASSTHROUGH_DATETIME
     | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
+_SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+_SEQUENCES = frozenset({list, tuple})
 _LARGEST = 2**53 - 1
 _DEEPEST = 128
 _LEAVES = frozenset({str, int, bool, type(None)})
@@ -27,43 +29,48 @@ def encode(value: Any) -> bytes:
         told = orjson.dumps(value, option=_OPTIONS)
     except orjson.JSONEncodeError as refused:
         raise ValueError(f"outside the profile: {refused}") from refused
-    if not _inside(value, any_key=told.isascii()):
+    if not _inside((value,), any_key=told.isascii()):
         raise ValueError("outside the profile: a float, a key that is not ASCII, or a type JSON does not have")
     return told
 
 
-def is_canonical(value: Any, told: bytes) -> bool:
-    """Whether these bytes are exactly the ones `encode` gives for what was parsed from them."""
+def decode(told: bytes) -> dict[str, Any] | None:
+    """The object whose `encode` gives exactly these bytes, or None where there is none."""
     try:
-        return encode(value) == told
-    except ValueError:
-        return False
+        value = orjson.loads(told)
+        if type(value) is not dict or orjson.dumps(value, option=_SORTED) != told:
+            return None
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return None
+    any_key = told.isascii()
+    if not any_key and not _ascii_keys(value):
+        return None
+    return value if _inside(value.values(), any_key=any_key) else None
 
 
-def _inside(value: Any, *, any_key: bool) -> bool:
-    """Whether no float, no odd key and no foreign type hides in a value that orjson was able to write."""
-    open_ends: list[Iterable[Any]] = [(value,)]
-    while open_ends:
-        for item in open_ends.pop():
-            kind = type(item)
-            if kind in _LEAVES:
-                continue
-            if kind is dict:
-                if not any_key and not all(map(str.isascii, item)):
-                    return False
-                open_ends.append(item.values())
-            elif kind is list or kind is tuple:
-                open_ends.append(item)
-            else:
+def _inside(items: Iterable[Any], *, any_key: bool) -> bool:
+    """Whether no float, no odd key and no foreign type hides in values that orjson was able to write."""
+    for item in items:
+        kind = type(item)
+        if kind in _LEAVES:
+            continue
+        if kind is dict:
+            if not (any_key or _ascii_keys(item)) or not _inside(item.values(), any_key=any_key):
                 return False
+        elif kind not in _SEQUENCES or not _inside(item, any_key=any_key):
+            return False
     return True
 
 
-def tellable(value: Any) -> tuple[Any, tuple[str, ...]]:
-    """A value as the record can tell it, and the dotted places where it had to be told differently.
+def _ascii_keys(members: dict[str, Any]) -> bool:
+    return all(map(str.isascii, members))
 
-    Odd bytes of a file name (lone surrogates from `os.fsdecode`) become `\\xNN`, so does U+007F; other lone
-    surrogates become `\\uNNNN`, keys are made ASCII, floats and integers of 2**53 and more become text.
+
+def tellable(value: Any) -> tuple[Any, tuple[str, ...]]:
+    r"""A value as the record can tell it, and the dotted places where it had to be told differently.
+
+    Odd bytes of a file name (lone surrogates from `os.fsdecode`) become `\xNN`, so does U+007F; other lone
+    surrogates become `\uNNNN`, keys are made ASCII, floats and integers of 2**53 and more become text.
     """
     places: list[str] = []
     told = _told(value, "", places, 0)

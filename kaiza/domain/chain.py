@@ -8,8 +8,6 @@ from hashlib import sha256
 from itertools import chain as joined
 from typing import Any
 
-import orjson
-
 from kaiza.domain import canonical
 from kaiza.domain.record import GENESIS, Fault, Head
 
@@ -18,7 +16,7 @@ _SECTOR = 512
 _ENOUGH_ZEROS = 8
 
 
-class FaultyLine(ValueError):
+class FaultyLineError(ValueError):
     """A line that does not continue its chain: `why` is `itself`, `number` or `link`."""
 
     def __init__(self, why: str) -> None:
@@ -27,17 +25,14 @@ class FaultyLine(ValueError):
 
 
 def unseal(line: bytes) -> dict[str, Any]:
-    """The record in a line that is sound in itself: its hash is right and its body canonical. Else FaultyLine."""
+    """The record in a line that is sound in itself: its hash is right and its body canonical. Else FaultyLineError."""
     told = line[:-_SEAL_LENGTH] + b"}"
     digest = sha256(told).hexdigest()
     if line[-_SEAL_LENGTH:] != b',"entry_hash":"%b"}\n' % digest.encode():
-        raise FaultyLine("itself")
-    try:
-        record = orjson.loads(told)
-    except orjson.JSONDecodeError:
-        raise FaultyLine("itself") from None
-    if type(record) is not dict or "entry_hash" in record or not canonical.is_canonical(record, told):
-        raise FaultyLine("itself")
+        raise FaultyLineError("itself")
+    record = canonical.decode(told)
+    if record is None or "entry_hash" in record:
+        raise FaultyLineError("itself")
     record["entry_hash"] = digest
     return record
 
@@ -48,25 +43,33 @@ class Chain:
     __slots__ = ("before", "entry_hash", "seq", "size")
 
     def __init__(self, head: Head | None = None) -> None:
-        self.seq = head.seq if head else 0
-        self.entry_hash = head.entry_hash if head else GENESIS
-        self.size = head.size if head else 0
+        self.seq, self.entry_hash, self.size = 0, GENESIS, 0
         self.before = 0
         """Where the line of the last sound record begins."""
+        if head is not None:
+            self.go_on_from(head)
 
     @property
     def head(self) -> Head | None:
         """The last record that was sound."""
         return Head(self.seq, self.entry_hash, self.size) if self.seq else None
 
+    def meets(self, head: Head) -> bool:
+        """Whether this is where the chain stands."""
+        return head == Head(self.seq, self.entry_hash, self.size)
+
+    def go_on_from(self, head: Head) -> None:
+        """Everything up to here is known to be sound."""
+        self.seq, self.entry_hash, self.size = head.seq, head.entry_hash, head.size
+
     def feed(self, line: bytes) -> dict[str, Any]:
-        """The record of the next line. FaultyLine, and nothing moved, where the line does not continue the chain."""
+        """The record of the next line. FaultyLineError, and nothing moved, where it does not continue the chain."""
         record = unseal(line)
         seq = record.get("seq")
         if type(seq) is not int or seq != self.seq + 1:
-            raise FaultyLine("number")
+            raise FaultyLineError("number")
         if record.get("prev_hash") != self.entry_hash:
-            raise FaultyLine("link")
+            raise FaultyLineError("link")
         self.take(record["entry_hash"], len(line))
         return record
 
@@ -99,7 +102,7 @@ def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> Fault:
         return Fault(chain.seq + 1, "inserted", chain.size)
     try:
         seq = unseal(line).get("seq")
-    except FaultyLine:
+    except FaultyLineError:
         return Fault(chain.seq + 1, "edited", chain.size)
     if type(seq) is not int or seq == chain.seq + 1:
         return _relinked(chain, line, following)
@@ -113,13 +116,13 @@ def _continues(chain: Chain, line: bytes) -> bool:
     trial = Chain(chain.head)
     try:
         trial.feed(line)
-    except FaultyLine:
+    except FaultyLineError:
         return False
     return True
 
 
 def _relinked(chain: Chain, line: bytes, following: bytes | None) -> Fault:
-    """The line is sound and has the right number, but names another record before it: which of the two was changed?"""
+    """Which of two was changed: the line, sound and rightly numbered, or the one before, which it does not name."""
     if chain.seq == 0 or (following is not None and not _is_linked(line, following)):
         return Fault(chain.seq + 1, "edited", chain.size)
     return Fault(chain.seq, "edited", chain.before)
@@ -128,7 +131,7 @@ def _relinked(chain: Chain, line: bytes, following: bytes | None) -> Fault:
 def _is_linked(line: bytes, following: bytes) -> bool:
     try:
         return bool(unseal(following).get("prev_hash") == unseal(line)["entry_hash"])
-    except FaultyLine:
+    except FaultyLineError:
         return True
 
 

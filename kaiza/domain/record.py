@@ -74,7 +74,10 @@ class Verdict:
 
 
 def compose(kind: str, **members: Any) -> dict[str, Any]:
-    """A body with every member present, null where nothing was given, made tellable; number and link come with `seal`."""
+    """A body with every member present, null where nothing was given (`changes`: empty), made tellable.
+
+    Its number and its link come with `seal`.
+    """
     if kind not in KINDS:
         raise ValueError(f"no such kind of record: {kind}")
     if unknown := members.keys() - _EMPTY.keys():

@@ -6,7 +6,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from kaiza.domain import record
+from kaiza.domain import errors, record
 from kaiza.domain.record import Head, Verdict
 from kaiza.store import log_file, state
 from kaiza.store.anchor import Anchor
@@ -16,19 +16,20 @@ from kaiza.store.torn_tail import now
 from kaiza.store.verify import verify
 
 _NEXT = "audit-log.next"
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What was accepted, where the old log is now (None where there was none), and the record that begins the new one."""
+    """What was accepted, where the old log is now, if there was one, and the record that begins the new one."""
 
     verdict: Verdict
     file: str | None
     record: dict[str, Any]
 
 
-def accept(root: str, *, reason: str, person: str, request_id: str | None = None) -> Accepted | None:
-    """The damage is over when this returns: the old log is kept beside, and the anchor names the new one's first record.
+def accept(root: str, *, reason: str, person: str) -> Accepted | None:
+    """The damage is over when this returns: the old log is kept beside, the anchor names the new one's first record.
 
     None, and nothing done, where the log is intact or only torn. AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
     """
@@ -37,55 +38,50 @@ def accept(root: str, *, reason: str, person: str, request_id: str | None = None
     held = Damage(place).holds()
     if held is None and not is_damage(found.verdict):
         return None
-    file = log_file.open_log(root)
+    old = log_file.open_log(root)
     try:
-        if file is not None:
-            file.lock.acquire(5.0)
-        return _begin_anew(root, place, held or found, {"reason": reason, "person": person}, request_id)
+        if old is not None:
+            old.lock.acquire(_PATIENCE)
+        with log_file.audit_directory(root) as directory:
+            return _begin_anew(root, directory, place, held or found, {"reason": reason, "person": person})
     except OSError as refused:
         raise log_file.failure(refused) from refused
     finally:
-        if file is not None:
-            file.close()
+        if old is not None:
+            old.close()
 
 
-def _begin_anew(root: str, place: Path, verdict: Verdict, word: dict[str, str], request_id: str | None) -> Accepted:
+def _begin_anew(root: str, directory: int, place: Path, verdict: Verdict, word: dict[str, str]) -> Accepted:
     anchor = Anchor(place)
+    aside, digest = _set_aside_as(directory)
+    kept = f"{log_file.DIRECTORY}/{aside}" if aside else None
+    detail = {"action": "accept", **word, **_finding(verdict, anchor), "file": kept, "sha256": digest}
+    body = record.compose("person", timestamp=now(), workspace_root=root, outcome="ok", detail=detail)
+    line, whole = record.seal(body, 1, record.GENESIS)
+    lock = _written(directory, line)
+    try:
+        _exchange(directory, aside)
+        anchor.begin_anew(Head(1, whole["entry_hash"], len(line)))
+        Damage(place).clear()
+    finally:
+        lock.abandon()
+        anchor.close()
+    return Accepted(verdict, kept, whole)
+
+
+def _finding(verdict: Verdict, anchor: Anchor) -> dict[str, Any]:
+    """What was found, and the last head that is known of the old log."""
     anchored = anchor.read()
-    with log_file.audit_directory(root) as directory:
-        aside, digest = _copy_name(directory)
-        old = anchored.head if anchored else verdict.head
-        detail = {
-            "action": "accept",
-            **word,
-            "verdict": verdict.verdict,
-            "first_fault": asdict(verdict.first_fault) if verdict.first_fault else None,
-            "old_head": {"seq": old.seq, "entry_hash": old.entry_hash} if old else None,
-            "records": verdict.records,
-            "file": f"{log_file.DIRECTORY}/{aside}" if aside else None,
-            "sha256": digest,
-        }
-        body = record.compose(
-            "person", timestamp=now(), request_id=request_id, workspace_root=root, outcome="ok", detail=detail
-        )
-        line, whole = record.seal(body, 1, record.GENESIS)
-        descriptor = _written(directory, line)
-        lock = FileLock(descriptor)
-        lock.acquire(5.0)
-        try:
-            if aside:
-                _keep(directory, aside)
-            os.rename(_NEXT, log_file.NAME, src_dir_fd=directory, dst_dir_fd=directory)
-            os.fsync(directory)
-            anchor.begin_anew(Head(1, whole["entry_hash"], len(line)))
-            Damage(place).clear()
-        finally:
-            lock.abandon()
-            anchor.close()
-    return Accepted(verdict, detail["file"], whole)
+    head = anchored.head if anchored else verdict.head
+    return {
+        "verdict": verdict.verdict,
+        "records": verdict.records,
+        "first_fault": asdict(verdict.first_fault) if verdict.first_fault else None,
+        "old_head": {"seq": head.seq, "entry_hash": head.entry_hash} if head else None,
+    }
 
 
-def _copy_name(directory: int) -> tuple[str | None, str | None]:
+def _set_aside_as(directory: int) -> tuple[str | None, str | None]:
     """A free name for the old log, and the hash of its bytes; nothing where there is no old log."""
     try:
         descriptor = os.open(log_file.NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
@@ -100,17 +96,32 @@ def _copy_name(directory: int) -> tuple[str | None, str | None]:
     return f"audit-log.damaged-{number}.jsonl", digest
 
 
-def _written(directory: int, line: bytes) -> int:
-    how = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+def _written(directory: int, line: bytes) -> FileLock:
+    """The new log, complete, durable and locked, under a name of its own."""
+    how = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(_NEXT, how, 0o600, dir_fd=directory)
-    os.write(descriptor, line)
-    os.fsync(descriptor)
-    return descriptor
-
-
-def _keep(directory: int, aside: str) -> None:
-    """The old log has a second name, so that at no moment its own is free; where there are no links, it is moved."""
+    lock = FileLock(descriptor)
     try:
-        os.link(log_file.NAME, aside, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
-    except PermissionError:
-        os.rename(log_file.NAME, aside, src_dir_fd=directory, dst_dir_fd=directory)
+        lock.acquire(_PATIENCE)
+        os.ftruncate(descriptor, 0)
+        if os.write(descriptor, line) != len(line):
+            raise log_file.failure(sentence="The disk is full. Make room, then accept again.")
+        os.fsync(descriptor)
+    except (OSError, errors.SystemError):
+        lock.abandon()
+        raise
+    return lock
+
+
+def _exchange(directory: int, aside: str | None) -> None:
+    """The old log gets its second name before the new one takes its place, so that at no moment there is none."""
+    if aside is not None:
+        try:
+            os.link(log_file.NAME, aside, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+        except PermissionError:
+            os.rename(log_file.NAME, aside, src_dir_fd=directory, dst_dir_fd=directory)
+        os.rename(_NEXT, log_file.NAME, src_dir_fd=directory, dst_dir_fd=directory)
+    else:
+        os.link(_NEXT, log_file.NAME, src_dir_fd=directory, dst_dir_fd=directory)
+        os.unlink(_NEXT, dir_fd=directory)
+    os.fsync(directory)

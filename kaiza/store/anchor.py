@@ -6,8 +6,8 @@ synced: after a power cut it may be older than the log, which makes it a lower b
 
 import os
 import threading
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -94,7 +94,7 @@ class Anchor:
 
 def _names(path: Path, descriptor: int) -> bool:
     try:
-        there = os.stat(path, follow_symlinks=False)
+        there = path.lstat()
     except FileNotFoundError:
         return False
     return os.path.samestat(there, os.fstat(descriptor))

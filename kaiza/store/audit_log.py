@@ -14,9 +14,9 @@ from kaiza.domain import errors, record
 from kaiza.domain.record import Fault, Head, Verdict
 from kaiza.store import log_file, state, torn_tail
 from kaiza.store.accept import Accepted, accept
-from kaiza.store.anchor import Anchor, Anchored
+from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
-from kaiza.store.follower import Follower, Torn, against
+from kaiza.store.follower import Follower, Torn, against, judge_rest
 from kaiza.store.log_file import LogFile
 from kaiza.store.records import records
 from kaiza.store.settling import Point, Settling
@@ -49,6 +49,7 @@ class AuditLog:
         self._anchor = Anchor(place, lock_seconds=lock_seconds)
         self._damage = Damage(place)
         self._settling = Settling(self._anchor, self._damage)
+        self._tell = follow
         self._follower = Follower(follow, start)
         self._sync_every = sync_every
         self._lock_seconds = lock_seconds
@@ -72,8 +73,8 @@ class AuditLog:
         durable = durable or self._sync_every
         if durable:
             self._settling.refuse_if_failed()
-        with self._turn():
-            with self._locked(create=True) as file:
+        with self._turn() as deadline:
+            with self._locked(deadline, create=True) as file:
                 damage = self._look(file, mend=True)
                 written = self._write(file, make, refuse=damage.verdict if durable and damage else None)
             point = self._point(file)
@@ -85,10 +86,10 @@ class AuditLog:
 
     def catch_up(self) -> Verdict:
         """Follow what is new, and judge it, the tail and the anchor. Nothing is written to the log."""
-        with self._turn():
+        with self._turn() as deadline:
             if log_file.is_absent(self._root):
                 return self._absent() or Verdict("intact", 0, None, None, anchored=False)
-            with self._locked(create=False) as file:
+            with self._locked(deadline, create=False) as file:
                 self._fresh = True
                 found = self._look(file, mend=False)
                 anchored = self._anchor.read() is not None
@@ -126,27 +127,31 @@ class AuditLog:
             self._anchor.close()
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._threads.acquire(timeout=self._lock_seconds * 2):
+    def _turn(self) -> Iterator[float]:
+        """One thread at a time; it is told until when it may wait for the file."""
+        deadline = time.monotonic() + self._lock_seconds
+        if not self._threads.acquire(timeout=self._lock_seconds):
             raise errors.SystemError.tool_failure(
                 "AUDIT_LOCK_FAILED", human_message="Another call holds the record and did not let go. Try again."
             )
         try:
-            yield
+            yield deadline
         finally:
             self._threads.release()
 
     @contextmanager
-    def _locked(self, *, create: bool) -> Iterator[LogFile]:
-        file = self._enter(create=create)
+    def _locked(self, deadline: float, *, create: bool) -> Iterator[LogFile]:
+        try:
+            file = self._enter(deadline, create=create)
+        except OSError as refused:
+            raise log_file.failure(refused) from refused
         try:
             yield file
         finally:
             self._leave(file)
 
-    def _enter(self, *, create: bool) -> LogFile:
+    def _enter(self, deadline: float, *, create: bool) -> LogFile:
         """The file that the path names, locked. A lock on a file that was replaced meanwhile is let go of."""
-        deadline = time.monotonic() + self._lock_seconds
         while True:
             file = self._file or self._opened(create=create)
             if file.size() - self._follower.position > _FAR_BEHIND:
@@ -155,7 +160,7 @@ class AuditLog:
                 file.lock.acquire(max(0.0, deadline - time.monotonic()))
             except errors.SystemError:
                 if not file.is_at(self._path):
-                    self._file = None
+                    self._lost()
                 raise
             if file.is_at(self._path):
                 return file
@@ -171,14 +176,14 @@ class AuditLog:
             raise
 
     def _lost(self) -> None:
-        """The path no longer names our file: what we saw must be in what stands there, and is told from the beginning."""
+        """The path no longer names our file: what we saw must be in what stands there, which is told from the start."""
         self._file = None
         self._restart()
 
     def _restart(self) -> None:
         if self._follower.sound and not self._was_damaged:
-            self._known = self._follower.chain.head or self._known
-        self._follower.begin_anew()
+            self._known = self._follower.seen or self._known
+        self._follower = Follower(self._tell)
         self._fresh = True
 
     def _opened(self, *, create: bool) -> LogFile:
@@ -192,18 +197,29 @@ class AuditLog:
         return file
 
     def _absent(self) -> Verdict | None:
-        """There is no log: damage, if one is known to have been there."""
-        anchored = self._anchor.read()
-        if self._era_changed(anchored):
-            self._known = None
-        known = self._follower.chain.head or self._known or (anchored.head if anchored else None)
+        """There is no log: damage, where one is known to have been there."""
+        self._restart()
+        known = self._head_from_elsewhere() or self._known
         if known is not None:
-            self._restart()
             self._found(Verdict("missing", 0, None, None, anchored=False))
         return self._damage.holds()
 
+    def _head_from_elsewhere(self) -> Head | None:
+        """What the anchor names. In another era than ours a person began a new log, and what we saw counts no more."""
+        anchored = self._anchor.read()
+        if anchored is not None and anchored.era != self._era:
+            self._known = None
+            self._era = anchored.era
+        return anchored.head if anchored else None
+
     def _look(self, file: LogFile, *, mend: bool) -> Verdict | None:
         """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
+        try:
+            return self._looked(file, mend=mend)
+        except OSError as refused:
+            raise log_file.failure(refused) from refused
+
+    def _looked(self, file: LogFile, *, mend: bool) -> Verdict | None:
         held = self._damage.holds()
         if held is None and self._was_damaged:
             self._restart()
@@ -214,34 +230,25 @@ class AuditLog:
         self._follower.advance(file, size)
         trouble = self._trouble(file, size) if self._follower.sound else held
         if isinstance(trouble, Torn):
-            return self._torn(file, trouble, mend=mend) or held
-        if trouble is not None:
+            trouble = self._torn(file, trouble, mend=mend)
+        elif trouble is not None:
             self._found(trouble)
-            self._follower.follow_damaged(file, size)
-            return self._damage.holds() or trouble
-        self._was_damaged = held is not None
-        return held
+            self._follower.advance_damaged(file, size)
+        self._was_damaged = self._was_damaged or held is not None
+        return held or trouble
 
     def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
         behind = self._follower.position < size
         if not behind and not self._fresh:
             return None
-        anchored = self._anchor.read()
-        if self._era_changed(anchored):
-            self._known = None
-        head = anchored.head if anchored else None
-        found = self._follower.judge(file, size, head) if behind else None
-        if isinstance(found, Verdict):
-            return found
-        for known in (head, self._known):
-            if short := against(self._follower.chain, file.descriptor, known):
-                return short
+        chain = self._follower.chain
+        anchored = self._head_from_elsewhere()
+        rest = judge_rest(chain, file.descriptor, size, anchored) if behind else None
+        if isinstance(rest, Verdict):
+            return rest
+        found = against(chain, file.descriptor, anchored) or against(chain, file.descriptor, self._known)
         self._known, self._fresh = None, False
-        self._era = anchored.era if anchored else 0
-        return found
-
-    def _era_changed(self, anchored: Anchored | None) -> bool:
-        return anchored is not None and anchored.era != self._era
+        return found or rest
 
     def _torn(self, file: LogFile, torn: Torn, *, mend: bool) -> Verdict | None:
         if not mend:
@@ -261,7 +268,7 @@ class AuditLog:
         if refuse is not None and _is_about_change(body):
             raise errors.SystemError.tool_failure(
                 "SELF_AUDIT_FAILURE",
-                human_message="The record is damaged, so nothing may be changed. Ask a person to run 'kaiza audit verify'.",
+                human_message="The record is damaged, so nothing may be changed. Ask a person to verify it.",
                 cause={"verdict": refuse},
             )
         return self._put(file, body)

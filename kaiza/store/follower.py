@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-
-from kaiza.domain.chain import Chain, FaultyLine, diagnose, is_torn, unseal
+from kaiza.domain.chain import Chain, FaultyLineError, diagnose, is_torn, unseal
 from kaiza.domain.record import GENESIS, Fault, Head, Verdict
-from kaiza.store.log_file import LogFile, last_line, lines
+from kaiza.store.log_file import LogFile
+from kaiza.store.log_lines import last_line, lines
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -21,48 +21,65 @@ class Torn:
 
 
 class Follower:
-    """Where one process stands in the log."""
+    """Where one process stands in the log.
+
+    As long as the log is `sound`, that is the end of its chain. In a damaged one it is the end of what is there, and
+    every record that is sound in itself is told, so that reads can go on.
+    """
 
     def __init__(self, tell: Tell, start: Head | None = None) -> None:
         self._tell = tell
+        self._last = b""
         self.chain = Chain(start)
-        self.last = b""
         self.position = self.chain.size
         self.sound = True
-        self.link = (self.chain.seq, self.chain.entry_hash)
         self.ragged = False
+        """Whether the last line there lacks its newline."""
+        self.link = (self.chain.seq, self.chain.entry_hash)
+        """The number and hash that the next record goes on from."""
 
-    def begin_anew(self) -> None:
-        """From the first record on again: whoever is told begins anew with it."""
-        self.__init__(self._tell)  # type: ignore[misc]
+    @property
+    def seen(self) -> Head | None:
+        """The head, if this process itself has seen it in the log."""
+        return self.chain.head if self._last else None
 
     def stands_in(self, file: LogFile, size: int) -> bool:
-        """Whether the log still goes, byte for byte, as far as we have come."""
+        """Whether the log still goes as far as we have come, and its last line there is still the one we know."""
         if size < self.position:
             return False
         if not self.sound or self.chain.seq == 0:
             return True
-        if not self.last:
-            self.last = last_line(file.descriptor, self.chain.size)
-            return names(self.last, self.chain.seq, self.chain.entry_hash)
-        return file.read(self.chain.size - len(self.last), self.chain.size) == self.last
+        if self._last:
+            return file.read(self.chain.size - len(self._last), self.chain.size) == self._last
+        self._last = last_line(file.descriptor, self.chain.size)
+        return names(self._last, self.chain.seq, self.chain.entry_hash)
 
     def advance(self, file: LogFile, size: int) -> None:
         """Tell what is sound up to here; stop quietly where it is not."""
-        if not self.sound or size <= self.position:
+        if size <= self.position or not self.sound:
             return
         for line in lines(file.descriptor, self.position, size):
             try:
                 record = self.chain.feed(line)
-            except FaultyLine:
+            except FaultyLineError:
                 return
             self._took(line, record)
 
-    def judge(self, file: LogFile, size: int, anchored: Head | None) -> Verdict | Torn | None:
-        """After `advance`, under the lock: what is the matter with the rest, if anything."""
-        if not self.sound or self.position >= size:
-            return None
-        return judge_rest(self.chain, file.descriptor, size, anchored)
+    def advance_damaged(self, file: LogFile, size: int) -> None:
+        """Tell every record that is sound in itself, up to here."""
+        self.sound = False
+        if size == 0:
+            self.link, self.ragged = (0, GENESIS), False
+        for line in lines(file.descriptor, min(self.position, size), size):
+            self.ragged = not line.endswith(b"\n")
+            try:
+                record = unseal(line)
+            except FaultyLineError:
+                continue
+            if type(record.get("seq")) is int:
+                self.link = (record["seq"], record["entry_hash"])
+                self._tell(record)
+        self.position = size
 
     def own(self, line: bytes, record: dict[str, Any], length: int) -> None:
         """We appended this record ourselves, in so many bytes."""
@@ -71,30 +88,11 @@ class Follower:
             self._took(line, record)
         else:
             self.position += length
-            self.link = (record["seq"], record["entry_hash"])
-            self.ragged = False
+            self.link, self.ragged = (record["seq"], record["entry_hash"]), False
             self._tell(record)
 
-    def follow_damaged(self, file: LogFile, size: int) -> None:
-        """The log is damaged: tell every record that is sound in itself, so that reads can go on."""
-        self.sound = False
-        if size < self.position:
-            self.position = size
-        for line in lines(file.descriptor, self.position, size):
-            self.ragged = not line.endswith(b"\n")
-            try:
-                record = unseal(line)
-            except FaultyLine:
-                continue
-            if type(record.get("seq")) is int:
-                self.link = (record["seq"], record["entry_hash"])
-                self._tell(record)
-        self.position = size
-        if size == 0:
-            self.link, self.ragged = (0, GENESIS), False
-
     def _took(self, line: bytes, record: dict[str, Any]) -> None:
-        self.last = line
+        self._last = line
         self.position = self.chain.size
         self.link = (self.chain.seq, self.chain.entry_hash)
         self._tell(record)
@@ -108,10 +106,7 @@ def judge_rest(chain: Chain, descriptor: int, size: int, anchored: Head | None) 
     covered = anchored is not None and anchored.size > chain.size
     last = not whole or chain.size + len(line) >= size
     if last and is_torn(line, chain.size) and not (covered and whole):
-        if not covered:
-            return Torn(chain.size, size - chain.size)
-        fault = Fault(chain.seq + 1, "dropped", chain.size)
-        return Verdict("cut_off", chain.seq, chain.head, fault, anchored=False)
+        return _cut_off(chain) if covered else Torn(chain.size, size - chain.size)
     return Verdict("broken", chain.seq, chain.head, diagnose(chain, line, rest), anchored=False)
 
 
@@ -120,8 +115,7 @@ def against(chain: Chain, descriptor: int, known: Head | None) -> Verdict | None
     if known is None:
         return None
     if known.seq > chain.seq:
-        fault = Fault(chain.seq + 1, "dropped", chain.size)
-        return Verdict("cut_off", chain.seq, chain.head, fault, anchored=False)
+        return _cut_off(chain)
     if known.size <= chain.size and names(last_line(descriptor, known.size), known.seq, known.entry_hash):
         return None
     fault = Fault(known.seq, "edited", min(known.size, chain.size))
@@ -132,6 +126,11 @@ def names(line: bytes, seq: int, entry_hash: str) -> bool:
     """Whether this line is the sound record with that number and hash."""
     try:
         record = unseal(line)
-    except FaultyLine:
+    except FaultyLineError:
         return False
     return record.get("seq") == seq and record["entry_hash"] == entry_hash
+
+
+def _cut_off(chain: Chain) -> Verdict:
+    fault = Fault(chain.seq + 1, "dropped", chain.size)
+    return Verdict("cut_off", chain.seq, chain.head, fault, anchored=False)

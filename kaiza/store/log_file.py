@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kaiza.domain import errors
-from kaiza.domain.record import MAX_RECORD
 from kaiza.store.lock import FileLock
+from kaiza.store.log_lines import read_exactly
 
 DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
-BLOCK = 1 << 20
-_LONGEST_LINE = 4 * MAX_RECORD
 _HOW = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HOW_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -52,7 +50,7 @@ class LogFile:
     def is_at(self, path: Path) -> bool:
         """Whether the path still names this file. AUDIT_LOG_FAILED where somebody has taken its write permission."""
         try:
-            there = os.stat(path, follow_symlinks=False)
+            there = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return False
         here = os.fstat(self.descriptor)
@@ -95,7 +93,7 @@ def audit_directory(root: str) -> Iterator[int]:
     """A descriptor of `audit/`, which is no link. AUDIT_LOG_FAILED where it is not there."""
     how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(os.path.join(root, DIRECTORY), how)
+        descriptor = os.open(Path(root, DIRECTORY), how)
     except OSError as refused:
         sentence = "This workspace has no audit/ directory for its record. Run 'kaiza init' there."
         raise failure(refused, sentence) from refused
@@ -125,47 +123,6 @@ def open_to_read(root: str) -> int | None:
     with audit_directory(root) as directory:
         descriptor = _open(directory, _HOW_READ)
     return None if descriptor is None else _regular(descriptor)
-
-
-def read_exactly(descriptor: int, start: int, end: int) -> bytes:
-    """These bytes; fewer where the file ends before."""
-    told = os.pread(descriptor, max(0, end - start), start)
-    while len(told) < end - start:
-        more = os.pread(descriptor, end - start - len(told), start + len(told))
-        if not more:
-            break
-        told += more
-    return told
-
-
-def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
-    """The lines between two places; the last may lack its newline. Of one beyond any record's length, only its begin."""
-    kept = b""
-    while start < end:
-        block = read_exactly(descriptor, start, min(end, start + BLOCK))
-        if not block:
-            break
-        start += len(block)
-        whole = (kept + block).split(b"\n")
-        kept = whole.pop()
-        for line in whole:
-            yield line + b"\n"
-        if len(kept) > _LONGEST_LINE:
-            kept = kept[:_LONGEST_LINE]
-    if kept:
-        yield kept
-
-
-def last_line(descriptor: int, end: int, *, first_look: int = 4096) -> bytes:
-    """The last line before `end`, read backwards: 4 KiB, doubled until it is whole."""
-    look = first_look
-    while True:
-        start = max(0, end - look)
-        told = read_exactly(descriptor, start, end)
-        begin = told.rfind(b"\n", 0, max(0, len(told) - 1)) + 1
-        if begin or start == 0 or look > _LONGEST_LINE:
-            return told[begin:]
-        look *= 2
 
 
 def _open(directory: int, how: int) -> int | None:

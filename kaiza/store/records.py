@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from kaiza.store import log_file
-from kaiza.store.log_file import BLOCK, lines, read_exactly
+from kaiza.store.log_lines import BLOCK, lines, read_exactly
 
 
 def records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Iterator[dict[str, Any]]:

@@ -18,8 +18,8 @@ def directory(root: str, *, create: bool = False) -> Path:
 
 
 def _state_home() -> Path:
-    told = os.environ.get("XDG_STATE_HOME", "")
-    return Path(told) if os.path.isabs(told) else Path(os.path.expanduser("~")) / ".local" / "state"
+    told = Path(os.environ.get("XDG_STATE_HOME", ""))
+    return told if told.is_absolute() else Path("~/.local/state").expanduser()
 
 
 def replace(place: Path, content: bytes) -> None:
@@ -31,4 +31,4 @@ def replace(place: Path, content: bytes) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-    os.replace(beside, place)
+    beside.replace(place)

@@ -8,7 +8,8 @@ from typing import Any
 from kaiza.domain import record
 from kaiza.store import log_file
 from kaiza.store.follower import Torn
-from kaiza.store.log_file import BLOCK, LogFile
+from kaiza.store.log_file import LogFile
+from kaiza.store.log_lines import BLOCK
 
 
 def set_aside(root: str, file: LogFile, torn: Torn) -> dict[str, Any]:

@@ -4,17 +4,18 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from kaiza.domain import errors
-from kaiza.domain.chain import Chain, FaultyLine
+from kaiza.domain.chain import Chain, FaultyLineError
 from kaiza.domain.record import Fault, Head, Verdict
-from kaiza.store import log_file, state
+from kaiza.store import log_file, state, stretch
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage, is_damage
 from kaiza.store.follower import Torn, against, judge_rest
 from kaiza.store.lock import FileLock
-from kaiza.store.log_file import lines
+from kaiza.store.log_lines import BLOCK, lines
 from kaiza.store.records import records
 
 Progress = Callable[[int, int], None]
@@ -56,6 +57,7 @@ def _judged(descriptor: int, lock: FileLock, anchor: Anchor, progress: Progress 
         size = os.fstat(descriptor).st_size
         anchored = anchor.read()
     known = anchored.head if anchored else None
+    _share(chain, descriptor, size)
     if not _walk(chain, descriptor, size, progress):
         with _quiet(lock):
             size = os.fstat(descriptor).st_size
@@ -67,16 +69,30 @@ def _judged(descriptor: int, lock: FileLock, anchor: Anchor, progress: Progress 
     return against(chain, descriptor, known) or Verdict("intact", chain.seq, chain.head, None, known is not None)
 
 
+def _share(chain: Chain, descriptor: int, size: int) -> None:
+    """Let every processor judge a stretch; the chain goes on as far as they are sound and meet."""
+    places = stretch.cuts(descriptor, size)
+    if len(places) <= 2:  # noqa: PLR2004  one stretch is not worth a process
+        return
+    (start, end), *others = pairwise(places)
+    elsewhere = [stretch.elsewhere(descriptor, *other) for other in others]
+    found = [stretch.judge(descriptor, start, end), *map(stretch.outcome, elsewhere)]
+    for one in found:
+        if one is None or not chain.meets(one.before):
+            return
+        chain.go_on_from(one.after)
+
+
 def _walk(chain: Chain, descriptor: int, size: int, progress: Progress | None) -> bool:
     """Whether every line up to `size` is sound; the chain stands where the first one is not."""
     told = chain.size
     try:
         for line in lines(descriptor, chain.size, size):
             chain.feed(line)
-            if progress and chain.size - told > log_file.BLOCK:
+            if progress and chain.size - told > BLOCK:
                 told = chain.size
                 progress(told, size)
-    except FaultyLine:
+    except FaultyLineError:
         return False
     if progress:
         progress(size, size)

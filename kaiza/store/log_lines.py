@@ -1,0 +1,50 @@
+"""Bytes of a log as lines, forwards in blocks or the last one backwards; memory stays small whatever is in there."""
+
+import os
+from collections.abc import Iterator
+
+from kaiza.domain.record import MAX_RECORD
+
+BLOCK = 1 << 20
+_LONGEST_LINE = 4 * MAX_RECORD
+
+
+def read_exactly(descriptor: int, start: int, end: int) -> bytes:
+    """These bytes; fewer where the file ends before."""
+    told = os.pread(descriptor, max(0, end - start), start)
+    while len(told) < end - start:
+        more = os.pread(descriptor, end - start - len(told), start + len(told))
+        if not more:
+            break
+        told += more
+    return told
+
+
+def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """The lines between two places; the last may lack its newline. A line beyond all measure is cut short."""
+    kept = b""
+    while start < end:
+        block = read_exactly(descriptor, start, min(end, start + BLOCK))
+        if not block:
+            break
+        start += len(block)
+        whole = (kept + block).split(b"\n")
+        kept = whole.pop()
+        for line in whole:
+            yield line + b"\n"
+        if len(kept) > _LONGEST_LINE:
+            kept = kept[:_LONGEST_LINE]
+    if kept:
+        yield kept
+
+
+def last_line(descriptor: int, end: int, *, first_look: int = 4096) -> bytes:
+    """The last line before `end`, read backwards: 4 KiB, doubled until it is whole."""
+    look = first_look
+    while True:
+        start = max(0, end - look)
+        told = read_exactly(descriptor, start, end)
+        begin = told.rfind(b"\n", 0, max(0, len(told) - 1)) + 1
+        if begin or start == 0 or look > _LONGEST_LINE:
+            return told[begin:]
+        look *= 2
