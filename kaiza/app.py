@@ -32,6 +32,7 @@ class App:
         registry: SchemaRegistry | None = None,
     ) -> None:
         self.caps = caps or Caps()
+        self._closed = False
         registry = registry or SchemaRegistry()
         cards = list(offer.cards(registry))
         grounds = {root: Ground(root, self.caps) for root in roots}
@@ -72,8 +73,9 @@ class App:
         return self.answer(self.stamp(Ask(tool_name, arguments)))
 
     def close(self) -> None:
-        """Leave everything written and synced."""
-        for ground in self.house.grounds.values():
+        """Leave everything written and synced; once is enough."""
+        closed, self._closed = self._closed, True
+        for ground in () if closed else self.house.grounds.values():
             ground.close(boundary.now())
 
     def _unknown(self, call: Call) -> Outcome | None:

@@ -2,10 +2,10 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from scenes import make_ready
 
 from kaiza.app import App
 from kaiza.domain import errors
@@ -25,20 +25,9 @@ def _state_of_its_own(tmp_path_factory, monkeypatch):
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
 
 
-def make_ready(root: Path) -> Path:
-    for name in ("plans", "audit"):
-        (root / name).mkdir(parents=True, exist_ok=True)
-    return root
-
-
 @pytest.fixture
 def workspace(tmp_path):
     return make_ready(tmp_path / "project")
-
-
-def records(root) -> list[dict]:
-    log = Path(root) / "audit" / "audit-log.jsonl"
-    return [json.loads(line) for line in log.read_bytes().splitlines()] if log.exists() else []
 
 
 class LegacyError(Exception):

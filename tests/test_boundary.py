@@ -8,7 +8,7 @@ import threading
 import uuid
 
 import pytest
-from conftest import make_ready, records
+from scenes import make_ready, records
 
 from kaiza.domain import codes, envelope
 from kaiza.domain.call import Ask
@@ -316,7 +316,8 @@ def test_no_record_no_answer(begun, workspace, hindrance):
     if hindrance == "a directory":
         log.mkdir()
     else:
-        socket.socket(socket.AF_UNIX).bind(str(log))
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(log))
     outcome = begun.call("read_file", {"path": "a"})
 
     assert outcome.output is None
