@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli import log, options, place, say, selection
-from kaiza.render import verdict
 
 
 def add(commands: options.Subparsers) -> None:
@@ -24,15 +23,22 @@ def add(commands: options.Subparsers) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    wanted = selection.of(args)
-    lines = (log.line(record) for record in log.forward(place.workspace(args)) if wanted.takes(record))
+    lines = _wanted(place.workspace(args), selection.of(args))
     if args.output is None:
         for line in lines:
-            say.raw_line(line)
+            say.raw(line)
     else:
         count = _write(Path(args.output), lines)
-        say.note(f"{verdict.records(count)} written to {args.output}.")
+        say.note(f"{count:,} {'line' if count == 1 else 'lines'} written to {args.output}.")
     return say.YES
+
+
+def _wanted(root: str, wanted: selection.Selection) -> Iterator[bytes]:
+    """Without a selection every line, also one that is no record any more: it is evidence."""
+    everything = wanted == selection.EVERYTHING
+    for line, record in log.raw(root):
+        if everything or (record is not None and wanted.takes(record)):
+            yield line
 
 
 def _write(target: Path, lines: Iterator[bytes]) -> int:
@@ -40,7 +46,7 @@ def _write(target: Path, lines: Iterator[bytes]) -> int:
     try:
         with target.open("xb") as file:
             for line in lines:
-                file.write(line + b"\n")
+                file.write(line)
                 count += 1
     except FileExistsError:
         raise say.Stop(f"{target} is there already. Name another file with --output.", say.NO) from None

@@ -33,7 +33,8 @@ def add(commands: options.Subparsers) -> None:
 def _show(args: argparse.Namespace) -> int:
     first, last = args.span or (1, None)
     wanted = selection.of(args)
-    found = (record for record in _span_of(place.workspace(args), first, last) if wanted.takes(record))
+    root = place.workspace(args)
+    found = log.picked(_span_of(root, first, last), wanted.takes, root)
     one = next(found, None)
     if one is None:
         say.note("No record is like that.")

@@ -30,12 +30,8 @@ def add(commands: options.Subparsers) -> None:
 
 
 def _tail(args: argparse.Namespace) -> int:
-    root = place.workspace(args)
-    wanted = selection.of(args)
-    newest = log.backward(root)
-    last = next(log.backward(root), None)
-    kept = list(islice(filter(wanted.takes, newest), args.lines))[::-1]
-    records = _followed(root, kept, last["seq"] if last else 0, wanted) if args.follow else iter(kept)
+    root, wanted = place.workspace(args), selection.of(args)
+    records = _followed(root, args.lines, wanted) if args.follow else iter(_last(root, args.lines, wanted))
     if args.json:
         for record in records:
             say.raw_line(log.line(record))
@@ -47,15 +43,27 @@ def _tail(args: argparse.Namespace) -> int:
     return say.YES
 
 
-def _followed(
-    root: str, kept: list[dict[str, Any]], seen: int, wanted: selection.Selection
-) -> Iterator[dict[str, Any]]:
-    yield from kept
+def _last(root: str, count: int, wanted: selection.Selection) -> list[dict[str, Any]]:
+    newest = islice(log.picked(log.backward(root), wanted.takes, root), count)
+    return list(newest)[::-1]
+
+
+def _followed(root: str, count: int, wanted: selection.Selection) -> Iterator[dict[str, Any]]:
+    """The last records and then what comes, also into a log that a person began anew."""
+    file, size = log.extent(root)
+    newest = log.last(root)
+    seen = newest["seq"] if newest else 0
+    yield from (record for record in _last(root, count, wanted) if record["seq"] <= seen)
     while True:
-        for record in log.forward(root, seen + 1):
-            seen = record["seq"]
-            if wanted.takes(record):
-                yield record
+        here, length = log.extent(root)
+        if here != file or length < size:
+            seen = 0
+        if (here, length) != (file, size):
+            for record in log.forward(root, seen + 1):
+                seen = record["seq"]
+                if wanted.takes(record):
+                    yield record
+        file, size = here, length
         time.sleep(_PAUSE)
 
 

@@ -4,9 +4,11 @@ import argparse
 import re
 from typing import Any
 
-from kaiza.cli import options, place, say
+from kaiza.cli import log, options, place, say
+from kaiza.domain.record import Verdict
 from kaiza.render import verdict
 from kaiza.store import audit_log
+from kaiza.store.ground import verdict_json
 
 _HEAD = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
 
@@ -37,14 +39,10 @@ def add(commands: options.Subparsers) -> None:
         options.as_json(parser)
 
 
-def told(found: audit_log.Verdict) -> dict[str, Any]:
-    """The verdict as `verify_audit_log` tells it, and whether the kept head confirmed it."""
-    document: dict[str, Any] = {"verdict": found.verdict, "records": found.records, "head": None}
-    if found.head is not None:
-        document["head"] = {"seq": found.head.seq, "entry_hash": found.head.entry_hash}
-    if found.first_fault is not None:
-        document["first_fault"] = {"seq": found.first_fault.seq, "why": found.first_fault.why}
-    return {**document, "anchored": found.anchored}
+def told(found: Verdict) -> dict[str, Any]:
+    """The verdict as `verify_audit_log` tells it, and whether a head kept elsewhere is in it."""
+    summary = f"The record is {found.verdict}: {found.records} records."
+    return {**verdict_json(found), "anchored": found.anchored, "summary": summary}
 
 
 def judged(root: str, head: tuple[int, str] | None = None) -> dict[str, Any]:
@@ -63,7 +61,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _head_of(args: argparse.Namespace) -> int:
-    last = next(audit_log.records(place.workspace(args), reverse=True), None)
+    last = log.last(place.workspace(args))
     if last is None:
         raise say.Stop("Nothing has been recorded yet, so there is no head to keep.", say.NO)
     if args.json:

@@ -16,7 +16,9 @@ def carry_out(name: str, module: str, argv: Sequence[str]) -> int:
     _never_choke_on_a_name()
     parser = argparse.ArgumentParser(prog=f"kaiza {name}", allow_abbrev=False)
     import_module(module).add(parser)
-    args = parser.parse_args(argv)
+    args, more = parser.parse_known_args(argv)
+    if more:
+        args.parser.error(f"unrecognized arguments: {' '.join(more)}")
     status = say.YES
     try:
         status = _run(args)

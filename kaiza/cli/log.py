@@ -1,11 +1,16 @@
 """The record as the commands read it: lazily, in either direction, also while a server writes."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import orjson
 
-from kaiza.store import audit_log
+from kaiza.cli import say
+from kaiza.store import audit_log, log_file, log_lines
+
+Takes = Callable[[dict[str, Any]], bool]
 
 
 def forward(root: str, since_seq: int = 1) -> Iterator[dict[str, Any]]:
@@ -18,6 +23,53 @@ def backward(root: str) -> Iterator[dict[str, Any]]:
     return audit_log.records(root, reverse=True)
 
 
+def last(root: str) -> dict[str, Any] | None:
+    """The newest record."""
+    return next(backward(root), None)
+
+
+def picked(records: Iterator[dict[str, Any]], takes: Takes, root: str) -> Iterator[dict[str, Any]]:
+    """The records that are wanted; while a terminal waits for the next one, it sees how far the search is."""
+    newest = last(root)
+    total = newest["seq"] if newest else 0
+    with say.Progress("searching") as progress:
+        for record in records:
+            if takes(record):
+                progress.clear()
+                yield record
+            else:
+                progress(record["seq"], total)
+
+
+def raw(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+    """Every line with its bytes as they are, and the record in it, None where it holds none."""
+    descriptor = None if log_file.is_absent(root) else log_file.open_to_read(root)
+    if descriptor is None:
+        return
+    try:
+        for line in log_lines.lines(descriptor, 0, os.fstat(descriptor).st_size):
+            yield line, _record(line)
+    finally:
+        os.close(descriptor)
+
+
 def line(record: dict[str, Any]) -> bytes:
     """The record's own line: its members are in the order in which they stand there."""
     return orjson.dumps(record)
+
+
+def extent(root: str) -> tuple[int, int]:
+    """Which file the log is, and how long: what changes when somebody writes or begins a new one."""
+    try:
+        found = Path(log_file.path_of(root)).stat()
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_ino, found.st_size
+
+
+def _record(told: bytes) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(told)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None

@@ -14,7 +14,7 @@ def describe(parser: argparse.ArgumentParser, what: str, example: str, *, run: R
     parser.description = what
     parser.epilog = "example:\n" + "\n".join(f"  {line}" for line in example.splitlines())
     if run is not None:
-        parser.set_defaults(act=run)
+        parser.set_defaults(act=run, parser=parser)
 
 
 def group(parser: argparse.ArgumentParser, what: str, example: str) -> Subparsers:
@@ -35,3 +35,10 @@ def workspace(parser: argparse.ArgumentParser) -> None:
 def as_json(parser: argparse.ArgumentParser) -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def name(parser: argparse.ArgumentParser) -> None:
+    """`--as NAME`."""
+    parser.add_argument(
+        "--as", dest="name", metavar="NAME", help="who you are (default: git's user.name, else your login)"
+    )

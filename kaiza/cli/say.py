@@ -37,12 +37,17 @@ def document(value: object) -> None:
 
 
 def raw_line(line: bytes) -> None:
-    """A line of JSON as it is; on a terminal with what could steer it written as JSON's own escapes."""
+    """A line of JSON, its newline added."""
+    raw(line + b"\n")
+
+
+def raw(told: bytes) -> None:
+    """Bytes of JSON as they are; on a terminal with what could steer it written as JSON's own escapes."""
     if sys.stdout.isatty():
-        text = line.decode("utf-8", "replace")
-        sys.stdout.write("\n".join(terminal.escape_json(part) for part in text.split("\n")) + "\n")
+        parts = told.decode("utf-8", "replace").split("\n")
+        sys.stdout.write("\n".join(map(terminal.escape_json, parts)))
     else:
-        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.write(told)
 
 
 def note(message: str) -> None:
@@ -78,13 +83,18 @@ class Progress:
         sys.stderr.write(f"\r{self._label} {part}\x1b[K")
         sys.stderr.flush()
 
+    def clear(self) -> None:
+        """Make room on the terminal for something else; a line of its own follows."""
+        if self._shown:
+            self._shown = False
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self.clear()
 
 
 def fields(told: Iterable[tuple[str, Any]]) -> Iterable[str]:

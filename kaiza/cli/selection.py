@@ -47,6 +47,9 @@ class Selection:
         return (self.since is None or timestamp >= self.since) and (self.until is None or timestamp < self.until)
 
 
+EVERYTHING = Selection({})
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     """The options that select records."""
     chosen = parser.add_argument_group("which records (an option given several times takes any of them)")

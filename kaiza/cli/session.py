@@ -5,9 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 from kaiza.cli import log, options, place, say
 from kaiza.domain.caps import Caps
+from kaiza.domain.record import FIELDS
 from kaiza.domain.session import Facts
 from kaiza.render import sessions
 from kaiza.render.sessions import Fold, Told
+
+_COMPLETE = frozenset(FIELDS)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +79,8 @@ def _told(args: argparse.Namespace, detailed: str | None) -> list[tuple[Told, st
     with say.Progress("reading") as progress:
         for record in log.forward(root):
             fold.apply(record)
-            facts.apply(record)
+            if record.keys() >= _COMPLETE:
+                facts.apply(record)
             progress(record["seq"], last["seq"] if last else 0)
     oldest = datetime.now(UTC) - timedelta(hours=Caps().session_idle_hours)
     since = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")

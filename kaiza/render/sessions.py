@@ -1,6 +1,6 @@
 """Sessions as the record tells them, ended ones too: a fold over its records, and how it is shown."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +41,7 @@ class Told:
     changes: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
 
-    def state(self, locked: Iterable[str], oldest: str) -> str:
+    def state(self, locked: Container[str | None], oldest: str) -> str:
         """How the session stands, given the locked roles and since when a session must have been used."""
         if self.ended_at is not None:
             return "ended"

@@ -12,13 +12,14 @@ SAMPLE = 500
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its title, how narrow it may get when room is short, and which end of a long cell stays."""
+    """One column: its title, how narrow it may get when room is short and in which turn, which end of a cell stays."""
 
     title: str
     least: int | None = None
     keep: str = "start"
     right: bool = False
     natural: int = 0
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Table:
     columns: Sequence[Column]
     widths: Sequence[int]
     bounded: bool = False
+    gap: str = GAP
     colour: bool = False
 
     def head(self) -> str:
@@ -47,7 +49,7 @@ class Table:
         told = [self._cell(at, cell) for at, cell in enumerate(cells)]
         while told and not told[-1].strip():
             told.pop()
-        return GAP.join(told).rstrip()
+        return self.gap.join(told).rstrip()
 
     def _cell(self, at: int, cell: Cell) -> str:
         column, columns = self.columns[at], self.widths[at]
@@ -57,18 +59,25 @@ class Table:
         return blank + painted if column.right else painted + blank
 
 
-def fit(columns: Sequence[Column], sample: Iterable[Sequence[Cell]], width: int | None, *, colour: bool) -> Table:
-    """A table as wide as its sample wants; where that is too wide, columns give way, last first."""
+def fit(
+    columns: Sequence[Column],
+    sample: Iterable[Sequence[Cell]],
+    width: int | None,
+    *,
+    colour: bool,
+    gap: str = GAP,
+) -> Table:
+    """A table as wide as its sample wants; where that is too wide, columns give way in turn, the last first."""
     widths = [max(terminal.width(column.title), column.natural) for column in columns]
     for row in sample:
         widths = [max(had, terminal.width(cell.text)) for had, cell in zip(widths, row, strict=True)]
-    over = 0 if width is None else sum(widths) + len(GAP) * (len(columns) - 1) - width
-    for at, column in reversed(list(enumerate(columns))):
+    over = 0 if width is None else sum(widths) + len(gap) * (len(columns) - 1) - width
+    for at, column in sorted(enumerate(columns), key=lambda pair: (pair[1].turn, -pair[0])):
         if over > 0 and column.least is not None:
             given = min(over, max(0, widths[at] - column.least))
             widths[at] -= given
             over -= given
-    return Table(columns, widths, bounded=width is not None, colour=colour)
+    return Table(columns, widths, bounded=width is not None, gap=gap, colour=colour)
 
 
 def lines(

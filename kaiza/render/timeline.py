@@ -4,22 +4,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from kaiza.render.tables import SAMPLE, Cell, Column, fit
+from kaiza.render.tables import GAP, SAMPLE, Cell, Column, fit
 from kaiza.render.terminal import escape, paint
 
 ROOMY = 110
-"""Where a terminal is narrower, the day has a line of its own and the rows show only the time."""
+"""Where a terminal is narrower, the day has a line of its own and rows show the time and a role's beginning."""
 
 _COLUMNS = (
     Column("time"),
     Column("seq", right=True, natural=5),
-    Column("role", least=4),
+    Column("role"),
     Column("tool", natural=12),
-    Column("path", least=12, keep="end", natural=12),
+    Column("path", least=8, keep="end", natural=12),
     Column("outcome", natural=6),
-    Column("code"),
+    Column("code", least=20, turn=1),
 )
-_FORESEEN = (8, 6, 11, 16, 32, 7, 20)
+_FORESEEN = (8, 6, 8, 16, 32, 7, 20)
+_SHORT_ROLE = 4
 _PATH_ARGUMENTS = ("path", "source", "destination", "uri")
 _STYLES = {"ok": "green", "error": "red"}
 
@@ -32,7 +33,7 @@ def lines(
     sample = [] if endless else list(islice(records, SAMPLE))
     daily = width is not None and width < ROOMY
     measured = [_cells(record, daily=daily) for record in sample] or [tuple(Cell(" " * size) for size in _FORESEEN)]
-    table = fit(_COLUMNS, measured, width, colour=colour)
+    table = fit(_COLUMNS, measured, width, colour=colour, gap=" " if daily else GAP)
     yield table.head()
     day = ""
     for record in chain(sample, records):
@@ -57,7 +58,7 @@ def _cells(record: Mapping[str, Any], *, daily: bool) -> tuple[Cell, ...]:
     return (
         Cell(time[11:] if daily else time.replace("T", " "), "dim"),
         Cell(_text(record, "seq"), "dim"),
-        Cell(_text(record, "role")),
+        Cell(_text(record, "role")[: _SHORT_ROLE if daily else None]),
         Cell(_text(record, "tool_name") or kind),
         Cell(_where(paths(record))),
         Cell(outcome if outcome and kind == "call" else kind, _STYLES.get(outcome, "yellow")),

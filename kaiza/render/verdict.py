@@ -42,8 +42,10 @@ def _intact(told: Mapping[str, Any]) -> list[str]:
             "There is no head outside the workspace to hold it against, "
             "so this does not show whether its end was cut off or the whole log replaced."
         )
+    if head is None:
+        return [first, proof]
     keep = f"Keep this head elsewhere, and hold the log against it with --head: {head['seq']}:{head['entry_hash']}"
-    return [first, proof, keep] if head else [first, proof]
+    return [first, proof, keep]
 
 
 def _torn(told: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,83 @@
+"""`kaiza errors`, `tools`, `caps` and `schema`: the contract, from the running code."""
+
+import json
+import re
+
+import pytest
+
+from kaiza.domain import codes
+from kaiza.domain.caps import Caps
+from kaiza.store.schemas import SchemaRegistry
+
+COLUMNS = ["error_code", "meaning", "http", "rpc", "editor_code", "error_type", "v0", "retryable", "locks"]
+
+
+def test_every_code_is_listed_with_all_its_columns(kaiza):
+    told = json.loads(kaiza("errors", "--json").out)
+
+    assert list(told) == ["errors"]
+    assert [row["error_code"] for row in told["errors"]] == list(codes.REGISTRY)
+    assert all(list(row) == COLUMNS for row in told["errors"])
+    assert kaiza("errors").out.count("\n") == len(codes.REGISTRY) + 1
+
+
+def test_one_code_is_mapped_and_an_unknown_one_is_a_key_error(kaiza):
+    known, unknown = kaiza("errors", "map", "HASH_MISMATCH", "--json"), kaiza("errors", "map", "NOT_REAL")
+
+    assert json.loads(known.out)["http"] == 409
+    assert kaiza("errors", "map", "HASH_MISMATCH").status == 0
+    assert (unknown.status, unknown.out) == (1, "")
+    assert "KeyError" in unknown.err
+
+
+def test_every_tool_is_listed_and_wrapped(kaiza):
+    rows = json.loads(kaiza("tools", "--json").out)["tools"]
+
+    assert [row["name"] for row in rows] == [row["id"] for row in SchemaRegistry().catalog()]
+    assert all(row["wrapped"] is True for row in rows)
+    assert {"name", "title", "category", "tier", "roles"} <= rows[0].keys()
+    assert "read_file" in kaiza("tools").out
+
+
+def test_every_cap_is_listed(kaiza):
+    assert json.loads(kaiza("caps", "--json").out) == Caps().as_json()
+    assert re.search(r"^tool_timeout_ms +30,000$", kaiza("caps").out, re.MULTILINE)
+
+
+def test_the_projects_own_schemas_are_as_they_must_be(kaiza):
+    told = kaiza("schema", "lint", "--json")
+
+    assert json.loads(told.out) == {"findings": []}
+    assert told.status == 0
+    assert kaiza("schema", "lint").status == 0
+
+
+@pytest.fixture
+def contract(tmp_path, monkeypatch):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "catalog.json").write_text('{"tools":[]}')
+    monkeypatch.setattr("kaiza.store.schemas.directory", lambda: tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [("{", "json"), ('{"type":"nothing"}', "json-schema"), ("{}", "dialect"), ("[]", "root-object")],
+)
+def test_a_schema_file_with_a_fault_is_a_no_with_the_place_and_the_rule(kaiza, contract, content, rule):
+    (contract / "tools" / "odd.json").write_text(content)
+    told = kaiza("schema", "lint", "--json")
+
+    assert told.status == 1
+    assert ("odd.json", rule) in {(one["file"], one["rule"]) for one in json.loads(told.out)["findings"]}
+    assert rule in kaiza("schema", "lint").out
+
+
+def test_a_tools_contract_has_a_fingerprint(kaiza):
+    told = kaiza("schema", "fingerprint", "read_file")
+
+    assert re.fullmatch(r"[0-9a-f]{64}\n", told.out)
+    assert f"{told.out.strip()}  read_file" in kaiza("schema", "fingerprint").out
+    every = json.loads(kaiza("schema", "fingerprint", "--json").out)["fingerprints"]
+    assert {"tool": "read_file", "fingerprint": told.out.strip()} in every
+    assert kaiza("schema", "fingerprint", "no_such_tool").status == 1

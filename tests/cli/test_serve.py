@@ -1,0 +1,82 @@
+"""`kaiza serve`: its options, and a start that fails."""
+
+import json
+
+import pytest
+
+from kaiza.cli import serve, serve_slowly
+from kaiza.cli.serve import Options
+
+PLAIN = [
+    [],
+    ["--workspace", "a"],
+    ["--workspace", "a", "--workspace", "b", "--role", "WINDSURF"],
+    ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"],
+    ["--role", "ANTIGRAVITY", "--role", "WINDSURF"],
+]
+ODD = [
+    ["--workspace=a"],
+    ["--workspace"],
+    ["--help"],
+    ["--role", "BOTH"],
+    ["--tool-timeout-ms", "0"],
+    ["--tool-timeout-ms", "600001"],
+    ["--tool-timeout-ms", "1.5"],
+    ["--content", "none"],
+    ["--http", "localhost:1"],
+    ["--workspace", "--role"],
+    ["extra"],
+]
+
+
+@pytest.mark.parametrize("words", PLAIN)
+def test_a_plain_command_line_is_read_as_argparse_reads_it(words):
+    assert serve.plainly(words) == serve_slowly.carefully(words)
+
+
+@pytest.mark.parametrize("words", ODD)
+def test_everything_else_is_left_to_argparse(words):
+    assert serve.plainly(words) is None
+
+
+@pytest.mark.parametrize("words", ODD[1:2] + ODD[3:])
+def test_a_mistake_is_a_wrong_command_line(kaiza, words):
+    told = kaiza("serve", *words)
+
+    assert (told.status, told.out) == (2, "")
+
+
+def test_an_option_with_an_equals_sign_is_understood():
+    assert serve_slowly.carefully(["--workspace=a"]) == Options(("a",))
+
+
+@pytest.mark.parametrize("case", ["no directory", "one in the other", "settings"])
+def test_a_start_that_fails_prints_its_envelope_and_exits_3(process, tmp_path, case):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "kaiza.toml").write_text("unknown_setting = 1\n")
+    words = {
+        "no directory": ["--workspace", str(tmp_path / "nothing")],
+        "one in the other": ["--workspace", str(tmp_path), "--workspace", str(tmp_path / "below")],
+        "settings": ["--workspace", str(tmp_path)],
+    }[case]
+    told = process("serve", *words, input=b"")
+    envelope = json.loads(told.stderr)
+
+    assert (told.returncode, told.stdout) == (3, b"")
+    assert (envelope["error_code"], envelope["tool_name"]) == ("BOOTSTRAP_FAILURE", "startup")
+    assert str(tmp_path) not in told.stderr.decode()
+
+
+def test_a_start_changes_nothing_and_answers(process, workspace, tmp_path):
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    told = process("serve", "--workspace", str(workspace), input=json.dumps(hello).encode() + b"\n")
+
+    assert json.loads(told.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert told.returncode == 0
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["audit", "plans", "project"]
+
+
+def test_the_operators_limits_are_the_caps():
+    app = serve._app(Options(("/",), "WINDSURF", "full", 200, 300), ("/",))
+
+    assert (app.caps.tool_timeout_ms, app.caps.find_guard_ms, app.caps.search_guard_ms) == (200, 300, 300)
