@@ -27,6 +27,7 @@ class Context(TypedDict, total=False):
     plan_hash: str | None
     cause: object
     evidence: Mapping[str, object] | None
+    stack_trace: str
 
 
 class SystemError(Exception):  # noqa: A001

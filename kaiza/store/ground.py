@@ -1,6 +1,5 @@
 """One workspace root and everything Kaiza keeps for it: the files, the record, and the facts the record gives."""
 
-import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -67,12 +66,11 @@ class Ground:
         self.keep_index(now)
         self.workspace.close()
 
-
     def _follow(self) -> None:
         """Read what other processes appended, if anything."""
         head = self.log.head
         try:
-            size = os.stat(self._log).st_size
+            size = self._log.stat().st_size
         except FileNotFoundError:
             size = 0
         if head is None or head.size != size:

@@ -31,7 +31,8 @@ def chosen(roots: Sequence[str], asked: str | None) -> str:
         return roots[0]
     if asked is None:
         raise _not_opened("This server has several workspaces. Name one as workspace_root.")
-    real = os.path.realpath(asked) if asked.startswith("/") and "\0" not in asked else None
+    absolute = asked is not None and asked.startswith("/") and "\0" not in asked
+    real = os.path.realpath(asked or "") if absolute else ""
     if real not in roots:
         raise _not_opened("This server does not serve that workspace. Leave workspace_root out, or name its root.")
     return real

@@ -5,8 +5,10 @@ from typing import Literal
 import pydantic
 
 
-class Closed(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
+class Closed(pydantic.BaseModel):
     """No unknown keys, no coercion, no changing afterwards."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Audit(Closed):

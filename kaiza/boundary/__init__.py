@@ -1,0 +1,138 @@
+"""`wrap_handler`: judged, answered, carried out, recorded. The one place that catches.
+
+A wrapped handler gives every call exactly one outcome, whose record is in the log before anybody hears of it.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+
+from kaiza.boundary.call import Call, House, now, stamp
+from kaiza.boundary.case import case_of, locate, understood
+from kaiza.boundary.outcome import as_ours, conclude
+from kaiza.domain import errors, room
+from kaiza.domain.call import Outcome
+from kaiza.domain.caps import Caps
+from kaiza.domain.card import Card
+from kaiza.domain.session import Session
+from kaiza.policy.arguments_sound import arguments_sound
+from kaiza.policy.judge import judge, rules_for
+from kaiza.policy.readable import refuse_read
+from kaiza.store import roots
+from kaiza.store.schemas import ToolIo
+from kaiza.store.seen import Seen
+from kaiza.tools.table import Tool
+from kaiza.tools.view import Answer
+
+__all__ = ["Call", "Handler", "House", "now", "refuse", "stamp", "wrap_handler"]
+
+Handler = Callable[[Call], Outcome | None]
+
+
+def wrap_handler(tool: Tool, card: Card, schemas: ToolIo, house: House) -> Handler:
+    """Put the boundary around one tool."""
+
+    def handler(call: Call) -> Outcome | None:
+        try:
+            answer = _answered(call, tool, card, schemas, house)
+        except BaseException as raised:  # noqa: BLE001  nothing that a call throws may leave a client without an answer
+            return conclude(call, house, error=as_ours(raised, "INTERNAL_ERROR")) if call.take() else None
+        return conclude(call, house, answer=answer) if call.take() else None
+
+    return handler
+
+
+def refuse(call: Call, house: House, error: errors.SystemError) -> Outcome | None:
+    """Answer a call without running anything: an unknown tool, or a clock that ran out."""
+    if not call.take():
+        return None
+    try:
+        locate(call, house)
+    except BaseException as raised:  # noqa: BLE001  see the handler
+        error = as_ours(raised, "INTERNAL_ERROR")
+    return conclude(call, house, error=error)
+
+
+def _answered(call: Call, tool: Tool, card: Card, schemas: ToolIo, house: House) -> Answer:
+    """Steps 5 to 7: the arguments, the rules, the tool."""
+    locate(call, house)
+    if not isinstance(call.ask.arguments, Mapping):
+        raise errors.SystemError.tool_failure(
+            "INVALID_PARAMS", human_message="The arguments are not an object. Pass them as a JSON object."
+        )
+    unsound = arguments_sound(schemas.input.iter_errors(call.arguments))
+    if unsound is not None:
+        raise unsound
+    request, fault = understood(call, tool)
+    case = case_of(call, card, house, request, fault)
+    judge(rules_for(card), case)
+    if card.name == "begin_session":
+        _propose(call, house)
+    answer = _ran(tool, request, _view(call, house))
+    _fits(answer, schemas, house.caps)
+    return answer
+
+
+def _propose(call: Call, house: House) -> None:
+    """The session that a `begin_session` opens, should its record be written."""
+    root = roots.chosen(tuple(house.grounds), call.arguments.get("workspace_root"))
+    ground = house.grounds[root]
+    if not ground.ready():
+        raise errors.SystemError.tool_failure(
+            "SESSION_INITIALIZATION_FAILED",
+            human_message="The workspace has no plans/ and audit/ yet. Ask a person to run kaiza init there.",
+        )
+    call.ground = ground
+    call.session = Session(
+        session_id=str(uuid.uuid4()),
+        role=call.arguments["role"],
+        workspace_root=root,
+        begun_at=call.timestamp,
+        last_call_at=call.timestamp,
+        client=call.arguments.get("client") or call.ask.client,
+    )
+
+
+def _view(call: Call, house: House) -> Seen:
+    assert call.ground is not None  # noqa: S101  _locate has been here
+    return Seen(
+        ground=call.ground,
+        _session=call.session,
+        caps=house.caps,
+        server=house.server,
+        refuse_read=refuse_read,
+        over=lambda: time.monotonic() > call.deadline,
+    )
+
+
+def _ran(tool: Tool, request: object, view: Seen) -> Answer:
+    """The tool itself; whatever it throws that nobody foresaw is a failure of the tool."""
+    try:
+        answer = tool.run(request, view)
+    except BaseException as raised:
+        raise as_ours(raised, "UNKNOWN_TOOL_FAILURE") from raised
+    if not isinstance(answer, Answer) or not isinstance(answer.output, Mapping):
+        raise errors.SystemError.tool_failure(
+            "INTERNAL_ERROR",
+            human_message="The tool gave something that is no answer. Report this as a fault of Kaiza.",
+            cause={"type": type(answer).__name__},
+        )
+    return answer
+
+
+def _fits(answer: Answer, schemas: ToolIo, caps: Caps) -> None:
+    """An answer is what its schema says, and no longer than a client must read."""
+    shape = schemas.output.schema
+    if not set(shape["required"]) <= answer.output.keys() <= shape["properties"].keys():
+        raise errors.SystemError.tool_failure(
+            "INTERNAL_ERROR",
+            human_message="The tool's answer is not what its schema says. Report this as a fault of Kaiza.",
+            cause={"members": sorted(map(str, answer.output))[:20]},
+        )
+    size = room.weight(answer.output) + room.RESERVE
+    if size > caps.response_bytes:
+        raise errors.SystemError.tool_failure(
+            "CAP_EXCEEDED",
+            human_message="The answer is larger than one response may be. Ask for less at a time.",
+            cause={"cap": "response_bytes", "limit": caps.response_bytes, "size": size},
+        )

@@ -1,0 +1,60 @@
+"""A call on its way through the boundary, and what every call finds in place."""
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from kaiza.domain.call import Ask
+from kaiza.domain.caps import Caps
+from kaiza.domain.session import Session
+from kaiza.store.ground import Ground
+
+
+@dataclass(slots=True)
+class Call:
+    """A stamped ask. Whoever takes it first answers it: its handler, or the clock that ran out."""
+
+    ask: Ask
+    request_id: str
+    timestamp: str
+    started: float
+    deadline: float
+    ground: Ground | None = None
+    session: Session | None = None
+    _taken: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self) -> bool:
+        """True for exactly one caller, once."""
+        return self._taken.acquire(blocking=False)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The arguments where they are an object, else nothing."""
+        return self.ask.arguments if isinstance(self.ask.arguments, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What every call finds in place."""
+
+    grounds: Mapping[str, Ground]
+    caps: Caps
+    bound_role: str | None
+    server: Mapping[str, Any]
+    begun: set[str]
+    """The sessions that this process began."""
+
+
+def now() -> str:
+    """The time as records tell it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def stamp(ask: Ask, caps: Caps) -> Call:
+    """Give a call its id, its time and its deadline."""
+    started = time.monotonic()
+    return Call(ask, str(uuid.uuid4()), now(), started, started + caps.tool_timeout_ms / 1000)

@@ -1,0 +1,77 @@
+"""What is known of a call before it is judged: its session, its typed request, the facts the rules look at."""
+
+from dataclasses import fields
+
+from kaiza.boundary.call import Call, House
+from kaiza.domain import errors
+from kaiza.domain.card import Card
+from kaiza.domain.paths import RelPath
+from kaiza.domain.session import Session
+from kaiza.policy.case import Case
+from kaiza.store.ground import Ground
+from kaiza.tools.table import Tool
+
+HELD_BACK = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
+
+
+def locate(call: Call, house: House) -> None:
+    """Find the session and the ground the call stands on."""
+    call.ground = next(iter(house.grounds.values()))
+    if call.ask.tool_name == "begin_session":
+        return
+    named = call.arguments.get("session_id")
+    found = _open(named, call, house) if isinstance(named, str) else []
+    if named is None and call.ask.conversational:
+        found = [one for begun in sorted(house.begun) for one in _open(begun, call, house)]
+    if len(found) == 1:
+        call.ground, call.session = found[0]
+
+
+def _open(session_id: str, call: Call, house: House) -> list[tuple[Ground, Session]]:
+    """The ground on which a session is open."""
+    for ground in house.grounds.values():
+        session = ground.session(session_id, call.timestamp) if ground.log.exists() else None
+        if session is not None:
+            return [(ground, session)]
+    return []
+
+
+def understood(call: Call, tool: Tool) -> tuple[object, errors.SystemError | None]:
+    """The typed request; what is wrong with a path is held back until the paths' turn."""
+    root = call.session.workspace_root if call.session else None
+    try:
+        return tool.parse(call.arguments, root), None
+    except errors.SystemError as found:
+        if found.error_code not in HELD_BACK:
+            raise
+        return None, found
+
+
+def case_of(call: Call, card: Card, house: House, request: object, fault: errors.SystemError | None) -> Case:
+    """Everything the rules may look at."""
+    ground = call.ground
+    assert ground is not None  # noqa: S101  _locate has been here
+    paths = _paths_of(request)
+    return Case(
+        card=card,
+        arguments=call.arguments,
+        now=call.timestamp,
+        facts=ground.facts,
+        session=call.session,
+        bound_role=house.bound_role,
+        damage=ground.damage(),
+        fault=fault,
+        paths=paths,
+        hidden=tuple(path for path in paths if ground.unreadable(path)),
+    )
+
+
+def _paths_of(request: object) -> tuple[RelPath, ...]:
+    """Every path that a typed request names."""
+    if request is None:
+        return ()
+    found: list[RelPath] = []
+    for one in fields(request):  # type: ignore[arg-type]
+        value = getattr(request, one.name)
+        found.extend(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, RelPath))
+    return tuple(found)

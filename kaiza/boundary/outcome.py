@@ -1,0 +1,107 @@
+"""What a call came to: its record first, and only then its outcome."""
+
+import os
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from kaiza.boundary.call import Call, House
+from kaiza.domain import codes, envelope, errors, record, told
+from kaiza.domain.call import Outcome, Receipt
+from kaiza.tools.view import Answer
+
+DURABLE_TOOLS = frozenset({"begin_session", "end_session"})
+
+
+def conclude(
+    call: Call, house: House, *, answer: Answer | None = None, error: errors.SystemError | None = None
+) -> Outcome:
+    """Steps 10 and 11: the outcome's record, and only then the outcome."""
+    body = _body(call, error)
+    ground = call.ground
+    durable = call.ask.tool_name in DURABLE_TOOLS
+    written = None
+    try:
+        if ground is not None and ground.log.exists():
+            written = ground.log.append(lambda: body, durable=durable)
+    except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
+        error = as_ours(raised, "AUDIT_LOG_FAILED")
+        body = _body(call, error)
+    if error is None and written is not None and answer is not None:
+        _remember(call, house)
+        return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written))
+    if error is None and answer is not None:
+        return Outcome(call.ask.tool_name, output=answer.output)
+    return _failed(call, error, written or body)
+
+
+def _failed(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
+    assert error is not None  # noqa: S101  an outcome is an answer or an error
+    shown = envelope.of_record(written)
+    if os.environ.get("DEBUG_STACK") == "true":
+        shown["stack_trace"] = error.context.get("stack_trace") or "".join(traceback.format_exception(error))
+    cap = shown["cause"].get("cap") if isinstance(shown["cause"], dict) else None
+    return Outcome(
+        call.ask.tool_name,
+        envelope=shown,
+        evidence=error.evidence,
+        code=codes.lookup(error.error_code, cap),
+        receipt=_receipt(written) if "seq" in written else None,
+    )
+
+
+def _body(call: Call, error: errors.SystemError | None) -> dict[str, Any]:
+    """The call's record, before its place in the chain is known."""
+    session = call.session if error is None or call.ask.tool_name != "begin_session" else None
+    return record.compose(
+        "call",
+        timestamp=call.timestamp,
+        request_id=call.request_id,
+        session_id=session.session_id if session else None,
+        role=session.role if session else None,
+        workspace_root=session.workspace_root if session else None,
+        tool_name=told.name(call.ask.tool_name),
+        phase_id=told.phase_id(call.arguments),
+        plan_hash=told.plan_hash(call.arguments),
+        outcome="error" if error else "ok",
+        error_code=error.error_code if error else None,
+        human_message=error.human_message if error else None,
+        invariant_id=error.invariant_id if error else None,
+        cause=envelope.cause(error.cause) if error else None,
+        arguments=told.arguments(call.ask.arguments),
+        duration_ms=int((time.monotonic() - call.started) * 1000),
+        client=session.client if session else call.ask.client,
+        **({"detail": {"begun": True}} if session and call.ask.tool_name == "begin_session" else {}),
+    )
+
+
+def _receipt(written: Mapping[str, Any]) -> Receipt:
+    return Receipt(written["seq"], written["entry_hash"])
+
+
+def _remember(call: Call, house: House) -> None:
+    """Keep which sessions this process began, and the index where sessions come and go."""
+    session = call.session
+    if session is None or call.ask.tool_name not in DURABLE_TOOLS:
+        return
+    if call.ask.tool_name == "begin_session":
+        house.begun.add(session.session_id)
+    else:
+        house.begun.discard(session.session_id)
+    if call.ground is not None:
+        call.ground.keep_index(call.timestamp)
+
+
+def as_ours(raised: BaseException, error_code: str) -> errors.SystemError:
+    """A SystemError of whatever was thrown; an older error class that names a registered code keeps it."""
+    if isinstance(raised, errors.SystemError):
+        return raised
+    named = getattr(raised, "error_code", None) or getattr(raised, "code", None)
+    known = named if isinstance(named, str) and named in codes.REGISTRY else error_code
+    return errors.SystemError.from_unknown(
+        raised,
+        error_code=known,
+        human_message="Something failed that nobody foresaw. Try once more, then report it with the request's time.",
+        stack_trace="".join(traceback.format_exception(raised)),
+    )
