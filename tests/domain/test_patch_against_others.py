@@ -1,0 +1,222 @@
+import difflib
+import io
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kaiza.domain import errors, patch
+
+ROUNDS = 5000 if os.environ.get("KAIZA_LONG") else 250
+MUTATIONS = 200_000 if os.environ.get("KAIZA_LONG") else 20_000
+MARKER = b"\n\\ No newline at end of file\n"
+COMMON = [
+    b"",
+    b"}",
+    b"    x",
+    b"a",
+    b"b",
+    b"-- s",
+    b"++ s",
+    b"@@ -1 +1 @@",
+    b"\\ No newline at end of file",
+    b"\xe9t\xe9",
+    b"nul\0x",
+    b"z\rz",
+    b"f\x0cf",
+    "\u2028".encode(),
+]
+needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is the other opinion")
+needs_diff = pytest.mark.skipif(not shutil.which("diff"), reason="diff is the other opinion")
+
+
+def a_line(chance):
+    kind = chance.random()
+    if kind < 0.6:
+        return chance.choice(COMMON)
+    if kind < 0.9:
+        return b"line %d" % chance.randrange(30)
+    return chance.randbytes(5).replace(b"\n", b"")
+
+
+def a_file(chance):
+    ending = chance.choice([b"\n", b"\n", b"\r\n", None])
+    count = chance.choice([0, 1, 2, 3, 5, 8, 13, 20, 40])
+    lines = [a_line(chance) + (ending or chance.choice([b"\n", b"\r\n"])) for _ in range(count)]
+    content = b"".join(lines)
+    if chance.random() < 0.1:
+        content = b"\xef\xbb\xbf" + content
+    return content.removesuffix(b"\n") if chance.random() < 0.3 else content
+
+
+def edited(chance, content, most):
+    lines = io.BytesIO(content).readlines()
+    for _ in range(chance.randrange(1, most + 1)):
+        at = chance.randrange(len(lines) + 1)
+        what = chance.choice(["insert", "delete", "replace", "move"])
+        if what == "insert":
+            lines[at:at] = [a_line(chance) + b"\n" for _ in range(chance.randrange(1, 4))]
+        elif what == "delete":
+            del lines[at : at + chance.randrange(1, 4)]
+        elif what == "replace":
+            lines[at : at + 1] = [a_line(chance) + b"\n"]
+        elif lines:
+            lines.insert(at, lines.pop(chance.randrange(len(lines))))
+    after = b"".join(lines)
+    return after.removesuffix(b"\n") if chance.random() < 0.1 else after
+
+
+def by_git(before, after):
+    write("a/f", before)
+    write("b/f", after)
+    return output("git", "diff", "--no-index", "--no-prefix", "--text", "a/f", "b/f")
+
+
+def by_diff(before, after):
+    write("a/f", before)
+    write("b/f", after)
+    return output("diff", "-ua", "a/f", "b/f")
+
+
+def by_difflib(before, after):
+    sides = [io.BytesIO(content).readlines() for content in (before, after)]
+    lines = difflib.diff_bytes(difflib.unified_diff, *sides, b"a/f", b"b/f")
+    return b"".join(line if line.endswith(b"\n") else line + MARKER for line in lines)
+
+
+PRODUCERS = [
+    pytest.param(by_git, marks=needs_git),
+    pytest.param(by_diff, marks=needs_diff),
+    by_difflib,
+]
+
+
+def write(path, content):
+    Path(path).write_bytes(content)
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, check=False).stdout
+
+
+@pytest.fixture
+def sides(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+
+
+def changes(chance, most=3):
+    while True:
+        before = a_file(chance)
+        after = edited(chance, before, most)
+        if before != after:
+            yield before, after
+
+
+def only_file(text):
+    (file,) = files = patch.parse(text)
+    patch.second_opinion(text, files)
+    return file
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("produced", PRODUCERS)
+def test_the_diff_of_an_edit_gives_what_the_edit_gave(sides, produced):
+    chance = random.Random(produced.__name__)
+    for (before, after), _ in zip(changes(chance), range(ROUNDS), strict=False):
+        file = only_file(produced(before, after))
+
+        assert patch.apply(file, before) == after
+
+
+@pytest.mark.long
+@needs_git
+@pytest.mark.parametrize("produced", PRODUCERS)
+def test_on_a_drifted_file_nothing_is_applied_that_a_merge_would_not_give(sides, produced):
+    chance = random.Random(f"drifted {produced.__name__}")
+    applied = 0
+    for (before, after), _ in zip(changes(chance), range(ROUNDS), strict=False):
+        drifted = edited(chance, before, 2)
+        try:
+            given = patch.apply(only_file(produced(before, after)), drifted)
+        except errors.SystemError:
+            continue
+        write("before", before)
+        write("after", after)
+        write("drifted", drifted)
+        merged = subprocess.run(
+            ["git", "merge-file", "-p", "drifted", "before", "after"], capture_output=True, check=False
+        )
+        if merged.returncode == 255:
+            continue
+        applied += 1
+
+        assert (merged.returncode, given) == (0, merged.stdout)
+    assert applied
+
+
+def mutated(chance, text):
+    lines = io.BytesIO(text).readlines()
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(lines)) if lines else 0
+        what = chance.randrange(6)
+        if what == 0:
+            lines[at : at + 1] = []
+        elif what == 1:
+            lines.insert(at, lines[at] if lines else b"")
+        elif what == 2:
+            lines.insert(at, lines.pop(chance.randrange(len(lines))) if lines else b"")
+        elif lines:
+            line = bytearray(lines[at])
+            place = chance.randrange(len(line) + 1)
+            line[place : place + chance.randrange(2)] = chance.choice(
+                [
+                    b"",
+                    b"9",
+                    b"\0",
+                    b"\\",
+                    b'"',
+                    b"\r",
+                    b"\n",
+                    b" ",
+                    b"-",
+                    b"+",
+                    b"@@ ",
+                    b"/../",
+                    b"\xff",
+                    b"99999999999",
+                ]
+            )
+            lines[at] = bytes(line)
+    return b"".join(lines)
+
+
+VALID = (
+    b"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@ x\n a\n-b\n+B\n+C\n\n",
+    b"diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+a" + MARKER,
+    b"diff --git a/o b/o\ndeleted file mode 100644\n--- a/o\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
+    b'diff --git "a/\\303\\251" b/q\nsimilarity index 90%\nrename from "\\303\\251"\nrename to q\n--- "a/\\303\\251"\n+++ b/q\n@@ -1 +1 @@\n-a\n+b\n',
+    b"diff --git a/m b/m\nold mode 100644\nnew mode 100755\n",
+)
+
+
+@pytest.mark.long
+def test_whatever_is_made_of_a_patch_is_read_or_refused():
+    chance = random.Random("mutations")
+    outcomes = set()
+    for _ in range(MUTATIONS):
+        text = mutated(chance, b"".join(chance.sample(VALID, chance.randrange(1, len(VALID)))))
+        try:
+            files = patch.parse(text)
+            patch.second_opinion(text, files)
+            for file in files:
+                patch.apply(file, None if file.operation == "create" else b"a\nb\n\n", 0o644)
+            outcomes.add("applied")
+        except errors.SystemError as error:
+            outcomes.add(error.error_code)
+
+    assert {"applied", "PATCH_INVALID", "PATCH_APPLY_FAILED"} <= outcomes
