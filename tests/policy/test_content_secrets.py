@@ -1,0 +1,111 @@
+import random
+
+import pytest
+
+from kaiza.policy.content_secrets import secrets
+
+A36 = "aB3" * 12
+LONG = "aB3_d-" * 20
+
+# put together here, so that no file of ours holds the shape of a token
+TOKENS = {
+    "aws": ["AKI" + "A" + "Q7" * 8, "ASI" + "A" + "Z2" * 8, "aws_secret_access_" + "key = " + "aB3/+" * 8],
+    "github": ["gh" + letter + "_" + A36 for letter in "pousr"]
+    + ["github" + "_pat_" + A36[:22] + "_" + A36 + A36[:23]],
+    "gitlab": ["gl" + "pat-" + LONG[:20], "gl" + "dt-" + LONG[:20]],
+    "google": ["AI" + "za" + LONG[:35], "GOC" + "SPX-" + LONG[:28], "ya" + "29." + LONG[:60]],
+    "slack": [
+        "xox" + "b-" + "1" * 12 + "-" + "2" * 12 + "-" + A36[:24],
+        "xox" + "e-1-" + A36 + "-" + A36,
+        "xapp" + "-1-" + "A1" * 5 + "-" + "2" * 13 + "-" + "a1" * 32,
+        "hooks." + "slack.com/services/" + "T0" * 5 + "/" + "B0" * 5 + "/" + A36[:24],
+    ],
+    "stripe": ["sk" + "_live_" + A36[:24], "rk" + "_test_" + A36[:24], "wh" + "sec_" + A36[:32]],
+    "npm": ["npm" + "_" + A36],
+    "pypi": ["pypi" + "-AgEIcHlwaS5vcmc" + LONG[:80]],
+    "openai": [
+        "sk" + "-proj-" + LONG[:80],
+        "sk" + "-" + A36[:20] + "T3Blbk" + "FJ" + A36[:20],
+        "sk" + "-" + "aB3d" * 12,
+    ],
+    "anthropic": ["sk" + "-ant-api03-" + LONG[:95], "sk" + "-ant-oat01-" + LONG[:95]],
+}
+KEYS = ["", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ", "PGP "]
+
+
+def rules(text, added=None):
+    return [finding.rule for finding in secrets(text if isinstance(text, bytes) else text.encode(), added)]
+
+
+@pytest.mark.parametrize(("name", "token"), [(name, token) for name, tokens in TOKENS.items() for token in tokens])
+@pytest.mark.parametrize("around", ["{}", 'key = "{}"', "({})", "a\n  - {}\n", '{{"a": "x\\n{}"}}', "https://u:{}@h/x"])
+def test_every_published_shape_is_found_wherever_it_stands(name, token, around):
+    assert rules(around.format(token)) == [f"secret-{name}"]
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_private_keys_header_is_found_anywhere_in_a_line(kind):
+    block = " BLOCK" if kind == "PGP " else ""
+    header = "-----BEGIN " + kind + "PRIVATE KEY" + block + "-----"
+
+    assert rules(f'x = "{header}\\nMII"') == ["secret-private-key"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-----BEGIN PUBLIC KEY-----",
+        "-----BEGIN CERTIFICATE-----",
+        "ghp_short",
+        "npm_config_registry",
+        "task-" + "a" * 60,
+        "risk_test_" + A36,
+        "pypi-publish",
+        "sk-learn",
+        "AKIA",
+        "xoxb-",
+        "0" * 4000,
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+        "glpat-",
+        "https://hooks.slack.com/services/",
+    ],
+)
+def test_what_only_resembles_one_is_left_alone(text):
+    assert rules(text) == []
+
+
+def test_the_place_is_told_from_zero_and_in_characters_and_the_token_is_not():
+    token = TOKENS["github"][0]
+    found = next(secrets(f"a\nüü = {token}\n".encode()))
+
+    assert (found.line, found.column, found.severity) == (1, 5, "error")
+    assert token not in found.message + found.fix
+
+
+def test_only_added_lines_count():
+    text = f"{TOKENS['npm'][0]}\nplain\n{TOKENS['github'][0]}\n"
+
+    assert rules(text, {1}) == []
+    assert rules(text, {0}) == ["secret-npm"]
+    assert rules(text, {2}) == ["secret-github"]
+
+
+def test_several_in_a_line_are_all_told():
+    assert rules(" ".join(tokens[0] for tokens in TOKENS.values())) == [f"secret-{name}" for name in TOKENS]
+
+
+def test_wide_encodings_hide_nothing():
+    assert rules(TOKENS["github"][0].encode("utf-16")) == ["secret-github"]
+    assert rules(TOKENS["anthropic"][0].encode("utf-16-be")) == ["secret-anthropic"]
+
+
+def test_bytes_that_are_no_text_are_looked_at_too():
+    assert rules(b"\xff\xfe\x00" + TOKENS["stripe"][0].encode() + b"\x80") == ["secret-stripe"]
+
+
+def test_random_content_is_seldom_taken_for_a_secret():
+    chance = random.Random(7)
+    text = "\n".join("".join(chance.choices("abcXYZ0189+/_-", k=76)) for _ in range(3000))
+
+    assert rules(text) == []
