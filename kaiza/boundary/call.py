@@ -51,7 +51,7 @@ class House:
 
 def now() -> str:
     """The time as records tell it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def stamp(ask: Ask, caps: Caps) -> Call:

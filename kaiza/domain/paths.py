@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -175,7 +175,7 @@ def steering(path: RelPath) -> RelPath | None:
     return None
 
 
-def is_unreadable(path: RelPath, deny: Iterable[Pattern] = (), allow: Container[str] = ()) -> bool:
+def is_unreadable(path: RelPath, deny: Sequence[Pattern] = (), allow: Container[str] = ()) -> bool:
     """Whether content and hash stay hidden; `allow` frees single literal paths, but never Kaiza's own directory."""
     if any(skeleton(name) == ".kaiza" for name in path.parts):
         return True
@@ -183,6 +183,8 @@ def is_unreadable(path: RelPath, deny: Iterable[Pattern] = (), allow: Container[
         return False
     if any(_is_secret(name) for name in path.parts):
         return True
+    if not deny:
+        return False
     prefixes = [path.parts[:depth] for depth in range(1, len(path.parts) + 1)]
     return any(pattern.matches(prefix) for pattern in deny for prefix in prefixes)
 
