@@ -53,7 +53,8 @@ def _by_lines(have: Sequence[bytes], want: Sequence[bytes]) -> int | None:
     for offset, line in enumerate(want[:_MOST_LINES]):
         found = places.get(line.strip(), [])
         votes.update(max(at - offset, 0) for at in found[:_MOST_PLACES])
-    return max(votes, key=lambda first: (votes[first], -first)) if votes else None
+    head = want[0].strip()
+    return max(votes, key=lambda first: (votes[first], have[first].strip() == head, -first)) if votes else None
 
 
 def _by_words(have: Sequence[bytes], want: Sequence[bytes]) -> int | None:

@@ -199,7 +199,8 @@ VALID = (
     b"diff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@ x\n a\n-b\n+B\n+C\n\n",
     b"diff --git a/n b/n\nnew file mode 100755\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+a" + MARKER,
     b"diff --git a/o b/o\ndeleted file mode 100644\n--- a/o\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n",
-    b'diff --git "a/\\303\\251" b/q\nsimilarity index 90%\nrename from "\\303\\251"\nrename to q\n--- "a/\\303\\251"\n+++ b/q\n@@ -1 +1 @@\n-a\n+b\n',
+    b'diff --git "a/\\303" b/q\nrename from "\\303"\nrename to q\n--- "a/\\303"\n+++ b/q\n@@ -1 +1 @@\n-a\n+b\n',
+    b'diff --git "a/\\\\" b/q\nrename from "\\\\"\nrename to q\n--- "a/\\\\"\n+++ b/q\n@@ -1 +1 @@\n-a\n+b\n',
     b"diff --git a/m b/m\nold mode 100644\nnew mode 100755\n",
 )
 
