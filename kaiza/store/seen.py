@@ -68,6 +68,11 @@ class Seen:
         """The record, read."""
         return SeenLog(self.ground)
 
+    def changed(self) -> Iterator[dict[str, Any]]:
+        """Every change of the session, in order, as its record tells it."""
+        for seq in self.facts.changed.get(self.session.session_id, ()):
+            yield from next(self.log.records(seq))["changes"]
+
     def open_file(self, path: RelPath) -> OpenFile:
         """A regular file that may be read."""
         return self.ground.workspace.open_file(path, self._judge)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kaiza.domain.net import net
 from kaiza.tools.session_status import counts
 from kaiza.tools.view import Answer, View
 
@@ -24,4 +25,4 @@ def run(_request: Request, view: View) -> Answer:
     """Sum the session up; it is over once this call's record is written."""
     told = counts(view.session)
     summary = f"Session ended after {told['calls']} calls, {told['changes']} changes and {told['refusals']} refusals."
-    return Answer({"counts": told, "summary": summary})
+    return Answer({"counts": told, "changes": net(view.changed()), "summary": summary})

@@ -168,6 +168,10 @@ class View(Protocol):
     log: Log
     server: Mapping[str, Any]
 
+    def changed(self) -> Iterator[Mapping[str, Any]]:
+        """Every change of the session, in order, as its record tells it."""
+        ...
+
     def open_file(self, path: RelPath) -> OpenFile:
         """A regular file that may be read."""
         ...
