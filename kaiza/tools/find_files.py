@@ -88,7 +88,7 @@ def _collected(request: Request, view: View, walk: Walk, base: int) -> dict[str,
     output: dict[str, Any] = {"items": page.items}
     if full:
         output["nextCursor"] = cursor.issue(NAME, request.bound, page.last)
-    elif walk.broken_off and last:
+    elif walk.broken_off:
         output["nextCursor"] = cursor.issue(NAME, request.bound, (last, hits))
     return output
 

@@ -39,12 +39,12 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 def run(request: Request, view: View) -> Answer:
     """Give the next names in order."""
     most = request.page_size or view.caps.page_items
-    page = Page(most, view.caps.response_bytes)
     with view.open_directory(request.path) as directory:
+        path = lines.shown(str(directory.real))
+        page = Page(most, view.caps.response_bytes, {"path": path})
         rest = [name for name in directory.names() if name > request.after]
         names = heapq.nsmallest(most + 1, rest)
         passed = _fill(page, directory, names)
-        path = lines.shown(str(directory.real))
     output: dict[str, Any] = {"path": path, "items": page.items}
     if passed < len(rest):
         output["nextCursor"] = cursor.issue(NAME, request.bound, (names[passed - 1],))

@@ -107,7 +107,7 @@ def _told(request: Request, hits: Hits, done: str | None, notes: list[str]) -> d
     output: dict[str, Any] = {"items": hits.page.items}
     if hits.full:
         output["nextCursor"] = cursor.issue(NAME, request.bound, hits.page.last)
-    elif done:
+    elif done is not None:
         output["nextCursor"] = cursor.issue(NAME, request.bound, (done, _WHOLE_FILE, 0, hits.count))
     notes = notes + [f"{what}: {count} files." for what, count in sorted(hits.notes.items())]
     return {**output, "diagnostics": notes} if notes else output

@@ -1,0 +1,113 @@
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from kaiza.domain import errors
+from kaiza.domain.caps import Caps
+from kaiza.domain.paths import is_unreadable
+from kaiza.store import scan
+from kaiza.store.schemas import SchemaRegistry
+from kaiza.store.workspace import Workspace
+from kaiza.tools.table import AGENT
+
+SCHEMAS = SchemaRegistry()
+
+
+def line_of(output):
+    """The answer as it goes over the wire, with the longest things that stand around it."""
+    text = json.dumps(output, ensure_ascii=False, separators=(",", ":"))
+    result = {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": output,
+        "isError": False,
+        "_meta": {"kaiza/receipt": {"seq": 2**53, "entry_hash": "0" * 64}},
+    }
+    message = {"jsonrpc": "2.0", "id": "i" * 200, "result": result}
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@dataclass
+class Reader:
+    """A workspace, and tools that look at it through the real descriptor; every answer is held to its schema."""
+
+    root: Path
+    workspace: Workspace
+    caps: Caps = field(default_factory=Caps)
+    late: bool = False
+
+    def call(self, name, /, **arguments):
+        io = SCHEMAS.load_tool_io(name)
+        io.input.validate(arguments)
+        tool = AGENT[name]
+        output = tool.run(tool.parse(arguments, str(self.root)), _View(self)).output
+        io.output.validate(output)
+        assert len(line_of(output)) < self.caps.response_bytes
+        assert str(self.root) not in output["summary"]
+        assert len(output["summary"]) <= 200
+        return output
+
+    def code(self, name, /, **arguments):
+        with pytest.raises(errors.SystemError) as caught:
+            self.call(name, **arguments)
+        assert str(self.root) not in json.dumps([caught.value.human_message, caught.value.cause])
+        return caught.value.error_code
+
+    def pages(self, name, /, **arguments):
+        """All items, page by page."""
+        pages = [self.call(name, **arguments)]
+        while "nextCursor" in pages[-1]:
+            pages.append(self.call(name, cursor=pages[-1]["nextCursor"], **arguments))
+        return [page["items"] for page in pages]
+
+    def write(self, path, content=b""):
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return target
+
+
+class _View:
+    def __init__(self, reader):
+        self.root = str(reader.root)
+        self.caps = reader.caps
+        self._reader = reader
+
+    def _judge(self, real):
+        if is_unreadable(real):
+            raise errors.SystemError.tool_failure("POLICY_VIOLATION", invariant_id="READ_PROTECTED")
+
+    def open_file(self, path):
+        return self._reader.workspace.open_file(path, self._judge)
+
+    def open_directory(self, path):
+        return self._reader.workspace.open_directory(path, self._judge)
+
+    def stat(self, path):
+        return self._reader.workspace.stat(path, lambda _real: None)
+
+    def walk(self, start, *, include_ignored, over, since=""):
+        return scan.walk(self._reader.workspace, start, include_ignored=include_ignored, over=over, since=since)
+
+    def unreadable(self, path):
+        return is_unreadable(path)
+
+    def over(self):
+        return self._reader.late
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def reader(tmp_path, request):
+    root = tmp_path / "project"
+    root.mkdir()
+    with Workspace(str(root), resolver=request.param) as workspace:
+        yield Reader(root, workspace)
+
+
+@pytest.fixture
+def plain_reader(tmp_path):
+    root = tmp_path / "project"
+    root.mkdir()
+    with Workspace(str(root)) as workspace:
+        yield Reader(root, workspace)

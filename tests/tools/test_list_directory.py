@@ -1,0 +1,154 @@
+import os
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+LONG = "KAIZA_LONG" in os.environ
+
+
+def names(pages):
+    return [item["name"] for page in pages for item in page]
+
+
+def test_entries_are_sorted_and_say_what_they_are(reader):
+    reader.write("b.txt", "four")
+    reader.write("a/inner", "x")
+    (reader.root / "link").symlink_to("b.txt")
+    os.mkfifo(reader.root / "pipe")
+
+    answer = reader.call("list_directory", path=".")
+
+    assert answer["path"] == "."
+    assert [(item["name"], item["type"], item.get("size")) for item in answer["items"]] == [
+        ("a", "directory", None),
+        ("b.txt", "file", 4),
+        ("link", "link", None),
+        ("pipe", "other", None),
+    ]
+    assert "nextCursor" not in answer
+    assert reader.call("list_directory", path="a")["items"][0]["path"] == "a/inner"
+
+
+def test_a_time_is_utc_with_milliseconds(reader):
+    os.utime(reader.write("a"), ns=(0, 1_500_000_000_123_456_789))
+
+    assert reader.call("list_directory", path=".")["items"][0]["modified"] == "2017-07-14T02:40:00.123Z"
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(size=st.integers(1, 7), count=st.integers(0, 20))
+def test_pages_put_together_are_the_directory(plain_reader, size, count):
+    where = f"d{size}-{count}"
+    (plain_reader.root / where).mkdir(exist_ok=True)
+    expected = sorted(f"n{number * 7919 % 1000}é" for number in range(count))
+    for name in expected:
+        plain_reader.write(f"{where}/{name}")
+
+    pages = plain_reader.pages("list_directory", path=where, pageSize=size)
+
+    assert names(pages) == expected
+    assert all(len(page) == size for page in pages[:-1])
+
+
+def test_a_page_is_200_unless_asked_otherwise(plain_reader):
+    for number in range(201):
+        plain_reader.write(f"{number:03d}")
+
+    assert [len(page) for page in plain_reader.pages("list_directory", path=".")] == [200, 1]
+
+
+def test_what_is_added_or_gone_between_pages_moves_nothing(reader):
+    for name in "bdfh":
+        reader.write(name)
+    first = reader.call("list_directory", path=".", pageSize=2)
+    reader.write("a")
+    reader.write("e")
+    (reader.root / "d").unlink()
+
+    second = reader.call("list_directory", path=".", pageSize=9, cursor=first["nextCursor"])
+
+    assert names([first["items"], second["items"]]) == ["b", "d", "e", "f", "h"]
+
+
+def test_a_cursor_belongs_to_its_request(reader):
+    for name in ("a/1", "a/2", "b/1", "b/2"):
+        reader.write(name)
+    cursor = reader.call("list_directory", path="a", pageSize=1)["nextCursor"]
+
+    assert reader.call("list_directory", path="./a/", cursor=cursor)["items"][0]["path"] == "a/2"
+    assert reader.code("list_directory", path="b", cursor=cursor) == "CURSOR_INVALID"
+    assert reader.code("find_files", pattern="*", path="a", cursor=cursor) == "CURSOR_INVALID"
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "????", "e30", "A" * 5000, "é", "a b", "=" * 9])
+def test_a_made_up_cursor_is_refused(reader, cursor):
+    assert reader.code("list_directory", path=".", cursor=cursor) == "CURSOR_INVALID"
+
+
+def test_names_that_are_not_utf8_show_their_bytes(reader):
+    os.close(os.open(os.fsencode(reader.root) + b"/odd\xff\xfe", os.O_CREAT, 0o600))
+    reader.write("z")
+
+    pages = reader.pages("list_directory", path=".", pageSize=1)
+
+    assert sorted(names(pages)) == ["odd\\xff\\xfe", "z"]
+
+
+def test_odd_names_are_told_as_they_are(reader):
+    odd = ["a\nb", "\u202eevil", " ", "\x7f", '"']
+    for name in odd:
+        reader.write(name)
+
+    assert names(reader.pages("list_directory", path=".")) == sorted(odd)
+
+
+def test_a_page_that_would_not_fit_ends_early_and_goes_on(plain_reader):
+    expected = [f"{number:03d}" + "\x01" * 200 for number in range(200)]
+    deep = "/".join(["\x02" * 250] * 10)
+    for name in expected:
+        plain_reader.write(f"{deep}/{name}")
+
+    pages = plain_reader.pages("list_directory", path=deep)
+
+    assert len(pages) > 1
+    assert names(pages) == expected
+
+
+@pytest.mark.long
+def test_very_many_entries_are_listed_quickly(plain_reader):
+    count = 100_000 if LONG else 5_000
+    (plain_reader.root / "many").mkdir()
+    where = os.open(plain_reader.root / "many", os.O_RDONLY)
+    for number in range(count):
+        os.symlink("x", f"{number:06d}", dir_fd=where)
+    os.close(where)
+    began = time.monotonic()
+
+    answer = plain_reader.call("list_directory", path="many", pageSize=3)
+
+    assert time.monotonic() - began < 2
+    assert names([answer["items"]]) == ["000000", "000001", "000002"]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("missing", "PATH_NOT_FOUND"),
+        ("file", "PATH_NOT_FOUND"),
+        ("..", "PATH_TRAVERSAL_BLOCKED"),
+        ("out", "OUTSIDE_WORKSPACE"),
+    ],
+)
+def test_what_is_no_directory_inside_is_refused(reader, path, code):
+    reader.write("file")
+    (reader.root / "out").symlink_to("/")
+
+    assert reader.code("list_directory", path=path) == code
+
+
+def test_protected_names_are_listed_without_content(reader):
+    reader.write(".env", "SECRET=1")
+
+    assert reader.call("list_directory", path=".")["items"][0].keys() == {"name", "path", "type", "size", "modified"}

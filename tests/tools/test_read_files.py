@@ -1,0 +1,71 @@
+from dataclasses import replace
+
+import pytest
+
+
+def test_each_file_is_told_as_read_file_tells_it(reader):
+    reader.write("a", "one\n")
+    reader.write("b", b"\xff")
+
+    files = reader.call("read_files", paths=["b", "a"])["files"]
+
+    assert [file["path"] for file in files] == ["b", "a"]
+    for file in files:
+        alone = reader.call("read_file", path=file["path"])
+        assert {**file, "summary": alone["summary"]} == alone
+
+
+def test_one_that_cannot_be_read_says_why_and_stops_no_other(reader):
+    reader.write("a", "one\n")
+    reader.write(".env", "SECRET=1")
+
+    answer = reader.call("read_files", paths=["../x", "missing", "/etc/passwd", ".env", ".", "\ud800", "", "a"][:6])
+    told = {file["path"]: file["error_code"] for file in answer["files"]}
+
+    assert told == {
+        "../x": "PATH_TRAVERSAL_BLOCKED",
+        "missing": "FILE_NOT_FOUND",
+        "/etc/passwd": "OUTSIDE_WORKSPACE",
+        ".env": "POLICY_VIOLATION",
+        ".": "FILE_READ_FAILED",
+        "\\ud800": "INVALID_PATH",
+    }
+    assert all(set(file) == {"path", "error_code", "human_message"} for file in answer["files"])
+    assert answer["summary"] == "0 files read, 0 of them truncated, 6 not read."
+
+
+@pytest.mark.parametrize("content", [b"x" * 200_000, b'"\\' * 100_000, b"\x00\xff" * 100_000])
+def test_fifty_large_files_share_one_response(plain_reader, content):
+    paths = [f"file{number:02d}" for number in range(50)]
+    for path in paths:
+        plain_reader.write(path, content)
+
+    files = plain_reader.call("read_files", paths=paths)["files"]
+
+    assert len(files) == 50
+    assert all(file["truncated"] and file["content"] for file in files)
+
+
+def test_what_one_leaves_over_is_the_next_ones(plain_reader):
+    plain_reader.write("small", "x\n")
+    plain_reader.write("large", "y" * 200_000)
+
+    files = plain_reader.call("read_files", paths=["small", "small", "large"])["files"]
+
+    assert not any(file["truncated"] for file in files)
+
+
+def test_no_room_at_all_still_answers(plain_reader):
+    plain_reader.caps = replace(plain_reader.caps, response_bytes=24_000)
+    plain_reader.write("a", "x" * 9_000)
+
+    files = plain_reader.call("read_files", paths=["a"] * 9)["files"]
+
+    assert all(file["truncated"] and file["hash"] for file in files)
+
+
+def test_a_call_whose_time_is_up_is_no_fault_of_a_file(reader):
+    reader.write("a", "x")
+    reader.late = True
+
+    assert reader.code("read_files", paths=["a"]) == "CAP_EXCEEDED"

@@ -1,0 +1,94 @@
+import hashlib
+
+import pytest
+
+
+def at(reader, path, line, character, **more):
+    return reader.call(
+        "read_location", uri=f"file://{reader.root}/{path}", position={"line": line, "character": character}, **more
+    )
+
+
+def test_the_line_is_told_with_the_hash_of_the_file(reader):
+    reader.write("a", "zero\none\ntwo\n")
+
+    assert at(reader, "a", 1, 2) == {
+        "uri": f"file://{reader.root}/a",
+        "path": "a",
+        "position": {"line": 1, "character": 2},
+        "lines": [{"line": 1, "text": "one"}],
+        "hash": hashlib.sha256(b"zero\none\ntwo\n").hexdigest(),
+        "summary": "Lines 1 to 1.",
+    }
+
+
+def test_lines_around_it_are_told_as_far_as_there_are_any(reader):
+    reader.write("a", "\n".join("abcdefgh"))
+
+    told = at(reader, "a", 1, 0, context_lines=3)["lines"]
+
+    assert [(line["line"], line["text"]) for line in told] == [(0, "a"), (1, "b"), (2, "c"), (3, "d"), (4, "e")]
+
+
+def test_characters_are_code_points_and_the_place_after_the_last_counts(reader):
+    reader.write("a", "é\U0001f600x\n")
+
+    assert at(reader, "a", 0, 3)["lines"][0]["text"] == "é\U0001f600x"
+    with pytest.raises(Exception, match="INVALID_INPUT_VALUE"):
+        at(reader, "a", 0, 4)
+
+
+@pytest.mark.parametrize(("content", "line"), [("", 0), ("a\n", 1), ("a", 5)])
+def test_a_line_that_is_not_there_is_refused(reader, content, line):
+    reader.write("a", content)
+    uri = f"file://{reader.root}/a"
+
+    assert reader.code("read_location", uri=uri, position={"line": line, "character": 0}) == "INVALID_INPUT_VALUE"
+
+
+def test_a_10_mb_line_is_cut_around_the_position(plain_reader):
+    plain_reader.write("a", "x" * 5_000_000 + "HERE" + "y" * 5_000_000 + "\nnext\n")
+
+    answer = at(plain_reader, "a", 0, 5_000_000, context_lines=1)
+
+    text = answer["lines"][0]["text"]
+    assert len(text) == 502
+    assert text.startswith("…")
+    assert text.endswith("…")
+    assert "xHEREy" in text
+    assert answer["lines"][1] == {"line": 1, "text": "next"}
+
+
+def test_bytes_that_are_not_utf8_are_one_character_each(reader):
+    reader.write("a", b"a\xff\xfeb\n")
+
+    assert at(reader, "a", 0, 4)["lines"][0]["text"] == "a\ufffd\ufffdb"
+
+
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [
+        ("a.txt", "INVALID_INPUT_FORMAT"),
+        ("https://example.org/a", "INVALID_INPUT_FORMAT"),
+        ("file:///etc/passwd", "OUTSIDE_WORKSPACE"),
+    ],
+)
+def test_a_uri_that_names_no_file_inside_is_refused(reader, uri, code):
+    assert reader.code("read_location", uri=uri, position={"line": 0, "character": 0}) == code
+
+
+def test_what_may_not_be_read_is_refused(reader):
+    reader.write(".env", "SECRET=1")
+    uri = f"file://{reader.root}/.env"
+
+    assert reader.code("read_location", uri=uri, position={"line": 0, "character": 0}) == "POLICY_VIOLATION"
+
+
+def test_above_64_mib_there_is_no_hash(plain_reader):
+    with plain_reader.write("big", "first\nsecond\n").open("r+b") as file:
+        file.truncate(1 << 30)
+
+    answer = at(plain_reader, "big", 1, 0)
+
+    assert answer["lines"] == [{"line": 1, "text": "second"}]
+    assert "hash" not in answer
