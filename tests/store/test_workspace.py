@@ -6,7 +6,9 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -298,7 +300,15 @@ def test_descriptors_are_let_go_whatever_happens(workspace, root):
     assert len(listed("/proc/self/fd")) == before
 
 
-def test_a_file_without_permission_is_there_but_cannot_be_read(tmp_path):
+@pytest.fixture
+def common_ground():
+    """A directory that every user can enter."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+def test_a_file_without_permission_is_there_but_cannot_be_read(common_ground):
     script = """
 import os, sys
 from kaiza.domain import errors
@@ -317,17 +327,15 @@ with Workspace(sys.argv[1], resolver=sys.argv[2]) as workspace:
     if os.geteuid() != 0:
         pytest.skip("needs another user to be refused")
     for name in ("f", "closed", "shut/f"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x")
-    (tmp_path / "into").symlink_to("shut/f")
-    (tmp_path / "back").symlink_to("shut/../f")
-    (tmp_path / "closed").chmod(0)
-    (tmp_path / "shut").chmod(0)
-    for above in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        above.chmod(0o755)
+        (common_ground / name).parent.mkdir(exist_ok=True)
+        (common_ground / name).write_text("x")
+    (common_ground / "into").symlink_to("shut/f")
+    (common_ground / "back").symlink_to("shut/../f")
+    (common_ground / "closed").chmod(0)
+    (common_ground / "shut").chmod(0)
     told = {
         way: subprocess.run(
-            [sys.executable, "-c", script, tmp_path, way], capture_output=True, text=True, check=True
+            [sys.executable, "-c", script, common_ground, way], capture_output=True, text=True, check=True
         ).stdout.splitlines()
         for way in WAYS
     }
