@@ -3,8 +3,9 @@
 from dataclasses import fields
 
 from kaiza.boundary.call import Call, House
-from kaiza.domain import errors
+from kaiza.domain import errors, told
 from kaiza.domain.card import Card
+from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Session
 from kaiza.policy.case import Case
@@ -52,6 +53,7 @@ def case_of(call: Call, card: Card, house: House, request: object, fault: errors
     ground = call.ground
     assert ground is not None  # noqa: S101  _locate has been here
     paths = _paths_of(request)
+    plan_id, reading = _plan_of(call, ground)
     return Case(
         card=card,
         arguments=call.arguments,
@@ -63,7 +65,24 @@ def case_of(call: Call, card: Card, house: House, request: object, fault: errors
         fault=fault,
         paths=paths,
         hidden=tuple(path for path in paths if ground.unreadable(path)),
+        plan_id=plan_id,
+        reading=reading,
+        by_command=ground.settings.approval_by_command,
     )
+
+
+def _plan_of(call: Call, ground: Ground) -> tuple[str | None, Reading | None]:
+    """The plan whose bytes have the asked hash, or had it when they were approved; as it is now."""
+    asked = told.plan_hash(call.arguments)
+    if asked is None:
+        return None, None
+    stored = ground.plans.by_hash(asked)
+    if stored is None:
+        approved = {**{one: seal.plan_hash for one, seal in ground.facts.seals.items()}, **ground.facts.approvals}
+        plan_id = next((one for one, plan_hash in approved.items() if plan_hash == asked), None)
+        stored = ground.plans.read(plan_id) if plan_id else None
+        return plan_id, stored.reading if stored else None
+    return stored.plan_id, stored.reading
 
 
 def _paths_of(request: object) -> tuple[RelPath, ...]:

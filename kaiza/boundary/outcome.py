@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kaiza.boundary.call import Call, House
+from kaiza.boundary.keep import keep
 from kaiza.domain import codes, envelope, errors, record, told
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.tools.view import Answer
@@ -18,9 +19,15 @@ def conclude(
     call: Call, house: House, *, answer: Answer | None = None, error: errors.SystemError | None = None
 ) -> Outcome:
     """Steps 10 and 11: the outcome's record, and only then the outcome."""
-    body = _body(call, error)
     ground = call.ground
-    durable = call.ask.tool_name in DURABLE_TOOLS
+    undo = None
+    if answer is not None and answer.changes:
+        try:
+            undo = keep(ground, answer.changes)
+        except BaseException as raised:  # noqa: BLE001  see the handler
+            answer, error = None, as_ours(raised, "INTERNAL_ERROR")
+    body = _body(call, error)
+    durable = call.ask.tool_name in DURABLE_TOOLS or undo is not None
     written = None
     try:
         if ground is not None and ground.log.exists():
@@ -28,6 +35,8 @@ def conclude(
     except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
         error = as_ours(raised, "AUDIT_LOG_FAILED")
         body = _body(call, error)
+        if undo is not None:
+            undo()
     if error is None and written is not None and answer is not None:
         _remember(call, house)
         return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written))

@@ -14,6 +14,10 @@ NEXT = {DRAFT: (APPROVED, REJECTED), APPROVED: (REVOKED, DONE)}
 PLAN_ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Za-z0-9]+)*")
 LONGEST_ID = 64
 MAX_BYTES = 256 * 1024
+MOST_SAVED = 1000
+"""Where there are so many plans, agents add no more."""
+BROKEN = "INVALID"
+"""What a list shows in place of the status of a plan that counts for nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from kaiza.domain.record import Verdict
 from kaiza.domain.session import Session
 from kaiza.store import index, roots, settings, state
 from kaiza.store.audit_log import AuditLog
+from kaiza.store.plans import Plans
 from kaiza.store.workspace import Workspace
 
 LOG_NAME = "audit/audit-log.jsonl"
@@ -23,6 +24,7 @@ class Ground:
         self.root = root
         self.caps = caps
         self.workspace = Workspace(root)
+        self.plans = Plans(self.workspace)
         self.settings = read_settings(self.workspace)
         self.turn = threading.Lock()
         """Changes take turns; held from the look at a file to the outcome of its change."""

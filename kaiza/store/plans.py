@@ -4,10 +4,10 @@ What was understood is kept by its hash, so that bytes which were read before co
 """
 
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import TypeVar
 
 from kaiza.domain import errors, lint
 from kaiza.domain.paths import RelPath
@@ -16,9 +16,11 @@ from kaiza.store.workspace import OpenDirectory, OpenFile, Workspace
 
 DIRECTORY = RelPath(("plans",))
 SUFFIX = ".md"
-MOST_PLANS = 2000
+MOST_PLANS = 10_000
 _KEPT = 256
 _ABSENT = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND", "FILE_READ_FAILED", "INVALID_PATH", "OUTSIDE_WORKSPACE"})
+K = TypeVar("K")
+V = TypeVar("V")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,17 +54,8 @@ class Plans:
 
     def read(self, plan_id: str) -> Stored | None:
         """The plan of that name, if it has a file."""
-        if not is_plan_id(plan_id):
-            return None
-        path = DIRECTORY / (plan_id + SUFFIX)
-        try:
-            with self._workspace.open_file(path, _exactly(path)) as file:
-                content, plan_hash = _content(file)
-        except errors.SystemError as error:
-            if error.error_code in _ABSENT:
-                return None
-            raise
-        return Stored(plan_id, content, self._reading(plan_id, plan_hash, content))
+        found = self._bytes(plan_id)
+        return None if found is None else self._stored(plan_id, *found)
 
     def all(self) -> Iterator[Stored]:
         """Every plan, in order of name."""
@@ -74,12 +67,13 @@ class Plans:
     def by_hash(self, plan_hash: str) -> Stored | None:
         """The plan whose bytes have this hash now; looked for first where it was found last."""
         known = self._found.get(plan_hash)
-        stored = self.read(known) if known else None
-        if stored is None or stored.reading.plan_hash != plan_hash:
-            stored = next((one for one in self.all() if one.reading.plan_hash == plan_hash), None)
-        if stored is not None and stored.plan_id != known:
-            self._found = {**dict(list(self._found.items())[-_KEPT:]), plan_hash: stored.plan_id}
-        return stored
+        for names in ([known] if known else []), self.names():
+            for plan_id in names:
+                found = self._bytes(plan_id)
+                if found is not None and found[1] == plan_hash:
+                    self._found = _more(self._found, plan_hash, plan_id)
+                    return self._stored(plan_id, *found)
+        return None
 
     def create(self, plan_id: str, content: bytes) -> RelPath:
         """Put a new plan there, whole or not at all; FILE_ALREADY_EXISTS if one of that name is there."""
@@ -125,12 +119,30 @@ class Plans:
     def _directory(self) -> OpenDirectory:
         return self._workspace.open_directory(DIRECTORY, _exactly(DIRECTORY))
 
-    def _reading(self, plan_id: str, plan_hash: str, content: bytes) -> lint.Reading:
+    def _bytes(self, plan_id: str) -> tuple[bytes, str] | None:
+        """A plan's bytes and their hash."""
+        if not is_plan_id(plan_id):
+            return None
+        path = DIRECTORY / (plan_id + SUFFIX)
+        try:
+            with self._workspace.open_file(path, _exactly(path)) as file:
+                return _content(file)
+        except errors.SystemError as error:
+            if error.error_code in _ABSENT:
+                return None
+            raise
+
+    def _stored(self, plan_id: str, content: bytes, plan_hash: str) -> Stored:
         kept = self._readings.get((plan_id, plan_hash))
         if kept is None:
             kept = replace(lint.read(content, plan_id), plan_hash=plan_hash, text="")
-            self._readings = {**dict(list(self._readings.items())[-_KEPT:]), (plan_id, plan_hash): kept}
-        return kept
+            self._readings = _more(self._readings, (plan_id, plan_hash), kept)
+        return Stored(plan_id, content, kept)
+
+
+def _more(kept: dict[K, V], key: K, value: V) -> dict[K, V]:
+    """A new dictionary, so that readers in other threads keep theirs; the oldest entries go."""
+    return {**dict(list(kept.items())[-_KEPT:]), key: value}
 
 
 def _exactly(path: RelPath) -> Callable[[RelPath], None]:
@@ -159,7 +171,7 @@ def _content(file: OpenFile) -> tuple[bytes, str]:
 
 def _beside(directory: OpenDirectory, content: bytes) -> str:
     """The content in a synced file of its own, under a name that no plan has."""
-    name = f".{secrets.token_hex(8)}.new"
+    name = f".{os.urandom(8).hex()}.new"
     try:
         fd = os.open(name, _NEW, 0o644, dir_fd=directory.fd)
     except OSError as error:

@@ -10,6 +10,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Facts, Session
 from kaiza.store import audit_log, scan
 from kaiza.store.ground import Ground, verdict_json
+from kaiza.store.plans import Plans
 from kaiza.store.workspace import Entry, OpenDirectory, OpenFile
 
 
@@ -72,6 +73,11 @@ class Seen:
         """Every change of the session, in order, as its record tells it."""
         for seq in self.facts.changed.get(self.session.session_id, ()):
             yield from next(self.log.records(seq))["changes"]
+
+    @property
+    def plans(self) -> Plans:
+        """What is in `plans/`."""
+        return self.ground.plans
 
     def open_file(self, path: RelPath) -> OpenFile:
         """A regular file that may be read."""

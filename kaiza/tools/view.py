@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from kaiza.domain.caps import Caps
+from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Facts, Session
 
@@ -15,6 +16,14 @@ class Answer:
 
     output: Mapping[str, Any]
     changes: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A new plan that the tool wants put into `plans/`; never in place of another."""
+
+    plan_id: str
+    content: bytes
 
 
 class OpenFile(Protocol):
@@ -142,6 +151,37 @@ class Walk(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
+class StoredPlan(Protocol):
+    """A plan's file as it is now."""
+
+    @property
+    def plan_id(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def content(self) -> bytes:
+        """Its bytes."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """What they came to."""
+        ...
+
+
+class Plans(Protocol):
+    """What is in `plans/`."""
+
+    def names(self) -> list[str]:
+        """Every plan_id that has a file, in order."""
+        ...
+
+    def read(self, plan_id: str) -> StoredPlan | None:
+        """The plan of that name, if it has a file."""
+        ...
+
+
 class Log(Protocol):
     """The record, read."""
 
@@ -166,6 +206,7 @@ class View(Protocol):
     session: Session
     facts: Facts
     log: Log
+    plans: Plans
     server: Mapping[str, Any]
 
     def changed(self) -> Iterator[Mapping[str, Any]]:

@@ -1,0 +1,71 @@
+"""Save a new plan as a draft; only a person makes more of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors, lint
+from kaiza.domain.finding import Finding
+from kaiza.domain.plan import MOST_SAVED
+from kaiza.domain.plan_words import draft_faults
+from kaiza.tools.lint_plan import encoded
+from kaiza.tools.read_plan import told
+from kaiza.tools.view import Answer, Draft, View
+
+NAME = "save_plan"
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A name and a text."""
+
+    plan_id: str
+    content: bytes
+
+
+def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request(arguments["plan_id"], encoded(arguments["content"]))
+
+
+def run(request: Request, view: View) -> Answer:
+    """Propose the file, if it is a sound draft under a new name."""
+    reading = lint.read(request.content, request.plan_id)
+    faults = draft_faults(reading)
+    if faults:
+        raise _refused(request.plan_id, faults)
+    names = view.plans.names()
+    if request.plan_id in names:
+        raise errors.SystemError.tool_failure(
+            "FILE_ALREADY_EXISTS",
+            human_message="There is a plan with this id. Choose another plan_id; a revision is a new plan.",
+            cause={"plan_id": request.plan_id},
+        )
+    if len(names) >= MOST_SAVED:
+        raise errors.SystemError.tool_failure(
+            "CAP_EXCEEDED",
+            human_message="There are too many plans. Ask a person to remove some that are done.",
+            cause={"cap": "plans", "limit": MOST_SAVED},
+        )
+    output = {
+        "plan_id": request.plan_id,
+        "path": f"plans/{request.plan_id}.md",
+        "plan_hash": reading.plan_hash,
+        "findings": told(reading.findings),
+    }
+    summary = f"{request.plan_id} is saved as a draft; a person approves it."
+    return Answer({**output, "summary": summary}, (Draft(request.plan_id, request.content),))
+
+
+def _refused(plan_id: str, faults: tuple[Finding, ...]) -> errors.SystemError:
+    first = faults[0]
+    return errors.SystemError.tool_failure(
+        "PLAN_ENFORCEMENT_FAILED",
+        human_message=f"The plan is not a sound draft. {first.message}: {first.fix}.",
+        cause={
+            "plan_id": plan_id,
+            "count": len(faults),
+            "findings": [{"rule": one.rule, "line": one.line, "column": one.column} for one in faults[:_SHOWN]],
+        },
+    )
