@@ -31,7 +31,7 @@ def locate(call: Call, house: House) -> None:
 def _open(session_id: str, call: Call, house: House) -> list[tuple[Ground, Session]]:
     """The ground on which a session is open."""
     for ground in house.grounds.values():
-        session = ground.session(session_id, call.timestamp) if ground.log.exists() else None
+        session = ground.session(session_id, call.timestamp)
         if session is not None:
             return [(ground, session)]
     return []

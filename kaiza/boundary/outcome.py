@@ -30,7 +30,7 @@ def conclude(
     durable = call.ask.tool_name in DURABLE_TOOLS or undo is not None
     written = None
     try:
-        if ground is not None and ground.log.exists():
+        if ground is not None and ground.recording():
             written = ground.log.append(lambda: body, durable=durable)
     except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
         error = as_ours(raised, "AUDIT_LOG_FAILED")

@@ -1,5 +1,7 @@
 """One workspace root and everything Kaiza keeps for it: the files, the record, and the facts the record gives."""
 
+import os
+import stat
 import threading
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,9 @@ class Ground:
         self.turn = threading.Lock()
         """Changes take turns; held from the look at a file to the outcome of its change."""
         self._state = state.directory(root)
-        self._log = Path(root) / LOG_NAME
-        self.facts, head = index.load(self._state, self._log)
+        self._log = f"{root}/{LOG_NAME}"
+        self._audit = f"{root}/audit"
+        self.facts, head = index.load(self._state, Path(self._log))
         self.log = AuditLog(
             root,
             follow=self.facts.apply,
@@ -40,8 +43,15 @@ class Ground:
         )
 
     def ready(self) -> bool:
-        """Whether there is a place for the record."""
+        """Whether `kaiza init` has been here."""
         return roots.ready(self.root)
+
+    def recording(self) -> bool:
+        """Whether there is a place for the record."""
+        try:
+            return stat.S_ISDIR(os.lstat(self._audit).st_mode)
+        except OSError:
+            return False
 
     def session(self, session_id: str, now: str) -> Session | None:
         """The open session of that id, also one that another process began or ended."""
@@ -72,10 +82,10 @@ class Ground:
         """Read what other processes appended, if anything."""
         head = self.log.head
         try:
-            size = self._log.stat().st_size
-        except FileNotFoundError:
-            size = 0
-        if head is None or head.size != size:
+            size = os.stat(self._log).st_size  # noqa: PTH116  on every call's path, and a third of the price
+        except OSError:
+            size = -1
+        if (head is None or head.size != size) and self.recording():
             self.log.catch_up()
 
 
