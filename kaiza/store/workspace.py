@@ -133,17 +133,39 @@ class Workspace(Held):
         """Say what a path leads to; `judge` has agreed to where it really is."""
         return self._use(path, judge, lambda place: Entry.of(place.real, place.stat), missing="FILE_NOT_FOUND")
 
-    def _use(self, path: RelPath, judge: Judge, use: Callable[[Place], _T], *, missing: str) -> _T:
+    def at(self, path: RelPath, use: Callable[[Place], _T], *, follow: bool = True) -> _T:
+        """Use the place that a path leads to, again where it is swapped meanwhile; OSError where it leads nowhere."""
         tries = 0
         while True:
             try:
-                with self._resolver.locate(path) as place:
-                    judge(place.real)
+                with self._resolver.locate(path, follow=follow) as place:
                     return use(place)
-            except OSError as error:
+            except BlockingIOError:
                 tries += 1
-                if error.errno != errno.EAGAIN or tries == MOST_TRIES:
-                    raise refusal(error, path, missing=missing) from error
+                if tries == MOST_TRIES:
+                    raise
+
+    def real(self, path: RelPath) -> RelPath:
+        """Say where a path really leads, links followed, also for names that are not there yet."""
+        for depth in range(len(path.parts), -1, -1):
+            try:
+                found = self.at(RelPath(path.parts[:depth]), lambda place: place.real)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise refusal(error, path, missing="FILE_NOT_FOUND") from error
+            return RelPath(found.parts + path.parts[depth:])
+        raise refusal(OSError(errno.ENOENT, "gone"), path, missing="FILE_NOT_FOUND")
+
+    def _use(self, path: RelPath, judge: Judge, use: Callable[[Place], _T], *, missing: str) -> _T:
+        def judged(place: Place) -> _T:
+            judge(place.real)
+            return use(place)
+
+        try:
+            return self.at(path, judged)
+        except OSError as error:
+            raise refusal(error, path, missing=missing) from error
 
 
 def kind_of(mode: int) -> Kind:
@@ -161,7 +183,7 @@ def moment(mtime_ns: int) -> str:
         whole = datetime.fromtimestamp(mtime_ns // 1_000_000_000, UTC)
     except (OverflowError, ValueError, OSError):
         whole = datetime.max.replace(tzinfo=UTC) if mtime_ns > 0 else datetime.min.replace(tzinfo=UTC)
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{mtime_ns // 1_000_000 % 1000:03d}Z"
+    return f"{whole.isoformat(timespec='seconds')[:19]}.{mtime_ns // 1_000_000 % 1000:03d}Z"
 
 
 def _choose(root_fd: int, wanted: str | None) -> Resolver:

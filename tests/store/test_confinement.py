@@ -137,7 +137,7 @@ def test_the_kernel_and_the_walk_agree_where_directories_are_closed(common_groun
         finally:
             os._exit(0)
     os.close(writer)
-    with open(reader, "rb") as told:  # noqa: PTH123 (a pipe has no path)
+    with open(reader, "rb") as told:
         found = pickle.load(told)
     os.waitpid(child, 0)
 

@@ -51,6 +51,11 @@ def ground(tmp_path):
     return root
 
 
+def effective(seen):
+    """How many tries count: none as long as the swapper has not been seen at work."""
+    return seen.total() if len(seen) > 1 or seen.total() > 100 * TRIES else 0
+
+
 @pytest.mark.parametrize("way", ["openat2", "walk"])
 @pytest.mark.parametrize(
     ("pair", "path"),
@@ -69,7 +74,7 @@ def test_nothing_outside_is_read_while_names_are_swapped_for_links(ground, way, 
     with subprocess.Popen([sys.executable, "-c", SWAPPER, *pair], cwd=ground, stdout=subprocess.PIPE) as swapper:
         swapper.stdout.readline()
         with Workspace(str(ground), resolver=way) as workspace:
-            for _ in range(TRIES // 7):
+            while effective(seen) < TRIES // 7:
                 try:
                     with workspace.open_file(parse(path), agree) as opened:
                         seen[opened.read(9)] += 1
@@ -77,7 +82,6 @@ def test_nothing_outside_is_read_while_names_are_swapped_for_links(ground, way, 
                     seen[error.error_code] += 1
         swapper.kill()
 
-    assert seen[b"inside"] > 0
     assert len(seen) > 1
     assert b"SECRET" not in seen
     assert set(seen) - {b"inside"} <= {"OUTSIDE_WORKSPACE", "FILE_NOT_FOUND", "FILE_READ_FAILED", "INVALID_PATH"}
@@ -95,7 +99,7 @@ def test_no_real_path_told_to_the_judge_is_another_than_the_one_read(ground, way
     ) as swapper:
         swapper.stdout.readline()
         with Workspace(str(ground), resolver=way) as workspace:
-            for _ in range(TRIES // 7):
+            while effective(seen) < TRIES // 7:
                 with workspace.open_file(parse("one"), told.append) as opened:
                     seen[str(told[-1]), str(opened.real), opened.read(9)] += 1
         swapper.kill()

@@ -1,0 +1,72 @@
+"""Which processes are alive: each holds the lock on a file of its own, which the kernel lets go of with the process."""
+
+import fcntl
+import os
+from contextlib import suppress
+
+from kaiza.store.own import Own
+
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+
+class Live:
+    """The sign of life of one process. Its `id` is what intents name."""
+
+    def __init__(self, own: Own) -> None:
+        self._own = own
+        self.id, self._fd = self._begin()
+
+    def is_dead(self, other: str) -> bool:
+        """Whether the process of that id is gone; one that never was is gone too."""
+        if other == self.id:
+            return False
+        if not other.replace("-", "").isalnum():
+            return True
+        try:
+            fd = os.open(other, _OPEN, dir_fd=self._own.directory("live"))
+        except FileNotFoundError:
+            return True
+        try:
+            return _try(fd)
+        finally:
+            os.close(fd)
+
+    def sweep(self) -> None:
+        """Clear away the signs of processes that are gone."""
+        where = self._own.directory("live")
+        for name in os.listdir(where):  # noqa: PTH208 (of a descriptor)
+            if name == self.id:
+                continue
+            with suppress(FileNotFoundError):
+                fd = os.open(name, _OPEN, dir_fd=where)
+                try:
+                    if _try(fd):
+                        os.unlink(name, dir_fd=where)
+                finally:
+                    os.close(fd)
+
+    def close(self) -> None:
+        """Be gone."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.id, dir_fd=self._own.directory("live"))
+        os.close(self._fd)
+
+    def _begin(self) -> tuple[str, int]:
+        """Take a fresh file; one that was swept away before it was locked does not count."""
+        while True:
+            name = f"{os.getpid()}-{os.urandom(8).hex()}"
+            fd = os.open(name, _CREATE, 0o600, dir_fd=self._own.directory("live"))
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if os.fstat(fd).st_nlink:
+                return name, fd
+            os.close(fd)
+
+
+def _try(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, _AT_ONCE)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,218 @@
+"""What was there before, under the hash of its bytes: written once, never changed, checked whenever it is read.
+
+Small contents are compressed (`<hash>.z`); large ones are kept as they are (`<hash>`), mostly by taking the file itself
+over, so that replacing or deleting a large file copies nothing.
+"""
+
+import fcntl
+import hashlib
+import os
+import signal
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from kaiza.domain import errors
+from kaiza.store.own import Own
+
+SMALL = 1 << 20
+CHUNK = 1 << 20
+LEVEL = 1
+PACKED = ".z"
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_SHELF = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Hash(Protocol):
+    """What is asked of a hash while bytes go by."""
+
+    def update(self, data: bytes, /) -> None:
+        """Take the bytes in."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The store of contents."""
+
+    own: Own
+
+    def has(self, digest: str) -> bool:
+        """Whether a content of that hash is kept, sound or not."""
+        return self._size(digest + PACKED) is not None or self._size(digest) is not None
+
+    def chunks(self, digest: str) -> Iterator[bytes]:
+        """Give the content of a hash, a chunk at a time; FILE_READ_FAILED at its end if it is another."""
+        packed = self._size(digest + PACKED) is not None
+        home = self.own.existing("objects")
+        check = hashlib.sha256()
+        try:
+            if home is None:
+                raise FileNotFoundError
+            fd = os.open(_place(digest + PACKED if packed else digest), _OPEN, dir_fd=home)
+            try:
+                for chunk in _unpacked(fd) if packed else read_all(fd):
+                    check.update(chunk)
+                    yield chunk
+            finally:
+                os.close(fd)
+        except (OSError, zlib.error) as error:
+            raise _lost(digest) from error
+        if check.hexdigest() != digest:
+            raise _lost(digest)
+
+    def keep(self, digest: str, content: Iterable[bytes], *, pack: bool) -> None:
+        """Keep a content under its hash, written but not synced; another content than the hash's is HASH_MISMATCH."""
+        if pack and self._is_sound(digest):
+            return
+        check = hashlib.sha256()
+        with _shelf(self.own, digest) as where:
+            draft = f".{digest}.{os.urandom(6).hex()}"
+            fd = os.open(draft, _CREATE, 0o400, dir_fd=where)
+            try:
+                with os.fdopen(fd, "wb", buffering=0):
+                    seen = _watched(content, check)
+                    write_all(fd, _packed(seen) if pack else seen)
+                if check.hexdigest() != digest:
+                    raise _changed(check.hexdigest(), digest)  # noqa: TRY301 (one way out for all that is missing)
+                os.rename(draft, digest + PACKED if pack else digest, src_dir_fd=where, dst_dir_fd=where)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(draft, dir_fd=where)
+                raise
+
+    def sync(self, digest: str) -> None:
+        """Make what is kept under a hash durable."""
+        with _shelf(self.own, digest) as where:
+            for name in (digest + PACKED, digest):
+                with suppress(FileNotFoundError):
+                    fd = os.open(name, _OPEN, dir_fd=where)
+                    try:
+                        os.fsync(fd)
+                    finally:
+                        os.close(fd)
+            os.fsync(where)
+
+    def take_over(self, digest: str, dir_fd: int, name: bytes) -> None:
+        """Keep a file under its hash and take its name away; where nobody writes it, the file itself is kept."""
+        fd = os.open(name, _OPEN | os.O_NONBLOCK, dir_fd=dir_fd)
+        try:
+            small = os.fstat(fd).st_size <= SMALL
+            if small or not _is_written_by_nobody(fd) or not self._moved(digest, dir_fd, name):
+                self.keep(digest, read_all(fd), pack=small)
+                self.sync(digest)
+                os.unlink(name, dir_fd=dir_fd)
+        finally:
+            os.close(fd)
+
+    def _moved(self, digest: str, dir_fd: int, name: bytes) -> bool:
+        with _shelf(self.own, digest) as where:
+            try:
+                os.rename(name, digest, src_dir_fd=dir_fd, dst_dir_fd=where)
+            except OSError:
+                return False
+            os.fsync(where)
+        return True
+
+    def _is_sound(self, digest: str) -> bool:
+        if self._size(digest + PACKED) is None:
+            return False
+        try:
+            for _ in self.chunks(digest):
+                continue
+        except errors.SystemError:
+            return False
+        return True
+
+    def _size(self, name: str) -> int | None:
+        home = self.own.existing("objects")
+        if home is None:
+            return None
+        try:
+            return os.stat(_place(name), dir_fd=home, follow_symlinks=False).st_size
+        except FileNotFoundError:
+            return None
+
+
+def read_all(fd: int) -> Iterator[bytes]:
+    """Read an open file from its beginning to its end, a chunk at a time."""
+    offset = 0
+    while chunk := os.pread(fd, CHUNK, offset):
+        offset += len(chunk)
+        yield chunk
+
+
+def write_all(fd: int, content: Iterable[bytes]) -> None:
+    """Write every byte, however few the system takes at a time."""
+    for chunk in content:
+        rest = memoryview(chunk)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+
+
+def _place(name: str) -> str:
+    return f"{name[:2]}/{name}"
+
+
+@contextmanager
+def _shelf(own: Own, digest: str) -> Iterator[int]:
+    """Hold the directory for hashes that begin alike, made if it is not there."""
+    home = own.directory("objects")
+    with suppress(FileExistsError):
+        os.mkdir(digest[:2], 0o700, dir_fd=home)
+        os.fsync(home)
+    fd = os.open(digest[:2], _SHELF, dir_fd=home)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _packed(content: Iterable[bytes]) -> Iterator[bytes]:
+    pack = zlib.compressobj(LEVEL)
+    for chunk in content:
+        yield pack.compress(chunk)
+    yield pack.flush()
+
+
+def _unpacked(fd: int) -> Iterator[bytes]:
+    unpack = zlib.decompressobj()
+    for chunk in read_all(fd):
+        yield unpack.decompress(chunk)
+    yield unpack.flush()
+
+
+def _watched(content: Iterable[bytes], check: Hash) -> Iterator[bytes]:
+    for chunk in content:
+        check.update(chunk)
+        yield chunk
+
+
+def _is_written_by_nobody(fd: int) -> bool:
+    """Ask for a lease, which is refused while anybody has the file open for writing; and hand it back."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except (AttributeError, OSError):
+        return False
+    return True
+
+
+def _lost(digest: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "FILE_READ_FAILED",
+        human_message="What was there before is no longer kept whole. It cannot be put back.",
+        cause={"hash": digest},
+    )
+
+
+def _changed(found: str, digest: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "HASH_MISMATCH",
+        human_message="The file changed while it was looked at. Read it again.",
+        cause={"expected_hash": digest, "current_hash": found},
+    )

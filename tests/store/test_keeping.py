@@ -1,0 +1,214 @@
+"""The parts that a change stands on: kept contents, renames that never overwrite, turns, and signs of life."""
+
+import os
+import subprocess
+import sys
+import threading
+from hashlib import sha256
+
+import pytest
+
+from kaiza.domain import errors
+from kaiza.domain.paths import parse
+from kaiza.store import path_locks, rename
+from kaiza.store.live import Live
+from kaiza.store.objects import SMALL, Objects
+from kaiza.store.own import Own
+
+EXCHANGES = (rename.exchange, rename.exchange_portably)
+PUTS = (rename.put, rename.put_portably)
+
+
+@pytest.fixture
+def root_fd(tmp_path):
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+@pytest.fixture
+def own(root_fd):
+    made = Own(root_fd)
+    yield made
+    made.close()
+
+
+def test_kaizas_own_directory_is_made_late_and_ignores_itself(tmp_path, own):
+    assert own.existing("objects") is None
+    assert not (tmp_path / ".kaiza").exists()
+
+    own.directory("objects")
+
+    assert (tmp_path / ".kaiza/.gitignore").read_bytes() == b"*\n"
+    assert (tmp_path / ".kaiza").stat().st_mode & 0o777 == 0o700
+
+
+def test_kaizas_own_directory_is_never_a_link(tmp_path, own):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".kaiza").symlink_to("elsewhere")
+
+    with pytest.raises(OSError, match=r"."):
+        own.directory("objects")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
+    own.directory("live")
+    (tmp_path / ".kaiza/live").rmdir()
+    os.mkdir(".x", dir_fd=own.directory("live"))
+
+    assert (tmp_path / ".kaiza/live/.x").is_dir()
+
+
+@pytest.mark.parametrize("content", [b"", b"short", os.urandom(SMALL), b"long" * SMALL])
+@pytest.mark.parametrize("pack", [True, False])
+def test_a_content_comes_back_as_it_was(own, content, pack):
+    objects, digest = Objects(own), sha256(content).hexdigest()
+    objects.keep(digest, [content[:7], content[7:]], pack=pack)
+    objects.sync(digest)
+
+    assert objects.has(digest)
+    assert b"".join(objects.chunks(digest)) == content
+
+
+def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
+    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    with pytest.raises(errors.SystemError) as caught:
+        objects.keep(digest, [b"other"], pack=True)
+
+    assert caught.value.error_code == "HASH_MISMATCH"
+    assert not objects.has(digest)
+    assert [path for path in (tmp_path / ".kaiza/objects").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"x\x9c garbage"])
+def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, damage):
+    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    objects.keep(digest, [b"one"], pack=True)
+    (kept,) = (tmp_path / ".kaiza/objects").rglob("*.z")
+    kept.chmod(0o600)
+    kept.write_bytes(damage)
+
+    with pytest.raises(errors.SystemError) as caught:
+        list(objects.chunks(digest))
+    assert caught.value.error_code == "FILE_READ_FAILED"
+    objects.keep(digest, [b"one"], pack=True)
+    assert b"".join(objects.chunks(digest)) == b"one"
+
+
+@pytest.mark.parametrize("size", [5, SMALL + 1])
+def test_a_file_is_taken_over_and_its_name_is_gone(tmp_path, root_fd, own, size):
+    (tmp_path / "f").write_bytes(b"x" * size)
+    digest = sha256(b"x" * size).hexdigest()
+    Objects(own).take_over(digest, root_fd, b"f")
+
+    assert not (tmp_path / "f").exists()
+    assert b"".join(Objects(own).chunks(digest)) == b"x" * size
+
+
+def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, own):
+    (tmp_path / "f").write_bytes(b"x" * (SMALL + 1))
+    digest = sha256(b"x" * (SMALL + 1)).hexdigest()
+    with (tmp_path / "f").open("r+b") as writer:
+        Objects(own).take_over(digest, root_fd, b"f")
+        writer.write(b"late")
+
+    assert b"".join(Objects(own).chunks(digest)) == b"x" * (SMALL + 1)
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_two_names_trade_places(tmp_path, root_fd, exchange):
+    (tmp_path / "t").write_text("new")
+    (tmp_path / "f").write_text("old")
+    exchange(root_fd, b"t", b"f")
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"t": "old", "f": "new"}
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+@pytest.mark.parametrize("missing", ["t", "f"])
+def test_nothing_is_exchanged_with_nothing(tmp_path, root_fd, exchange, missing):
+    (there,) = {"t", "f"} - {missing}
+    (tmp_path / there).write_text("here")
+
+    with pytest.raises(FileNotFoundError):
+        exchange(root_fd, b"t", b"f")
+    assert [path.name for path in tmp_path.iterdir()] == [there]
+
+
+@pytest.mark.parametrize("put", PUTS)
+def test_a_file_is_put_only_where_nothing_is(tmp_path, root_fd, put):
+    (tmp_path / "t").write_text("new")
+    put(root_fd, b"t", root_fd, b"f")
+    (tmp_path / "t").write_text("newer")
+
+    with pytest.raises(FileExistsError):
+        put(root_fd, b"t", root_fd, b"f")
+    assert (tmp_path / "f").read_text() == "new"
+
+
+@pytest.mark.parametrize("put", PUTS)
+def test_a_dangling_link_is_something(tmp_path, root_fd, put):
+    (tmp_path / "t").write_text("new")
+    (tmp_path / "f").symlink_to("nowhere")
+
+    with pytest.raises(FileExistsError):
+        put(root_fd, b"t", root_fd, b"f")
+
+
+def test_changes_to_one_path_take_turns_and_others_do_not_wait(own):
+    with path_locks.hold(own, [parse("a")], 1):
+        path_locks.hold(own, [parse("b")], 1).close()
+        with pytest.raises(errors.SystemError) as caught:
+            path_locks.hold(own, [parse("a")], 0.05)
+
+    assert caught.value.error_code == "FILE_WRITE_FAILED"
+    path_locks.hold(own, [parse("a")], 1).close()
+
+
+def test_turns_for_many_paths_never_block_each_other_for_good(own):
+    names = [parse(f"f{number}") for number in range(40)]
+    done = []
+
+    def take(paths):
+        for _ in range(20):
+            path_locks.hold(own, paths, 10).close()
+        done.append(1)
+
+    threads = [threading.Thread(target=take, args=(paths,)) for paths in (names, names[::-1], names[::3], names[::-2])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert len(done) == 4
+
+
+def test_a_process_is_alive_until_it_is_killed(tmp_path, own):
+    script = """
+import os, sys
+from kaiza.store.live import Live
+from kaiza.store.own import Own
+print(Live(Own(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
+sys.stdin.read()
+"""
+    mine = Live(own)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        theirs = other.stdout.readline().strip()
+        alive = mine.is_dead(theirs)
+        mine.sweep()
+        still = mine.is_dead(theirs)
+        other.kill()
+        other.wait()
+        gone = mine.is_dead(theirs)
+        mine.sweep()
+
+    assert (alive, still, gone) == (False, False, True)
+    assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [mine.id]
+    assert not mine.is_dead(mine.id)
+    assert mine.is_dead("../../etc/passwd")
+    assert mine.is_dead("never-was")
+    mine.close()
+    assert list((tmp_path / ".kaiza/live").iterdir()) == []
