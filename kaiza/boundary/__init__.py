@@ -6,16 +6,19 @@ A wrapped handler gives every call exactly one outcome, whose record is in the l
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from kaiza.boundary.call import Call, House, now, stamp
-from kaiza.boundary.case import case_of, locate, understood
+from kaiza.boundary.case import case_of, locate, under_plan, understood
+from kaiza.boundary.commit import carried_out
 from kaiza.boundary.outcome import as_ours, conclude
 from kaiza.domain import errors, room
 from kaiza.domain.call import Outcome
 from kaiza.domain.caps import Caps
-from kaiza.domain.card import Card
+from kaiza.domain.card import CHANGES, Card
 from kaiza.domain.session import Session
 from kaiza.policy.arguments_sound import arguments_sound
+from kaiza.policy.case import Case
 from kaiza.policy.judge import judge, rules_for
 from kaiza.policy.readable import refuse_read
 from kaiza.store import roots
@@ -34,7 +37,9 @@ def wrap_handler(tool: Tool, card: Card, schemas: ToolIo, house: House) -> Handl
 
     def handler(call: Call) -> Outcome | None:
         try:
-            answer = _answered(call, tool, card, schemas, house)
+            case, answer, view = _answered(call, tool, card, schemas, house)
+            if card.safety_level == CHANGES and answer.changes:
+                return carried_out(call, case, answer, house, view)
         except BaseException as raised:  # noqa: BLE001  nothing that a call throws may leave a client without an answer
             return conclude(call, house, error=as_ours(raised, "INTERNAL_ERROR")) if call.take() else None
         return conclude(call, house, answer=answer) if call.take() else None
@@ -53,7 +58,7 @@ def refuse(call: Call, house: House, error: errors.SystemError) -> Outcome | Non
     return conclude(call, house, error=error)
 
 
-def _answered(call: Call, tool: Tool, card: Card, schemas: ToolIo, house: House) -> Answer:
+def _answered(call: Call, tool: Tool, card: Card, schemas: ToolIo, house: House) -> tuple[Case, Answer, Seen]:
     """Steps 5 to 7: the arguments, the rules, the tool."""
     locate(call, house)
     if not isinstance(call.ask.arguments, Mapping):
@@ -68,9 +73,12 @@ def _answered(call: Call, tool: Tool, card: Card, schemas: ToolIo, house: House)
     judge(rules_for(card), case)
     if card.name == "begin_session":
         _propose(call, house)
-    answer = _ran(tool, request, _view(call, house))
+    view = _view(call, house)
+    if card.safety_level == CHANGES:
+        case = under_plan(case, tool, request, view)
+    answer = _named(_ran(tool, request, view), call, schemas)
     _fits(answer, schemas, house.caps)
-    return answer
+    return case, answer, view
 
 
 def _propose(call: Call, house: House) -> None:
@@ -118,6 +126,13 @@ def _ran(tool: Tool, request: object, view: Seen) -> Answer:
             cause={"type": type(answer).__name__},
         )
     return answer
+
+
+def _named(answer: Answer, call: Call, schemas: ToolIo) -> Answer:
+    """A change's answer names its call, so that it can be undone by that name."""
+    if "request_id" not in schemas.output.schema["properties"]:
+        return answer
+    return replace(answer, output={**answer.output, "request_id": call.request_id})
 
 
 def _fits(answer: Answer, schemas: ToolIo, caps: Caps) -> None:

@@ -25,6 +25,7 @@ class Call:
     deadline: float
     ground: Ground | None = None
     session: Session | None = None
+    plan_id: str | None = None
     _taken: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> bool:

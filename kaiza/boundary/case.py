@@ -1,6 +1,6 @@
 """What is known of a call before it is judged: its session, its typed request, the facts the rules look at."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from kaiza.boundary.call import Call, House
 from kaiza.domain import errors, told
@@ -9,7 +9,10 @@ from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Session
 from kaiza.policy.case import Case
+from kaiza.policy.judge import APPROVAL, EXEMPT, IN_SCOPE, judge
+from kaiza.policy.phase_named import phase_named
 from kaiza.store.ground import Ground
+from kaiza.store.seen import Seen
 from kaiza.tools.table import Tool
 
 HELD_BACK = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
@@ -53,7 +56,7 @@ def case_of(call: Call, card: Card, house: House, request: object, fault: errors
     ground = call.ground
     assert ground is not None  # noqa: S101  _locate has been here
     paths = _paths_of(request)
-    plan_id, reading = _plan_of(call, ground)
+    call.plan_id, reading = _plan_of(call, ground)
     return Case(
         card=card,
         arguments=call.arguments,
@@ -65,10 +68,32 @@ def case_of(call: Call, card: Card, house: House, request: object, fault: errors
         fault=fault,
         paths=paths,
         hidden=tuple(path for path in paths if ground.unreadable(path)),
-        plan_id=plan_id,
+        plan_id=call.plan_id,
         reading=reading,
         by_command=ground.settings.approval_by_command,
     )
+
+
+def under_plan(case: Case, tool: Tool, request: object, view: Seen) -> Case:
+    """Judge a change by its plan: the approval, then what is to happen to which file.
+
+    What keeps a file from being changed at all is told only to whom the plan allows to change it.
+    """
+    held: errors.SystemError | None = None
+    try:
+        case = replace(case, wanted=tool.wanted(request, view))
+    except errors.SystemError as found:
+        if found.error_code in HELD_BACK:
+            raise
+        held = found
+    if case.card.name in EXEMPT:
+        judge(APPROVAL, case)
+        return case
+    judge((*APPROVAL, phase_named), case)
+    if held is not None:
+        raise held
+    judge(IN_SCOPE, case)
+    return case
 
 
 def _plan_of(call: Call, ground: Ground) -> tuple[str | None, Reading | None]:

@@ -8,16 +8,22 @@ from typing import Any
 from kaiza.store.ground import Ground
 from kaiza.tools.view import Draft
 
+TakeBack = Callable[[], Sequence[str]]
 
-def keep(ground: Ground | None, proposals: Sequence[Any]) -> Callable[[], None]:
+
+def keep(ground: Ground | None, proposals: Sequence[Any]) -> TakeBack | None:
     """Put the proposed drafts there, all or none; call what comes back to take them away again."""
-    undo = ExitStack()
-    try:
-        for draft in proposals:
-            if isinstance(draft, Draft) and ground is not None:
-                ground.plans.create(draft.plan_id, draft.content)
-                undo.callback(partial(ground.plans.take_back, draft.plan_id, draft.content))
-    except BaseException:
-        undo.close()
-        raise
-    return undo.close
+    drafts = [one for one in proposals if isinstance(one, Draft)]
+    if not drafts or ground is None:
+        return None
+    with ExitStack() as so_far:
+        for draft in drafts:
+            ground.plans.create(draft.plan_id, draft.content)
+            so_far.callback(partial(ground.plans.take_back, draft.plan_id, draft.content))
+        undo = so_far.pop_all()
+    return partial(_close, undo)
+
+
+def _close(undo: ExitStack) -> Sequence[str]:
+    undo.close()
+    return ()

@@ -3,7 +3,7 @@
 import os
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kaiza.boundary.call import Call, House
@@ -16,33 +16,46 @@ DURABLE_TOOLS = frozenset({"begin_session", "end_session"})
 
 
 def conclude(
-    call: Call, house: House, *, answer: Answer | None = None, error: errors.SystemError | None = None
+    call: Call,
+    house: House,
+    *,
+    answer: Answer | None = None,
+    error: errors.SystemError | None = None,
+    changes: Sequence[Mapping[str, Any]] = (),
+    take_back: Callable[[], Sequence[str]] | None = None,
 ) -> Outcome:
-    """Steps 10 and 11: the outcome's record, and only then the outcome."""
+    """Steps 10 and 11: the outcome's record, and only then the outcome. What cannot be recorded is taken back."""
     ground = call.ground
-    undo = None
-    if answer is not None and answer.changes:
+    if answer is not None and take_back is None:
         try:
-            undo = keep(ground, answer.changes)
+            take_back = keep(ground, answer.changes)
         except BaseException as raised:  # noqa: BLE001  see the handler
             answer, error = None, as_ours(raised, "INTERNAL_ERROR")
-    body = _body(call, error)
-    durable = call.ask.tool_name in DURABLE_TOOLS or undo is not None
+    body = outcome_body(call, error, changes)
+    durable = take_back is not None or call.ask.tool_name in DURABLE_TOOLS
     written = None
     try:
         if ground is not None and ground.recording():
-            written = ground.log.append(lambda: body, durable=durable)
+            written = ground.log.append(lambda: body, durable=durable and ground.damage() is None)
     except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
-        error = as_ours(raised, "AUDIT_LOG_FAILED")
-        body = _body(call, error)
-        if undo is not None:
-            undo()
-    if error is None and written is not None and answer is not None:
+        error = _unrecorded(as_ours(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
+        body = outcome_body(call, error)
+    if error is not None or answer is None:
+        return _failed(call, error, written or body)
+    if written is not None:
         _remember(call, house)
-        return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written))
-    if error is None and answer is not None:
-        return Outcome(call.ask.tool_name, output=answer.output)
-    return _failed(call, error, written or body)
+    return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written) if written else None)
+
+
+def _unrecorded(error: errors.SystemError, left: Sequence[str]) -> errors.SystemError:
+    """Why there is no record; with the files that could not be put back, if there are any."""
+    if not left:
+        return error
+    return errors.SystemError.tool_failure(
+        error.error_code,
+        human_message="The record could not be written, and some files could not be put back. Begin a new session.",
+        cause={"not_taken_back": list(left)[:20], "why": error.human_message},
+    )
 
 
 def _failed(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
@@ -60,7 +73,9 @@ def _failed(call: Call, error: errors.SystemError | None, written: Mapping[str, 
     )
 
 
-def _body(call: Call, error: errors.SystemError | None) -> dict[str, Any]:
+def outcome_body(
+    call: Call, error: errors.SystemError | None, changes: Sequence[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
     """The call's record, before its place in the chain is known."""
     session = call.session if error is None or call.ask.tool_name != "begin_session" else None
     return record.compose(
@@ -72,6 +87,7 @@ def _body(call: Call, error: errors.SystemError | None) -> dict[str, Any]:
         workspace_root=session.workspace_root if session else None,
         tool_name=told.name(call.ask.tool_name),
         phase_id=told.phase_id(call.arguments),
+        plan_id=call.plan_id,
         plan_hash=told.plan_hash(call.arguments),
         outcome="error" if error else "ok",
         error_code=error.error_code if error else None,
@@ -79,6 +95,7 @@ def _body(call: Call, error: errors.SystemError | None) -> dict[str, Any]:
         invariant_id=error.invariant_id if error else None,
         cause=envelope.cause(error.cause) if error else None,
         arguments=told.arguments(call.ask.arguments),
+        changes=list(changes),
         duration_ms=int((time.monotonic() - call.started) * 1000),
         client=session.client if session else call.ask.client,
         **({"detail": {"begun": True}} if session and call.ask.tool_name == "begin_session" else {}),

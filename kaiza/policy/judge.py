@@ -33,10 +33,14 @@ AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked)
 
 APPROVAL: tuple[Rule, ...] = (plan_found, plan_unchanged, plan_sound, plan_approved, unlocked)
 """The plan itself; also for what is exempt from its scope and limits."""
-UNDER_PLAN: tuple[Rule, ...] = (*APPROVAL, phase_named, paths_in_scope, limits_before)
+IN_SCOPE: tuple[Rule, ...] = (paths_in_scope, limits_before)
+"""What is to happen to which file, against scope and limits."""
+UNDER_PLAN: tuple[Rule, ...] = (*APPROVAL, phase_named, *IN_SCOPE)
 """What a change must pass before its tool runs, after the rules of CHANGING."""
-ON_RESULT: tuple[Rule, ...] = (limits_after, content_clean)
-"""What a change must pass once its result is known."""
+ON_RESULT: tuple[Rule, ...] = (ours_untouched, unlocked, limits_after, content_clean)
+"""What a change must pass once its result is known; the paths it really touches are judged once more."""
+EXEMPT = frozenset({"undo_changes"})
+"""What puts back is held by the plan's approval, not by its scope, phases and limits."""
 
 
 def rules_for(card: Card) -> tuple[Rule, ...]:
@@ -44,6 +48,16 @@ def rules_for(card: Card) -> tuple[Rule, ...]:
     if not card.needs_session:
         return OPENING
     return {CHANGES: CHANGING, KEEPS: KEEPING}.get(card.safety_level, READING)
+
+
+def on_result(card: Card) -> tuple[Rule, ...]:
+    """The rules for a change whose result is known."""
+    return (ours_untouched, unlocked) if card.name in EXEMPT else ON_RESULT
+
+
+def at_intent(card: Card) -> tuple[Rule, ...]:
+    """The rules that are judged again under the log's lock, with all that others did meanwhile."""
+    return AT_INTENT if card.name in EXEMPT else (*AT_INTENT, limits_before, limits_after)
 
 
 def judge(rules: Sequence[Rule], case: Case) -> None:

@@ -1,10 +1,11 @@
 """The tools that are offered over the wire."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType, ModuleType
 from typing import Any
 
+from kaiza.domain.scope import Wanted
 from kaiza.tools import (
     begin_session,
     end_session,
@@ -27,6 +28,10 @@ from kaiza.tools import (
 from kaiza.tools.view import Answer
 
 
+def _nothing(_request: object, _view: object) -> Sequence[Wanted]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One verb: how its arguments become a request, and what it answers."""
@@ -34,11 +39,13 @@ class Tool:
     name: str
     parse: Callable[[Mapping[str, Any], str | None], Any]
     run: Callable[[Any, Any], Answer]
+    wanted: Callable[[Any, Any], Sequence[Wanted]] = _nothing
+    """What a change is to do to which file, as far as can be said before it is worked out."""
 
     @classmethod
     def of(cls, module: ModuleType) -> "Tool":
         """The verb a module holds."""
-        return cls(module.NAME, module.parse, module.run)
+        return cls(module.NAME, module.parse, module.run, getattr(module, "wanted", _nothing))
 
 
 AGENT: Mapping[str, Tool] = MappingProxyType(

@@ -1,0 +1,147 @@
+"""A change goes ahead: its intent is on disk before the first byte moves, its outcome before anybody hears of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kaiza.boundary.call import Call, House, now
+from kaiza.boundary.outcome import as_ours, conclude, outcome_body
+from kaiza.domain import errors, line_match, record, told
+from kaiza.domain.call import Outcome
+from kaiza.domain.change import Change
+from kaiza.domain.finding import Finding
+from kaiza.domain.lint import Reading
+from kaiza.domain.paths import RelPath
+from kaiza.policy import content
+from kaiza.policy.case import Case
+from kaiza.policy.judge import APPROVAL, at_intent, judge, on_result
+from kaiza.store.ground import Ground
+from kaiza.store.seen import Seen
+from kaiza.tools.view import Answer
+
+
+def weighed(case: Case, changes: Sequence[Change], view: Seen) -> Case:
+    """The case once its result is known: the paths it really touches, its lines and bytes, what it adds."""
+    paths = tuple(path for change in changes for path in (change.path, change.source) if path is not None)
+    return replace(
+        case,
+        paths=paths,
+        hidden=tuple(path for path in paths if view.unreadable(path)),
+        lines=sum(change.lines_added + change.lines_removed for change in changes),
+        bytes=sum(change.size for change in changes if change.operation in ("create", "modify")),
+        content=tuple(_findings(case.reading, changes, view)),
+    )
+
+
+def _findings(reading: Reading | None, changes: Sequence[Change], view: Seen) -> Sequence[tuple[RelPath, Finding]]:
+    plan = reading.plan if reading else None
+    if plan is None:
+        return ()
+    return [
+        (change.path, finding)
+        for change in changes
+        if change.content is not None
+        for finding in content.look(plan.policy, change.path.name, change.content, _added(change, view))
+    ]
+
+
+def _added(change: Change, view: Seen) -> set[int] | None:
+    """The lines that the change adds; None where everything is new."""
+    if change.operation == "create" or change.content is None:
+        return None
+    with view.open_file(change.source or change.path) as file:
+        before = b"".join(file.chunks())
+    spans = line_match.changed(before.split(b"\n"), change.content.split(b"\n"))
+    return {line for span in spans for line in range(span.new_start, span.new_end)}
+
+
+def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen) -> Outcome | None:
+    """Make the changes a tool proposed; None where the clock took the call before its intent.
+
+    What can be foreseen is refused before the intent: nothing is written then but the refusal's record.
+    """
+    ground = _ground(call)
+    changes = tuple(answer.changes)
+    prepared = ground.committer.prepare(call.request_id, changes)
+    case = weighed(case, changes, view)
+    judge(on_result(case.card), case)
+    listed = [change.as_record() for change in changes]
+    record.seal(outcome_body(call, None, listed), 1, record.GENESIS)
+    if call.arguments.get("dry_run") is True:
+        return conclude(call, house, answer=answer) if call.take() else None
+    if not call.take():
+        return None
+    try:
+        _seal(call, case, ground)
+        ground.log.append(lambda: _intent(call, case, ground, listed), durable=True)
+        ground.committer.apply(prepared)
+    except BaseException as raised:  # noqa: BLE001  the intent is on disk: whatever happens now has an outcome
+        return conclude(call, house, error=as_ours(raised, "FILE_WRITE_FAILED"))
+    outcome = conclude(
+        call, house, answer=answer, changes=listed, take_back=lambda: ground.committer.take_back(prepared)
+    )
+    ground.committer.settle(call.request_id)
+    return outcome
+
+
+def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The intent, composed under the log's lock: freeze, lock and limits are judged again, with all that is known."""
+    judge(at_intent(case.card), replace(case, damage=ground.damage()))
+    session = call.session
+    detail: dict[str, Any] = {"live": ground.committer.live_id}
+    if case.card.name == "undo_changes":
+        detail["unlimited"] = True
+    return record.compose(
+        "intent",
+        timestamp=now(),
+        request_id=call.request_id,
+        session_id=session.session_id if session else None,
+        role=session.role if session else None,
+        workspace_root=ground.root,
+        tool_name=call.ask.tool_name,
+        phase_id=told.phase_id(call.arguments),
+        plan_id=case.plan_id,
+        plan_hash=told.plan_hash(call.arguments),
+        arguments=told.arguments(call.ask.arguments),
+        changes=list(changes),
+        detail=detail,
+        client=session.client if session else None,
+    )
+
+
+def _seal(call: Call, case: Case, ground: Ground) -> None:
+    """The first change under an approval records the bytes that were approved, once."""
+    plan = case.reading.plan if case.reading else None
+    if plan is None or case.plan_id in case.facts.seals:
+        return
+    session = call.session
+    members = {
+        "timestamp": now(),
+        "request_id": call.request_id,
+        "session_id": session.session_id if session else None,
+        "role": session.role if session else None,
+        "workspace_root": ground.root,
+        "plan_id": plan.plan_id,
+        "plan_hash": plan.plan_hash,
+        "detail": {"how": "edited", "approved_by": plan.approved_by, "files": ground.files_in_scope(plan)},
+    }
+
+    def make() -> dict[str, Any]:
+        if plan.plan_id in case.facts.seals:
+            raise _Sealed
+        return record.compose("plan", **members)
+
+    try:
+        ground.log.append(make, durable=False)
+    except _Sealed:
+        judge(APPROVAL, case)
+
+
+class _Sealed(Exception):  # noqa: N818  not a failure: another process was first
+    """Another process sealed the plan meanwhile."""
+
+
+def _ground(call: Call) -> Ground:
+    if call.ground is None:
+        raise errors.SystemError.invariant_violation("GROUND_EXPECTED")
+    return call.ground
