@@ -19,7 +19,6 @@ _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _SEQUENCES = frozenset({list, tuple})
 _LARGEST = 2**53 - 1
 _DEEPEST = 128
-_LEAVES = frozenset({str, int, bool, type(None)})
 _DELETE = "\x7f"
 
 
@@ -42,17 +41,16 @@ def decode(told: bytes) -> dict[str, Any] | None:
             return None
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    any_key = told.isascii()
-    if not any_key and not _ascii_keys(value):
-        return None
-    return value if _inside(value.values(), any_key=any_key) else None
+    return value if _inside((value,), any_key=told.isascii()) else None
 
 
 def _inside(items: Iterable[Any], *, any_key: bool) -> bool:
     """Whether no float, no odd key and no foreign type hides in values that orjson was able to write."""
     for item in items:
+        if item is None:
+            continue
         kind = type(item)
-        if kind in _LEAVES:
+        if kind is str or kind is int or kind is bool:
             continue
         if kind is dict:
             if not (any_key or _ascii_keys(item)) or not _inside(item.values(), any_key=any_key):

@@ -1,26 +1,28 @@
 """The head of the log, kept outside the workspace: only ever forward, and never a record that is not durable.
 
-Two slots take turns, each with its own checksum, so that a torn write leaves the other one. The anchor itself is not
-synced: after a power cut it may be older than the log, which makes it a lower bound and never a false alarm.
+Two slots take turns, each in a sector and with a checksum of its own, so that a torn write leaves the other one. The
+anchor itself is not synced: after a power cut it may be older than the log, a lower bound and never a false alarm.
 """
 
 import os
+import struct
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
 
 from kaiza.domain.record import Head
 from kaiza.store.lock import FileLock
 
-_SLOT = 256
 _NAME = "anchor"
+_SECTOR = 512
+_SLOT = struct.Struct(">8sQQQQ32s")
+_CHECK = struct.Struct(">L")
+_MARK = b"kaiza/1\n"
+_LENGTH = _SECTOR + _SLOT.size + _CHECK.size
 
 
-@dataclass(frozen=True, slots=True)
-class Anchored:
+class Anchored(NamedTuple):
     """What the anchor holds. `era` counts how often a person has accepted a damaged log and begun a new one."""
 
     head: Head
@@ -33,58 +35,83 @@ class Anchor:
 
     def __init__(self, state: Path, *, lock_seconds: float = 5.0) -> None:
         self._path = state / _NAME
+        self._name = os.fspath(self._path)
         self._lock_seconds = lock_seconds
         self._threads = threading.Lock()
         self._descriptor: int | None = None
         self._lock: FileLock | None = None
+        self._inode = 0
+        self._told = b""
+        self._known: Anchored | None = None
+        """What the file says, by the bytes it was last seen with."""
 
     def read(self) -> Anchored | None:
         """The newest sound slot, or None where there is no anchor."""
         try:
             told = self._path.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return _newest(told)
 
     def advance(self, head: Head, era: int) -> None:
         """The anchor names this head or a later one when this returns; an older era has no say."""
-        with self._held() as descriptor:
-            known = _newest(os.pread(descriptor, 2 * _SLOT, 0))
-            if known is None:
-                _write(descriptor, Anchored(head, era, 0))
-            elif known.era == era and known.head.seq < head.seq:
-                _write(descriptor, Anchored(head, era, known.turn + 1))
+        with self._threads:
+            descriptor, lock = self._opened()
+            if not lock.taken():
+                lock.acquire(self._lock_seconds)
+            try:
+                told = os.pread(descriptor, _LENGTH, 0)
+                if told != self._told:
+                    self._told, self._known = told, _newest(told)
+                known = self._known
+                if known is None:
+                    self._write(descriptor, Anchored(head, era, 0))
+                elif known.era == era and known.head.seq < head.seq:
+                    self._write(descriptor, Anchored(head, era, known.turn + 1))
+            finally:
+                lock.release()
 
     def begin_anew(self, head: Head) -> None:
-        """A person accepted a new log: the anchor names its head, in a new era."""
-        with self._held() as descriptor:
-            known = _newest(os.pread(descriptor, 2 * _SLOT, 0))
-            _write(descriptor, Anchored(head, known.era + 1 if known else 1, known.turn + 1 if known else 0))
-            os.fsync(descriptor)
+        """A person accepted a new log: the anchor names its head, durably, in a new era."""
+        with self._threads:
+            descriptor, lock = self._opened()
+            lock.acquire(self._lock_seconds)
+            try:
+                known = _newest(os.pread(descriptor, _LENGTH, 0))
+                self._write(descriptor, Anchored(head, known.era + 1 if known else 1, known.turn + 1 if known else 0))
+                os.fsync(descriptor)
+            finally:
+                lock.release()
 
     def close(self) -> None:
         """Let go of the file."""
         with self._threads:
             self._forget()
 
-    @contextmanager
-    def _held(self) -> Iterator[int]:
-        with self._threads:
-            descriptor, lock = self._opened()
-            lock.acquire(self._lock_seconds)
-            try:
-                yield descriptor
-            finally:
-                lock.release()
-
     def _opened(self) -> tuple[int, FileLock]:
-        if self._descriptor is not None and self._lock is not None and _names(self._path, self._descriptor):
+        if self._descriptor is not None and self._lock is not None and self._is_named():
             return self._descriptor, self._lock
         self._forget()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._inode = os.fstat(self._descriptor).st_ino
         self._lock = FileLock(self._descriptor)
         return self._descriptor, self._lock
+
+    def _is_named(self) -> bool:
+        try:
+            return os.lstat(self._name).st_ino == self._inode
+        except FileNotFoundError:
+            return False
+
+    def _write(self, descriptor: int, anchored: Anchored) -> None:
+        head = anchored.head
+        slot = _SLOT.pack(_MARK, anchored.turn, anchored.era, head.seq, head.size, bytes.fromhex(head.entry_hash))
+        place = _SECTOR * (anchored.turn & 1)
+        slot += _CHECK.pack(crc32(slot))
+        os.pwrite(descriptor, slot, place)
+        self._told = self._told[:place].ljust(place, b"\0") + slot + self._told[place + len(slot) :]
+        self._known = anchored
 
     def _forget(self) -> None:
         if self._lock is not None:
@@ -92,32 +119,16 @@ class Anchor:
         self._descriptor = self._lock = None
 
 
-def _names(path: Path, descriptor: int) -> bool:
-    try:
-        there = path.lstat()
-    except FileNotFoundError:
-        return False
-    return os.path.samestat(there, os.fstat(descriptor))
-
-
 def _newest(told: bytes) -> Anchored | None:
-    slots = [_parsed(told[:_SLOT]), _parsed(told[_SLOT : 2 * _SLOT])]
-    return max((slot for slot in slots if slot), key=lambda slot: slot.turn, default=None)
+    first, second = _parsed(told, 0), _parsed(told, _SECTOR)
+    if first is None or second is None:
+        return first or second
+    return first if first.turn > second.turn else second
 
 
-def _write(descriptor: int, anchored: Anchored) -> None:
-    os.pwrite(descriptor, _slot(anchored), _SLOT * (anchored.turn % 2))
-
-
-def _slot(anchored: Anchored) -> bytes:
-    head = anchored.head
-    told = b"%d %d %d %s %d" % (anchored.turn, anchored.era, head.seq, head.entry_hash.encode(), head.size)
-    return (told + b" " + sha256(told).hexdigest().encode()).ljust(_SLOT - 1) + b"\n"
-
-
-def _parsed(slot: bytes) -> Anchored | None:
-    told, _, check = slot.rstrip().rpartition(b" ")
-    if sha256(told).hexdigest().encode() != check:
+def _parsed(told: bytes, start: int) -> Anchored | None:
+    slot, check = told[start : start + _SLOT.size], told[start + _SLOT.size : start + _SLOT.size + _CHECK.size]
+    if not slot.startswith(_MARK) or check != _CHECK.pack(crc32(slot)):
         return None
-    turn, era, seq, entry_hash, size = told.split(b" ")
-    return Anchored(Head(int(seq), entry_hash.decode(), int(size)), int(era), int(turn))
+    _, turn, era, seq, size, entry_hash = _SLOT.unpack(slot)
+    return Anchored(Head(seq, entry_hash.hex(), size), era, turn)

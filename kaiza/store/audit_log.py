@@ -4,10 +4,11 @@ An append holds a thread's lock, then the file's; under both it reads what other
 writes it in one piece, and lets go before it syncs, so that waiting writers share the syncs.
 """
 
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from kaiza.domain import errors, record
@@ -23,8 +24,6 @@ from kaiza.store.settling import Point, Settling
 from kaiza.store.verify import verify
 
 __all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "records", "verify"]
-
-_FAR_BEHIND = 1 << 18
 
 
 class AuditLog:
@@ -44,7 +43,7 @@ class AuditLog:
         lock_seconds: float = 5.0,
     ) -> None:
         self._root = root
-        self._path = log_file.path_of(root)
+        self._path = os.fspath(log_file.path_of(root))
         place = state.directory(root)
         self._anchor = Anchor(place, lock_seconds=lock_seconds)
         self._damage = Damage(place)
@@ -73,11 +72,17 @@ class AuditLog:
         durable = durable or self._sync_every
         if durable:
             self._settling.refuse_if_failed()
-        with self._turn() as deadline:
-            with self._locked(deadline, create=True) as file:
-                damage = self._look(file, mend=True)
+        deadline = self._take_turn()
+        try:
+            file, size = self._enter(deadline, create=True)
+            try:
+                damage = self._look(file, size, mend=True)
                 written = self._write(file, make, refuse=damage.verdict if durable and damage else None)
-            point = self._point(file)
+            finally:
+                self._leave(file)
+            point = self._point(file, damage)
+        finally:
+            self._threads.release()
         if durable:
             self._settling.now(point)
         else:
@@ -86,19 +91,28 @@ class AuditLog:
 
     def catch_up(self) -> Verdict:
         """Follow what is new, and judge it, the tail and the anchor. Nothing is written to the log."""
-        with self._turn() as deadline:
+        deadline = self._take_turn()
+        try:
             if log_file.is_absent(self._root):
                 return self._absent() or Verdict("intact", 0, None, None, anchored=False)
-            with self._locked(deadline, create=False) as file:
+            file, size = self._enter(deadline, create=False)
+            try:
                 self._fresh = True
-                found = self._look(file, mend=False)
+                found = self._look(file, size, mend=False)
                 anchored = self._anchor.read() is not None
+            finally:
+                self._leave(file)
             return found or Verdict("intact", self._follower.chain.seq, self.head, None, anchored=anchored)
+        finally:
+            self._threads.release()
 
     def sync(self) -> None:
         """What was appended so far is durable and anchored when this returns."""
-        with self._turn():
-            point = self._point(self._file) if self._file is not None else None
+        self._take_turn()
+        try:
+            point = self._point(self._file, self._damage.holds()) if self._file is not None else None
+        finally:
+            self._threads.release()
         if point is not None:
             self._settling.now(point)
 
@@ -109,7 +123,7 @@ class AuditLog:
 
     def exists(self) -> bool:
         """Whether `audit/` is there."""
-        place = self._path.parent
+        place = Path(self._path).parent
         return place.is_dir() and not place.is_symlink()
 
     @property
@@ -122,50 +136,47 @@ class AuditLog:
         try:
             self._settling.close()
         finally:
-            with self._turn():
-                self._file = None
+            self._take_turn()
+            self._file = None
+            self._threads.release()
             self._anchor.close()
 
-    @contextmanager
-    def _turn(self) -> Iterator[float]:
-        """One thread at a time; it is told until when it may wait for the file."""
+    def _take_turn(self) -> float:
+        """One thread at a time; it hears until when it may wait for the file."""
         deadline = time.monotonic() + self._lock_seconds
         if not self._threads.acquire(timeout=self._lock_seconds):
             raise errors.SystemError.tool_failure(
                 "AUDIT_LOCK_FAILED", human_message="Another call holds the record and did not let go. Try again."
             )
-        try:
-            yield deadline
-        finally:
-            self._threads.release()
+        return deadline
 
-    @contextmanager
-    def _locked(self, deadline: float, *, create: bool) -> Iterator[LogFile]:
-        try:
-            file = self._enter(deadline, create=create)
-        except OSError as refused:
-            raise log_file.failure(refused) from refused
-        try:
-            yield file
-        finally:
-            self._leave(file)
-
-    def _enter(self, deadline: float, *, create: bool) -> LogFile:
-        """The file that the path names, locked. A lock on a file that was replaced meanwhile is let go of."""
+    def _enter(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:
+        """The file that the path names, locked, and its size. A lock on one that was replaced meanwhile is let go of."""
         while True:
             file = self._file or self._opened(create=create)
-            if file.size() - self._follower.position > _FAR_BEHIND:
-                self._follower.advance(file, file.size())
+            if not file.lock.taken():
+                self._wait_for(file, deadline)
             try:
-                file.lock.acquire(max(0.0, deadline - time.monotonic()))
-            except errors.SystemError:
-                if not file.is_at(self._path):
-                    self._lost()
+                size = file.size_at(self._path)
+            except BaseException:
+                self._leave(file)
                 raise
-            if file.is_at(self._path):
-                return file
+            if size is not None:
+                return file, size
             self._leave(file)
             self._lost()
+
+    def _wait_for(self, file: LogFile, deadline: float) -> None:
+        """Somebody writes: what can be followed before the lock need not be followed under it."""
+        try:
+            self._follower.advance(file, file.size())
+            file.lock.acquire(deadline - time.monotonic())
+        except OSError as refused:
+            raise log_file.failure(refused) from refused
+        except errors.SystemError:
+            if file.size_at(self._path) is None:
+                self._lost()
+            raise
 
     def _leave(self, file: LogFile) -> None:
         try:
@@ -212,19 +223,20 @@ class AuditLog:
             self._era = anchored.era
         return anchored.head if anchored else None
 
-    def _look(self, file: LogFile, *, mend: bool) -> Verdict | None:
+    def _look(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
         """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
+        held = self._damage.holds()
         try:
-            return self._looked(file, mend=mend)
+            if held is None and not self._fresh and not self._was_damaged and self._follower.is_at_end(file, size):
+                return None
+            return self._look_closely(file, size, held, mend=mend)
         except OSError as refused:
             raise log_file.failure(refused) from refused
 
-    def _looked(self, file: LogFile, *, mend: bool) -> Verdict | None:
-        held = self._damage.holds()
+    def _look_closely(self, file: LogFile, size: int, held: Verdict | None, *, mend: bool) -> Verdict | None:
         if held is None and self._was_damaged:
             self._restart()
             self._known, self._was_damaged = None, False
-        size = file.size()
         if not self._follower.stands_in(file, size):
             self._restart()
         self._follower.advance(file, size)
@@ -281,8 +293,8 @@ class AuditLog:
         self._follower.own(line, whole, len(written))
         return whole
 
-    def _point(self, file: LogFile) -> Point:
-        return Point(file, self.head, self._era, self._follower.position)
+    def _point(self, file: LogFile, damage: Verdict | None) -> Point:
+        return Point(file, self.head if damage is None else None, self._era, self._follower.position)
 
 
 def _is_about_change(body: Mapping[str, Any]) -> bool:

@@ -1,18 +1,22 @@
 """A lock on a file that is waited for no longer than a deadline, and that a dead process cannot keep.
 
-The kernel lets go of it with the process. Nobody polls: where it is taken, a thread of its own waits in the kernel's
-queue. When the deadline passes first, that thread goes on waiting, and a lock that comes late is let go unused.
+The kernel lets go of it with the process. Where it is taken, it is tried a few more times, since whoever holds it
+needs microseconds; then a thread of its own waits in the kernel's queue. When the deadline passes first, that thread
+goes on waiting, and a lock that comes late is let go unused.
 """
 
+import fcntl
 import os
 import threading
+import time
 
 import portalocker
 
 from kaiza.domain import errors
 
-_AT_ONCE = portalocker.LockFlags.EXCLUSIVE | portalocker.LockFlags.NON_BLOCKING
-_IN_TURN = portalocker.LockFlags.EXCLUSIVE
+_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
+_TRIES = int(os.environ.get("TRIES", "10"))
+_NAP = float(os.environ.get("NAP", "0.00005"))
 
 
 class FileLock:
@@ -24,19 +28,34 @@ class FileLock:
         self._waiting = False
         self._wanted = False
         self._abandoned = False
-        self._failed: portalocker.LockException | None = None
+        self._failed: Exception | None = None
+
+    def taken(self) -> bool:
+        """Whether the lock could be had at once. AUDIT_LOCK_FAILED where the system refuses."""
+        if self._waiting:
+            return False
+        try:
+            fcntl.flock(self._descriptor, _AT_ONCE)
+        except BlockingIOError:
+            return False
+        except OSError as refused:
+            raise _failure(refused) from refused
+        return True
 
     def acquire(self, seconds: float) -> None:
         """The lock is ours when this returns. AUDIT_LOCK_FAILED after that many seconds, or where it cannot be had."""
+        for _ in range(_TRIES):
+            if self.taken():
+                return
+            time.sleep(_NAP)
         with self._turn:
-            if self._waiting or not self._taken_at_once():
-                self._wait(seconds)
+            self._wait(seconds)
 
     def release(self) -> None:
         """Let go. AUDIT_LOCK_FAILED where the system refuses even that."""
         try:
-            portalocker.unlock(self._descriptor)
-        except portalocker.LockException as refused:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        except OSError as refused:
             raise _failure(refused) from refused
 
     def abandon(self) -> None:
@@ -45,15 +64,6 @@ class FileLock:
             if not self._abandoned and not self._waiting:
                 os.close(self._descriptor)
             self._abandoned = True
-
-    def _taken_at_once(self) -> bool:
-        try:
-            portalocker.lock(self._descriptor, _AT_ONCE)
-        except portalocker.AlreadyLocked:
-            return False
-        except portalocker.LockException as refused:
-            raise _failure(refused) from refused
-        return True
 
     def _wait(self, seconds: float) -> None:
         self._wanted = True
@@ -74,21 +84,21 @@ class FileLock:
     def _stand_in_line(self) -> None:
         failed = None
         try:
-            portalocker.lock(self._descriptor, _IN_TURN)
+            portalocker.lock(self._descriptor, portalocker.LockFlags.EXCLUSIVE)
         except portalocker.LockException as refused:
             failed = refused
         with self._turn:
-            self._waiting = False
             if self._abandoned:
                 os.close(self._descriptor)
             elif self._wanted:
                 self._failed = failed
             elif failed is None:
-                portalocker.unlock(self._descriptor)
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self._waiting = False
             self._turn.notify_all()
 
 
-def _failure(refused: portalocker.LockException) -> errors.SystemError:
+def _failure(refused: Exception) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "AUDIT_LOCK_FAILED",
         human_message="The record could not be locked. Check the file system that holds the workspace.",

@@ -36,6 +36,8 @@ class LogFile:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
+        known = os.fstat(descriptor)
+        self._inode, self._device = known.st_ino, known.st_dev
         self.reached = 0
         """How far this process knows it to be written."""
         self.synced = 0
@@ -47,16 +49,17 @@ class LogFile:
         """Let go of it, and with it of the lock."""
         self.lock.abandon()
 
-    def is_at(self, path: Path) -> bool:
-        """Whether the path still names this file. AUDIT_LOG_FAILED where somebody has taken its write permission."""
+    def size_at(self, path: str) -> int | None:
+        """How long the log is now; None where the path no longer names it. AUDIT_LOG_FAILED where it is read-only."""
         try:
-            there = path.lstat()
+            there = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
-            return False
-        here = os.fstat(self.descriptor)
-        if not here.st_mode & 0o222:
+            return None
+        if there.st_ino != self._inode or there.st_dev != self._device:
+            return None
+        if there.st_mode & 0o222 == 0:
             raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
-        return os.path.samestat(there, here)
+        return there.st_size
 
     def size(self) -> int:
         """How long the log is now."""

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from io import BytesIO
 
 from kaiza.domain.record import MAX_RECORD
 
@@ -28,12 +29,9 @@ def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
         if not block:
             break
         start += len(block)
-        whole = (kept + block).split(b"\n")
-        kept = whole.pop()
-        for line in whole:
-            yield line + b"\n"
-        if len(kept) > _LONGEST_LINE:
-            kept = kept[:_LONGEST_LINE]
+        whole = BytesIO(kept + block).readlines()
+        kept = b"" if whole[-1].endswith(b"\n") else whole.pop()[:_LONGEST_LINE]
+        yield from whole
     if kept:
         yield kept
 

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kaiza.domain import errors
 from kaiza.domain.record import Head
@@ -13,8 +13,7 @@ from kaiza.store.log_file import LogFile, failure
 _LATEST = 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(NamedTuple):
     """How far a log has been written. `head` is None where it is damaged: then the anchor stays where it was."""
 
     file: LogFile
@@ -44,7 +43,7 @@ class Settling:
     def now(self, point: Point) -> None:
         """Everything up to there is durable, and anchored, when this returns. AUDIT_LOG_FAILED otherwise."""
         self._sync(point)
-        if point.head is not None and self._damage.holds() is None:
+        if point.head is not None:
             try:
                 self._anchor.advance(point.head, point.era)
             except OSError as refused:
@@ -75,7 +74,7 @@ class Settling:
         with self._news:
             pending, self._pending = self._pending, None
         if pending is not None:
-            self.now(pending)
+            self.now(pending if self._damage.holds() is None else pending._replace(head=None))
 
     def _sync(self, point: Point) -> None:
         file = point.file

@@ -49,20 +49,25 @@ def cuts(descriptor: int, size: int) -> list[int]:
     return sorted({0, size} | inner)
 
 
-def elsewhere(descriptor: int, start: int, end: int) -> "subprocess.Popen[bytes]":
-    """The same judgement under way in another process."""
-    return subprocess.Popen(  # noqa: S603  ourselves, by the interpreter that runs us
-        [sys.executable, "-P", "-m", "kaiza.store.stretch", str(descriptor), str(start), str(end)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(descriptor,),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
+def elsewhere(descriptor: int, start: int, end: int) -> "subprocess.Popen[bytes] | None":
+    """The same judgement under way in another process; None where there can be none."""
+    try:
+        return subprocess.Popen(  # noqa: S603  ourselves, by the interpreter that runs us
+            [sys.executable, "-P", "-m", "kaiza.store.stretch", str(descriptor), str(start), str(end)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=(descriptor,),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+    except OSError:
+        return None
 
 
-def outcome(process: "subprocess.Popen[bytes]") -> Stretch | None:
+def outcome(process: "subprocess.Popen[bytes] | None") -> Stretch | None:
     """What the other process found; None also where it did not come to an end."""
+    if process is None:
+        return None
     told, _ = process.communicate()
     try:
         before, after = orjson.loads(told)

@@ -1,0 +1,189 @@
+"""Measure the record: appending, many processes at once, and verifying; every figure beside its bare floor.
+
+    uv run python benchmarks/audit_log.py [--records 1000000] [--rounds 15]
+
+Rounds are interleaved, so that a busy machine slows both sides; ratios are what counts. Prints a Markdown table.
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from kaiza.domain import record
+from kaiza.store import audit_log
+from kaiza.store.audit_log import AuditLog
+
+CALL = {
+    "timestamp": "2026-11-18T09:00:00.000Z",
+    "request_id": "0193b1c2-7d3e-7a10-9c55-3f0e6a1b2c3d",
+    "session_id": "3f2b1c00-0000-4000-8000-000000000001",
+    "role": "WINDSURF",
+    "workspace_root": "/home/someone/projects/thing",
+    "tool_name": "read_file",
+    "outcome": "ok",
+    "arguments": {"path": "src/app/module.py", "max_lines": 200},
+    "duration_ms": 3,
+    "client": "claude-code/2.1.7",
+}
+SECONDS = 3.0
+
+
+def body():
+    return record.compose("call", **CALL)
+
+
+def workspace(parent, name):
+    root = Path(parent) / name
+    (root / "audit").mkdir(parents=True)
+    return root
+
+
+def filled(root, count):
+    link = record.GENESIS
+    with (root / "audit" / "audit-log.jsonl").open("wb") as log:
+        for seq in range(1, count + 1):
+            line, whole = record.seal(body(), seq, link)
+            link = whole["entry_hash"]
+            log.write(line)
+
+
+def timed(work, count):
+    spent = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        work()
+        spent.append(time.perf_counter() - begin)
+    return statistics.median(spent) * 1e6
+
+
+def bare(path):
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    line, _ = record.seal(body(), 1, record.GENESIS)
+
+    def write():
+        os.write(descriptor, line)
+        os.fdatasync(descriptor)
+
+    return write
+
+
+def long_against_empty(parent, records, rounds):
+    empty, full = workspace(parent, "empty"), workspace(parent, "full")
+    filled(full, records)
+    logs = [AuditLog(str(root), follow=lambda _: None) for root in (empty, full)]
+    for log in logs:
+        log.append(body, durable=False)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    spent = [[timed(lambda log=log: log.append(body, durable=False), 500) for log in logs] for _ in range(rounds)]
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    for log in logs:
+        log.close()
+    short, long = (statistics.median(column) for column in zip(*spent, strict=True))
+    ratio = statistics.median(long / short for short, long in spent)
+    yield f"append, {records:,} records in the log against an empty one", f"{long:.1f} / {short:.1f} µs", ratio, "≤ 1.1"
+    yield "memory grown meanwhile", f"{grown / 1024:.1f} MB", None, "flat"
+
+
+def durable_against_bare(parent, rounds):
+    root = workspace(parent, "durable")
+    log = AuditLog(str(root), follow=lambda _: None)
+    made = body()
+    log.append(lambda: made, durable=True)
+    floor = bare(root / "bare")
+    spent = [(timed(lambda: log.append(lambda: made, durable=True), 60), timed(floor, 60)) for _ in range(rounds)]
+    log.close()
+    ours, theirs = (statistics.median(column) for column in zip(*spent, strict=True))
+    ratio = statistics.median(one / other for one, other in spent)
+    yield "durable append p50 against bare write + fdatasync", f"{ours:.0f} / {theirs:.0f} µs", ratio, "≤ 1.3"
+
+
+def appending(root, begin):
+    log = AuditLog(root, follow=lambda _: None)
+    made = body()
+    log.append(lambda: made, durable=True)
+    return counted(lambda: log.append(lambda: made, durable=True), begin)
+
+
+def counted(work, begin):
+    while time.time() < begin:
+        work()
+    count, end = 0, begin + SECONDS
+    while time.time() < end:
+        work()
+        count += 1
+    return count
+
+
+def child(kind, place, begin):
+    work = appending(place, begin) if kind == "log" else counted(bare(f"{place}/{os.getpid()}"), begin)
+    print(work)
+
+
+def eight(kind, place):
+    begin = str(time.time() + 1.5)
+    command = [sys.executable, __file__, "--child", kind, str(place), begin]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    return [int(process.communicate()[0]) for process in running]
+
+
+def eight_against_eight(parent, rounds):
+    root = workspace(parent, "eight")
+    (Path(parent) / "own").mkdir()
+    spent = [(eight("log", root), eight("bare", Path(parent) / "own")) for _ in range(max(3, rounds // 4))]
+    ours = statistics.median(sum(one) / SECONDS for one, _ in spent)
+    theirs = statistics.median(sum(other) / SECONDS for _, other in spent)
+    ratio = statistics.median(sum(one) / sum(other) for one, other in spent)
+    fair = statistics.median(min(one) / max(one) for one, _ in spent)
+    yield (
+        "eight processes, one log, against eight bare on own files",
+        f"{ours:.0f} / {theirs:.0f} a second",
+        ratio,
+        "≥ 0.5",
+    )
+    yield "slowest of the eight against the fastest", "", fair, "≥ 0.5"
+    assert audit_log.verify(str(root)).verdict == "intact"
+
+
+def verifying(parent, rounds):
+    root = Path(parent) / "full"
+    spent = []
+    for _ in range(max(3, rounds // 5)):
+        begin = time.perf_counter()
+        found = audit_log.verify(str(root))
+        spent.append(found.records / (time.perf_counter() - begin))
+        assert found.verdict == "intact"
+    peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+    yield f"verify {found.records:,} records", f"{statistics.median(spent):,.0f} a second", None, "≥ 300,000 a second"
+    yield "memory of it, all processes", f"{peak:.0f} MB", None, "< 100 MB"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--child", nargs=3)
+    args = parser.parse_args()
+    if args.child:
+        child(args.child[0], args.child[1], float(args.child[2]))
+        return
+    with tempfile.TemporaryDirectory() as parent:
+        os.environ["XDG_STATE_HOME"] = f"{parent}/state"
+        print("| measure | figures | ratio | bar |\n|---|---|---|---|")
+        for rows in (
+            long_against_empty(parent, args.records, args.rounds),
+            durable_against_bare(parent, args.rounds),
+            verifying(parent, args.rounds),
+            eight_against_eight(parent, args.rounds),
+        ):
+            for label, figures, ratio, bar in rows:
+                print(f"| {label} | {figures} | {f'{ratio:.2f} ×' if ratio else ''} | {bar} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
