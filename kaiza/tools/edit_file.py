@@ -1,0 +1,78 @@
+"""Change places in a file: each names the one place it means in the bytes that were read."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kaiza.domain import diff, edit, errors, paths
+from kaiza.domain.change import Change
+from kaiza.domain.edit import Position, Replace, Splice
+from kaiza.domain.paths import RelPath
+from kaiza.domain.scope import MODIFY, Wanted
+from kaiza.tools import given, proposal, target
+from kaiza.tools.view import Answer, View
+
+NAME = "edit_file"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which file, as it was read, and what to change in it."""
+
+    path: RelPath
+    expected_hash: str
+    edits: tuple[Replace | Splice, ...] = field(repr=False)
+    dry_run: bool = False
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them; each edit has an old_text or a range."""
+    edits = tuple(_edit(number, one) for number, one in enumerate(arguments["edits"]))
+    path = paths.parse(arguments["path"], root)
+    return Request(path, arguments["expected_hash"], edits, arguments.get("dry_run", False))
+
+
+def wanted(request: Request, _view: View) -> tuple[Wanted, ...]:
+    """An edit modifies, whatever is there."""
+    return (Wanted(MODIFY, request.path),)
+
+
+def run(request: Request, view: View) -> Answer:
+    """Propose the edited file, and show what becomes of it."""
+    found = target.existing(request.path, view, keep=view.caps.hashed_bytes)
+    target.expected(found, request.expected_hash)
+    target.rewritable(found)
+    before = target.held(found, view)
+    after = edit.apply(before, request.edits)
+    made = diff.unified(diff.File(request.path, before, found.mode), diff.File(request.path, after, found.mode))
+    after_hash = hashlib.sha256(after).hexdigest()
+    counts = (made.lines_added, made.lines_removed)
+    change = Change(request.path, "modify", found.hash, after_hash, len(after), *counts, content=after)
+    output = proposal.told(change, dry_run=request.dry_run)
+    output["summary"] = proposal.summary(change, dry_run=request.dry_run)
+    return Answer(proposal.with_diff(output, [made], view), (change,))
+
+
+def _edit(number: int, told: Mapping[str, Any]) -> Replace | Splice:
+    new_text = given.content(f"edits.{number}.new_text", told["new_text"])
+    if "old_text" not in told and "range" not in told:
+        raise _fault(number, "MISSING_REQUIRED_FIELD", "old_text")
+    if "old_text" in told and "range" in told:
+        raise _fault(number, "INVALID_INPUT_VALUE", "range")
+    if "range" in told:
+        return Splice(Position(**told["range"]["start"]), Position(**told["range"]["end"]), new_text)
+    old_text = given.content(f"edits.{number}.old_text", told["old_text"])
+    if old_text == new_text:
+        raise _fault(number, "INVALID_INPUT_VALUE", "new_text")
+    return Replace(old_text, new_text)
+
+
+def _fault(number: int, code: str, member: str) -> errors.SystemError:
+    sentences = {
+        "old_text": "An edit says neither old_text nor range. Give one of them.",
+        "range": "An edit says both old_text and range. Give one of them.",
+        "new_text": "An edit's new_text is its old_text. Leave out what changes nothing.",
+    }
+    fault = {"argument": f"edits.{number}.{member}", "code": code}
+    return errors.SystemError.tool_failure(code, human_message=sentences[member], cause={"faults": [fault], "count": 1})

@@ -1,0 +1,54 @@
+"""Move one file to where nothing is; its bytes are hashed as they pass and never held."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors, paths
+from kaiza.domain.change import Change
+from kaiza.domain.paths import RelPath
+from kaiza.domain.scope import MOVE, Wanted
+from kaiza.tools import proposal, target
+from kaiza.tools.view import Answer, View
+
+NAME = "move_file"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """From where, as it was read, and to where."""
+
+    source: RelPath
+    destination: RelPath
+    expected_hash: str
+    dry_run: bool = False
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    source, destination = (paths.parse(arguments[name], root) for name in ("source", "destination"))
+    if source == destination:
+        raise errors.SystemError.tool_failure(
+            "INVALID_INPUT_VALUE",
+            human_message="The file is there already. Choose another destination.",
+            cause={"faults": [{"argument": "destination", "code": "INVALID_INPUT_VALUE"}], "count": 1},
+        )
+    return Request(source, destination, arguments["expected_hash"], arguments.get("dry_run", False))
+
+
+def wanted(request: Request, _view: View) -> tuple[Wanted, ...]:
+    """A move, and nothing else."""
+    return (Wanted(MOVE, request.destination, request.source),)
+
+
+def run(request: Request, view: View) -> Answer:
+    """Propose the move."""
+    found = target.existing(request.source, view)
+    target.expected(found, request.expected_hash)
+    target.vacant(target.standing(request.destination, view))
+    change = Change(request.destination, "move", found.hash, found.hash, found.size, source=request.source)
+    output = proposal.told(change, dry_run=request.dry_run)
+    output["summary"] = proposal.summary(change, dry_run=request.dry_run)
+    if request.dry_run:
+        output = proposal.with_diff(output, [proposal.difference(found, change)], view)
+    return Answer(output, (change,))
