@@ -13,6 +13,10 @@ from kaiza.domain import errors
 
 _NOT_THE_REQUEST = frozenset({"cursor", "pageSize", "session_id"})
 _SEAL = 12
+_HEAVIEST_CHARACTER = 32
+"""Escaped twice over for one outside the basic plane, then base64, and that two times."""
+_INTEGER = 64
+_FRAME = 256
 
 Key = tuple[str | int, ...]
 
@@ -38,6 +42,11 @@ def redeem(cursor: str, tool_name: str, arguments: Mapping[str, object], shape: 
             cause={"tool_name": tool_name},
         )
     return tuple(key)
+
+
+def heaviest(key: Sequence[str | int]) -> int:
+    """What a cursor with this key adds to a response at the very most."""
+    return _FRAME + sum(_HEAVIEST_CHARACTER * len(part) if isinstance(part, str) else _INTEGER for part in key)
 
 
 def _seal(tool_name: str, arguments: Mapping[str, object], body: bytes) -> bytes:

@@ -88,9 +88,9 @@ class Rule:
     def _program(self) -> "re2._Regexp":
         return re2._Regexp(f"^(?:{self.expression})$".encode("latin-1"), _OPTIONS)  # noqa: SLF001  uncached on purpose
 
-    def fits(self, path: bytes, name: bytes) -> bool:
-        """Whether this rule of the difficult kind matches."""
-        return self._program.search(path if self.whole_path else name) is not None
+    def fits(self, told: bytes) -> bool:
+        """Whether this rule of the difficult kind matches the path or the name, whichever it is for."""
+        return self._program.search(told) is not None
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,15 @@ class Rules:
                 if name.endswith(ending):
                     yield from rules
         for batch, any_of in self._batches:
-            if any_of is None or any_of.search(path) is not None or any_of.search(name) is not None:
-                yield from (rule for rule in batch if rule.fits(path, name))
+            told = path if batch[0].whole_path else name
+            if any_of is None or any_of.search(told) is not None:
+                yield from (rule for rule in batch if rule.fits(told))
 
     @cached_property
     def _batches(self) -> "Sequence[tuple[Sequence[Rule], re2._Regexp | None]]":
         """The difficult ones, many at once: most names match none of them."""
-        rules = self.difficult
-        return [_batch(rules[begin : begin + _TOGETHER]) for begin in range(0, len(rules), _TOGETHER)]
+        kinds = [[rule for rule in self.difficult if rule.whole_path is whole] for whole in (False, True)]
+        return [_batch(kind[begin : begin + _TOGETHER]) for kind in kinds for begin in range(0, len(kind), _TOGETHER)]
 
 
 def parse(data: bytes) -> Rules:

@@ -33,10 +33,13 @@ class Whole:
         self._last = b""
         self._digest = hashlib.sha256()
 
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the file in; never empty."""
-        self.size += len(chunk)
+    def digest(self, chunk: bytes) -> None:
+        """Take the next bytes into the hash; this may run beside `look`."""
         self._digest.update(chunk)
+
+    def look(self, chunk: bytes) -> None:
+        """Take the next bytes, never none, into the counts."""
+        self.size += len(chunk)
         self._breaks += chunk.count(LF)
         if b"\r" in chunk:
             self._with_return += chunk.count(_CRLF)

@@ -66,7 +66,7 @@ class Page:
         if len(self.items) >= self._most:
             return False
         left = self._space - weight(item) - LIGHTEST
-        if self.items and left < weight(cursor.issue("", {}, key)):
+        if self.items and left < cursor.heaviest(key):
             return False
         self._space = left
         self.items.append(item)

@@ -3,13 +3,14 @@
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, Protocol, TypeVar
 
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store import openat2
+from kaiza.store.listing import Listings
 from kaiza.store.place import Held, Place
 from kaiza.store.refusal import not_a_file, refusal
 from kaiza.store.walk import WalkResolver
@@ -59,11 +60,12 @@ class OpenDirectory(Held):
     """A directory held open for listing."""
 
     real: RelPath
+    _listings: Listings = field(repr=False)
 
-    def names(self) -> list[str]:
-        """Everything that stands in it, in no order; nothing of it is looked at."""
+    def names(self) -> Sequence[str]:
+        """Everything that stands in it, sorted; nothing of it is looked at."""
         try:
-            return os.listdir(self.fd)  # noqa: PTH208  by descriptor, which pathlib cannot
+            return self._listings.names(self.fd)
         except OSError as error:
             raise refusal(error, self.real, missing="PATH_NOT_FOUND") from error
 
@@ -114,6 +116,7 @@ class Workspace(Held):
         except OSError as error:
             raise refusal(error, ROOT, missing="PATH_NOT_FOUND") from error
         self.root = root
+        self._listings = Listings()
         self._resolver = _choose(self.fd, resolver)
 
     @property
@@ -127,7 +130,7 @@ class Workspace(Held):
 
     def open_directory(self, path: RelPath, judge: Judge) -> OpenDirectory:
         """Open a directory for listing; `judge` has agreed to where it really is."""
-        return self._use(path, judge, _open_listing, missing="PATH_NOT_FOUND")
+        return self._use(path, judge, self._open_listing, missing="PATH_NOT_FOUND")
 
     def stat(self, path: RelPath, judge: Judge) -> Entry:
         """Say what a path leads to; `judge` has agreed to where it really is."""
@@ -156,6 +159,11 @@ class Workspace(Held):
                 raise refusal(error, path, missing="FILE_NOT_FOUND") from error
             return RelPath(found.parts + path.parts[depth:])
         raise refusal(OSError(errno.ENOENT, "gone"), path, missing="FILE_NOT_FOUND")
+
+    def _open_listing(self, place: Place) -> OpenDirectory:
+        if not stat.S_ISDIR(place.stat.st_mode):
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        return OpenDirectory(place.open(os.O_RDONLY | os.O_DIRECTORY), place.real, self._listings)
 
     def _use(self, path: RelPath, judge: Judge, use: Callable[[Place], _T], *, missing: str) -> _T:
         def judged(place: Place) -> _T:
@@ -198,9 +206,3 @@ def _open_plain(place: Place) -> OpenFile:
         raise not_a_file(place.real, kind_of(found.st_mode))
     fd = place.open(os.O_RDONLY)
     return OpenFile(fd, place.real, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode), found.st_nlink)
-
-
-def _open_listing(place: Place) -> OpenDirectory:
-    if not stat.S_ISDIR(place.stat.st_mode):
-        raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-    return OpenDirectory(place.open(os.O_RDONLY | os.O_DIRECTORY), place.real)

@@ -1,7 +1,7 @@
 """List a directory in pages, sorted by name; only what is on the page is looked at."""
 
-import heapq
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,30 +42,30 @@ def run(request: Request, view: View) -> Answer:
     with view.open_directory(request.path) as directory:
         path = lines.shown(str(directory.real))
         page = Page(most, view.caps.response_bytes, {"path": path})
-        rest = [name for name in directory.names() if name > request.after]
-        names = heapq.nsmallest(most + 1, rest)
-        passed = _fill(page, directory, names)
+        names = directory.names()
+        begin = bisect_right(names, request.after)
+        end = _fill(page, directory, names, begin, f"{path}/" if directory.real.parts else "")
     output: dict[str, Any] = {"path": path, "items": page.items}
-    if passed < len(rest):
-        output["nextCursor"] = cursor.issue(NAME, request.bound, (names[passed - 1],))
+    if end < len(names):
+        output["nextCursor"] = cursor.issue(NAME, request.bound, (names[end - 1],))
     return Answer({**output, "summary": _summary(output)})
 
 
-def _fill(page: Page, directory: OpenDirectory, names: list[str]) -> int:
-    """How many of the names are done with when the page is full; what is gone by now is."""
-    for passed, name in enumerate(names):
-        item = _item(directory, name)
-        if item and not page.add(item, (name,)):
-            return passed
+def _fill(page: Page, directory: OpenDirectory, names: Sequence[str], begin: int, prefix: str) -> int:
+    """Where the page ends among the names; what is gone by now is passed over."""
+    for at in range(begin, len(names)):
+        item = _item(directory, names[at], prefix)
+        if item and not page.add(item, (names[at],)):
+            return at
     return len(names)
 
 
-def _item(directory: OpenDirectory, name: str) -> dict[str, Any] | None:
+def _item(directory: OpenDirectory, name: str, prefix: str) -> dict[str, Any] | None:
     entry = directory.entry(name)
     if entry is None:
         return None
-    path = str(directory.real / name)
-    item = {"name": lines.shown(name), "path": lines.shown(path), "type": entry.type, "modified": entry.modified}
+    told = lines.shown(name)
+    item = {"name": told, "path": prefix + told, "type": entry.type, "modified": entry.modified}
     return item if entry.size is None else {**item, "size": entry.size}
 
 

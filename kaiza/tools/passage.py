@@ -1,26 +1,79 @@
 """Reads a file once, from its beginning, in chunks: what the whole is, and the lines that were asked for."""
 
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import Self
+
 from kaiza.domain import errors
 from kaiza.domain.lines import Text, Whole, Window
 from kaiza.tools.view import OpenFile, View
 
 CHUNK = 256 * 1024
+LARGE = 4 * CHUNK
+"""From this size on a file is hashed beside the counting of its lines."""
+
+_AHEAD = 4
+
+Take = Callable[[bytes], None]
 
 
 def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> Whole | None:
     """What the whole file is; None above the cap, where it is read only as far as the window needs."""
-    whole = Whole() if file.size <= view.caps.hashed_bytes else None
-    while whole is not None or (window is not None and not window.full):
-        chunk = file.read(CHUNK)
-        if not chunk:
-            break
-        in_time(view)
-        if whole is not None:
-            whole.feed(chunk)
-            whole = whole if whole.size <= view.caps.hashed_bytes else None
-        if window is not None:
+    if file.size > view.caps.hashed_bytes:
+        while window is not None and not window.full and (chunk := _next(file, view)):
             window.feed(chunk)
+        return None
+    whole = Whole()
+    if file.size < LARGE:
+        return _whole(file, view, whole, (whole.digest, *_taker(window)))
+    with _Beside(whole.digest) as beside:
+        return _whole(file, view, whole, (beside.feed, *_taker(window)))
+
+
+def _taker(window: Window | Text | None) -> tuple[Take, ...]:
+    return () if window is None else (window.feed,)
+
+
+def _whole(file: OpenFile, view: View, whole: Whole, takers: Sequence[Take]) -> Whole | None:
+    while chunk := _next(file, view):
+        for take in takers:
+            take(chunk)
+        whole.look(chunk)
+        if whole.size > view.caps.hashed_bytes:
+            return None
     return whole
+
+
+def _next(file: OpenFile, view: View) -> bytes:
+    chunk = file.read(CHUNK)
+    in_time(view)
+    return chunk
+
+
+class _Beside:
+    """Does something to every chunk on a thread of its own; all of it is done at the end of the `with`."""
+
+    def __init__(self, work: Take) -> None:
+        self._work = work
+        self._chunks: queue.Queue[bytes] = queue.Queue(_AHEAD)
+        self._thread = threading.Thread(target=self._run, name="kaiza-hash", daemon=True)
+
+    def feed(self, chunk: bytes) -> None:
+        """Hand the next one over; waits where the other side is behind."""
+        self._chunks.put(chunk)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._chunks.put(b"")
+        self._thread.join()
+
+    def _run(self) -> None:
+        while chunk := self._chunks.get():
+            self._work(chunk)
 
 
 def in_time(view: View) -> None:

@@ -15,10 +15,12 @@ class Pattern:
 
     glob: Glob
     ending: str
+    only_ending: bool
+    """Whether the ending is all that counts: `**/*.py`."""
 
     def fits(self, path: str) -> bool:
         """Whether a path is covered."""
-        return path.endswith(self.ending) and self.glob.matches_text(path)
+        return path.endswith(self.ending) and (self.only_ending or self.glob.matches_text(path))
 
     def is_past(self, path: str) -> bool:
         """Whether neither this path nor any after it can be covered."""
@@ -35,5 +37,6 @@ def parse(text: str, argument: str) -> Pattern:
             human_message=f"{error.message}. {error.fix}.",
             cause={"argument": argument, "offset": error.offset},
         ) from None
-    ending = _PLAIN_END.search(text)
-    return Pattern(glob, ending[0] if ending else "")
+    found = _PLAIN_END.search(text)
+    ending = found[0] if found else ""
+    return Pattern(glob, ending, text == f"**/*{ending}")

@@ -1,7 +1,7 @@
 """What a tool may see, and what it gives back. A tool proposes; it never touches the disk."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from kaiza.domain.caps import Caps
@@ -16,6 +16,8 @@ class Answer:
 
     output: Mapping[str, Any]
     changes: Sequence[Any] = ()
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    """What the record tells of it beside its changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,14 @@ class Draft:
     """A new plan that the tool wants put into `plans/`; never in place of another."""
 
     plan_id: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report that the tool wants put into `docs/reports/`."""
+
+    name: str
     content: bytes
 
 
@@ -82,8 +92,8 @@ class OpenDirectory(Protocol):
 
     real: RelPath
 
-    def names(self) -> list[str]:
-        """Everything that stands in it, in no order."""
+    def names(self) -> Sequence[str]:
+        """Everything that stands in it, sorted."""
         ...
 
     def entry(self, name: str) -> "Entry | None":
@@ -208,9 +218,21 @@ class View(Protocol):
     log: Log
     plans: Plans
     server: Mapping[str, Any]
+    now: str
+    request_id: str
+    may_release: bool
+    """Whether a report may still unlock its role."""
 
     def changed(self) -> Iterator[Mapping[str, Any]]:
-        """Every change of the session, in order, as its record tells it."""
+        """The records of the session's changes, in order."""
+        ...
+
+    def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
+        """The records of these calls' changes, in order."""
+        ...
+
+    def kept(self, digest: str) -> int | None:
+        """How large a content is that was replaced; None where it is not kept."""
         ...
 
     def open_file(self, path: RelPath) -> OpenFile:

@@ -1,0 +1,24 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain.globs import Glob, GlobError
+from kaiza.tools import pattern
+
+
+@given(
+    text=st.text(st.sampled_from("ab.*?/[]"), min_size=1, max_size=8).map(lambda text: text.strip("/") or "*")
+    | st.text(st.sampled_from("ab."), max_size=3).map(lambda text: f"**/*{text}"),
+    paths=st.lists(
+        st.lists(st.text(st.sampled_from("ab."), min_size=1, max_size=3), min_size=1, max_size=3).map("/".join)
+    ),
+)
+def test_the_short_ways_agree_with_the_glob(text, paths):
+    try:
+        glob = Glob.parse(text)
+    except GlobError:
+        return
+    short = pattern.parse(text, "pattern")
+    fitting = [path for path in sorted(paths) if glob.matches_text(path)]
+
+    assert [path for path in sorted(paths) if short.fits(path)] == fitting
+    assert [path for path in sorted(paths) if not short.is_past(path) and short.fits(path)] == fitting
