@@ -1,0 +1,307 @@
+"""Changes happen whole or not at all: prepared, applied, and either settled or taken back."""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+
+from kaiza.domain import errors
+from kaiza.domain.change import Change
+from kaiza.domain.paths import RelPath
+from kaiza.store import path_locks, recovery, rename
+from kaiza.store.check import Checker
+from kaiza.store.directories import Directories, last_name, remove_empty
+from kaiza.store.facts import Facts, inode_at
+from kaiza.store.journal import Entry, Journal
+from kaiza.store.live import Live
+from kaiza.store.objects import SMALL, Objects, read_all, write_all
+from kaiza.store.own import Own
+from kaiza.store.recovery import Recovery
+from kaiza.store.refusal import refusal
+from kaiza.store.step import Part, Step, mismatch
+from kaiza.store.workspace import Workspace
+
+LOCK_SECONDS = 10.0
+FEW = 4
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Changes that could go ahead when they were looked at. It holds nothing and may be thrown away."""
+
+    txn: str
+    changes: tuple[Change, ...]
+    steps: tuple[tuple[Step, Change | None], ...]
+    """Each step, with the change whose content it brings in."""
+    undoes: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> set[RelPath]:
+        """Every path the changes alter."""
+        return {path for change in self.changes for path in change.touched}
+
+
+@dataclass(slots=True)
+class Running:
+    """Changes under way: what they hold, and how far they are."""
+
+    prepared: Prepared
+    directories: Directories
+    held: ExitStack
+    parts: list[Part] = field(default_factory=list)
+    entry: Entry | None = None
+    uncommitted: int | None = None
+    """Where the journal ended before its last word."""
+    stuck: bool = False
+    """Whether something could not be taken back and waits for recovery."""
+
+
+class Committer:
+    """The one place where a user's files are altered."""
+
+    def __init__(self, workspace: Workspace, objects: Objects, journal: Journal) -> None:
+        self._workspace = workspace
+        self._objects = objects
+        self._journal = journal
+        self._own = objects.own
+        self._running: dict[str, Running] = {}
+        self._live: Live | None = None
+        self._turn = threading.Lock()
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> "Committer":
+        """Make one that keeps what it needs in the workspace's `.kaiza`, from the first change on."""
+        own = Own(workspace.fd)
+        return cls(workspace, Objects(own), Journal(own))
+
+    @property
+    def live_id(self) -> str:
+        """The name under which this process is known to be alive; intents name it."""
+        return self._alive().id
+
+    def is_dead(self, live_id: str) -> bool:
+        """Whether the process that an intent names is gone."""
+        return self._own.existing("live") is None or self._alive().is_dead(live_id)
+
+    def prepare(self, txn: str, changes: Iterable[Change], *, undoes: Sequence[str] = ()) -> Prepared:
+        """Check everything that can be foreseen; nothing is written and nothing is held when this returns."""
+        listed = tuple(changes)
+        with ExitStack() as held:
+            directories = Directories(self._workspace)
+            held.callback(directories.close)
+            steps = Checker(self._workspace, self._objects, directories, txn).steps(listed)
+        return Prepared(txn, listed, steps, tuple(undoes))
+
+    def apply(self, prepared: Prepared) -> None:
+        """Make the changes; they are on disk, all of them, when this returns. If it raises, files are as before."""
+        with ExitStack() as held:
+            running = Running(prepared, Directories(self._workspace), held)
+            held.callback(running.directories.close)
+            try:
+                self._go(running)
+            except BaseException as error:
+                left = self._take_back(running)
+                if running.stuck:
+                    raise _stuck(left) from error
+                if isinstance(error, OSError):
+                    raise _failed(error, prepared) from error
+                raise
+            running.held = held.pop_all()
+            self._running[prepared.txn] = running
+
+    def take_back(self, prepared: Prepared) -> list[dict[str, str]]:
+        """Undo changes that were applied and not settled; what could not be taken back is listed with the reason."""
+        running = self._running.pop(prepared.txn, None)
+        if running is None:
+            return []
+        with running.held:
+            return self._take_back(running)
+
+    def settle(self, txn: str) -> None:
+        """Let applied changes stand: keep what they replaced, leave no temporary, and let others have their turn."""
+        running = self._running.pop(txn, None)
+        if running is None:
+            return
+        with running.held:
+            for part in running.parts:
+                part.settle()
+            self._journal.remember_made([str(path) for path in running.directories.made])
+            if running.prepared.undoes:
+                self._prune(running)
+            if running.entry is not None:
+                running.entry.finish()
+
+    def recover(self, txn_is_dead: Callable[[str], bool]) -> list[Recovery]:
+        """Finish or take back what dead processes left half-done; what living ones have under way is left alone."""
+        found = []
+        for entry, lines in self._journal.abandoned():
+            if txn_is_dead(entry.txn):
+                found.append(recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS))
+            else:
+                entry.leave()
+        return found
+
+    def facts_before(self, txn: str, path: RelPath) -> Facts | None:
+        """Tell what a file had beside its bytes before a settled change."""
+        head = self._journal.finished(txn)
+        for told in head["steps"] if head else ():
+            step = Step.of_json(told)
+            if path == (step.source if step.do == "move" else step.path) and step.do != "put":
+                return step.facts
+        return None
+
+    def close(self) -> None:
+        """Be gone; changes not settled are left to recovery."""
+        if self._live is not None:
+            self._live.close()
+        self._own.close()
+
+    def _alive(self) -> Live:
+        with self._turn:
+            if self._live is None:
+                self._live = Live(self._own)
+            return self._live
+
+    def _go(self, running: Running) -> None:
+        prepared = running.prepared
+        running.held.enter_context(path_locks.hold(self._own, prepared.paths, LOCK_SECONDS))
+        for path in sorted(prepared.paths):
+            running.directories.need_or_make(path.parent)
+        head = {
+            "txn": prepared.txn,
+            "steps": [step.as_json() for step, _ in prepared.steps],
+            "made": [path.parts for path in running.directories.missing],
+        }
+        entry = running.entry = self._journal.begin(prepared.txn, head)
+        running.directories.make()
+        for step, change in prepared.steps:
+            running.parts.append(Part(step, running.directories, self._objects))
+            self._stage(running.parts[-1], change, running)
+        entry.note({"staged": [part.ours for part in running.parts]})
+        self._sync(running)
+        for part in running.parts:
+            part.perform()
+        running.directories.sync({part.step.path.parent for part in running.parts} | _sources(running.parts))
+        running.uncommitted = entry.size()
+        entry.note({"committed": True})
+        entry.sync()
+
+    def _stage(self, part: Part, change: Change | None, running: Running) -> None:
+        """Write what the step brings in beside its place, and keep what it will take away."""
+        step = part.step
+        if step.do in {"swap", "take"}:
+            self._keep_small(part)
+        if step.do == "move" and step.source is not None:
+            part.ours = inode_at(running.directories.held[step.source.parent], last_name(step.source))
+        if step.do not in {"put", "swap"} or change is None:
+            return
+        fd = os.open(part.temp, _CREATE, 0o600 if step.facts else 0o666, dir_fd=part.where)
+        try:
+            part.ours = os.fstat(fd).st_ino
+            self._fill(fd, change, running)
+            self._dress(fd, step, change, running.prepared.undoes)
+            if len(running.parts) <= FEW:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def _fill(self, fd: int, change: Change, running: Running) -> None:
+        check = hashlib.sha256()
+        for chunk in self._bytes_of(change, running):
+            check.update(chunk)
+            write_all(fd, [chunk])
+        expected = change.after_hash or change.before_hash
+        if check.hexdigest() != expected:
+            raise mismatch(change.source or change.path, expected, check.hexdigest())
+
+    def _bytes_of(self, change: Change, running: Running) -> Iterator[bytes]:
+        if change.content is not None:
+            yield change.content
+        elif change.operation == "move" and change.source is not None:
+            where = running.directories.held[change.source.parent]
+            fd = os.open(last_name(change.source), _READ, dir_fd=where)
+            try:
+                yield from read_all(fd)
+            finally:
+                os.close(fd)
+        else:
+            yield from self._objects.chunks(change.after_hash or "")
+
+    def _dress(self, fd: int, step: Step, change: Change, undoes: Sequence[str]) -> None:
+        """Give the new file the mode, owner and attributes that it is to have."""
+        facts = step.facts
+        for txn in undoes:
+            facts = self.facts_before(txn, change.path) or facts
+        if facts is not None:
+            facts.give(fd, change.mode)
+        elif change.mode is not None:
+            os.fchmod(fd, change.mode)
+
+    def _keep_small(self, part: Part) -> None:
+        fd = os.open(part.name, _READ, dir_fd=part.where)
+        try:
+            if os.fstat(fd).st_size <= SMALL and part.step.before is not None:
+                self._objects.keep(part.step.before, read_all(fd), pack=True)
+                part.kept = True
+        finally:
+            os.close(fd)
+
+    def _sync(self, running: Running) -> None:
+        """Make durable what was staged and kept: file by file where they are few, all at once where they are many."""
+        if len(running.parts) > FEW and rename.sync_all(self._workspace.fd):
+            return
+        for part in running.parts:
+            if part.kept and part.step.before is not None:
+                self._objects.sync(part.step.before)
+        if running.entry is not None:
+            running.entry.sync()
+
+    def _take_back(self, running: Running) -> list[dict[str, str]]:
+        """Undo what was done, newest first; the journal goes only when nothing is left to do."""
+        if running.entry is None:
+            return []
+        if running.uncommitted is not None:
+            with suppress(OSError):
+                running.entry.cut(running.uncommitted)
+        left, whole = recovery.undo(running.parts, running.directories)
+        running.stuck = not whole
+        if whole:
+            running.entry.drop()
+        else:
+            running.entry.leave()
+        return left
+
+    def _prune(self, running: Running) -> None:
+        """Remove directories that Kaiza made and that an undo left empty."""
+        made = self._journal.made()
+        for step, _ in running.prepared.steps:
+            path = (step.source or step.path).parent
+            while path.parts and str(path) in made:
+                above = Directories(self._workspace)
+                try:
+                    if not above.need(path.parent) or not remove_empty(above.held[path.parent], path):
+                        break
+                finally:
+                    above.close()
+                path = path.parent
+
+
+def _sources(parts: Sequence[Part]) -> set[RelPath]:
+    return {part.step.source.parent for part in parts if part.step.do == "move" and part.step.source is not None}
+
+
+def _failed(error: OSError, prepared: Prepared) -> errors.SystemError:
+    path = prepared.changes[0].path if len(prepared.changes) == 1 else RelPath(())
+    return refusal(error, path, missing="FILE_WRITE_FAILED", otherwise="FILE_WRITE_FAILED")
+
+
+def _stuck(left: Sequence[Mapping[str, str]]) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "FILE_WRITE_FAILED",
+        human_message="The change failed and could not be taken back whole. The next session recovers it.",
+        cause={"left": list(left)},
+    )

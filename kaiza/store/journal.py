@@ -1,0 +1,155 @@
+"""What is about to be done, written before it is begun; a line counts only if it is whole.
+
+The process that works on a journal holds its lock, so a journal whose lock can be taken belongs to nobody alive.
+"""
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.store.objects import read_all, write_all
+from kaiza.store.own import Own
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Line = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Entry:
+    """The journal of one change, locked for as long as it is held."""
+
+    own: Own
+    txn: str
+    fd: int
+
+    def note(self, line: Line) -> None:
+        """Write one more line."""
+        write_all(self.fd, [json.dumps(line).encode() + b"\n"])
+
+    def sync(self) -> None:
+        """Make every line durable."""
+        os.fdatasync(self.fd)
+
+    def size(self) -> int:
+        """Tell where the next line begins."""
+        return os.fstat(self.fd).st_size
+
+    def cut(self, size: int) -> None:
+        """Take lines back, which needs no space."""
+        os.ftruncate(self.fd, size)
+        os.fdatasync(self.fd)
+
+    def drop(self) -> None:
+        """Forget the change: nothing of it is left."""
+        os.unlink(self.txn, dir_fd=self.own.directory("journal"))
+        os.close(self.fd)
+
+    def finish(self) -> None:
+        """Put the journal among those of finished changes, where an undo finds what files were like."""
+        os.rename(self.txn, self.txn, src_dir_fd=self.own.directory("journal"), dst_dir_fd=self.own.directory("done"))
+        os.close(self.fd)
+
+    def leave(self) -> None:
+        """Leave it for whoever recovers."""
+        os.close(self.fd)
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The journals of changes under way and of finished ones."""
+
+    own: Own
+
+    def begin(self, txn: str, head: Line) -> Entry:
+        """Begin a journal; its first line is durable when this returns."""
+        if not _NAME.fullmatch(txn):
+            raise ValueError("not a name for a journal")
+        where = self.own.directory("journal")
+        entry = Entry(self.own, txn, os.open(txn, _CREATE, 0o600, dir_fd=where))
+        try:
+            fcntl.flock(entry.fd, fcntl.LOCK_EX)
+            entry.note(head)
+            os.fsync(entry.fd)
+            os.fsync(where)
+        except BaseException:
+            with suppress(OSError):
+                entry.drop()
+            raise
+        return entry
+
+    def abandoned(self) -> Iterator[tuple[Entry, list[Line]]]:
+        """Give the journals that nobody alive works on, locked, with their whole lines."""
+        where = self.own.existing("journal")
+        if where is None:
+            return
+        for txn in sorted(os.listdir(where)):  # noqa: PTH208 (of a descriptor)
+            with suppress(FileNotFoundError, BlockingIOError):
+                fd = os.open(txn, _OPEN, dir_fd=where)
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    os.close(fd)
+                    raise
+                yield Entry(self.own, txn, fd), _lines(fd)
+
+    def finished(self, txn: str) -> Line | None:
+        """Tell how a finished change began."""
+        where = self.own.existing("done")
+        if where is None or not _NAME.fullmatch(txn):
+            return None
+        try:
+            fd = os.open(txn, _READ, dir_fd=where)
+        except FileNotFoundError:
+            return None
+        try:
+            lines = _lines(fd)
+        finally:
+            os.close(fd)
+        return lines[0] if lines else None
+
+    def remember_made(self, paths: list[str]) -> None:
+        """Remember directories that Kaiza made."""
+        if paths:
+            fd = os.open("list", _OPEN | os.O_CREAT, 0o600, dir_fd=self.own.directory("made"))
+            try:
+                write_all(fd, ["".join(json.dumps(path) + "\n" for path in paths).encode()])
+            finally:
+                os.close(fd)
+
+    def made(self) -> set[str]:
+        """Tell which directories Kaiza made."""
+        where = self.own.existing("made")
+        try:
+            fd = os.open("list", _READ, dir_fd=where) if where is not None else None
+        except FileNotFoundError:
+            fd = None
+        if fd is None:
+            return set()
+        try:
+            return {path for path in _values(fd) if isinstance(path, str)}
+        finally:
+            os.close(fd)
+
+
+def _lines(fd: int) -> list[Line]:
+    return [line for line in _values(fd) if isinstance(line, dict)]
+
+
+def _values(fd: int) -> list[object]:
+    """Read whole lines up to the first that is none."""
+    found: list[object] = []
+    for line in b"".join(read_all(fd)).split(b"\n")[:-1]:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found
