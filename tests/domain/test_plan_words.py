@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain import lint
+from kaiza.domain import lint, plan_words
 from kaiza.domain.plan_words import change_words, draft_faults, is_draft_only
 
 HEAD = """\
@@ -165,6 +165,13 @@ def test_a_quoted_status_is_changed_with_its_quotes():
 def test_what_cannot_be_said_is_not_written(words):
     with pytest.raises(ValueError, match=r"."):
         change_words(plan(), words)
+
+
+def test_a_word_that_would_say_more_than_itself_is_not_written(monkeypatch):
+    monkeypatch.setattr(plan_words, "_spelled", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
+
+    with pytest.raises(ValueError, match="what else"):
+        change_words(plan(), {"status": "APPROVED"})
 
 
 def test_a_plan_with_errors_is_not_changed():

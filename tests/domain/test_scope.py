@@ -144,6 +144,7 @@ def test_protected_paths_are_unlocked_by_their_own_name_only():
     assert not unlocks(unlocking, parse(".claude"))
     assert not unlocks(unlocking, parse(".github/hooks/x"))
     assert not unlocks(plan("{modify: ['**']}"), parse("CLAUDE.md"))
+    assert not unlocks(plan("{modify: ['**'], unlock: [src]}"), parse("src/AGENTS.md"))
 
 
 _paths = st.lists(st.sampled_from(["a", "b", "src", "x.py"]), min_size=1, max_size=3).map("/".join)

@@ -120,6 +120,7 @@ def test_a_new_word_by_command_replaces_the_old_seal():
 
     assert code(case(changed, facts=facts)) is None
     assert code(case(GOOD, facts=facts))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
+    assert code(case(changed, facts=facts, arguments={"plan_hash": GOOD.plan_hash}))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
 
 
 def test_where_only_a_command_approves_an_edited_word_does_not():

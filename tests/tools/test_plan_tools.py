@@ -5,6 +5,8 @@ import os
 import pytest
 
 from kaiza.app import App
+from kaiza.domain import errors
+from kaiza.store.audit_log import AuditLog
 
 HEAD = """\
 ---
@@ -209,11 +211,14 @@ def test_the_executor_saves_no_plan(root, executor):
     assert os.listdir(root / "plans") == []
 
 
-def test_a_plan_that_cannot_be_recorded_is_not_kept(root, planner):
-    (root / "audit" / "audit-log.jsonl").unlink()
-    (root / "audit" / "audit-log.jsonl").mkdir()
+def test_a_plan_that_cannot_be_recorded_is_not_kept(root, planner, monkeypatch):
+    def full(_log, _make, **_options):
+        assert os.listdir(root / "plans") == ["PLAN-1.md"]
+        raise errors.SystemError.tool_failure("AUDIT_LOG_FAILED")
 
-    assert code(planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()})) is not None
+    monkeypatch.setattr(AuditLog, "append", full)
+
+    assert code(planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()})) == "AUDIT_LOG_FAILED"
     assert os.listdir(root / "plans") == []
 
 
