@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "init": ("kaiza.cli.init", "make a workspace ready, and put Kaiza into a client"),
+        "doctor": ("kaiza.cli.doctor", "check everything a session will need"),
         "serve": ("kaiza.cli.serve", "serve a workspace to an MCP client over standard input and output"),
         "audit": ("kaiza.cli.audit", "verify, read and keep the record"),
         "session": ("kaiza.cli.session", "what agents did, session by session"),

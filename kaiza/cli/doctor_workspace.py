@@ -1,0 +1,144 @@
+"""What `kaiza doctor` asks of the workspace: settings, plans, the record, its anchor, changes that were left open."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from kaiza.cli import log, say
+from kaiza.cli.check import Check, ok, problem, unknown, warning
+from kaiza.domain import errors
+from kaiza.domain.finding import has_error
+from kaiza.domain.record import FIELDS, Verdict
+from kaiza.domain.session import Facts
+from kaiza.render import verdict
+from kaiza.store import ground, roots, state, verify
+from kaiza.store.damage import Damage, is_damage
+from kaiza.store.plans import Plans
+from kaiza.store.workspace import Workspace
+
+_COMPLETE = frozenset(FIELDS)
+_EARLIEST = 2024
+_SLACK = timedelta(minutes=1)
+
+
+def ready(root: Path) -> Iterator[Check]:
+    """Whether `kaiza init` has been here."""
+    if roots.ready(str(root)):
+        yield ok("workspace", "plans/ and audit/ are there")
+    else:
+        yield problem("workspace", "plans/ or audit/ is missing", "Run kaiza init there.")
+
+
+def settings(root: Path) -> Iterator[Check]:
+    """Whether kaiza.toml is understood."""
+    try:
+        with Workspace(str(root)) as workspace:
+            ground.read_settings(workspace)
+    except errors.SystemError as error:
+        yield problem("settings", error.human_message, "kaiza serve does not start until it is mended.")
+    else:
+        yield ok("settings", "kaiza.toml is sound" if (root / "kaiza.toml").exists() else "no kaiza.toml: the defaults")
+
+
+def git(root: Path) -> Iterator[Check]:
+    """Whether the record is kept out of git, which would rewrite it."""
+    try:
+        told = subprocess.run(
+            ["git", "check-ignore", "-q", "audit/audit-log.jsonl"],  # noqa: S607  whichever git the person uses
+            capture_output=True,
+            check=False,
+            cwd=root,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    if told.returncode == 1:
+        todo = "Run kaiza init, which writes audit/.gitignore; then git rm --cached audit/audit-log.jsonl if it is in."
+        yield warning("git", "git does not ignore the record, and switching branches would rewrite it", todo)
+    elif told.returncode == 0:
+        yield ok("git", "git leaves the record alone")
+
+
+def plans(root: Path) -> Iterator[Check]:
+    """How many there are, and which count for nothing."""
+    with Workspace(str(root)) as workspace:
+        stored = list(Plans(workspace).all())
+    faulty = [one.plan_id for one in stored if has_error(one.reading.findings)]
+    states = Counter(one.reading.plan.status.lower() for one in stored if one.reading.plan)
+    told = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "none yet"
+    if faulty:
+        named = ", ".join(faulty[:5]) + (" …" if len(faulty) > 5 else "")  # noqa: PLR2004  enough to begin with
+        yield warning(
+            "plans", f"faulty, and so without effect: {named}", f"kaiza plan lint {faulty[0]} says what to mend."
+        )
+    else:
+        yield ok("plans", told)
+
+
+def record(root: Path) -> Iterator[Check]:
+    """The verdict on the record, whether anything anchors it, and what was left open."""
+    place = state.directory(str(root))
+    try:
+        with say.Progress("verifying") as progress:
+            found = verify.judge(str(root), place, progress)
+    except errors.SystemError as error:
+        yield unknown("record", error.human_message, "Put that right, then run kaiza doctor again.")
+        return
+    yield from _verdict(found, Damage(place).holds())
+    if not is_damage(found.verdict):
+        yield _anchor(found)
+        yield _open_intents(root)
+        yield _clock(root)
+
+
+def _verdict(found: Verdict, held: Verdict | None) -> Iterator[Check]:
+    message, *rest = verdict.sentences(ground.verdict_json(found))
+    if is_damage(found.verdict):
+        yield problem("record", message, rest[-1])
+    elif held is not None:
+        yield problem(
+            "record", f"it was found {held.verdict} before, and changes are refused", "Run kaiza audit verify."
+        )
+    elif found.verdict == "torn_tail":
+        yield warning("record", message, rest[0])
+    else:
+        yield ok("record", message)
+
+
+def _anchor(found: Verdict) -> Check:
+    if found.anchored:
+        return ok("anchor", "its head is also kept outside the workspace")
+    if not found.records:
+        return ok("anchor", "there is nothing to anchor yet")
+    todo = "The next recorded change makes one; until then nothing shows whether the end was cut off."
+    return warning("anchor", "no head is kept outside the workspace", todo)
+
+
+def _open_intents(root: Path) -> Check:
+    facts = Facts()
+    with say.Progress("reading") as progress:
+        for one in log.forward(str(root)):
+            if one.keys() >= _COMPLETE:
+                facts.apply(one)
+            progress(one["seq"], 0)
+    count = len(facts.intents)
+    if not count:
+        return ok("open-changes", "no change was left open")
+    todo = "The next begin_session of a client says what became of them; or they are being made right now."
+    return warning("open-changes", f"{count} begun and not finished", todo)
+
+
+def _clock(root: Path) -> Check:
+    now = datetime.now(UTC)
+    last = log.last(str(root))
+    if now.year < _EARLIEST:
+        return problem("clock", f"it says {now:%Y-%m-%d}", "Set the clock: plans expire by it, and records carry it.")
+    try:
+        newest = datetime.fromisoformat(last["timestamp"]) if last else now
+    except (ValueError, TypeError):
+        return unknown("clock", "the last record has no time that could be read", "Look at it: kaiza audit show.")
+    if newest > now + _SLACK:
+        return warning("clock", f"the last record is from later: {last['timestamp']}", "Set the clock.")  # type: ignore[index]
+    return ok("clock", f"{now:%Y-%m-%d %H:%M} UTC")

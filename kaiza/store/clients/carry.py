@@ -1,0 +1,48 @@
+"""Carries out what was decided: all of it, or nothing of it where one part fails."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kaiza.store.clients import files
+from kaiza.store.clients.changes import Change
+from kaiza.store.clients.fault import ConfigFault
+from kaiza.store.clients.memory import Memory
+
+
+def carry_out(changes: Sequence[Change], directories: Sequence[Path], away: Sequence[Path]) -> None:
+    """Everything is done when this returns; OSError or ConfigFault, and everything as before, where something fails."""
+    made: list[Path] = []
+    done: list[Change] = []
+    try:
+        for directory in (*directories, *(needed for change in changes for needed in change.directories)):
+            if not directory.is_dir():
+                directory.mkdir()
+                made.append(directory)
+        for change in changes:
+            files.replace(change.path, change.before, change.after)
+            done.append(change)
+    except (OSError, ConfigFault):
+        for change in reversed(done):
+            files.replace(change.path, change.after, change.before)
+        remove_empty(list(reversed(made)))
+        raise
+    remove_empty(away)
+
+
+def remove_empty(directories: Sequence[Path]) -> None:
+    """Those of the directories that are empty are gone when this returns."""
+    for directory in directories:
+        if directory.is_dir() and not directory.is_symlink() and not any(directory.iterdir()):
+            directory.rmdir()
+
+
+def taken_away(memory: Memory, owner: str, root: Path) -> list[Change]:
+    """The files made for this owner that nobody has changed since."""
+    found: list[Change] = []
+    for path, done in memory.files.items():
+        if done.owner == owner and Path(path).is_relative_to(root):
+            parts = Path(path).relative_to(root).parts
+            now = files.read(root, parts)
+            if done.is_as_written(now):
+                found.append(Change(Path(path), "/".join(parts), owner, now, done.before, done.before))
+    return found

@@ -1,0 +1,21 @@
+"""Cursor: `.cursor/mcp.json` names the server, `.cursor/cli.json` denies writing to the command line agent."""
+
+from kaiza.store.clients.client import Client, json_list, json_server
+
+WRITERS = ("Shell(**)", "Write(**)")
+
+CLIENT = Client(
+    name="cursor",
+    title="Cursor",
+    files=(
+        json_server("workspace", (".cursor", "mcp.json"), "mcpServers", {"type": "stdio"}),
+        json_list((".cursor", "cli.json"), ("permissions", "deny"), WRITERS),
+    ),
+    traces=(("workspace", ".cursor"), ("home", ".cursor")),
+    program="cursor",
+    variables=True,
+    after=(
+        "Switch the server on in Cursor's MCP settings. The command line agent is denied writing; the editor's agent "
+        "keeps its own tools, which no file switches off: kaiza review lists what changed without Kaiza."
+    ),
+)
