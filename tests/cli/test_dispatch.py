@@ -9,7 +9,7 @@ import pytest
 from kaiza.cli import dispatch
 
 LEAVES = [
-    "serve",
+    "init", "doctor", "serve",
     "audit verify", "audit show", "audit tail", "audit head", "audit export", "audit accept",
     "session list", "session show",
     "errors", "errors map", "tools", "caps", "schema lint", "schema fingerprint",
