@@ -110,6 +110,8 @@ def _view(call: Call, house: House) -> Seen:
         server=house.server,
         refuse_read=refuse_read,
         over=lambda: time.monotonic() > call.deadline,
+        now=call.timestamp,
+        request_id=call.request_id,
     )
 
 

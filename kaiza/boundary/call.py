@@ -26,6 +26,8 @@ class Call:
     ground: Ground | None = None
     session: Session | None = None
     plan_id: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+    """What the outcome's record tells beside the rest."""
     _taken: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> bool:

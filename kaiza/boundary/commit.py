@@ -62,9 +62,10 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     """
     ground = _ground(call)
     changes = tuple(answer.changes)
-    prepared = ground.committer.prepare(call.request_id, changes)
+    prepared = ground.committer.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
     case = weighed(case, changes, view)
     judge(on_result(case.card), case)
+    call.detail["modes"] = _modes(changes, view)
     listed = [change.as_record() for change in changes]
     record.seal(outcome_body(call, None, listed), 1, record.GENESIS)
     if call.arguments.get("dry_run") is True:
@@ -78,10 +79,20 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     except BaseException as raised:  # noqa: BLE001  the intent is on disk: whatever happens now has an outcome
         return conclude(call, house, error=as_ours(raised, "FILE_WRITE_FAILED"))
     outcome = conclude(
-        call, house, answer=answer, changes=listed, take_back=lambda: ground.committer.take_back(prepared)
+        call,
+        house,
+        answer=answer,
+        changes=listed,
+        take_back=lambda: [left["path"] for left in ground.committer.take_back(prepared)],
     )
     ground.committer.settle(call.request_id)
     return outcome
+
+
+def _modes(changes: Sequence[Change], view: Seen) -> dict[str, int]:
+    """The permissions of what is there before, so that they can be put back."""
+    there = [change.source or change.path for change in changes if change.before_hash is not None]
+    return {str(path): view.stat(path).mode for path in there}
 
 
 def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from kaiza.boundary.call import Call, House
 from kaiza.boundary.keep import keep
 from kaiza.domain import codes, envelope, errors, record, told
 from kaiza.domain.call import Outcome, Receipt
+from kaiza.store.ground import Ground
 from kaiza.tools.view import Answer
 
 DURABLE_TOOLS = frozenset({"begin_session", "end_session"})
@@ -31,12 +32,13 @@ def conclude(
             take_back = keep(ground, answer.changes)
         except BaseException as raised:  # noqa: BLE001  see the handler
             answer, error = None, as_ours(raised, "INTERNAL_ERROR")
+    call.detail.update(answer.detail if answer is not None else {})
     body = outcome_body(call, error, changes)
-    durable = take_back is not None or call.ask.tool_name in DURABLE_TOOLS
+    durable = take_back is not None or (call.ask.tool_name in DURABLE_TOOLS and _sound(ground))
     written = None
     try:
         if ground is not None and ground.recording():
-            written = ground.log.append(lambda: body, durable=durable and ground.damage() is None)
+            written = ground.log.append(lambda: body, durable=durable)
     except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
         error = _unrecorded(as_ours(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
         body = outcome_body(call, error)
@@ -45,6 +47,10 @@ def conclude(
     if written is not None:
         _remember(call, house)
     return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written) if written else None)
+
+
+def _sound(ground: Ground | None) -> bool:
+    return ground is not None and ground.damage() is None
 
 
 def _unrecorded(error: errors.SystemError, left: Sequence[str]) -> errors.SystemError:
@@ -98,7 +104,7 @@ def outcome_body(
         changes=list(changes),
         duration_ms=int((time.monotonic() - call.started) * 1000),
         client=session.client if session else call.ask.client,
-        **({"detail": {"begun": True}} if session and call.ask.tool_name == "begin_session" else {}),
+        detail=dict(call.detail) if error is None and call.detail else None,
     )
 
 

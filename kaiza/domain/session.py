@@ -15,6 +15,8 @@ CHANGING_TOOLS = frozenset(
     {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes", "run_checks"}
 )
 LOCKING_INVARIANTS = frozenset({"CONTROL_PLANE_PROTECTED", "READ_PROTECTED"})
+MOST_RELEASES = 3
+"""So often within 24 hours a report unlocks a role."""
 MILDER_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
 
@@ -138,6 +140,11 @@ class Facts:
             usage={key: Usage(**one) for key, one in told["usage"].items()},
             intents=dict(told["intents"]),
         )
+
+
+def a_day_before(now: str) -> str:
+    """The time 24 hours earlier, as records tell it."""
+    return (datetime.fromisoformat(now) - timedelta(days=1)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def locks(error_code: str, invariant_id: str | None, *, asked_for_change: bool) -> bool:

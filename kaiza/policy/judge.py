@@ -27,7 +27,9 @@ Rule = Callable[[Case], errors.SystemError | None]
 
 OPENING: tuple[Rule, ...] = (role_bound,)
 READING: tuple[Rule, ...] = (session_open, role_may, path_sound, readable)
-KEEPING: tuple[Rule, ...] = (session_open, role_may, log_sound, path_sound)
+REPORTING: tuple[Rule, ...] = (session_open, role_may, log_sound)
+"""A report may always be written, as long as there is a sound record to say so."""
+KEEPING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound)
 CHANGING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound, ours_untouched)
 AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked)
 
@@ -47,6 +49,8 @@ def rules_for(card: Card) -> tuple[Rule, ...]:
     """The rules that a tool's calls must pass before it runs."""
     if not card.needs_session:
         return OPENING
+    if card.name == "write_report":
+        return REPORTING
     return {CHANGES: CHANGING, KEEPS: KEEPING}.get(card.safety_level, READING)
 
 

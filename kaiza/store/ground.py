@@ -3,19 +3,30 @@
 import os
 import stat
 import threading
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths import RelPath, is_unreadable
-from kaiza.domain.record import Verdict
+from kaiza.domain.paths import RelPath, is_unreadable, parse
+from kaiza.domain.plan import Plan
+from kaiza.domain.record import Verdict, compose
 from kaiza.domain.session import Session
 from kaiza.store import index, roots, settings, state
 from kaiza.store.audit_log import AuditLog
+from kaiza.store.commit import Committer
+from kaiza.store.journal import Journal
+from kaiza.store.objects import Objects
+from kaiza.store.own import Own
 from kaiza.store.plans import Plans
+from kaiza.store.reports import Reports
+from kaiza.store.touched import touched
 from kaiza.store.workspace import Workspace
 
 LOG_NAME = "audit/audit-log.jsonl"
+MOST_TOLD = 50
 _SETTINGS = RelPath(("kaiza.toml",))
 
 
@@ -27,6 +38,9 @@ class Ground:
         self.caps = caps
         self.workspace = Workspace(root)
         self.plans = Plans(self.workspace)
+        self.reports = Reports(self.workspace)
+        self.objects = Objects(Own(self.workspace.fd))
+        self.committer = Committer(self.workspace, self.objects, Journal(self.objects.own))
         self.settings = read_settings(self.workspace)
         self.turn = threading.Lock()
         """Changes take turns; held from the look at a file to the outcome of its change."""
@@ -66,6 +80,80 @@ class Ground:
         """Whether the content of this path is nobody's business."""
         return is_unreadable(path, self.settings.deny_read, self.settings.allow_read)
 
+    def files_in_scope(self, plan: Plan) -> int:
+        """How many files a plan's scope touches now."""
+        return touched(plan, self.workspace).files
+
+    def recover(self, now: str, request_id: str) -> list[dict[str, Any]]:
+        """Bring to an end what dead processes left open, each with a record of its own, and tell what was done."""
+        found = [
+            self._recovered(now, request_id, one.txn, one.result, [str(path) for path in one.paths], list(one.left))
+            for one in self.committer.recover(self._is_dead)
+        ]
+        return found + [
+            self._recovered(now, request_id, txn, *self._unstarted(intent))
+            for txn, intent in list(self.facts.intents.items())
+            if self._is_dead(txn)
+        ]
+
+    def _is_dead(self, txn: str) -> bool:
+        """Whether nobody alive works on a change; one whose outcome is recorded only has to be tidied up."""
+        intent = self.facts.intents.get(txn)
+        return intent is None or self.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
+
+    def _unstarted(self, intent: Mapping[str, Any]) -> tuple[str, list[str], list[dict[str, str]]]:
+        """An intent without a journal: decided from the hashes that are there."""
+        changes = intent["changes"]
+        states = [self._hash(change["path"]) for change in changes]
+        before = [change["before_hash"] if change["source"] is None else None for change in changes]
+        result = "unknown"
+        if states == [change["after_hash"] for change in changes]:
+            result = "applied"
+        elif states == before:
+            result = "not_applied"
+        return result, [change["path"] for change in changes], []
+
+    def _hash(self, path: str) -> str | None:
+        """The hash of what is there now."""
+        try:
+            with self.workspace.open_file(parse(path), lambda _real: None) as file:
+                return hash_of(file.chunks())
+        except errors.SystemError:
+            return None
+
+    def _recovered(
+        self, now: str, request_id: str, txn: str, result: str, paths: list[str], left: list[dict[str, str]]
+    ) -> dict[str, Any]:
+        """The record of a recovery; an outcome that was recorded before the crash needs none."""
+        intent = self.facts.intents.get(txn)
+        told: dict[str, Any] = {
+            "request_id": txn,
+            "result": result,
+            "paths": paths[:MOST_TOLD],
+            "left": left[:MOST_TOLD],
+        }
+        if intent is None:
+            return told
+        self.log.append(
+            lambda: compose(
+                "recovery",
+                timestamp=now,
+                request_id=txn,
+                session_id=intent["session_id"],
+                workspace_root=self.root,
+                plan_id=intent["plan_id"],
+                changes=intent["changes"],
+                detail={
+                    "result": result,
+                    "left": left[:MOST_TOLD],
+                    "found_by": request_id,
+                    "live": self.committer.live_id,
+                },
+            ),
+            durable=True,
+        )
+        return told
+
     def keep_index(self, now: str) -> None:
         """Spare the next process from reading the whole log."""
         head = self.log.head
@@ -76,6 +164,7 @@ class Ground:
         """Sync what is written and let go."""
         self.log.close()
         self.keep_index(now)
+        self.committer.close()
         self.workspace.close()
 
     def _follow(self) -> None:
@@ -95,6 +184,14 @@ def read_settings(workspace: Workspace) -> settings.Settings:
         return settings.Settings()
     with workspace.open_file(_SETTINGS, lambda _real: None) as file:
         return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
+
+
+def hash_of(chunks: Iterable[bytes]) -> str:
+    """The SHA-256 of a content that comes in chunks."""
+    whole = sha256()
+    for chunk in chunks:
+        whole.update(chunk)
+    return whole.hexdigest()
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:

@@ -44,6 +44,13 @@ class Objects:
         """Whether a content of that hash is kept, sound or not."""
         return self._size(digest + PACKED) is not None or self._size(digest) is not None
 
+    def length(self, digest: str) -> int | None:
+        """How long the content of that hash is; None where it is not kept."""
+        if not self.has(digest):
+            return None
+        bare = self._size(digest) if self._size(digest + PACKED) is None else None
+        return sum(map(len, self.chunks(digest))) if bare is None else bare
+
     def chunks(self, digest: str) -> Iterator[bytes]:
         """Give the content of a hash, a chunk at a time; FILE_READ_FAILED at its end if it is another."""
         packed = self._size(digest + PACKED) is not None

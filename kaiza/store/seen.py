@@ -1,13 +1,13 @@
 """The workspace as one call may see it: every path is judged where it really is, before a byte is given out."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
-from kaiza.domain.session import Facts, Session
+from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
 from kaiza.store import audit_log, scan
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
@@ -46,6 +46,8 @@ class Seen:
     server: Mapping[str, Any]
     refuse_read: Callable[[RelPath], errors.SystemError]
     over: Callable[[], bool]
+    now: str
+    request_id: str
 
     @property
     def root(self) -> str:
@@ -60,6 +62,13 @@ class Seen:
         return self._session
 
     @property
+    def may_release(self) -> bool:
+        """Whether a report may still unlock the session's role: three times a day, and only where reports may."""
+        if self.ground.settings.release_by_person:
+            return False
+        return self.facts.releases_since(self.session.role, a_day_before(self.now)) < MOST_RELEASES
+
+    @property
     def facts(self) -> Facts:
         """What the record says."""
         return self.ground.facts
@@ -69,10 +78,26 @@ class Seen:
         """The record, read."""
         return SeenLog(self.ground)
 
-    def changed(self) -> Iterator[dict[str, Any]]:
-        """Every change of the session, in order, as its record tells it."""
+    def changed(self) -> Iterator[Mapping[str, Any]]:
+        """The records of the session's changes, in order."""
         for seq in self.facts.changed.get(self.session.session_id, ()):
-            yield from next(self.log.records(seq))["changes"]
+            yield next(self.log.records(seq))
+
+    def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
+        """The records of these calls' changes, in order; searched from the newest on."""
+        left = set(request_ids)
+        found: list[Mapping[str, Any]] = []
+        for one in audit_log.records(self.ground.root, reverse=True):
+            if not left or self.over():
+                break
+            if one.get("kind") == "call" and one.get("changes") and one.get("request_id") in left:
+                left.discard(one["request_id"])
+                found.append(one)
+        return found[::-1]
+
+    def kept(self, digest: str) -> int | None:
+        """How large a content is that was replaced; None where it is not kept."""
+        return self.ground.objects.length(digest)
 
     @property
     def plans(self) -> Plans:

@@ -25,4 +25,10 @@ def run(_request: Request, view: View) -> Answer:
     """Sum the session up; it is over once this call's record is written."""
     told = counts(view.session)
     summary = f"Session ended after {told['calls']} calls, {told['changes']} changes and {told['refusals']} refusals."
-    return Answer({"counts": told, "changes": net(view.changed()), "summary": summary})
+    return Answer(
+        {
+            "counts": told,
+            "changes": net(change for record in view.changed() for change in record["changes"]),
+            "summary": summary,
+        }
+    )

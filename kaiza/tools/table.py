@@ -7,13 +7,17 @@ from typing import Any
 
 from kaiza.domain.scope import Wanted
 from kaiza.tools import (
+    apply_patch,
     begin_session,
+    delete_file,
+    edit_file,
     end_session,
     file_info,
     find_files,
     lint_plan,
     list_directory,
     list_plans,
+    move_file,
     read_audit_log,
     read_file,
     read_files,
@@ -23,7 +27,10 @@ from kaiza.tools import (
     search_text,
     server_info,
     session_status,
+    undo_changes,
     verify_audit_log,
+    write_file,
+    write_report,
 )
 from kaiza.tools.view import Answer
 
@@ -66,6 +73,13 @@ AGENT: Mapping[str, Tool] = MappingProxyType(
             read_plan,
             lint_plan,
             save_plan,
+            write_file,
+            edit_file,
+            apply_patch,
+            move_file,
+            delete_file,
+            undo_changes,
+            write_report,
             read_audit_log,
             verify_audit_log,
             server_info,
