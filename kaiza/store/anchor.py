@@ -6,7 +6,6 @@ anchor itself is not synced: after a power cut it may be older than the log, a l
 
 import os
 import struct
-import threading
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -29,18 +28,20 @@ class Anchored(NamedTuple):
     era: int
     turn: int
 
+    def covers(self, seq: int, era: int) -> bool:
+        """Whether that record, and so every one before it, is known to be durable."""
+        return self.era == era and self.head.seq >= seq
+
 
 class Anchor:
-    """One process's hand on the anchor of a workspace."""
+    """One process's hand on the anchor of a workspace; one thread at a time, but for `read`."""
 
-    def __init__(self, state: Path, *, lock_seconds: float = 5.0) -> None:
+    def __init__(self, state: Path) -> None:
         self._path = state / _NAME
         self._name = os.fspath(self._path)
-        self._lock_seconds = lock_seconds
-        self._threads = threading.Lock()
-        self._descriptor: int | None = None
-        self._lock: FileLock | None = None
+        self._descriptor = -1
         self._inode = 0
+        self._lock: FileLock | None = None
         self._told = b""
         self._known: Anchored | None = None
         """What the file says, by the bytes it was last seen with."""
@@ -48,55 +49,44 @@ class Anchor:
     def read(self) -> Anchored | None:
         """The newest sound slot, or None where there is no anchor."""
         try:
-            told = self._path.read_bytes()
+            return _newest(self._path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return _newest(told)
+
+    def lock(self) -> FileLock:
+        """What to hold while a head is made durable and then named here."""
+        if self._lock is None or not self._is_named():
+            self.close()
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._inode = os.fstat(self._descriptor).st_ino
+            self._lock = FileLock(self._descriptor)
+        return self._lock
+
+    def covers(self, seq: int, era: int) -> bool:
+        """Whether some process has made that record durable. Called between `lock` and `close`."""
+        known = self._seen()
+        return known is not None and known.covers(seq, era)
 
     def advance(self, head: Head, era: int) -> None:
-        """The anchor names this head or a later one when this returns; an older era has no say."""
-        with self._threads:
-            descriptor, lock = self._opened()
-            if not lock.taken():
-                lock.acquire(self._lock_seconds)
-            try:
-                told = os.pread(descriptor, _LENGTH, 0)
-                if told != self._told:
-                    self._told, self._known = told, _newest(told)
-                known = self._known
-                if known is None:
-                    self._write(descriptor, Anchored(head, era, 0))
-                elif known.era == era and known.head.seq < head.seq:
-                    self._write(descriptor, Anchored(head, era, known.turn + 1))
-            finally:
-                lock.release()
+        """The anchor names this durable head or a later one when this returns; an older era has no say. Locked."""
+        known = self._seen()
+        if known is None:
+            self._write(Anchored(head, era, 0))
+        elif known.era == era and known.head.seq < head.seq:
+            self._write(Anchored(head, era, known.turn + 1))
 
     def begin_anew(self, head: Head) -> None:
-        """A person accepted a new log: the anchor names its head, durably, in a new era."""
-        with self._threads:
-            descriptor, lock = self._opened()
-            lock.acquire(self._lock_seconds)
-            try:
-                known = _newest(os.pread(descriptor, _LENGTH, 0))
-                self._write(descriptor, Anchored(head, known.era + 1 if known else 1, known.turn + 1 if known else 0))
-                os.fsync(descriptor)
-            finally:
-                lock.release()
+        """A person accepted a new log: the anchor names its head, durably, in a new era. Locked."""
+        known = self._seen()
+        self._write(Anchored(head, known.era + 1 if known else 1, known.turn + 1 if known else 0))
+        os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._threads:
-            self._forget()
-
-    def _opened(self) -> tuple[int, FileLock]:
-        if self._descriptor is not None and self._lock is not None and self._is_named():
-            return self._descriptor, self._lock
-        self._forget()
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        self._inode = os.fstat(self._descriptor).st_ino
-        self._lock = FileLock(self._descriptor)
-        return self._descriptor, self._lock
+        if self._lock is not None:
+            self._lock.abandon()
+        self._lock = None
 
     def _is_named(self) -> bool:
         try:
@@ -104,19 +94,20 @@ class Anchor:
         except FileNotFoundError:
             return False
 
-    def _write(self, descriptor: int, anchored: Anchored) -> None:
+    def _seen(self) -> Anchored | None:
+        told = os.pread(self._descriptor, _LENGTH, 0)
+        if told != self._told:
+            self._told, self._known = told, _newest(told)
+        return self._known
+
+    def _write(self, anchored: Anchored) -> None:
         head = anchored.head
         slot = _SLOT.pack(_MARK, anchored.turn, anchored.era, head.seq, head.size, bytes.fromhex(head.entry_hash))
-        place = _SECTOR * (anchored.turn & 1)
         slot += _CHECK.pack(crc32(slot))
-        os.pwrite(descriptor, slot, place)
+        place = _SECTOR * (anchored.turn & 1)
+        os.pwrite(self._descriptor, slot, place)
         self._told = self._told[:place].ljust(place, b"\0") + slot + self._told[place + len(slot) :]
         self._known = anchored
-
-    def _forget(self) -> None:
-        if self._lock is not None:
-            self._lock.abandon()
-        self._descriptor = self._lock = None
 
 
 def _newest(told: bytes) -> Anchored | None:

@@ -45,9 +45,9 @@ class AuditLog:
         self._root = root
         self._path = os.fspath(log_file.path_of(root))
         place = state.directory(root)
-        self._anchor = Anchor(place, lock_seconds=lock_seconds)
+        self._anchor = Anchor(place)
         self._damage = Damage(place)
-        self._settling = Settling(self._anchor, self._damage)
+        self._settling = Settling(self._anchor, self._damage, lock_seconds)
         self._tell = follow
         self._follower = Follower(follow, start)
         self._sync_every = sync_every
@@ -139,7 +139,6 @@ class AuditLog:
             self._take_turn()
             self._file = None
             self._threads.release()
-            self._anchor.close()
 
     def _take_turn(self) -> float:
         """One thread at a time; it hears until when it may wait for the file."""

@@ -38,9 +38,6 @@ class LogFile:
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
         self._inode, self._device = known.st_ino, known.st_dev
-        self.reached = 0
-        """How far this process knows it to be written."""
-        self.synced = 0
 
     def __del__(self) -> None:
         self.close()

@@ -5,10 +5,12 @@ import threading
 from typing import NamedTuple
 
 from kaiza.domain import errors
+from kaiza.domain.chain import FaultyLineError, unseal_quickly
 from kaiza.domain.record import Head
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
 from kaiza.store.log_file import LogFile, failure
+from kaiza.store.log_lines import last_line
 
 _LATEST = 0.8
 
@@ -25,10 +27,11 @@ class Point(NamedTuple):
 class Settling:
     """Syncs at once where asked to, and what nobody waits for within a second. A failed sync is final."""
 
-    def __init__(self, anchor: Anchor, damage: Damage) -> None:
+    def __init__(self, anchor: Anchor, damage: Damage, lock_seconds: float) -> None:
+        self._lock_seconds = lock_seconds
         self._anchor = anchor
         self._damage = damage
-        self._syncing = threading.Lock()
+        self._one_by_one = threading.Lock()
         self._news = threading.Condition()
         self._pending: Point | None = None
         self._closing = False
@@ -41,14 +44,32 @@ class Settling:
             raise failure(sentence="An earlier record did not reach the disk. Restart Kaiza, then verify the record.")
 
     def now(self, point: Point) -> None:
-        """Everything up to there is durable, and anchored, when this returns. AUDIT_LOG_FAILED otherwise."""
-        self._sync(point)
-        if point.head is not None:
+        """Everything up to there is durable, and anchored, when this returns. AUDIT_LOG_FAILED otherwise.
+
+        Whoever holds the anchor syncs for all who have written by then; the others find their record covered.
+        """
+        with self._one_by_one:
+            self.refuse_if_failed()
+            if point.head is None:
+                self._sync(point.file)
+                return
             try:
-                self._anchor.advance(point.head, point.era)
+                self._anchored(point, point.head)
             except OSError as refused:
                 sentence = "The anchor outside the workspace could not be written. Check the state directory."
                 raise failure(refused, sentence) from refused
+
+    def _anchored(self, point: Point, head: Head) -> None:
+        lock = self._anchor.lock()
+        if not lock.acquire(self._lock_seconds, enough=lambda: self._anchor.covers(head.seq, point.era)):
+            return
+        try:
+            if not self._anchor.covers(head.seq, point.era):
+                head = last_head(point.file, head)
+                self._sync(point.file)
+                self._anchor.advance(head, point.era)
+        finally:
+            lock.release()
 
     def later(self, point: Point) -> None:
         """The same, in the background, at the latest one second from now."""
@@ -68,7 +89,10 @@ class Settling:
             self._news.notify()
         if self._thread is not None:
             self._thread.join()
-        self._flush()
+        try:
+            self._flush()
+        finally:
+            self._anchor.close()
 
     def _flush(self) -> None:
         with self._news:
@@ -76,20 +100,12 @@ class Settling:
         if pending is not None:
             self.now(pending if self._damage.holds() is None else pending._replace(head=None))
 
-    def _sync(self, point: Point) -> None:
-        file = point.file
-        file.reached = max(file.reached, point.size)
-        with self._syncing:
-            self.refuse_if_failed()
-            if file.synced >= point.size:
-                return
-            reached = file.reached
-            try:
-                os.fdatasync(file.descriptor)
-            except OSError as refused:
-                self._failed = True
-                raise failure(refused) from refused
-            file.synced = reached
+    def _sync(self, file: LogFile) -> None:
+        try:
+            os.fdatasync(file.descriptor)
+        except OSError as refused:
+            self._failed = True
+            raise failure(refused) from refused
 
     def _work(self) -> None:
         while True:
@@ -102,3 +118,16 @@ class Settling:
                 self._flush()
             except errors.SystemError:
                 self._failed = True
+
+
+def last_head(file: LogFile, head: Head) -> Head:
+    """The head that a sync would make durable now: ours, or one that somebody has written after it."""
+    size = file.size()
+    if size <= head.size:
+        return head
+    try:
+        told = unseal_quickly(last_line(file.descriptor, size))
+    except FaultyLineError:
+        return head
+    seq = told.get("seq")
+    return Head(seq, told["entry_hash"], size) if type(seq) is int and seq > head.seq else head
