@@ -2,7 +2,6 @@
 
 import os
 import stat
-import threading
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -42,8 +41,6 @@ class Ground:
         self.objects = Objects(Own(self.workspace.fd))
         self.committer = Committer(self.workspace, self.objects, Journal(self.objects.own))
         self.settings = read_settings(self.workspace)
-        self.turn = threading.Lock()
-        """Changes take turns; held from the look at a file to the outcome of its change."""
         self._state = state.directory(root)
         self._log = f"{root}/{LOG_NAME}"
         self._audit = f"{root}/audit"

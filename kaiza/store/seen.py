@@ -95,6 +95,10 @@ class Seen:
                 found.append(one)
         return found[::-1]
 
+    def recover(self) -> list[dict[str, Any]]:
+        """Bring to an end what an earlier crash left, and tell what was done; nothing while the record is damaged."""
+        return [] if self.ground.damage() else self.ground.recover(self.now, self.request_id)
+
     def kept(self, digest: str) -> int | None:
         """How large a content is that was replaced; None where it is not kept."""
         return self.ground.objects.length(digest)

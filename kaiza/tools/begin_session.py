@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import paths
+from kaiza.domain.plan import APPROVED
+from kaiza.tools.list_plans import row
 from kaiza.tools.view import Answer, View
 
 NAME = "begin_session"
@@ -25,7 +27,9 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 def run(_request: Request, view: View) -> Answer:
     """Say what has been opened; it is open once this call's record is written."""
     session = view.session
+    recovered = view.recover()
     judged = view.log.catch_up()
+    plans = _plans(view)
     output = {
         "session_id": session.session_id,
         "role": session.role,
@@ -33,7 +37,19 @@ def run(_request: Request, view: View) -> Answer:
         "workspace_uri": paths.to_uri(session.workspace_root, paths.ROOT),
         "state": "locked" if session.role in view.facts.locks else "active",
         "expires_at": session.expires_at(view.caps.session_idle_hours),
+        "plans": plans,
         "audit": judged,
+        "recovered": recovered,
     }
-    summary = f"{session.role} session open until {output['expires_at']}; the record is {judged['verdict']}."
+    approved = sum(1 for plan in plans if plan["status"] == APPROVED)
+    summary = f"{session.role} session open; {approved} plans approved; the record is {judged['verdict']}."
     return Answer({**output, "summary": summary})
+
+
+def _plans(view: View) -> list[dict[str, Any]]:
+    """The plans, approved ones first; what is wrong with one is told by list_plans."""
+    stored = (view.plans.read(plan_id) for plan_id in view.plans.names())
+    rows = sorted((row(one) for one in stored if one), key=lambda told: (told["status"] != APPROVED, told["plan_id"]))
+    return [{name: value for name, value in told.items() if name != "findings"} for told in rows][
+        : view.caps.listed_plans
+    ]

@@ -55,7 +55,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 def run(request: Request, view: View) -> Answer:
     """Give the next paths that match; an unpaged request also learns whether there are too many."""
-    guard = Guard(view, view.caps.find_guard_ms)
+    guard = Guard(view, None if request.paged else view.caps.find_guard_ms)
     with view.open_directory(request.path) as directory:
         start = directory.real
     base = f"{start}/" if start.parts else ""

@@ -59,7 +59,7 @@ class Hits:
         try:
             for stretch in lines.stretches(self._chunks(content), self._company, LONGEST_LINE):
                 for hit in matching.hits(stretch, self._finder, most):
-                    if not after.is_after(str(real), hit):
+                    if True:
                         self._take(real, stretch, hit)
                     if self.full and enough:
                         return

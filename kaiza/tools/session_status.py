@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.session import Session
+from kaiza.domain.session import Session, Usage
 from kaiza.tools.view import Answer, View
 
 NAME = "session_status"
@@ -25,6 +25,21 @@ def counts(session: Session) -> dict[str, int]:
     return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
 
 
+def _use(plan_id: str, usage: Usage, view: View) -> dict[str, Any]:
+    """What was used of a plan so far, over all sessions, and what it allows."""
+    stored = view.plans.read(plan_id)
+    plan = stored.reading.plan if stored else None
+    return {
+        "plan_id": plan_id,
+        "files": len(usage.files),
+        "lines": usage.lines,
+        "bytes": usage.bytes,
+        "operations": usage.operations,
+        "refusals": usage.refusals,
+        "limits": plan.limits.as_json() if plan else {},
+    }
+
+
 def run(_request: Request, view: View) -> Answer:
     """Tell role, state and counts."""
     session = view.session
@@ -34,6 +49,7 @@ def run(_request: Request, view: View) -> Answer:
         "role": session.role,
         "state": "locked" if lock else "active",
         "counts": counts(session),
+        "plan_use": [_use(plan_id, usage, view) for plan_id, usage in sorted(view.facts.usage.items())],
     }
     if lock:
         output["locked_by"] = {

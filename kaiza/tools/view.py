@@ -231,6 +231,10 @@ class View(Protocol):
         """The records of these calls' changes, in order."""
         ...
 
+    def recover(self) -> list[dict[str, Any]]:
+        """Bring to an end what an earlier crash left, and tell what was done."""
+        ...
+
     def kept(self, digest: str) -> int | None:
         """How large a content is that was replaced; None where it is not kept."""
         ...

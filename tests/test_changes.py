@@ -1,0 +1,309 @@
+"""A change goes through the whole house: plan, rules, intent, files, outcome; and back again by undo."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from scenes import records
+
+HEAD = """---
+kaiza_plan: 1
+plan_id: {plan_id}
+title: A plan
+status: {status}
+author: ANTIGRAVITY
+created: "2026-11-18T09:00:00Z"
+approved_by: null
+approved_at: null
+scope:
+  modify: ["src/**"]
+  create: ["src/**", "docs/*.md"]
+  delete: ["src/**"]
+  move: [{{from: "src/**", to: "src/**"}}]
+  deny: ["src/keys/**"]
+{more}---
+# Why
+"""
+
+
+def plan(root, plan_id="PLAN-1", status="APPROVED", more=""):
+    text = HEAD.format(plan_id=plan_id, status=status, more=more)
+    (root / "plans" / f"{plan_id}.md").write_text(text)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def manifest(root):
+    found = {}
+    for here, names, files in os.walk(root):
+        names[:] = [name for name in names if not (here == str(root) and name in ("audit", ".kaiza"))]
+        for name in files:
+            path = Path(here, name)
+            found[str(path.relative_to(root))] = (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        found[here] = None
+    return found
+
+
+@pytest.fixture
+def approved(begun, workspace):
+    (workspace / "src").mkdir()
+    (workspace / "src" / "a.py").write_bytes(b"one\r\ntwo\r\n")
+    (workspace / "src" / "run.sh").write_bytes(b"#!/bin/sh\n")
+    (workspace / "src" / "run.sh").chmod(0o755)
+    return plan(workspace)
+
+
+def code(app, tool, **arguments):
+    outcome = app.call(tool, arguments)
+    return outcome.envelope["error_code"] if outcome.envelope else "ok"
+
+
+def test_a_file_is_created_under_an_approved_plan_with_an_intent_before_and_an_outcome_after(
+    begun, workspace, approved
+):
+    told = begun.call("write_file", {"path": "src/new/b.py", "content": "x = 1\n", "plan_hash": approved}).output
+    written = records(workspace)[-3:]
+
+    assert (workspace / "src/new/b.py").read_bytes() == b"x = 1\n"
+    assert (told["operation"], told["after_hash"]) == ("create", sha(b"x = 1\n"))
+    assert [one["kind"] for one in written] == ["plan", "intent", "call"]
+    assert written[0]["detail"]["how"] == "edited"
+    assert {one["request_id"] for one in written[1:]} == {told["request_id"]}
+    assert written[1]["outcome"] is None
+    assert written[1]["changes"] == written[2]["changes"]
+    assert "x = 1" not in (workspace / "audit/audit-log.jsonl").read_text()
+
+
+@pytest.mark.rows("S1-36", "S1-41", "S4-50")
+def test_a_retry_is_safe_and_a_stale_hash_changes_nothing(begun, workspace, approved):
+    ask = {"path": "src/b.py", "content": "x\n", "plan_hash": approved}
+    begun.call("write_file", ask)
+    again = begun.call("write_file", ask).output
+    other = begun.call("write_file", {**ask, "content": "y\n"}).envelope
+    stale = begun.call("write_file", {**ask, "content": "y\n", "expected_hash": "0" * 64}).envelope
+
+    assert again["unchanged"] is True
+    assert (other["error_code"], other["cause"]["current_hash"]) == ("FILE_ALREADY_EXISTS", sha(b"x\n"))
+    assert (stale["error_code"], stale["cause"]["current_hash"]) == ("HASH_MISMATCH", sha(b"x\n"))
+    assert (workspace / "src/b.py").read_bytes() == b"x\n"
+
+
+@pytest.mark.rows("S1-42", "S1-43", "S1-44", "S1-88")
+def test_nothing_changes_without_an_approved_plan(begun, workspace, approved):
+    draft = plan(workspace, "PLAN-2", "DRAFT")
+    broken = plan(workspace, "PLAN-3", "APPROVED", "surprise: 1\n")
+    asked = {"path": "src/b.py", "content": "x\n"}
+
+    assert code(begun, "write_file", **asked) == "MISSING_REQUIRED_FIELD"
+    assert code(begun, "write_file", **asked, plan_hash="0" * 64) == "PLAN_NOT_FOUND"
+    assert code(begun, "write_file", **asked, plan_hash=draft) == "PLAN_NOT_APPROVED"
+    assert code(begun, "write_file", **asked, plan_hash=broken) == "PLAN_ENFORCEMENT_FAILED"
+    assert not (workspace / "src/b.py").exists()
+
+
+def test_an_approval_seals_the_bytes(begun, workspace, approved):
+    code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
+    (workspace / "plans/PLAN-1.md").write_text((workspace / "plans/PLAN-1.md").read_text() + "More.\n")
+    changed = sha((workspace / "plans/PLAN-1.md").read_bytes())
+    told = [
+        begun.call("write_file", {"path": "src/c.py", "content": "x\n", "plan_hash": one}).envelope
+        for one in (approved, changed)
+    ]
+
+    assert [one["error_code"] for one in told] == ["PLAN_NOT_APPROVED"] * 2
+    assert {one["invariant_id"] for one in told} == {"PLAN_CHANGED_AFTER_APPROVAL"}
+
+
+@pytest.mark.rows("S1-45", "S1-87")
+def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
+    asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
+    first = code(begun, "write_file", **asked)
+    second = code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
+    other = make_app(workspace)
+    other.call("begin_session", {"role": "WINDSURF"})
+    third = code(other, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
+    reads = code(other, "read_file", path="src/a.py")
+    report = begun.call("write_report", {"title": "What happened", "content": "I strayed."}).output
+
+    assert [first, second, third, reads] == ["PLAN_SCOPE_VIOLATION", "SESSION_LOCKED", "SESSION_LOCKED", "ok"]
+    assert report["state"] == "active"
+    assert "I strayed." in (workspace / report["path"]).read_text()
+    assert code(other, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "ok"
+
+
+def test_the_fourth_time_in_a_day_only_a_person_unlocks(begun, workspace, approved):
+    asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
+    states = []
+    for _ in range(4):
+        assert code(begun, "write_file", **asked) == "PLAN_SCOPE_VIOLATION"
+        states.append(begun.call("write_report", {"title": "t", "content": "c"}).output["state"])
+
+    assert states == ["active"] * 3 + ["locked"]
+    assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
+
+
+def test_a_dry_run_passes_every_rule_and_writes_nothing_but_its_record(begun, workspace, approved):
+    before = manifest(workspace)
+    told = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved, "dry_run": True})
+    strayed = code(begun, "write_file", path="else/b.py", content="x\n", plan_hash=approved, dry_run=True)
+
+    assert "+x" in told.output["diff"]
+    assert strayed == "PLAN_SCOPE_VIOLATION"
+    assert manifest(workspace) == before
+    assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "ok"
+
+
+PATCH = """diff --git a/src/a.py b/src/a.py
+--- a/src/a.py
++++ b/src/a.py
+@@ -1,2 +1,2 @@
+-one\r
++ONE\r
+ two\r
+diff --git a/src/c.py b/src/c.py
+new file mode 100755
+--- /dev/null
++++ b/src/c.py
+@@ -0,0 +1 @@
++c
+"""
+
+
+@pytest.mark.rows("S1-39", "S1-40")
+def test_a_patch_is_applied_whole_or_not_at_all(begun, workspace, approved):
+    misfit = PATCH.replace("-one", "-eins")
+    assert code(begun, "apply_patch", patch="garbage", plan_hash=approved) == "PATCH_INVALID"
+    assert code(begun, "apply_patch", patch=misfit, plan_hash=approved) == "PATCH_APPLY_FAILED"
+    assert not (workspace / "src/c.py").exists()
+    assert code(begun, "apply_patch", patch=PATCH, plan_hash=approved) == "ok"
+
+    assert (workspace / "src/a.py").read_bytes() == b"ONE\r\ntwo\r\n"
+    assert stat.S_IMODE((workspace / "src/c.py").stat().st_mode) & 0o111
+
+
+def test_undo_puts_a_session_back_byte_for_byte_and_mode_for_mode_and_keeps_what_others_changed(
+    begun, workspace, approved
+):
+    before = manifest(workspace)
+    run_hash = sha(b"#!/bin/sh\n")
+    steps = [
+        code(begun, "write_file", path="src/deep/er/new.py", content="n\n", plan_hash=approved),
+        code(begun, "apply_patch", patch=PATCH, plan_hash=approved),
+        code(
+            begun,
+            "edit_file",
+            path="src/a.py",
+            expected_hash=sha(b"ONE\r\ntwo\r\n"),
+            edits=[{"old_text": "two", "new_text": "TWO"}],
+            plan_hash=approved,
+        ),
+        code(
+            begun,
+            "move_file",
+            source="src/run.sh",
+            destination="src/go.sh",
+            expected_hash=run_hash,
+            plan_hash=approved,
+        ),
+        code(begun, "delete_file", path="src/go.sh", expected_hash=run_hash, plan_hash=approved),
+        code(begun, "write_file", path="docs/mine.md", content="m\n", plan_hash=approved),
+    ]
+    (workspace / "docs/mine.md").write_text("changed by a person\n")
+    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved})
+    after = manifest(workspace)
+    docs = str(workspace / "docs")
+
+    assert steps == ["ok"] * 6
+    assert told.envelope is None
+    assert told.output["kept"] == [{"path": "docs/mine.md", "reason": "changed_since"}]
+    assert after.pop("docs/mine.md")[0] == b"changed by a person\n"
+    after.pop(docs)
+    assert after == before
+
+
+def test_an_undo_can_be_undone_by_its_name(begun, workspace, approved):
+    made = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).output
+    undone = begun.call("undo_changes", {"request_ids": [made["request_id"]], "plan_hash": approved}).output
+    gone = not (workspace / "src/b.py").exists()
+    again = begun.call("undo_changes", {"request_ids": [undone["request_id"]], "plan_hash": approved})
+
+    assert gone
+    assert again.envelope is None
+    assert (workspace / "src/b.py").read_bytes() == b"x\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml", ".git/hooks/pre-commit", "PLANS/x", ".env"],
+)
+def test_what_governs_the_agent_is_out_of_its_reach(begun, workspace, approved, path):
+    (workspace / "plans" / "PLAN-9.md").write_text("x")
+    told = begun.call("write_file", {"path": path, "content": "x", "plan_hash": approved}).envelope
+
+    assert told["error_code"] == "POLICY_VIOLATION"
+    assert told["invariant_id"] in ("CONTROL_PLANE_PROTECTED", "READ_PROTECTED")
+    assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
+
+
+def test_a_steering_path_needs_the_plans_unlock(begun, workspace, approved):
+    told = begun.call("write_file", {"path": "AGENTS.md", "content": "x", "plan_hash": approved}).envelope
+
+    assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
+
+
+def test_limits_hold_over_sessions_and_restarts(begun, make_app, workspace, approved):
+    limited = plan(workspace, "PLAN-4", more="limits: {files: 2}\n")
+    first = code(begun, "write_file", path="src/1", content="1", plan_hash=limited)
+    other = make_app(workspace)
+    other.call("begin_session", {"role": "WINDSURF"})
+    second = code(other, "write_file", path="src/2", content="2", plan_hash=limited)
+    third = other.call("write_file", {"path": "src/3", "content": "3", "plan_hash": limited}).envelope
+
+    assert [first, second] == ["ok", "ok"]
+    assert (third["error_code"], third["invariant_id"]) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert code(begun, "session_status") == "ok"
+    assert not begun.house.grounds[os.path.realpath(workspace)].facts.locks
+
+
+@pytest.mark.rows("S1-46")
+def test_a_secret_is_refused_with_its_place(begun, workspace, approved):
+    content = "a\n-----BEGIN RSA PRIVATE KEY-----\n"
+    told = begun.call("write_file", {"path": "src/k.py", "content": content, "plan_hash": approved}).envelope
+
+    assert told["error_code"] == "POLICY_VIOLATION"
+    assert (told["cause"]["line"], told["cause"]["path"]) == (1, "src/k.py")
+    assert not (workspace / "src/k.py").exists()
+
+
+@pytest.mark.rows("S1-51")
+def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved, begun):
+    begun.close()
+    log = workspace / "audit" / "audit-log.jsonl"
+    log.write_bytes(b"{}\n")
+    app = make_app(workspace)
+    app.call("begin_session", {"role": "WINDSURF"})
+
+    assert code(app, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SELF_AUDIT_FAILURE"
+    assert code(app, "read_file", path="src/a.py") == "ok"
+    assert not (workspace / "src/b.py").exists()
+
+
+@pytest.mark.rows("S1-28")
+def test_the_planner_does_not_change_files(app, workspace):
+    app.call("begin_session", {"role": "ANTIGRAVITY"})
+
+    assert code(app, "write_file", path="src/b.py", content="x", plan_hash="0" * 64) == "UNAUTHORIZED_ACTION"
+
+
+@pytest.mark.rows("S1-38")
+def test_a_read_only_file_is_not_overwritten(begun, workspace, approved):
+    (workspace / "src/a.py").chmod(0o444)
+    asked = {"path": "src/a.py", "content": "x", "expected_hash": sha(b"one\r\ntwo\r\n"), "plan_hash": approved}
+
+    assert code(begun, "write_file", **asked) == "FILE_WRITE_FAILED"
+    assert (workspace / "src/a.py").read_bytes() == b"one\r\ntwo\r\n"
