@@ -99,7 +99,7 @@ class Checker:
             found = self._look(path)
         except OSError as error:
             raise write_refusal(error, self._workspace, path, missing="FILE_NOT_FOUND") from error
-        if found.links != 1:
+        if found.links > 1:
             raise _unchangeable(
                 path, "The file has several names (hard links) and is not changed through one.", "EMLINK"
             )

@@ -1,5 +1,6 @@
 """Changes happen whole or not at all: prepared, applied, and either settled or taken back."""
 
+import errno
 import hashlib
 import os
 import threading
@@ -25,6 +26,7 @@ from kaiza.store.workspace import Workspace
 
 LOCK_SECONDS = 10.0
 FEW = 4
+_ANOTHER = {errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR}
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -145,6 +147,12 @@ class Committer:
                 entry.leave()
         return found
 
+    def sweep(self, txn: str, paths: Iterable[RelPath]) -> int:
+        """Clear away temporaries of a change whose journal the power took; the intent names where they may be."""
+        if self._journal.knows(txn):
+            return 0
+        return sum(recovery.sweep(self._workspace, txn, parent) for parent in {path.parent for path in paths})
+
     def facts_before(self, txn: str, path: RelPath) -> Facts | None:
         """Tell what a file had beside its bytes before a settled change."""
         head = self._journal.finished(txn)
@@ -258,7 +266,7 @@ class Committer:
             if part.kept and part.step.before is not None:
                 self._objects.sync(part.step.before)
         if running.entry is not None:
-            running.entry.sync()
+            running.entry.sync_whole()
 
     def _take_back(self, running: Running) -> list[dict[str, str]]:
         """Undo what was done, newest first; the journal goes only when nothing is left to do."""
@@ -296,6 +304,8 @@ def _sources(parts: Sequence[Part]) -> set[RelPath]:
 
 def _failed(error: OSError, prepared: Prepared) -> errors.SystemError:
     path = prepared.changes[0].path if len(prepared.changes) == 1 else RelPath(())
+    if error.errno in _ANOTHER:
+        return mismatch(path, None, None)
     return refusal(error, path, missing="FILE_WRITE_FAILED", otherwise="FILE_WRITE_FAILED")
 
 

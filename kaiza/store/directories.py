@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -105,6 +106,8 @@ def write_refusal(error: OSError, workspace: Workspace, path: RelPath, *, missin
 
 
 def _open_directory(place: Place) -> int:
+    if not stat.S_ISDIR(place.stat.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     if place.real == ROOT:
         return os.open(b".", _OPEN, dir_fd=place.fd)
     return place.open(os.O_RDONLY | os.O_DIRECTORY)

@@ -39,6 +39,11 @@ class Entry:
         """Make every line durable."""
         os.fdatasync(self.fd)
 
+    def sync_whole(self) -> None:
+        """Make every line and the journal's own name durable."""
+        os.fsync(self.fd)
+        os.fsync(self.own.directory("journal"))
+
     def size(self) -> int:
         """Tell where the next line begins."""
         return os.fstat(self.fd).st_size
@@ -70,7 +75,7 @@ class Journal:
     own: Own
 
     def begin(self, txn: str, head: Line) -> Entry:
-        """Begin a journal; its first line is durable when this returns."""
+        """Begin a journal; a dead process cannot have done anything that is not in it, unless the power went."""
         if not _NAME.fullmatch(txn):
             raise ValueError("not a name for a journal")
         where = self.own.directory("journal")
@@ -78,13 +83,16 @@ class Journal:
         try:
             fcntl.flock(entry.fd, fcntl.LOCK_EX)
             entry.note(head)
-            os.fsync(entry.fd)
-            os.fsync(where)
         except BaseException:
             with suppress(OSError):
                 entry.drop()
             raise
         return entry
+
+    def knows(self, txn: str) -> bool:
+        """Whether a change of that name is under way or waits for recovery."""
+        where = self.own.existing("journal")
+        return where is not None and txn in os.listdir(where)  # noqa: PTH208 (of a descriptor)
 
     def abandoned(self) -> Iterator[tuple[Entry, list[Line]]]:
         """Give the journals that nobody alive works on, locked, with their whole lines."""

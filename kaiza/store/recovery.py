@@ -73,6 +73,21 @@ def recover(workspace: Workspace, objects: Objects, entry: Entry, lines: Sequenc
     return Recovery(entry.txn, "unknown" if left else result, paths, tuple(left))
 
 
+def sweep(workspace: Workspace, txn: str, parent: RelPath) -> int:
+    """Remove what was staged for a change in one directory and never came to its place."""
+    directories = Directories(workspace)
+    try:
+        if not directories.need(parent):
+            return 0
+        where = directories.held[parent]
+        found = [name for name in os.listdir(where) if name.startswith(f".kaiza-{txn}-")]  # noqa: PTH208 (of a descriptor)
+        for name in found:
+            os.unlink(name, dir_fd=where)
+        return len(found)
+    finally:
+        directories.close()
+
+
 def _parts(
     steps: Sequence[Step], staged: Sequence[int | None] | None, directories: Directories, objects: Objects
 ) -> tuple[list[Part], list[RelPath]]:
