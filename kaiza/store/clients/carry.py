@@ -12,18 +12,19 @@ from kaiza.store.clients.memory import Memory
 def carry_out(changes: Sequence[Change], directories: Sequence[Path], away: Sequence[Path]) -> None:
     """Everything is done when this returns; OSError or ConfigFault, and everything as before, where something fails."""
     made: list[Path] = []
-    done: list[Change] = []
+    begun: list[Change] = []
     try:
         for directory in (*directories, *(needed for change in changes for needed in change.directories)):
             if not directory.is_dir():
                 directory.mkdir()
                 made.append(directory)
         for change in changes:
+            begun.append(change)
             files.replace(change.path, change.before, change.after)
-            done.append(change)
     except (OSError, ConfigFault):
-        for change in reversed(done):
-            files.replace(change.path, change.after, change.before)
+        for change in reversed(begun):
+            if files.read(change.path.parent, (change.path.name,)) == change.after:
+                files.replace(change.path, change.after, change.before)
         remove_empty(list(reversed(made)))
         raise
     remove_empty(away)
