@@ -61,6 +61,11 @@ class Running:
     stuck: bool = False
     """Whether something could not be taken back and waits for recovery."""
 
+    def leave(self) -> None:
+        """Leave the journal to recovery."""
+        if self.entry is not None:
+            self.entry.leave()
+
 
 class Committer:
     """The one place where a user's files are altered."""
@@ -124,18 +129,18 @@ class Committer:
             return self._take_back(running)
 
     def settle(self, txn: str) -> None:
-        """Let applied changes stand: keep what they replaced, leave no temporary, and let others have their turn."""
+        """Let applied changes stand: keep what they replaced, leave no temporary, and let others have their turn.
+
+        What cannot be cleared away now is left to recovery; the changes stand all the same.
+        """
         running = self._running.pop(txn, None)
         if running is None:
             return
         with running.held:
-            for part in running.parts:
-                part.settle()
-            self._journal.remember_made([str(path) for path in running.directories.made])
-            if running.prepared.undoes:
-                self._prune(running)
-            if running.entry is not None:
-                running.entry.finish()
+            try:
+                self._let_stand(running)
+            except OSError:
+                running.leave()
 
     def recover(self, txn_is_dead: Callable[[str], bool]) -> list[Recovery]:
         """Finish or take back what dead processes left half-done; what living ones have under way is left alone."""
@@ -267,6 +272,15 @@ class Committer:
                 self._objects.sync(part.step.before)
         if running.entry is not None:
             running.entry.sync_whole()
+
+    def _let_stand(self, running: Running) -> None:
+        for part in running.parts:
+            part.settle()
+        self._journal.remember_made([str(path) for path in running.directories.made])
+        if running.prepared.undoes:
+            self._prune(running)
+        if running.entry is not None:
+            running.entry.finish()
 
     def _take_back(self, running: Running) -> list[dict[str, str]]:
         """Undo what was done, newest first; the journal goes only when nothing is left to do."""

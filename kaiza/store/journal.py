@@ -55,8 +55,10 @@ class Entry:
 
     def drop(self) -> None:
         """Forget the change: nothing of it is left."""
-        os.unlink(self.txn, dir_fd=self.own.directory("journal"))
-        os.close(self.fd)
+        try:
+            os.unlink(self.txn, dir_fd=self.own.directory("journal"))
+        finally:
+            self.leave()
 
     def finish(self) -> None:
         """Put the journal among those of finished changes, where an undo finds what files were like."""

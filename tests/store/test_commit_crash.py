@@ -1,0 +1,263 @@
+"""Killed or failing at any step, a change of several files is all there or not there at all, and leaves nothing lying.
+
+The steps are every system call that the change makes, before and after it, as Python's own profiler counts them.
+"""
+
+import errno
+import os
+import signal
+import sys
+from hashlib import sha256
+
+import pytest
+
+from kaiza.domain import errors
+from kaiza.domain.change import Change
+from kaiza.domain.paths import parse
+from kaiza.store.commit import Committer
+from kaiza.store.workspace import Workspace
+
+LONG = bool(os.environ.get("KAIZA_LONG"))
+EVERY = 1 if LONG else 15
+ROUNDS = 5 if LONG else 1
+FIRST, LAST = 200, 600
+SECOND = (1, 9, 23, 40, 61) if LONG else (17,)
+MODULES = {"posix", "fcntl"}
+FALLIBLE = {"open", "write", "pread", "fsync", "fdatasync", "mkdir", "rename", "unlink", "fchmod", "setxattr", "flock"}
+OTHERWISE = {"before": ("not_applied", "taken_back"), "after": ("applied",)}
+
+
+class Stepwise:
+    """Counts the steps of what runs inside the `with`, and acts at one of them."""
+
+    def __init__(self, at, act):
+        self.left = at
+        self.act = act
+
+    def __enter__(self):
+        sys.setprofile(self.see)
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def see(self, frame, event, arg):
+        ours = event in {"call", "return"} and frame.f_code.co_name == "_renamed"
+        if ours or (event in {"c_call", "c_return"} and arg.__module__ in MODULES):
+            self.left -= 1
+            if self.left == 0:
+                self.act(event, arg)
+
+
+def kill(event, arg):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def digest(content):
+    return sha256(content).hexdigest()
+
+
+def lay_out(root):
+    (root / "sub").mkdir(parents=True)
+    for name in ("m", "d", "s", "sub/e"):
+        (root / name).write_bytes(name.encode())
+    (root / "m").chmod(0o751)
+    os.setxattr(root / "m", "user.note", b"mine")
+
+
+CHANGES = (
+    Change(parse("a/b/n"), "create", None, digest(b"new"), content=b"new"),
+    Change(parse("m"), "modify", digest(b"m"), digest(b"after"), content=b"after"),
+    Change(parse("d"), "delete", digest(b"d")),
+    Change(parse("to/t"), "move", digest(b"s"), digest(b"s"), source=parse("s")),
+    Change(parse("sub/f"), "move", digest(b"sub/e"), digest(b"f"), source=parse("sub/e"), content=b"f"),
+)
+
+
+def manifest(root):
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if path.relative_to(root).parts[0] != ".kaiza":
+            content = path.read_bytes() if path.is_file() else None
+            attributes = {name: os.getxattr(path, name) for name in os.listxattr(path)}
+            found[str(path.relative_to(root))] = (path.stat().st_mode, content, attributes)
+    return found
+
+
+def change(root):
+    with Workspace(str(root)) as workspace:
+        committer = Committer.of(workspace)
+        committer.apply(committer.prepare("t", CHANGES))
+        committer.settle("t")
+
+
+def recover(root):
+    with Workspace(str(root)) as workspace:
+        return Committer.of(workspace).recover(lambda _txn: True)
+
+
+def dies(act, root, at):
+    """Whether a process that does it is killed at that step; it may also come to its end before."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with Stepwise(at, kill):
+                act(root)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.fixture
+def worlds(tmp_path):
+    """What there is before the change, and what there is after it."""
+    lay_out(tmp_path / "before")
+    lay_out(tmp_path / "after")
+    change(tmp_path / "after")
+    return {"before": manifest(tmp_path / "before"), "after": manifest(tmp_path / "after")}
+
+
+def settled_in(worlds, root, recovered):
+    """Which of the two worlds it is, where the recovery says the same."""
+    (world,) = [name for name, content in worlds.items() if content == manifest(root)] or ["neither"]
+    told = [recovery.result for recovery in recovered]
+    if told and told[0] not in OTHERWISE.get(world, ()):
+        return f"{world}, but told {told}"
+    return world
+
+
+def leftovers(root):
+    journals = root / ".kaiza/journal"
+    return sorted(journals.iterdir()) if journals.exists() else []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_killed_at_any_step_all_is_as_before_or_all_as_after(tmp_path, worlds, number):
+    seen = {}
+    at = 1 + number
+    while True:
+        root = tmp_path / f"k{at}"
+        lay_out(root)
+        if not dies(change, root, at):
+            break
+        recovered = recover(root)
+        seen[at] = (settled_in(worlds, root, recovered), leftovers(root), recover(root))
+        at += EVERY
+
+    assert {told for told in seen.values() if told[0] not in worlds or told[1] or told[2]} == set()
+    assert {told[0] for told in seen.values()} == {"before", "after"}
+    assert at > 100
+
+
+@pytest.mark.long
+def test_killed_again_while_it_recovers_it_comes_to_the_same(tmp_path, worlds):
+    seen = set()
+    for again in SECOND:
+        for at in range(FIRST, LAST, EVERY):
+            root = tmp_path / f"k{at}-{again}"
+            lay_out(root)
+            if not dies(change, root, at):
+                break
+            dies(recover, root, again)
+            recover(root)
+            seen.add((settled_in(worlds, root, []), tuple(leftovers(root))))
+
+    assert seen == {("before", ()), ("after", ())}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EACCES])
+def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, worlds, number):
+    def fail(event, arg):
+        if event == "call" or (event == "c_call" and arg.__name__ in FALLIBLE):
+            raise OSError(number, os.strerror(number))
+
+    seen = {}
+    for at in range(1, LAST, EVERY):
+        root = tmp_path / f"f{at}"
+        lay_out(root)
+        with Workspace(str(root)) as workspace:
+            committer = Committer.of(workspace)
+            prepared = committer.prepare("t", CHANGES)
+            stepwise = Stepwise(at, fail)
+            try:
+                with stepwise:
+                    committer.apply(prepared)
+                    committer.settle("t")
+                code = "none"
+            except errors.SystemError as error:
+                code = error.error_code
+            committer.recover(lambda _txn: True)
+        seen[at] = (code, settled_in(worlds, root, []), tuple(leftovers(root)))
+        if stepwise.left > 0:
+            break
+
+    assert set(seen.values()) <= {("FILE_WRITE_FAILED", "before", ()), ("none", "after", ())}
+    assert ("FILE_WRITE_FAILED", "before", ()) in seen.values()
+
+
+def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
+    lay_out(tmp_path / "ws")
+    with Workspace(str(tmp_path / "ws")) as mine, Workspace(str(tmp_path / "ws")) as theirs:
+        committer = Committer.of(mine)
+        committer.apply(committer.prepare("t", CHANGES))
+        before = manifest(tmp_path / "ws")
+
+        assert Committer.of(theirs).recover(lambda _txn: True) == []
+        assert manifest(tmp_path / "ws") == before
+        committer.settle("t")
+
+
+def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
+    lay_out(tmp_path / "ws")
+    assert dies(change, tmp_path / "ws", 450)
+
+    with Workspace(str(tmp_path / "ws")) as workspace:
+        assert Committer.of(workspace).recover(lambda _txn: False) == []
+        assert [found.txn for found in Committer.of(workspace).recover(lambda _txn: True)] == ["t"]
+
+
+def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    for at in range(370, LAST):
+        assert dies(change, root, at)
+        if (root / "m").read_bytes() == b"after":
+            break
+        recover(root)
+    (root / "m").write_bytes(b"theirs")
+    (recovered,) = recover(root)
+
+    assert recovered.result == "unknown"
+    assert recovered.left == ({"path": "m", "reason": "changed_since"},)
+    assert (root / "m").read_bytes() == b"theirs"
+    assert (root / "d").read_bytes() == b"d"
+    assert [path.name for path in root.iterdir() if path.name.startswith(".kaiza-")] == []
+
+
+def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    children = []
+    for number in range(5):
+        child = os.fork()
+        if child == 0:
+            try:
+                with Workspace(str(root)) as workspace, Stepwise(700 if number == 2 else -1, kill):
+                    committer = Committer.of(workspace)
+                    for turn in range(10):
+                        made = Change(parse(f"w{number}/{turn}"), "create", None, digest(b"x"), content=b"x")
+                        committer.apply(committer.prepare(f"w{number}-{turn}", [made]))
+                        committer.settle(f"w{number}-{turn}")
+            finally:
+                os._exit(0)
+        children.append(child)
+    ends = [os.WIFSIGNALED(os.waitpid(child, 0)[1]) for child in children]
+    recover(root)
+
+    assert ends == [False, False, True, False, False]
+    assert {number: len(list((root / f"w{number}").iterdir())) for number in (0, 1, 3, 4)} == dict.fromkeys(
+        (0, 1, 3, 4), 10
+    )
+    assert leftovers(root) == []
+    assert list(root.rglob(".kaiza-*")) == []
