@@ -101,6 +101,9 @@ def permissions(root: Path) -> Iterator[Check]:
     log = root / "audit" / "audit-log.jsonl"
     if log.exists() and not log.stat().st_mode & 0o200:
         yield problem("permissions", "the record is read-only", "Make audit/audit-log.jsonl writable again.")
+    elif log.exists() and not os.access(log, os.R_OK | os.W_OK):
+        todo = "One account works in a workspace: run as the one that owns audit/audit-log.jsonl."
+        yield problem("permissions", "the record belongs to somebody else", todo)
     elif (root / "audit").stat().st_mode & 0o002:
         yield warning("permissions", "everybody may write audit/", "chmod o-w audit")
     else:
