@@ -11,8 +11,13 @@ from typing import Final
 Job = Callable[[], None]
 
 WORKERS: Final = 8
+"""Threads in all; one of them reads while the others are busy."""
+
 BACKLOG: Final = 32
+"""Jobs that may wait for a worker; with that many waiting, nothing more is read."""
+
 SPARE: Final = 24
+"""Workers that may take the place of stuck ones."""
 
 
 class Crew:

@@ -18,18 +18,17 @@ class Later(Generic[Built]):
         self._on_failure = on_failure
         self._lock = threading.Lock()
         """Protects the beginning."""
-        self._begun = False
+        self._maker: threading.Thread | None = None
         self._done = threading.Event()
         self._made: list[Built] = []
-        self.failure: Exception | None = None
-        """Why it could not be made; what nobody foresaw is traced on standard error beside."""
+        self._failure: Exception | None = None
 
     def begin(self) -> None:
         """Start making it, unless that was done already."""
         with self._lock:
-            begun, self._begun = self._begun, True
-        if not begun:
-            threading.Thread(target=self._build, name="kaiza-house", daemon=True).start()
+            if self._maker is None:
+                self._maker = threading.Thread(target=self._build, name="kaiza-house", daemon=True)
+                self._maker.start()
 
     def get(self) -> Built | None:
         """The thing, made now if it must be; None where making it failed."""
@@ -37,18 +36,24 @@ class Later(Generic[Built]):
         self._done.wait()
         return self._made[0] if self._made else None
 
-    def made(self) -> Built | None:
-        """The thing if it is there already."""
-        return self._made[0] if self._made else None
+    def begun(self) -> Built | None:
+        """The thing, if somebody has wanted it."""
+        return None if self._maker is None else self.get()
+
+    def failure(self) -> Exception | None:
+        """Why it could not be made; what nobody foresaw has been traced on standard error when this returns."""
+        if self._failure is not None and self._maker is not None:
+            self._maker.join()
+        return self._failure
 
     def _build(self) -> None:
         try:
             self._made.append(self._make())
         except _ours() as failure:
-            self.failure = failure
+            self._failure = failure
         finally:
             if not self._made:
-                self.failure = self.failure or _unforeseen()
+                self._failure = self._failure or _unforeseen()
                 self._on_failure()
             self._done.set()
 

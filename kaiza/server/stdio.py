@@ -1,11 +1,9 @@
 """MCP over standard input and output: no line is dropped, no answer lost, no exit before the record is in order."""
 
-import signal
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Final
 
 from kaiza.server.clock import Clock
@@ -13,6 +11,7 @@ from kaiza.server.crew import Crew, Job
 from kaiza.server.in_flight import Entry, InFlight
 from kaiza.server.later import Later
 from kaiza.server.lines import Lines
+from kaiza.server.news import BROKEN, CLOSED, END, FAILED, IDLE, SIGNALS, News
 from kaiza.server.outlet import Outlet
 from kaiza.server.pipeline import Pipeline
 from kaiza.server.surface import Desk
@@ -22,21 +21,18 @@ from kaiza.wire.message import Refusal, Request
 DRAIN_SECONDS: Final = 2.0
 """How long calls may go on after a signal."""
 
-END_SECONDS: Final = 2.4
+END_SECONDS: Final = 2.2
 """How long after a signal a call that can no longer be ended is waited for."""
 
-EXIT_SECONDS: Final = 2.7
+EXIT_SECONDS: Final = 2.5
 """How long after a signal the process waits for whatever is stuck."""
-
-END, BROKEN, SIGNAL, IDLE, FAILED, CLOSED = "end", "broken", "signal", "idle", "failed", "closed"
 
 
 class Stdio:
     """One client on one pair of descriptors."""
 
     def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make: Callable[[], Desk]) -> None:
-        self._news: SimpleQueue[str] = SimpleQueue()
-        """What the main thread is told. A signal handler may write to it at any moment."""
+        self._news = News()
         self._lines = Lines(incoming, frame.MAX_LINE)
         self._outlet = Outlet(outgoing, partial(self._news.put, BROKEN))
         self._pipeline = pipeline
@@ -49,10 +45,9 @@ class Stdio:
 
     def serve(self) -> bool:
         """Serve until the client or a signal ends it; False where something was still stuck then."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self._news.put(SIGNAL))
+        self._news.listen_to_signals()
         self._crew.start()
-        self._await({END, BROKEN, SIGNAL, FAILED}, DRAIN_SECONDS)
+        self._await({END, BROKEN, FAILED, *SIGNALS}, DRAIN_SECONDS)
         self._stopping = True
         if not self._in_flight.close() and not self._await({IDLE}, DRAIN_SECONDS):
             threading.Thread(target=self._end_calls, name="kaiza-end", daemon=True).start()
@@ -62,17 +57,16 @@ class Stdio:
 
     def failure(self) -> Exception | None:
         """Why the house could not be built, where it was tried in vain."""
-        return self._desk.failure
+        return self._desk.failure()
 
-    def _await(self, wanted: set[str], grace: float) -> bool:
+    def _await(self, wanted: set[bytes], grace: float) -> bool:
         """Wait for one of these news; once a signal has come, only so long after it."""
         while True:
             left = None if self._signalled is None else max(0.0, self._signalled + grace - time.monotonic())
-            try:
-                news = self._news.get(timeout=left)
-            except Empty:
+            news = self._news.next(left)
+            if news is None:
                 return False
-            if news == SIGNAL and self._signalled is None:
+            if news in SIGNALS and self._signalled is None:
                 self._signalled = time.monotonic()
             if news in wanted:
                 return True
@@ -126,7 +120,7 @@ class Stdio:
 
     def _overdue(self, entry: Entry) -> None:
         """Answer for a worker that takes too long, and put another in its place."""
-        desk = self._desk.made()
+        desk = self._desk.begun()
         if desk is not None and self._expire(desk, entry, "timeout"):
             self._crew.write_off()
 
@@ -145,7 +139,7 @@ class Stdio:
 
     def _end_calls(self) -> None:
         """Record and answer the calls that were given no more time; one that nobody has begun too."""
-        desk = self._desk.made()
+        desk = self._desk.begun()
         if desk is None:
             return
         for entry in self._in_flight.waiting():
@@ -156,7 +150,7 @@ class Stdio:
 
     def _close(self) -> None:
         """Leave the house in order, and no half a line behind."""
-        desk = self._desk.made()
+        desk = self._desk.begun()
         if desk is not None:
             desk.app.close()
         self._outlet.finish()

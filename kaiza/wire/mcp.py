@@ -86,7 +86,7 @@ class Mcp:
         if request.method == "initialize":
             return self._initialize(request, so_far)
         if _is_modern(request, so_far):
-            return self._modern(request, so_far._replace(modern=True))
+            return self._modern(request, so_far)
         return self._legacy(request, so_far)
 
     def _initialize(self, request: Request, so_far: Conversation) -> Heard:
@@ -119,6 +119,7 @@ class Mcp:
         refused = _envelope_fault(request)
         if refused is not None:
             return Heard(so_far, refused)
+        so_far = so_far._replace(modern=True)
         if request.method == "server/discover":
             return Heard(so_far, reply.result(request.id, self._discovery))
         if request.method == "tools/list":

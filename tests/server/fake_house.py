@@ -4,6 +4,8 @@ RECORD gets one line a call, written before the answer, as the real house does.
 """
 
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -14,7 +16,7 @@ from kaiza.domain.call import Outcome, Receipt
 from kaiza.server.serve import serve
 from kaiza.wire.mcp import Opening
 
-INSTRUCTIONS = "Echo, or sleep."
+INSTRUCTIONS = "Echo, or hold."
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 TOOLS = [
     {
@@ -30,7 +32,7 @@ TOOLS = [
             "openWorldHint": False,
         },
     }
-    for name in ("echo", "sleep", "fail", "patch", "crash", "noise")
+    for name in ("echo", "hold", "begin_session", "fail", "patch", "crash", "noise")
 ]
 OPENING = Opening("0.1.0", INSTRUCTIONS, lambda: TOOLS)
 TIMEOUT = 30.0
@@ -42,7 +44,6 @@ class Call:
         self.request_id = f"call-{number}"
         self.deadline = time.monotonic() + self.patience()
         self._taken = threading.Lock()
-        self.past_intent = False
 
     def patience(self):
         given = self.ask.arguments.get("timeout", TIMEOUT) if isinstance(self.ask.arguments, dict) else TIMEOUT
@@ -66,6 +67,8 @@ class House:
 
     def answer(self, call):
         outcome = self.outcome(call)
+        if outcome.receipt is not None:
+            return outcome
         return self.written(call, outcome) if call.take() else None
 
     def expire(self, call, cap="timeout"):
@@ -90,15 +93,16 @@ class House:
             "echo", output={**given, "client": call.ask.client, "said": call.ask.conversational, "summary": "ok"}
         )
 
-    def sleep(self, call, given):
+    def hold(self, call, given):
+        """Go on when there is a byte in the FIFO; `past_intent`: the call can no longer be ended."""
         if given.get("past_intent"):
             call.take()
-            time.sleep(given["seconds"])
-            call = Call(call.ask, self.count)
-            self.written(call, Outcome("sleep", output={"slept": given["seconds"]}))
-            return None
-        time.sleep(given["seconds"])
-        return Outcome("sleep", output={"slept": given["seconds"], "summary": "slept"})
+        with Path(given["fifo"]).open("rb", buffering=0) as fifo:
+            fifo.read(1)
+        outcome = Outcome("hold", output={"summary": "held"})
+        return self.written(call, outcome) if given.get("past_intent") else outcome
+
+    begin_session = hold
 
     def fail(self, call, given):
         return failure(call, given.get("error_code", "FILE_NOT_FOUND"))
@@ -115,6 +119,8 @@ class House:
         sys.stdout.write("nor this\n")
         sys.__stdout__.write("nor this\n")
         sys.__stdout__.flush()
+        subprocess.run(["sh", "-c", "cat; echo nor this"], check=True)
+        os.write(1, b"nor this\n")
         return Outcome("noise", output={"summary": "quiet"})
 
     def written(self, call, outcome):
