@@ -16,6 +16,19 @@ from kaiza.store.ground import Ground
 from kaiza.store.schemas import SchemaRegistry
 from kaiza.tools.table import AGENT, Tool
 
+TOLD_LIMITS = frozenset(
+    {
+        "request_bytes",
+        "response_bytes",
+        "page_items",
+        "total_hits",
+        "query_characters",
+        "patch_bytes",
+        "tool_timeout_ms",
+        "session_idle_hours",
+    }
+)
+"""What `server_info` tells of the caps; `kaiza caps` tells them all."""
 PROTOCOL_VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
 
@@ -100,7 +113,7 @@ def _described(grounds: Mapping[str, Ground], cards: Sequence[Card], caps: Caps)
             "platform": platform.system().lower(),
             "tier": "core",
             "categories": sorted({card.category for card in cards}),
-            "limits": caps.as_json(),
+            "limits": {name: limit for name, limit in caps.as_json().items() if name in TOLD_LIMITS},
             "resolver": first.workspace.resolver,
             "workspace_roots": list(grounds),
         }
