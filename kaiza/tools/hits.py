@@ -59,7 +59,7 @@ class Hits:
         try:
             for stretch in lines.stretches(self._chunks(content), self._company, LONGEST_LINE):
                 for hit in matching.hits(stretch, self._finder, most):
-                    if True:
+                    if not after.is_after(str(real), hit):
                         self._take(real, stretch, hit)
                     if self.full and enough:
                         return

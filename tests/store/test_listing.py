@@ -38,6 +38,8 @@ def test_an_unchanged_directory_is_listed_once(directory):
 def test_a_directory_that_just_changed_is_not_remembered(directory):
     where, fd = directory
     listings = Listings()
+
+    assert listings.names(fd) is not listings.names(fd)
     for number in range(50):
         listings.names(fd)
         (where / f"new{number}").touch()

@@ -230,24 +230,24 @@ def test_only_plain_files_give_content_and_none_is_waited_for(workspace):
     assert given_out == {"a": b"text", "pipe": None, "z": None}
 
 
-def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(workspace, tmp_path):
+@pytest.mark.parametrize("behind", ["../elsewhere", ".kaiza"])
+def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(workspace, behind):
     put(workspace, "a/1", "inside")
     put(workspace, "a/b/2", "inside")
     put(workspace, "a/c", "inside")
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "c").write_text("outside")
+    put(workspace, f"{behind}/c", "behind")
     read = {}
     with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
         for found in walk:
             if found.path == "a/b/2":
                 os.rename(os.path.join(workspace.root, "a"), os.path.join(workspace.root, "moved"))
-                os.symlink(tmp_path / "elsewhere", os.path.join(workspace.root, "a"))
+                os.symlink(behind, os.path.join(workspace.root, "a"))
             content = found.open() if found.type == "file" else None
             if content:
                 read[found.path] = content.read(99)
                 content.close()
 
-    assert b"outside" not in read.values()
+    assert b"behind" not in read.values()
     assert read["a/1"] == b"inside"
 
 

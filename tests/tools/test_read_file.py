@@ -188,6 +188,32 @@ def test_at_most_5000_lines_come_at_once(plain_reader):
     assert (answer["line_count"], answer["truncated"]) == (5000, True)
 
 
+def test_a_window_ends_where_a_line_does_if_one_fits(plain_reader):
+    plain_reader.write("a", ("y" * 997 + "\n") * 1000)
+
+    answer = plain_reader.call("read_file", path="a")
+
+    assert answer["content"].endswith("y\n")
+    assert answer["summary"].endswith(f"It goes on at start_line {answer['line_count']}.")
+
+
+def test_a_line_beyond_64_mib_is_found(plain_reader):
+    with plain_reader.write("a", "\n").open("r+b") as file:
+        file.seek(70 << 20)
+        file.write(b"\ntail")
+
+    answer = plain_reader.call("read_file", path="a", start_line=2)
+
+    assert (answer["content"], answer["truncated"]) == ("tail", False)
+
+
+def test_a_large_file_has_the_hash_of_all_of_it(plain_reader):
+    content = b"a line like any other\n" * 500_000
+    plain_reader.write("a", content)
+
+    assert plain_reader.call("read_file", path="a")["hash"] == hashlib.sha256(content).hexdigest()
+
+
 def test_a_sparse_file_of_4_gib_is_answered_at_once_without_hash(plain_reader):
     with plain_reader.write("big").open("wb") as file:
         file.truncate(4 << 30)
