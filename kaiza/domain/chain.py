@@ -3,7 +3,7 @@
 Bytes, canonical form, numbers and links are judged, not which members a body has.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import sha256
 from itertools import chain as joined
 from typing import Any
@@ -123,22 +123,36 @@ def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> Fault:
     sealed again, so that only the next one's link tells, it is the changed one's.
     """
     after = iter(rest)
-    following = next(after, None)
-    if following is not None and _continues(chain, following):
-        return Fault(chain.seq + 1, "inserted", chain.size)
+    following = next(after, b"")
     try:
-        seq = unseal(line).get("seq")
+        record = unseal(line)
     except FaultyLineError:
-        return Fault(chain.seq + 1, "edited", chain.size)
-    if type(seq) is not int or seq == chain.seq + 1:
+        why = "inserted" if _continues(chain, following) else "edited"
+        return Fault(chain.seq + 1, why, chain.size)
+    if record.get("seq") == chain.seq + 1:
         return _relinked(chain, line, following)
-    if seq <= chain.seq:
-        return Fault(chain.seq + 1, "inserted", chain.size)
-    why = "reordered" if _is_among(chain, joined((following or b"",), after)) else "dropped"
-    return Fault(chain.seq + 1, why, chain.size)
+    return Fault(chain.seq + 1, _misplaced(chain, line, record, joined((following,), after)), chain.size)
+
+
+def _misplaced(chain: Chain, line: bytes, record: dict[str, Any], rest: Iterable[bytes]) -> str:
+    """A sound record with the wrong number: a copy or a stranger, or one that came too early, or after a gap."""
+    if type(record.get("seq")) is not int or record["seq"] <= chain.seq:
+        return "inserted"
+    before = _SEAL % record.get("prev_hash")
+    expected = belongs = False
+    for other in rest:
+        if other == line:
+            return "inserted"
+        expected = expected or _continues(chain, other)
+        belongs = belongs or other.endswith(before.encode())
+    if not expected:
+        return "dropped"
+    return "reordered" if belongs else "inserted"
 
 
 def _continues(chain: Chain, line: bytes) -> bool:
+    if b'"prev_hash":"%b"' % chain.entry_hash.encode() not in line:
+        return False
     trial = Chain(chain.head)
     try:
         trial.feed(line)
@@ -147,20 +161,18 @@ def _continues(chain: Chain, line: bytes) -> bool:
     return True
 
 
-def _relinked(chain: Chain, line: bytes, following: bytes | None) -> Fault:
-    """Which of two was changed: the line, sound and rightly numbered, or the one before, which it does not name."""
-    if chain.seq == 0 or (following is not None and not _is_linked(line, following)):
+def _relinked(chain: Chain, line: bytes, following: bytes) -> Fault:
+    """The line is sound and has the right number, but names another record before it."""
+    if _continues(chain, following):
+        return Fault(chain.seq + 1, "inserted", chain.size)
+    if chain.seq == 0 or not _is_linked(line, following):
         return Fault(chain.seq + 1, "edited", chain.size)
     return Fault(chain.seq, "edited", chain.before)
 
 
 def _is_linked(line: bytes, following: bytes) -> bool:
+    """Whether the next line names this one; also where nothing sound follows to tell."""
     try:
         return bool(unseal(following).get("prev_hash") == unseal(line)["entry_hash"])
     except FaultyLineError:
         return True
-
-
-def _is_among(chain: Chain, lines: Iterator[bytes]) -> bool:
-    named = b'"prev_hash":"%b"' % chain.entry_hash.encode()
-    return any(named in line and _continues(chain, line) for line in lines)

@@ -150,7 +150,7 @@ class AuditLog:
         return deadline
 
     def _enter(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:
-        """The file that the path names, locked, and its size. A lock on one that was replaced meanwhile is let go of."""
+        """The file that the path names, locked, and its size. One that was replaced meanwhile is let go of."""
         while True:
             file = self._file or self._opened(create=create)
             if not file.lock.taken():

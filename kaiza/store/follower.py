@@ -52,8 +52,10 @@ class Follower:
             return True
         if self._last:
             return file.read(self.chain.size - len(self._last), self.chain.size) == self._last
-        self._last = last_line(file.descriptor, self.chain.size)
-        return names(self._last, self.chain.seq, self.chain.entry_hash)
+        line = last_line(file.descriptor, self.chain.size)
+        if names(line, self.chain.seq, self.chain.entry_hash):
+            self._last = line
+        return bool(self._last)
 
     def is_at_end(self, file: LogFile, size: int) -> bool:
         """Whether nobody wrote since our last look: the log ends there, with the last line that we know."""

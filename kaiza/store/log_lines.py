@@ -4,10 +4,8 @@ import os
 from collections.abc import Iterator
 from io import BytesIO
 
-from kaiza.domain.record import MAX_RECORD
-
 BLOCK = 1 << 20
-_LONGEST_LINE = 4 * MAX_RECORD
+_LONGEST_LINE = 2 * BLOCK
 
 
 def read_exactly(descriptor: int, start: int, end: int) -> bytes:
@@ -29,8 +27,11 @@ def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
         if not block:
             break
         start += len(block)
+        if b"\n" not in block:
+            kept += block[: _LONGEST_LINE - len(kept)]
+            continue
         whole = BytesIO(kept + block).readlines()
-        kept = b"" if whole[-1].endswith(b"\n") else whole.pop()[:_LONGEST_LINE]
+        kept = b"" if whole[-1].endswith(b"\n") else whole.pop()
         yield from whole
     if kept:
         yield kept

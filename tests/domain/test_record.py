@@ -1,0 +1,137 @@
+import json
+import re
+import shutil
+import subprocess
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from logs import body, chained, head_of
+
+import kaiza
+from kaiza.domain import errors, record
+from kaiza.domain.chain import Chain, FaultyLineError, is_torn, unseal
+
+PARTS = st.lists(st.sampled_from(["a", "é", "\x7f", "\udcff", '"', "\\", "\n", "\u2028"]), max_size=6).map("".join)
+
+
+def dozen_lines_verifier(log):
+    link = "0" * 64
+    for number, line in enumerate(log.split(b"\n")[:-1], 1):
+        entry = json.loads(line)
+        claimed = entry.pop("entry_hash")
+        told = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        assert line == told[:-1] + b',"entry_hash":"%b"}' % claimed.encode()
+        assert (entry["seq"], entry["prev_hash"], sha256(told).hexdigest()) == (number, link, claimed)
+        link = claimed
+    return number
+
+
+def test_a_record_has_every_member_of_the_contract():
+    _, whole = record.seal(record.compose("call", timestamp="2026-11-18T09:00:00.000Z"), 1, record.GENESIS)
+
+    assert set(whole) == set(record.FIELDS)
+    assert whole["kaiza"] == kaiza.__version__
+    assert whole["changes"] == []
+    assert {whole[name] for name in ("cause", "detail", "outcome", "client", "request_id")} == {None}
+
+
+def test_a_member_or_a_kind_that_no_record_has_is_refused():
+    with pytest.raises(ValueError, match="no such member"):
+        record.compose("call", colour="red")
+    with pytest.raises(ValueError, match="no such kind"):
+        record.compose("rumour")
+
+
+def test_a_line_is_its_body_and_the_hash_of_it():
+    line, whole = record.seal(body(), 7, "a" * 64)
+
+    told = re.fullmatch(rb'(.*),"entry_hash":"([0-9a-f]{64})"}\n', line)
+    assert sha256(told[1] + b"}").hexdigest().encode() == told[2]
+    assert json.loads(line) == whole
+    assert (whole["seq"], whole["prev_hash"]) == (7, "a" * 64)
+    assert list(json.loads(line)) == [*sorted(set(record.FIELDS) - {"entry_hash"}), "entry_hash"]
+
+
+def test_a_verifier_of_a_dozen_lines_agrees():
+    assert dozen_lines_verifier(b"".join(chained(20, detail={"name": "naïve \u2028 name"}))) == 20
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@given(st.lists(PARTS, min_size=1, max_size=5))
+@settings(max_examples=10)
+def test_the_one_liner_of_the_contract_checks_any_line(tmp_path_factory, names):
+    log = tmp_path_factory.mktemp("log") / "audit-log.jsonl"
+    log.write_bytes(b"".join(record.seal(body(arguments={"path": name}), 1, record.GENESIS)[0] for name in names))
+    told = subprocess.run(
+        ["sh", "-c", f"sed -n {len(names)}p {log} | jq -cjS 'del(.entry_hash)' | sha256sum"],
+        capture_output=True,
+        check=True,
+    )
+
+    assert told.stdout[:64] == log.read_bytes()[-67:-3]
+
+
+def test_what_had_to_be_told_differently_is_flagged_in_the_record():
+    made = record.compose("call", arguments={"path": "a\udcff\x7f"}, detail={"how": "edited"})
+
+    assert made["arguments"] == {"path": "a\\xff\\x7f"}
+    assert made["detail"] == {"how": "edited", "escaped": ["arguments.path"]}
+
+
+def test_a_record_beyond_its_length_is_refused_before_it_is_written():
+    record.seal(body(arguments={"path": "x" * (record.MAX_RECORD - 1100)}), 1, record.GENESIS)
+
+    with pytest.raises(errors.SystemError) as refused:
+        record.seal(body(arguments={"path": "x" * record.MAX_RECORD}), 1, record.GENESIS)
+    assert refused.value.error_code == "CAP_EXCEEDED"
+
+
+def test_a_chain_goes_on_from_a_head():
+    lines = chained(9)
+    chain = Chain(head_of(lines[:4]))
+    fed = [chain.feed(line)["seq"] for line in lines[4:]]
+
+    assert fed == [5, 6, 7, 8, 9]
+    assert chain.head == head_of(lines)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2, 5, 6])
+def test_a_chain_takes_no_line_but_the_next(wrong):
+    lines = chained(7)
+    chain = Chain(head_of(lines[:3]))
+
+    with pytest.raises(FaultyLineError):
+        chain.feed(lines[wrong])
+    assert chain.head == head_of(lines[:3])
+
+
+@pytest.mark.parametrize("told", [b'{"seq":true}', b'{"seq":1.0}', b'{"seq": 1}', b'{"entry_hash":"x","seq":1}', b"[]"])
+def test_a_body_with_the_right_hash_in_the_wrong_form_is_faulty(told):
+    line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()
+
+    with pytest.raises(FaultyLineError):
+        Chain().feed(line)
+
+
+def test_a_sound_line_gives_its_record():
+    line, whole = record.seal(body(), 1, record.GENESIS)
+
+    assert unseal(line) == whole
+
+
+@pytest.mark.parametrize(
+    ("line", "offset", "torn"),
+    [
+        (b"x" * 700, 0, True),
+        (b"x" * 699 + b"\n", 0, False),
+        (b"x" * 512 + b"\0" * 187 + b"\n", 0, False),
+        (b"x" * 100 + b"\0" * 512 + b"x\n", 412, True),
+        (b"\0" * 100 + b"x" * 599 + b"\n", 412, True),
+        (b"\0" * 7 + b"x" * 599 + b"\n", 505, False),
+        (b"x" * 100 + b"\0" * 511 + b"xx\n", 412, False),
+    ],
+)
+def test_torn_is_what_lacks_its_newline_or_a_sector(line, offset, torn):
+    assert is_torn(line, offset) is torn

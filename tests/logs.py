@@ -1,0 +1,76 @@
+"""Logs to judge, and processes that write them."""
+
+import os
+import subprocess
+import sys
+
+from kaiza.domain import record
+from kaiza.store import log_file, state
+from kaiza.store.anchor import Anchor
+from kaiza.store.audit_log import AuditLog
+
+LONG = bool(os.environ.get("KAIZA_LONG"))
+
+
+def body(**members):
+    told = {
+        "timestamp": "2026-11-18T09:00:00.000Z",
+        "tool_name": "read_file",
+        "outcome": "ok",
+        "arguments": {"path": "a.py"},
+        "duration_ms": 3,
+    }
+    return record.compose("call", **(told | members))
+
+
+def intent():
+    return record.compose("intent", timestamp="2026-11-18T09:00:00.000Z", tool_name="write_file")
+
+
+def log_path(root):
+    return log_file.path_of(str(root))
+
+
+def open_log(root, told=None, **options):
+    options.setdefault("follow", (told if told is not None else []).append)
+    return AuditLog(str(root), **options)
+
+
+def chained(count, *, link=record.GENESIS, first=1, **members):
+    """So many lines of a sound log."""
+    lines = []
+    for seq in range(first, first + count):
+        line, whole = record.seal(body(arguments={"path": f"src/{seq}.py"}, **members), seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    return lines
+
+
+def head_of(lines):
+    *_, last = lines
+    size = sum(map(len, lines))
+    return record.Head(len(lines), last[-67:-3].decode(), size)
+
+
+def write(root, content):
+    path = log_path(root)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def anchor_at(root, head):
+    """The state directory as if exactly this head had been made durable."""
+    place = state.directory(str(root), create=True)
+    for name in ("anchor", "damage.json"):
+        (place / name).unlink(missing_ok=True)
+    if head is not None:
+        anchor = Anchor(place)
+        anchor.lock().acquire(1)
+        anchor.advance(head, 0)
+        anchor.close()
+
+
+def python(script, *arguments, before=(), **options):
+    """A process of its own that runs this; it speaks in lines."""
+    command = [*before, sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
