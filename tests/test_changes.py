@@ -307,3 +307,58 @@ def test_a_read_only_file_is_not_overwritten(begun, workspace, approved):
 
     assert code(begun, "write_file", **asked) == "FILE_WRITE_FAILED"
     assert (workspace / "src/a.py").read_bytes() == b"one\r\ntwo\r\n"
+
+
+def test_a_move_is_undone_as_a_move(begun, workspace, approved):
+    before = manifest(workspace)
+    asked = {"source": "src/run.sh", "destination": "src/deep/go.sh", "expected_hash": sha(b"#!/bin/sh\n")}
+    moved = code(begun, "move_file", **asked, plan_hash=approved)
+    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+
+    assert moved == "ok"
+    assert [(one["operation"], one["path"], one["source"]) for one in told["changes"]] == [
+        ("move", "src/run.sh", "src/deep/go.sh")
+    ]
+    assert manifest(workspace) == before
+
+
+@pytest.mark.parametrize("taken", ["src/run.sh", "src/go.sh"])
+def test_a_move_whose_one_side_was_changed_since_is_kept_on_both(begun, workspace, approved, taken):
+    asked = {"source": "src/run.sh", "destination": "src/go.sh", "expected_hash": sha(b"#!/bin/sh\n")}
+    code(begun, "move_file", **asked, plan_hash=approved)
+    (workspace / taken).write_text("a person's\n")
+    before = manifest(workspace)
+    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+
+    assert told["changes"] == []
+    assert {one["path"]: one["reason"] for one in told["kept"]} == {
+        "src/run.sh": "moved_together",
+        "src/go.sh": "moved_together",
+        taken: "changed_since",
+    }
+    assert manifest(workspace) == before
+
+
+def test_what_another_session_changed_in_between_is_not_lost(begun, make_app, workspace, approved):
+    other = make_app(workspace)
+    other.call("begin_session", {"role": "WINDSURF"})
+    before = b"one\r\ntwo\r\n"
+    for app, content in ((begun, "1"), (other, "2"), (begun, "3")):
+        asked = {"path": "src/a.py", "content": content, "expected_hash": sha(before), "plan_hash": approved}
+        assert code(app, "write_file", **asked) == "ok"
+        before = content.encode()
+    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+
+    assert (workspace / "src/a.py").read_bytes() == b"2"
+    assert told["kept"] == [{"path": "src/a.py", "reason": "changed_since"}]
+
+
+def test_a_directory_in_a_files_place_keeps_the_path_and_the_rest_is_put_back(begun, workspace, approved):
+    for name in ("b", "c"):
+        assert code(begun, "write_file", path=f"src/{name}.py", content="x\n", plan_hash=approved) == "ok"
+    (workspace / "src/b.py").unlink()
+    (workspace / "src/b.py").mkdir()
+    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+
+    assert told["kept"] == [{"path": "src/b.py", "reason": "changed_since"}]
+    assert not (workspace / "src/c.py").exists()

@@ -1,0 +1,85 @@
+"""Where recorded changes lead back to: what each path was before them, as far as nothing else came between."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a path is, as far as a change tells: no hash means that nothing is there."""
+
+    hash: str | None
+    mode: int | None = None
+
+    def could_be(self, other: "State") -> bool:
+        """Whether the two do not contradict each other; a mode that nobody told says nothing."""
+        return self.hash == other.hash and (None in (self.mode, other.mode) or self.mode == other.mode)
+
+
+@dataclass(slots=True)
+class Way:
+    """One path's way back: how the changes left it, and what it was before the oldest that can be reached."""
+
+    left: State
+    target: State
+    blocked: bool = False
+    """Whether older changes are out of reach, because something else changed the path between them."""
+    together: set[str] = field(default_factory=set)
+    """The paths it was moved from or to: both go back, or none."""
+
+
+def ways(records: Iterable[Mapping[str, Any]]) -> dict[str, Way]:
+    """The way back of every path that the records' changes touched, the newest first."""
+    found: dict[str, Way] = {}
+    for path, was, became, other in _steps_newest_first(records):
+        way = found.get(path)
+        if way is None:
+            way = found[path] = Way(became, was)
+        elif not way.blocked:
+            _further(way, was, became)
+        if other is not None:
+            way.together.add(other)
+    return found
+
+
+def standing_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The changes that stand: no undo, and nothing that an undo put back which stands itself."""
+    undone: set[str] = set()
+    for record in reversed(records):
+        if is_undo(record) and record["request_id"] not in undone:
+            undone.update((record["detail"] or {}).get("undone", ()))
+    return [record for record in records if not is_undo(record) and record["request_id"] not in undone]
+
+
+def is_undo(record: Mapping[str, Any]) -> bool:
+    """Whether a record tells of changes that were put back, by an agent or by a person."""
+    return record["tool_name"] == "undo_changes" or (record["detail"] or {}).get("action") == "undo"
+
+
+def _further(way: Way, was: State, became: State) -> None:
+    """One older step: it leads on from where we are, it was put back already, or something else came between."""
+    if became.could_be(way.target):
+        way.target = was
+    elif not was.could_be(way.target):
+        way.blocked = True
+
+
+def _steps_newest_first(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, State, State, str | None]]:
+    for record in reversed(list(records)):
+        modes = (record["detail"] or {}).get("modes", {})
+        for change in reversed(record["changes"]):
+            yield from _steps(change, modes)
+
+
+def _steps(change: Mapping[str, Any], modes: Mapping[str, int]) -> Iterator[tuple[str, State, State, str | None]]:
+    """What every path was and became; a move is two steps."""
+    path, source = change["path"], change["source"]
+    was = State(change["before_hash"], modes.get(source or path))
+    became = State(change["after_hash"], change["mode"])
+    if source is None:
+        yield path, was, became, None
+    else:
+        moved = State(became.hash or was.hash, became.mode if became.mode is not None else was.mode)
+        yield path, State(None), moved, source
+        yield source, was, State(None), path
