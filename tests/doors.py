@@ -6,6 +6,7 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 
 PATIENCE = 20
 
@@ -70,6 +71,14 @@ def request(number, method, /, **params):
 
 def call(number, name, /, **arguments):
     return request(number, "tools/call", name=name, arguments=arguments)
+
+
+def until(true):
+    """Return once it is true."""
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end
+        os.sched_yield()
 
 
 class Fifo:

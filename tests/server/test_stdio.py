@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from doors import call, request
+from doors import call, request, until
 
 PING = request("alive?", "ping")
 INITIALIZE = request(
@@ -223,7 +223,7 @@ def test_a_client_that_stops_reading_cannot_keep_the_server_from_ending(fake):
     door = fake(stdout=outgoing)
     os.close(outgoing)
     door.say(*(call(number, "echo", text="x" * 50_000) for number in range(12)))
-    _until(lambda: len(door.records()) >= 7)
+    until(lambda: len(door.records()) >= 7)
     began = time.monotonic()
     door.signal()
 
@@ -231,13 +231,6 @@ def test_a_client_that_stops_reading_cannot_keep_the_server_from_ending(fake):
     assert time.monotonic() - began < 3
     assert len(door.records()) >= 7
     os.close(unread)
-
-
-def _until(true):
-    end = time.monotonic() + 20
-    while not true():
-        assert time.monotonic() < end
-        os.sched_yield()
 
 
 def test_a_client_that_has_gone_ends_the_server_quietly_once_its_calls_are_recorded(fake, fifo):

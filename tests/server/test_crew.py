@@ -1,0 +1,117 @@
+import queue
+import threading
+
+from doors import until
+
+from kaiza.server.crew import Crew
+
+PATIENCE = 20
+
+
+class Script:
+    """Jobs for a crew: each says that it has begun, and goes on when it is let go."""
+
+    def __init__(self):
+        self.asked = queue.SimpleQueue()
+        self.began = queue.SimpleQueue()
+        self.gates = {}
+        self.read = 0
+
+    def put(self, *names):
+        for name in names:
+            self.gates[name] = threading.Event()
+            self.asked.put(name)
+
+    def end(self):
+        self.asked.put(None)
+
+    def next(self):
+        name = self.asked.get(timeout=PATIENCE)
+        self.read += 1
+        return None if name is None else lambda: self.run(name)
+
+    def run(self, name):
+        self.began.put((name, threading.current_thread().name))
+        assert self.gates[name].wait(PATIENCE)
+
+    def begun(self):
+        return self.began.get(timeout=PATIENCE)
+
+    def let_go(self, *names):
+        for name in names:
+            self.gates[name].set()
+
+
+def started(workers, backlog=4):
+    script = Script()
+    crew = Crew(script.next, workers=workers, backlog=backlog)
+    crew.start()
+    return script, crew
+
+
+def test_who_reads_a_job_does_it():
+    script, _ = started(workers=4)
+    script.put("first")
+    _, reader = script.begun()
+    script.put("second")
+    _, other = script.begun()
+    script.let_go("first", "second")
+    script.end()
+
+    assert reader != other
+
+
+def test_jobs_run_side_by_side_while_there_are_workers_and_one_goes_on_reading():
+    script, _ = started(workers=3)
+    script.put("a", "b", "c", "d")
+    running = {script.begun()[0], script.begun()[0]}
+    script.let_go("a")
+    then = script.begun()[0]
+    script.let_go("b")
+    last = script.begun()[0]
+    script.let_go("c", "d")
+    script.end()
+
+    assert running == {"a", "b"}
+    assert (then, last) == ("c", "d")
+
+
+def test_a_full_backlog_stops_the_reading_until_there_is_room():
+    script, _ = started(workers=2, backlog=2)
+    script.put(*"abcdef")
+    script.begun()
+    until(lambda: script.read == 4)
+    before = script.asked.qsize()
+    script.let_go(*"abcdef")
+    order = [script.begun()[0] for _ in range(5)]
+    script.end()
+
+    assert before == 2
+    assert sorted(order) == list("bcdef")
+
+
+def test_a_worker_that_is_written_off_is_replaced_and_taken_back():
+    script, crew = started(workers=2)
+    script.put("stuck", "next")
+    script.begun()
+    until(lambda: script.read == 2)
+    crew.write_off()
+    name = script.begun()[0]
+    script.let_go("stuck", "next")
+    crew.take_back()
+    script.put("after")
+    after = script.begun()[0]
+    script.let_go("after")
+    script.end()
+
+    assert (name, after) == ("next", "after")
+
+
+def test_the_backlog_is_done_after_the_end_of_input():
+    script, _ = started(workers=2)
+    script.put("a", "b", "c")
+    script.end()
+    script.begun()
+    script.let_go("a", "b", "c")
+
+    assert [script.begun()[0], script.begun()[0]] == ["b", "c"]
