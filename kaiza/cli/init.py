@@ -13,7 +13,7 @@ from kaiza.cli.word import ask_word
 from kaiza.domain.diff import File, unified
 from kaiza.domain.paths import RelPath
 from kaiza.render.terminal import escape
-from kaiza.store import log_file, making_ready
+from kaiza.store import log_file, making_ready, roots
 from kaiza.store.clients import CLIENTS, changes, launch, memory
 from kaiza.store.clients.carry import carry_out, taken_away
 from kaiza.store.clients.changes import Change, FileFault, Site
@@ -61,6 +61,8 @@ class _Todo:
 
 
 def _init(args: argparse.Namespace) -> int:
+    if args.json and not args.yes and not args.only_print:
+        args.parser.error("--json goes with --yes or --print")
     root = Path(args.directory).resolve()
     if not root.is_dir():
         raise say.Stop(f"There is no directory {args.directory}. Make it first, then run kaiza init again.", say.NO)
@@ -70,11 +72,14 @@ def _init(args: argparse.Namespace) -> int:
         todo = _removal(site, client) if args.remove else _making(site, client)
     except FileFault as fault:
         raise say.Stop(f"{fault} Nothing was written.", say.NO) from fault
-    _show(args, site, todo)
+    if not args.json:
+        _show(site, todo)
     if not todo.nothing and not args.only_print:
         _ask(args, todo)
         _carry_out(site, todo, removing=args.remove)
-    if not args.json:
+    if args.json:
+        say.document(_as_json(site, todo, written=not args.only_print and not todo.nothing))
+    else:
         _advise(site, client, todo, args)
     return say.YES
 
@@ -112,23 +117,25 @@ def _removal(site: Site, client: Client | None) -> _Todo:
     return _Todo(files, [], left, [path for path in away if path.is_dir()])
 
 
-def _show(args: argparse.Namespace, site: Site, todo: _Todo) -> None:
-    if args.json:
-        say.document(_as_json(site, todo, done=not args.only_print))
-        return
+def _show(site: Site, todo: _Todo) -> None:
     made = [f"new directory  {_name(site, directory)}/" for directory in todo.directories]
     say.lines([*made, *([""] if made and todo.files else [])])
     for change in todo.files:
-        say.lines(map(escape, _diff(change).splitlines()))
+        say.lines(map(_shown, _diff(change).rstrip("\n").split("\n")))
 
 
-def _as_json(site: Site, todo: _Todo, *, done: bool) -> dict[str, Any]:
+def _shown(line: str) -> str:
+    """A line as a terminal may show it; its tabs stay, so that the diff can be applied."""
+    return "\t".join(map(escape, line.split("\t")))
+
+
+def _as_json(site: Site, todo: _Todo, *, written: bool) -> dict[str, Any]:
     return {
         "workspace": str(site.root),
         "directories": [_name(site, directory) for directory in todo.directories],
         "files": [{"path": change.name, "client": change.owner, "diff": _diff(change)} for change in todo.files],
         "found": [client.name for client in _found(site)],
-        "written": done and not todo.nothing,
+        "written": written,
     }
 
 
@@ -182,6 +189,9 @@ def _advise(site: Site, client: Client | None, todo: _Todo, args: argparse.Names
         say.note("Nothing to change: everything is as it should be.")
     if args.remove or args.only_print:
         return
+    above = roots.nearest(str(site.root.parent))
+    if above is not None:
+        say.note(f"This lies inside the workspace {escape(above)}. A server can serve only one of the two.")
     if client is None:
         say.lines(_next_steps(site))
         return

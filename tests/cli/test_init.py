@@ -459,6 +459,36 @@ def test_json_tells_the_same(kaiza, bare):
     }
 
 
+def test_json_asks_nobody_and_so_wants_to_know_how(kaiza, bare):
+    assert kaiza("init", "--json").status == 2
+    assert json.loads(kaiza("init", "--json", "--yes").out)["written"] is True
+    assert json.loads(kaiza("init", "--json", "--yes").out)["written"] is False
+
+
+def test_what_remove_would_do_can_be_looked_at_first(kaiza, bare):
+    kaiza("init", "--client", "claude-code", "--yes")
+    before = everything(bare.parent)
+    told = kaiza("init", "--remove", "--print")
+
+    assert told.out.count("deleted file mode") == 4
+    assert everything(bare.parent) == before
+
+
+def test_what_could_steer_a_terminal_is_shown_written_out_and_tabs_as_they_are(kaiza, bare):
+    put_there(bare / ".mcp.json", '{\n\t"mcpServers": {\n\t\t"\u202e\x9b2J": {}\n\t}\n}\n'.encode())
+    told = kaiza("init", "--client", "claude-code", "--print")
+
+    assert '\t\t"\\u202e\\x9b2J": {}' in told.out
+    assert not {"\u202e", "\x9b", "\x1b"} & set(told.out)
+
+
+def test_a_workspace_inside_another_is_said(kaiza, bare):
+    kaiza("init", "--yes")
+    (bare / "part").mkdir()
+
+    assert "inside the workspace" in kaiza("init", "part", "--yes").err
+
+
 def test_comments_in_vscodes_file_stay(kaiza, bare):
     text = '// top\n{\n\t/* servers */\n\t"servers": {\n\t\t"x": {"url": "u"}, // last\n\t},\n}\n'
     put_there(bare / ".vscode/mcp.json", text.encode())
