@@ -1,7 +1,7 @@
 """Puts the parts together; the only place that knows them all."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 import kaiza
@@ -29,6 +29,7 @@ TOLD_LIMITS = frozenset(
     }
 )
 """What `server_info` tells of the caps; `kaiza caps` tells them all."""
+MOST_CHECKS = 20
 PROTOCOL_VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
 
@@ -40,6 +41,7 @@ class App:
         roots: Sequence[str],
         *,
         bound_role: str | None = None,
+        allowed: Collection[str] = (),
         caps: Caps | None = None,
         tools: Mapping[str, Tool] = AGENT,
         registry: SchemaRegistry | None = None,
@@ -47,7 +49,7 @@ class App:
         self.caps = caps or Caps()
         self._closed = False
         registry = registry or SchemaRegistry()
-        cards = list(offer.cards(registry))
+        cards = list(offer.cards(registry, allowed=allowed))
         grounds = {root: Ground(root, self.caps) for root in roots}
         self.house = House(
             grounds=MappingProxyType(grounds),
@@ -63,7 +65,7 @@ class App:
 
     def stamp(self, ask: Ask) -> Call:
         """Give a call its id, its time and its deadline."""
-        return boundary.stamp(ask, self.caps)
+        return boundary.stamp(ask, self._patience(ask.tool_name))
 
     def answer(self, call: Call) -> Outcome | None:
         """The whole call, from its arguments to its record; None if the clock took it meanwhile."""
@@ -90,6 +92,12 @@ class App:
         closed, self._closed = self._closed, True
         for ground in () if closed else self.house.grounds.values():
             ground.close(boundary.now())
+
+    def _patience(self, tool_name: str) -> float:
+        """How many seconds a call may take; checks have a limit of their own for each command."""
+        if tool_name != "run_checks":
+            return self.caps.tool_timeout_ms / 1000
+        return MOST_CHECKS * max(ground.settings.checks_seconds for ground in self.house.grounds.values())
 
     def _unknown(self, call: Call) -> Outcome | None:
         """The stand-in that always refuses, so that asking is recorded too."""

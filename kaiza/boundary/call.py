@@ -57,7 +57,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def stamp(ask: Ask, caps: Caps) -> Call:
+def stamp(ask: Ask, seconds: float) -> Call:
     """Give a call its id, its time and its deadline."""
     started = time.monotonic()
-    return Call(ask, str(uuid.uuid4()), now(), started, started + caps.tool_timeout_ms / 1000)
+    return Call(ask, str(uuid.uuid4()), now(), started, started + seconds)

@@ -103,8 +103,9 @@ def _plan_of(call: Call, ground: Ground) -> tuple[str | None, Reading | None]:
         return None, None
     stored = ground.plans.by_hash(asked)
     if stored is None:
-        approved = {**{one: seal.plan_hash for one, seal in ground.facts.seals.items()}, **ground.facts.approvals}
-        plan_id = next((one for one, plan_hash in approved.items() if plan_hash == asked), None)
+        sealed = ((one, seal.plan_hash) for one, seal in ground.facts.seals.items())
+        said = (*ground.facts.approvals.items(), *sealed)
+        plan_id = next((one for one, plan_hash in said if plan_hash == asked), None)
         stored = ground.plans.read(plan_id) if plan_id else None
         return plan_id, stored.reading if stored else None
     return stored.plan_id, stored.reading

@@ -15,6 +15,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.policy import content
 from kaiza.policy.case import Case
 from kaiza.policy.judge import APPROVAL, at_intent, judge, on_result
+from kaiza.store import approved_bytes
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
 from kaiza.tools.view import Answer
@@ -126,6 +127,7 @@ def _seal(call: Call, case: Case, ground: Ground) -> None:
     if plan is None or case.plan_id in case.facts.seals:
         return
     session = call.session
+    approved_bytes.keep(ground, plan)
     members = {
         "timestamp": now(),
         "request_id": call.request_id,

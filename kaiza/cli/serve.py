@@ -30,6 +30,12 @@ class Options(NamedTuple):
     content: str = "full"
     tool_timeout_ms: int | None = None
     scan_guard_ms: int | None = None
+    allow_checks: bool = False
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """What the operator allows beyond what is always offered."""
+        return ("allow_checks",) if self.allow_checks else ()
 
 
 def start(argv: Sequence[str]) -> int:
@@ -43,6 +49,8 @@ def start(argv: Sequence[str]) -> int:
 
 def plainly(argv: Sequence[str]) -> Options | None:
     """The options where each is spelled out in full and sound; else None, and argparse says what is wrong."""
+    checks = "--allow-checks" in argv
+    argv = [word for word in argv if word != "--allow-checks"]
     if len(argv) % 2:
         return None
     workspaces: list[str] = []
@@ -60,6 +68,7 @@ def plainly(argv: Sequence[str]) -> Options | None:
         said.get("--content", "full"),
         int(timeout) if timeout else None,
         int(guard) if guard else None,
+        checks,
     )
 
 
@@ -73,14 +82,14 @@ def _serve(told: Options, roots: tuple[str, ...]) -> int:
     from kaiza.server.serve import serve  # noqa: PLC0415  as above
     from kaiza.wire.mcp import Opening  # noqa: PLC0415  as above
 
-    opening = Opening(kaiza.__version__, INSTRUCTIONS, partial(_offered, told.role))
+    opening = Opening(kaiza.__version__, INSTRUCTIONS, partial(_offered, told.role, told.allowed))
     return serve(partial(_app, told, roots), opening, summary=told.content == "summary")
 
 
-def _offered(role: str | None) -> list[Mapping[str, Any]]:
+def _offered(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
     from kaiza.store import offer, schemas  # noqa: PLC0415  see the top
 
-    return offer.offered(schemas.SchemaRegistry(), role)
+    return offer.offered(schemas.SchemaRegistry(), role, allowed)
 
 
 def _app(told: Options, roots: tuple[str, ...]) -> "App":
@@ -90,7 +99,7 @@ def _app(told: Options, roots: tuple[str, ...]) -> "App":
     guard = told.scan_guard_ms
     limits = {"tool_timeout_ms": told.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
     caps = Caps(**{name: limit for name, limit in limits.items() if limit is not None})
-    return App(roots, bound_role=told.role, caps=caps)
+    return App(roots, bound_role=told.role, caps=caps, allowed=told.allowed)
 
 
 def _roots(told: Options) -> tuple[str, ...]:

@@ -20,7 +20,9 @@ def carefully(argv: Sequence[str]) -> Options:
     parser = argparse.ArgumentParser(prog="kaiza serve", allow_abbrev=False)
     _add(parser)
     args = parser.parse_args(argv)
-    return Options(tuple(args.workspace), args.role, args.content, args.tool_timeout_ms, args.scan_guard_ms)
+    return Options(
+        tuple(args.workspace), args.role, args.content, args.tool_timeout_ms, args.scan_guard_ms, args.allow_checks
+    )
 
 
 def roots(named: Sequence[str]) -> tuple[str, ...]:
@@ -55,6 +57,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--role", choices=ROLES, help="serve only this role (default: the session says which)")
     parser.add_argument(
         "--content", choices=CONTENTS, default="full", help="what a result's text holds: its whole JSON, or a summary"
+    )
+    parser.add_argument(
+        "--allow-checks",
+        action="store_true",
+        help="let agents run the checks that an approved plan names; they run with your rights (default: no)",
     )
     parser.add_argument("--tool-timeout-ms", metavar="MS", type=_milliseconds, help="how long a call may take (30000)")
     parser.add_argument(

@@ -23,6 +23,8 @@ class Card:
     roles: tuple[str, ...]
     needs_session: bool
     idempotent: bool
+    only_with: str | None = None
+    """What the operator must have allowed for the tool to be offered."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "Card":
@@ -37,6 +39,7 @@ class Card:
             roles=tuple(row["roles"]),
             needs_session=row["needs_session"],
             idempotent=row["idempotent"],
+            only_with=row.get("only_with"),
         )
 
     def annotations(self) -> dict[str, bool]:

@@ -1,23 +1,25 @@
 """What `tools/list` shows: the catalog and the schema files, exactly as they are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from kaiza.domain.card import Card
 from kaiza.store.schemas import SchemaRegistry
 
 
-def cards(registry: SchemaRegistry, bound_role: str | None = None) -> Iterator[Card]:
-    """The tools in the catalog's order; of a bound server only those its role may call."""
+def cards(registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()) -> Iterator[Card]:
+    """The tools in the catalog's order; of a bound server those its role may call, and what the operator allowed."""
     for row in registry.catalog():
         card = Card.of(row)
-        if bound_role is None or bound_role in card.roles:
+        if (bound_role is None or bound_role in card.roles) and card.only_with in (None, *allowed):
             yield card
 
 
-def offered(registry: SchemaRegistry, bound_role: str | None = None) -> list[Mapping[str, Any]]:
+def offered(
+    registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
+) -> list[Mapping[str, Any]]:
     """The items of `tools/list`."""
-    return [_item(card, registry) for card in cards(registry, bound_role)]
+    return [_item(card, registry) for card in cards(registry, bound_role, allowed)]
 
 
 def _item(card: Card, registry: SchemaRegistry) -> Mapping[str, Any]:

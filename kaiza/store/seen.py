@@ -1,6 +1,6 @@
 """The workspace as one call may see it: every path is judged where it really is, before a byte is given out."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
-from kaiza.store import audit_log, scan
+from kaiza.store import audit_log, checks, scan
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
 from kaiza.store.workspace import Entry, OpenDirectory, OpenFile
@@ -98,6 +98,32 @@ class Seen:
     def recover(self) -> list[dict[str, Any]]:
         """Bring to an end what an earlier crash left, and tell what was done; nothing while the record is damaged."""
         return [] if self.ground.damage() else self.ground.recover(self.now, self.request_id)
+
+    def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
+        """The commands by which a phase of a plan is checked."""
+        stored = self.plans.by_hash(plan_hash)
+        plan = stored.reading.plan if stored else None
+        phase = plan.phase(phase_id) if plan else None
+        return phase.verify if phase else ()
+
+    def guarded(self) -> checks.Guarded:
+        """What governs the agent, as it is now."""
+        return checks.guarded(self.ground.workspace)
+
+    def check(self, argv: Sequence[str]) -> dict[str, Any]:
+        """Run one command and tell what it came to; one whose time was up has no exit status."""
+        done = checks.run(argv, self.ground.root, self.ground.settings.checks_seconds)
+        told: dict[str, Any] = {
+            "argv": list(done.argv),
+            "duration_ms": done.duration_ms,
+            "output": done.output,
+            "truncated": done.cut,
+        }
+        return told if done.exit_code is None else {**told, "exit_code": done.exit_code}
+
+    def meddled(self, before: checks.Guarded) -> list[str]:
+        """What of it was altered since; other processes' records in the log are no alteration."""
+        return checks.meddled(before, self.ground.workspace)
 
     def kept(self, digest: str) -> int | None:
         """How large a content is that was replaced; None where it is not kept."""

@@ -235,6 +235,22 @@ class View(Protocol):
         """Bring to an end what an earlier crash left, and tell what was done."""
         ...
 
+    def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
+        """The commands by which a phase of a plan is checked."""
+        ...
+
+    def guarded(self) -> Any:
+        """What governs the agent, as it is now."""
+        ...
+
+    def check(self, argv: Sequence[str]) -> dict[str, Any]:
+        """Run one command and tell what it came to."""
+        ...
+
+    def meddled(self, before: Any) -> list[str]:
+        """What of it was altered since."""
+        ...
+
     def kept(self, digest: str) -> int | None:
         """How large a content is that was replaced; None where it is not kept."""
         ...
