@@ -17,6 +17,7 @@ CHANGING_TOOLS = frozenset(
 LOCKING_INVARIANTS = frozenset({"CONTROL_PLANE_PROTECTED", "READ_PROTECTED"})
 MOST_RELEASES = 3
 """So often within 24 hours a report unlocks a role."""
+_WORDS_ON_PLANS = ("approve", "reject", "revoke")
 MILDER_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
 
@@ -96,7 +97,7 @@ class Facts:
     frozen: Freeze | None = None
     seals: dict[str, Seal] = field(default_factory=dict)
     approvals: dict[str, str] = field(default_factory=dict)
-    """plan_id to the hash a person approved by command."""
+    """plan_id to the bytes of a person's last word by command; what was rejected or revoked is not APPROVED in them."""
     usage: dict[str, Usage] = field(default_factory=dict)
     intents: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Intents without an outcome so far, by request id."""
@@ -289,8 +290,9 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
     elif action == "unlock":
         for role in [record["role"]] if record["role"] else ROLES:
             facts.locks.pop(role, None)
-    elif action == "approve":
+    elif action in _WORDS_ON_PLANS:
         facts.approvals[record["plan_id"]] = record["plan_hash"]
+    facts.intents.pop(record["request_id"], None)
 
 
 _BY_KIND = {"call": _call, "intent": _intent, "plan": _plan, "recovery": _recovery, "person": _person}

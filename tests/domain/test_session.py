@@ -114,6 +114,24 @@ def test_a_person_unlocks_freezes_and_thaws():
     assert unlocked.locks == {}
 
 
+def test_a_plans_last_word_by_command_is_kept_also_where_it_takes_back():
+    words = [
+        told(number, "person", plan_id="P", plan_hash=str(number), detail={"action": action})
+        for number, action in enumerate(["approve", "revoke"], 1)
+    ]
+
+    assert facts_of(words[0]).approvals == {"P": "1"}
+    assert facts_of(*words).approvals == {"P": "2"}
+
+
+def test_a_persons_own_undo_leaves_no_intent_open():
+    intent = told(1, "intent", request_id="x", changes=[CHANGE], detail={"unlimited": True})
+    outcome = told(2, "person", request_id="x", changes=[CHANGE], detail={"action": "undo"})
+
+    assert facts_of(intent).intents
+    assert not facts_of(intent, outcome).intents
+
+
 CHANGE = {
     "path": "a", "source": None, "operation": "create", "before_hash": None, "after_hash": "0" * 64, "size": 7,
     "lines_added": 2, "lines_removed": 1, "mode": 420,

@@ -1,0 +1,26 @@
+"""The bytes of a plan as they were approved, kept beside what was replaced, so that a later change can be shown."""
+
+from kaiza.domain import errors
+from kaiza.domain.plan import Plan
+from kaiza.store.ground import Ground
+
+
+def keep(ground: Ground, plan: Plan) -> None:
+    """Keep the plan's file as it is now, if it still is the plan that was read."""
+    stored = ground.plans.read(plan.plan_id)
+    if stored is not None and stored.reading.plan_hash == plan.plan_hash:
+        keep_bytes(ground, plan.plan_hash, stored.content)
+
+
+def keep_bytes(ground: Ground, plan_hash: str, content: bytes) -> None:
+    """They are on disk when this returns."""
+    ground.objects.keep(plan_hash, [content], pack=True)
+    ground.objects.sync(plan_hash)
+
+
+def kept(ground: Ground, plan_hash: str) -> bytes | None:
+    """The bytes that have this hash, if they were kept and are whole."""
+    try:
+        return b"".join(ground.objects.chunks(plan_hash))
+    except errors.SystemError:
+        return None

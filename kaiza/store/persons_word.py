@@ -1,0 +1,57 @@
+"""What a person decides is a record of kind `person`, durable before it takes effect.
+
+Where a person may loosen something, the record must be sound: nobody can tell otherwise what they are loosening.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from kaiza.domain import errors
+from kaiza.domain.record import compose
+from kaiza.store.ground import Ground
+
+Check = Callable[[], None]
+
+
+def now() -> str:
+    """The time as records tell it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def follow(ground: Ground) -> None:
+    """What every process recorded so far is known when this returns."""
+    if ground.recording():
+        ground.log.catch_up()
+
+
+def insist_on_a_sound_record(ground: Ground) -> None:
+    """SELF_AUDIT_FAILURE while the record is damaged."""
+    verdict = ground.damage()
+    if verdict is not None:
+        raise errors.SystemError.tool_failure(
+            "SELF_AUDIT_FAILURE",
+            human_message="The record is damaged, so nothing may be loosened. Run kaiza audit verify first.",
+            cause={"verdict": verdict},
+        )
+
+
+def give(ground: Ground, action: str, person: str, check: Check | None = None, **members: Any) -> Mapping[str, Any]:
+    """The word is on disk when this returns. `check` is asked under the log's lock; what it raises, nothing is written.
+
+    `members` are the record's own, `detail` more of what it tells.
+    """
+    detail = {"action": action, "person": person, **members.pop("detail", {})}
+
+    def make() -> dict[str, Any]:
+        if check is not None:
+            check()
+        return compose("person", timestamp=now(), workspace_root=ground.root, outcome="ok", detail=detail, **members)
+
+    return ground.log.append(make, durable=True)
+
+
+def seal(ground: Ground, plan_id: str, plan_hash: str, detail: Mapping[str, Any]) -> None:
+    """The bytes that a person approved by command count from now on, and no others of that name."""
+    members = {"plan_id": plan_id, "plan_hash": plan_hash, "detail": {"how": "command", **detail}}
+    ground.log.append(lambda: compose("plan", timestamp=now(), workspace_root=ground.root, **members), durable=True)
