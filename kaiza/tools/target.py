@@ -111,8 +111,6 @@ def _plain(path: RelPath, entry: Entry) -> None:
 
 
 def _seen(path: RelPath, file: OpenFile, view: View, keep: int) -> Standing:
-    if file.real != path:
-        raise _through_a_link(path, file.real)
     if file.nlink > 1:
         raise _refused(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
     digest = hashlib.sha256()
@@ -144,8 +142,6 @@ def _room_for(path: RelPath, view: View) -> None:
         found = directory.entry(rest[0])
     if found is not None and found.type == "link":
         raise _through_a_link(path, None)
-    if found is not None:
-        raise _refused(path, "Something has just been put in its place. Try again.", found.type)
 
 
 def _through_a_link(path: RelPath, real: RelPath | None) -> errors.SystemError:

@@ -139,6 +139,11 @@ FITS = {
         b"a\n",
         b"b\n",
     ),
+    "only a mode, of a quoted name": (
+        git("old mode 100644\nnew mode 100755\n", "", "", '"a/\\303\\251 x" "b/\\303\\251 x"'),
+        b"a",
+        b"a",
+    ),
     "only a mode": (git("old mode 100644\nnew mode 100755\n", "", ""), b"a", b"a"),
 }
 
@@ -246,6 +251,12 @@ MALFORMED = {
     "git names one file, the pair another": (git("", "--- a/secret\n+++ b/secret\n"), "names"),
     "git names two files": (git("", names="a/f b/g"), "names"),
     "git names two files, no pair does": (git("old mode 100644\nnew mode 100755\n", "", "", "a/f b/g"), "names"),
+    "git names another old file": (git("", names="a/g b/f"), "names"),
+    "git names one file, quoted otherwise": (git("old mode 100644\nnew mode 100755\n", "", "", '"a/f" "b/g"'), "names"),
+    "git's line has more": (git("", names='"a/f" "b/f" c'), "quoting"),
+    "a name has more after its quote": (git('rename from "f" x\nrename to g\n', "", "", "a/f b/g"), "quoting"),
+    "a new file that goes": (git("new file mode 100644\n", "--- a/f\n+++ /dev/null\n"), "names"),
+    "a deleted file that comes": (git("deleted file mode 100644\n", "--- /dev/null\n+++ b/f\n"), "names"),
     "a moved file's other names": (
         git("rename from f\nrename to g\n", "--- a/f\n+++ b/h\n", names="a/f b/g"),
         "names",
@@ -314,6 +325,7 @@ MALFORMED = {
     "a line replaced by itself": (modify("@@ -1,2 +1,2 @@\n a\n-b\n+b\n"), "changes_nothing"),
     "an insertion that nothing holds": (modify("@@ -12,0 +13 @@\n+a\n"), "position"),
     "line zero": (modify("@@ -0,1 +1 @@\n-a\n+b\n"), "position"),
+    "line zero on both sides": (modify("@@ -0,1 +0,1 @@\n-a\n+b\n"), "position"),
     "a new side at line zero": (modify("@@ -1 +0,1 @@\n-a\n+b\n"), "position"),
     "a new side elsewhere": (modify("@@ -1 +2 @@\n-a\n+b\n"), "position"),
     "a shift that does not follow": (

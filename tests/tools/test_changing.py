@@ -186,6 +186,7 @@ def test_edits_are_proposed_with_their_diff(bench):
     [
         ({"old_text": "zzz", "new_text": "b"}, "PATCH_APPLY_FAILED"),
         ({"old_text": "a", "new_text": "a"}, "INVALID_INPUT_VALUE"),
+        ({"old_text": "zzz", "new_text": "zzz"}, "INVALID_INPUT_VALUE"),
         ({"new_text": "a"}, "MISSING_REQUIRED_FIELD"),
         (
             {
@@ -388,6 +389,10 @@ def test_changes_follow_no_link(bench, tool):
     error = bench.refused(tool, **ON_WHAT_IS_THERE[tool])
 
     assert (error.error_code, error.cause["real_path"]) == ("INVALID_PATH", "real")
+    (bench.root / "f").unlink()
+    (bench.root / "d").mkdir()
+    (bench.root / "f").symlink_to("d")
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "INVALID_PATH"
     (bench.root / "f").unlink()
     (bench.root / "f").symlink_to("/etc/hostname")
     assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "OUTSIDE_WORKSPACE"

@@ -50,8 +50,6 @@ class _Field:
 def read(lines: list[bytes], at: int) -> tuple[Header, int]:
     """Read the header that begins at a line; give it back with the number of the line after it."""
     line = lines[at]
-    if line.endswith(b"\r\n") and line.startswith((b"diff ", b"--- ")):
-        raise invalid(at, "line_ending")
     if line.startswith(b"diff --git "):
         return _git(lines, at)
     if line.startswith(b"diff -"):

@@ -95,9 +95,7 @@ def _hunk(lines: list[bytes], at: int) -> tuple[Hunk, int, int]:
 
 
 def _held_below(lines: list[bytes], last: int) -> bool:
-    """Whether the hunk that ends at a line of the patch ends with context."""
-    if lines[last][0] == _BACKSLASH:
-        last -= 1
+    """Whether the hunk that ends at a line of the patch ends with context; a marker there is the file's end anyway."""
     return lines[last][0] in (_BLANK, _LINE_FEED)
 
 
@@ -108,8 +106,6 @@ def _numbers(line: bytes, at: int) -> tuple[int, int, int, int]:
     if any(len(text) > _DIGITS or int(text) > _LARGEST for text in found.groups(b"1")):
         raise invalid(at, "number")
     old_start, old_count, new_start, new_count = (int(text) for text in found.groups(b"1"))
-    if not old_count and not new_count:
-        raise invalid(at, "changes_nothing")
     if not old_count and old_start:
         raise invalid(at, "position")
     return _from_zero(old_start, old_count, at), old_count, _from_zero(new_start, new_count, at), new_count
