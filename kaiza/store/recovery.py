@@ -58,13 +58,12 @@ def recover(workspace: Workspace, objects: Objects, entry: Entry, lines: Sequenc
         return Recovery(entry.txn, "not_applied", ())
     steps = [Step.of_json(told) for told in lines[0]["steps"]]
     paths = tuple(step.path for step in steps)
-    staged = next((line["staged"] for line in lines if "staged" in line), None)
     committed = any("committed" in line for line in lines)
     with ExitStack() as held:
         held.enter_context(path_locks.hold(objects.own, paths, seconds))
         directories = Directories(workspace)
         held.callback(directories.close)
-        parts, lost = _parts(steps, staged, directories, objects)
+        parts, lost = _parts(steps, lines, directories, objects)
         if committed:
             result, left = _finish(parts, entry)
         else:
@@ -89,13 +88,15 @@ def sweep(workspace: Workspace, txn: str, parent: RelPath) -> int:
 
 
 def _parts(
-    steps: Sequence[Step], staged: Sequence[int | None] | None, directories: Directories, objects: Objects
+    steps: Sequence[Step], lines: Sequence[Line], directories: Directories, objects: Objects
 ) -> tuple[list[Part], list[RelPath]]:
     """Find out how far each step came; steps whose directory is gone came to nothing that could be mended."""
+    staged = next((line["staged"] for line in lines if "staged" in line), None)
+    made = {RelPath(tuple(told)) for told in lines[0]["made"]}
     parts, lost = [], []
     for number, step in enumerate(steps):
         if not _there(step, directories):
-            if staged is not None:
+            if staged is not None and not _is_back(step, staged[number], made, directories):
                 lost.append(step.path)
             continue
         part = Part(step, directories, objects, staged[number] if staged else None)
@@ -113,6 +114,16 @@ def _there(step: Step, directories: Directories) -> bool:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
             return False
         raise
+
+
+def _is_back(step: Step, ours: int | None, made: set[RelPath], directories: Directories) -> bool:
+    """Whether a step's directory is gone because taking back had come so far."""
+    if step.path.parent not in made:
+        return False
+    if step.do != "move" or step.source is None:
+        return True
+    above = step.source.parent
+    return directories.need(above) and inode_at(directories.held[above], last_name(step.source)) == ours
 
 
 def _tidy(part: Part) -> None:

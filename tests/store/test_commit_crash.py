@@ -14,11 +14,12 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
+from kaiza.store import rename
 from kaiza.store.commit import Committer
 from kaiza.store.workspace import Workspace
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
-EVERY = 1 if LONG else 15
+EVERY = 1 if LONG else 24
 ROUNDS = 5 if LONG else 1
 FIRST, LAST = 200, 600
 SECOND = (1, 9, 23, 40, 61) if LONG else (17,)
@@ -100,7 +101,10 @@ def dies(act, root, at):
     child = os.fork()
     if child == 0:
         try:
-            with Stepwise(at, kill):
+            if at > 0:
+                with Stepwise(at, kill):
+                    act(root)
+            else:
                 act(root)
         finally:
             os._exit(0)
@@ -159,8 +163,7 @@ def test_killed_again_while_it_recovers_it_comes_to_the_same(tmp_path, worlds):
             if not dies(change, root, at):
                 break
             dies(recover, root, again)
-            recover(root)
-            seen.add((settled_in(worlds, root, []), tuple(leftovers(root))))
+            seen.add((settled_in(worlds, root, recover(root)), tuple(leftovers(root))))
 
     assert seen == {("before", ()), ("after", ())}
 
@@ -194,6 +197,81 @@ def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, 
 
     assert set(seen.values()) <= {("FILE_WRITE_FAILED", "before", ()), ("none", "after", ())}
     assert ("FILE_WRITE_FAILED", "before", ()) in seen.values()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lacking", ["exchange", "put"])
+def test_killed_in_the_portable_ways_it_comes_to_the_same(tmp_path, worlds, monkeypatch, lacking):
+    monkeypatch.setattr(rename, lacking, getattr(rename, f"{lacking}_portably"))
+    seen = set()
+    for at in range(360, LAST, 1 if LONG else 11):
+        root = tmp_path / f"p{at}"
+        lay_out(root)
+        if not dies(change, root, at):
+            break
+        seen.add((settled_in(worlds, root, recover(root)), tuple(leftovers(root))))
+
+    assert seen == {("before", ()), ("after", ())}
+
+
+def apply_only(root):
+    with Workspace(str(root)) as workspace:
+        committer = Committer.of(workspace)
+        prepared = committer.prepare("t", CHANGES)
+        committer.apply(prepared)
+        return committer, prepared
+
+
+@pytest.mark.long
+def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds):
+    def take_back(root):
+        with Workspace(str(root)) as workspace:
+            committer = Committer.of(workspace)
+            prepared = committer.prepare("t", CHANGES)
+            committer.apply(prepared)
+            with Stepwise(at, kill):
+                committer.take_back(prepared)
+
+    seen = []
+    for at in range(1, LAST, 1 if LONG else 9):
+        root = tmp_path / f"b{at}"
+        lay_out(root)
+        if not dies(take_back, root, 0):
+            break
+        recovered = recover(root)
+        seen.append((settled_in(worlds, root, recovered if at > 6 else []), tuple(leftovers(root))))
+
+    assert set(seen) <= {("before", ()), ("after", ())}
+    assert set(seen[2:]) == {("before", ())}
+
+
+def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
+    root = tmp_path / "ws"
+    lay_out(root)
+    child = os.fork()
+    if child == 0:
+        apply_only(root)
+        os._exit(0)
+    os.waitpid(child, 0)
+    here = os.open(root, os.O_RDONLY)
+    rename.exchange(here, b".kaiza-t-1", b"m")
+    (root / "to/t").rename(root / "s")
+    os.close(here)
+    (recovered,) = recover(root)
+
+    assert recovered.result == "applied"
+    assert manifest(root) == worlds["after"]
+
+
+def test_a_temporary_without_a_journal_is_swept_by_what_the_intent_names(tmp_path):
+    lay_out(tmp_path / "ws")
+    for name in (".kaiza-t-0", "sub/.kaiza-t-1", "sub/.kaiza-other-1"):
+        (tmp_path / "ws" / name).touch()
+    with Workspace(str(tmp_path / "ws")) as workspace:
+        committer = Committer.of(workspace)
+
+        assert committer.sweep("t", [parse("m"), parse("sub/e"), parse("none/x")]) == 2
+    assert [path.name for path in (tmp_path / "ws").rglob(".kaiza-*")] == [".kaiza-other-1"]
 
 
 def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
