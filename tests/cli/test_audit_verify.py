@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from kaiza.app import App
 from kaiza.store.audit_log import AuditLog
 
 REASON = "a backup was restored"
@@ -38,6 +39,16 @@ def test_a_record_that_kaiza_wrote_is_anchored(kaiza, workspace, body):
 
     assert json.loads(kaiza("audit", "verify", "--json").out)["anchored"] is True
     assert "its end was not cut off" in kaiza("audit", "verify").out
+
+
+def test_people_and_agents_are_told_the_same(kaiza, workspace):
+    app = App((str(workspace),))
+    app.call("begin_session", {"role": "WINDSURF"})
+    person = json.loads(kaiza("audit", "verify", "--json").out)
+    agent = app.call("verify_audit_log", {}).output
+    app.close()
+
+    assert {name: told for name, told in person.items() if name != "anchored"} == dict(agent)
 
 
 def test_damage_is_a_no_and_names_the_way_out(kaiza, damaged):
