@@ -24,6 +24,6 @@ def _nearest() -> str:
     if found is None:
         raise Stop(
             "This is no Kaiza workspace: no directory from here upwards has plans/ and audit/. "
-            "Go to one, or name one with --workspace DIR."
+            "Go to one, name one with --workspace DIR, or make one ready with: kaiza init"
         )
     return found
