@@ -1,9 +1,11 @@
-"""Leader and followers: one thread reads, hands the turn on, and does itself what it has read.
+"""Leader and followers: one thread reads, and does itself what it has read; if that takes long, another reads on.
 
-So a call that comes alone never changes threads, and while every worker is busy the reader goes on reading.
+So a call that comes alone never changes threads, nothing is handed over that is done in a moment, and while every
+worker is busy the reader goes on reading.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -11,13 +13,12 @@ from typing import Final
 Job = Callable[[], None]
 
 WORKERS: Final = 8
-"""Threads in all; one of them reads while the others are busy."""
-
 BACKLOG: Final = 32
-"""Jobs that may wait for a worker; with that many waiting, nothing more is read."""
-
 SPARE: Final = 24
-"""Workers that may take the place of stuck ones."""
+PATIENCE: Final = 0.005
+"""After so many seconds with one call, the reader's turn goes to somebody else."""
+IDLE: Final = 1.0
+"""After so many seconds without a call, nobody watches the turn until the next one."""
 
 
 class Crew:
@@ -25,28 +26,39 @@ class Crew:
 
     def __init__(self, read: Callable[[], Job | None], workers: int = WORKERS, backlog: int = BACKLOG) -> None:
         self._read = read
-        self._workers = workers
+        self._workers = workers - 1
         self._room = backlog
         self._turn = threading.Lock()
-        """Held by whoever reads."""
-        self._state = threading.Condition(threading.Lock())
-        """Protects what is below; notified when the backlog has room again."""
+        """Held by whoever reads, or is doing what it has just read."""
+        self._state = threading.Lock()
+        """Protects what is below."""
+        self._has_room = threading.Condition(self._state)
+        self._is_wanted = threading.Condition(self._state)
+        """Notified when the backlog has room again, and when the turn is to be watched again."""
         self._backlog: deque[Job] = deque()
+        self._leader: object = None
+        self._since = 0.0
+        """When the leader began with the call it is at; 0.0 while it reads."""
+        self._last = 0.0
+        self._watched = True
         self._threads = 0
         self._following = 0
+        self._running = 0
         self._written_off = 0
         self._over = False
 
     def start(self) -> None:
         """Begin to read."""
         with self._state:
+            self._last = time.monotonic()
             self._enlist()
+        threading.Thread(target=self._watch, name="kaiza-turn", daemon=True).start()
 
     def write_off(self) -> None:
         """A worker is stuck in a call that was answered without it: another takes its place."""
         with self._state:
             self._written_off += 1
-            if self._backlog and self._threads < self._allowed():
+            if self._backlog and self._threads <= self._allowed():
                 self._enlist()
 
     def take_back(self) -> None:
@@ -55,6 +67,7 @@ class Crew:
             self._written_off -= 1
 
     def _allowed(self) -> int:
+        """So many calls at a time; one thread more may read meanwhile."""
         return self._workers + min(self._written_off, SPARE)
 
     def _enlist(self) -> None:
@@ -64,8 +77,8 @@ class Crew:
     def _work(self) -> None:
         whole = False
         try:
-            while (job := self._next()) is not None:
-                job()
+            while self._carry_on():
+                continue
             whole = True
         finally:
             with self._state:
@@ -73,36 +86,88 @@ class Crew:
                 if not whole:
                     self._enlist()
 
-    def _next(self) -> Job | None:
+    def _carry_on(self) -> bool:
+        """Do what waits, else take a turn at reading; False where this thread is not needed any more."""
         with self._state:
-            if self._backlog:
-                self._state.notify()
-                return self._backlog.popleft()
-            if self._over or self._threads > self._allowed():
-                return None
-            self._following += 1
-        with self._turn:
-            with self._state:
-                self._following -= 1
+            job = self._backlog.popleft() if self._backlog else None
+            if job is not None:
+                self._running += 1
+                self._has_room.notify()
+            elif self._over or self._threads > self._allowed() + 1:
+                return False
+            else:
+                self._following += 1
+        if job is None:
             return self._lead()
+        self._do(job)
+        return True
 
-    def _lead(self) -> Job | None:
-        """Read until there is a job that this thread may do itself."""
-        while not self._over and (job := self._read()) is not None:
-            if self._followed(job):
-                return job
-        with self._state:
-            self._over = True
-            return self._backlog.popleft() if self._backlog else None
+    def _do(self, job: Job) -> None:
+        try:
+            job()
+        finally:
+            with self._state:
+                self._running -= 1
 
-    def _followed(self, job: Job) -> bool:
-        """Whether somebody else can read meanwhile; else the job waits for a worker, and the reader for room."""
+    def _lead(self) -> bool:
+        """Read and do, until somebody else has the turn or nothing more will come."""
+        self._turn.acquire()  # whoever watches may let go of it for us
+        me = object()
         with self._state:
-            if not self._following and self._threads < self._allowed():
-                self._enlist()
-                return True
-            while not self._following and len(self._backlog) >= self._room:
-                self._state.wait()
-            if not self._following:
+            self._following -= 1
+            self._leader = me
+        try:
+            while not self._over and (job := self._read()) is not None:
+                if not self._begun(job):
+                    continue
+                self._do(job)
+                if not self._still_leads(me):
+                    return True
+            with self._state:
+                self._over = True
+        finally:
+            self._resign(me)
+        return True
+
+    def _begun(self, job: Job) -> bool:
+        """Whether this thread is to do the job; while all are busy the job waits for one, and the reader for room."""
+        with self._state:
+            while self._running >= self._allowed() and len(self._backlog) >= self._room:
+                self._has_room.wait()
+            if self._running >= self._allowed():
                 self._backlog.append(job)
-            return bool(self._following)
+                return False
+            self._running += 1
+            self._since = self._last = time.monotonic()
+            if not self._watched:
+                self._watched = True
+                self._is_wanted.notify()
+            return True
+
+    def _still_leads(self, me: object) -> bool:
+        with self._state:
+            mine = self._leader is me
+            if mine:
+                self._since = 0.0
+            return mine
+
+    def _resign(self, me: object) -> None:
+        with self._state:
+            if self._leader is me:
+                self._leader, self._since = None, 0.0
+                self._turn.release()
+
+    def _watch(self) -> None:
+        """Give the turn to another when the leader is long at one call."""
+        while True:
+            time.sleep(PATIENCE)
+            with self._state:
+                now = time.monotonic()
+                if self._since and now - self._since >= PATIENCE:
+                    self._leader, self._since = None, 0.0
+                    if not self._following and self._threads <= self._allowed():
+                        self._enlist()
+                    self._turn.release()
+                elif not self._since and now - self._last > IDLE:
+                    self._watched = False
+                    self._is_wanted.wait_for(lambda: self._watched)

@@ -40,8 +40,7 @@ class Entry:
             self._answered.wait()
 
     def close(self) -> None:
-        """It is answered."""
-        self.settled = True
+        """Its answer is out: what waited for it may go on."""
         if self._answered is not None:
             self._answered.set()
 
@@ -90,13 +89,14 @@ class InFlight:
         with self._lock:
             mine = not entry.settled
             if mine:
-                entry.close()
+                entry.settled = True
                 del self._entries[_key(entry.request_id)]
                 self._beginning = None if entry is self._beginning else self._beginning
         return mine
 
-    def sent(self) -> None:
+    def sent(self, entry: Entry) -> None:
         """A settled entry's answer is out, or kept back for good."""
+        entry.close()
         with self._lock:
             self._unsent -= 1
             idle = self._closing and not self._unsent

@@ -99,7 +99,7 @@ class Stdio:
         entry.wait()
         if not self._in_flight.take(entry):
             return
-        answer: bytes | None = _failed(entry, "Kaiza itself failed.")
+        answer: bytes | None = b""
         try:
             answer = self._made(entry)
         finally:
@@ -107,7 +107,7 @@ class Stdio:
             if answer is None:
                 self._crew.take_back()
             else:
-                self._answer(entry, answer)
+                self._answer(entry, answer or _failed(entry, "Kaiza itself failed."))
 
     def _made(self, entry: Entry) -> bytes | None:
         desk = self._desk.get()
@@ -135,7 +135,7 @@ class Stdio:
         if self._in_flight.settle(entry):
             if not entry.hushed:
                 self._outlet.send(answer)
-            self._in_flight.sent()
+            self._in_flight.sent(entry)
 
     def _end_calls(self) -> None:
         """Record and answer the calls that were given no more time; one that nobody has begun too."""
