@@ -169,24 +169,32 @@ class Part:
         return None
 
     def _swap_back(self) -> str | None:
-        """Exchange until nothing newer than ours is taken away from anybody."""
-        known = {self.ours}
+        """Exchange until nothing newer than ours is taken away from anybody; ours is ours only with our content."""
+        known = {(self.ours, self.step.after)}
         original = inode_at(self.where, self.temp)
         for _ in range(MOST_RIVALS):
-            known.add(inode_at(self.where, self.temp))
+            known.add(self._at_temp())
             rename.exchange(self.where, self.temp, self.name)
-            if inode_at(self.where, self.temp) in known:
+            if self._at_temp() in known:
                 break
         kept = inode_at(self.where, self.name) == original
-        self.clear()
+        if self._at_temp() == (self.ours, self.step.after):
+            os.unlink(self.temp, dir_fd=self.where)
+        else:
+            self._keep_away()
         return None if kept else CHANGED_SINCE
 
     def _take_out(self) -> str | None:
         rename.put(self.where, self.name, self.where, self.temp)
-        if inode_at(self.where, self.temp) == self.ours:
+        if self._at_temp() == (self.ours, self.step.after):
             os.unlink(self.temp, dir_fd=self.where)
             return None
         return self._put_back() or CHANGED_SINCE
+
+    def _at_temp(self) -> tuple[int | None, str | None]:
+        """Tell apart what stands at the temporary name: by identity and content."""
+        seen = look(self.where, self.temp)
+        return (inode_at(self.where, self.temp), None) if seen is None else (seen.inode, seen.digest)
 
     def _give_up(self) -> str:
         self.settle()
