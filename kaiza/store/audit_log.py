@@ -29,8 +29,8 @@ __all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "record
 class AuditLog:
     """One process's hand on the log of a workspace.
 
-    `follow` is told every record once, in order, our own and others'. A record with `seq` 1 begins a new log: whoever
-    folds records begins anew with it. `start` is the verified head up to which `follow` already knows everything.
+    `follow` is told every record once, in order, our own and others'; also what is recorded while the log is damaged.
+    `start` is the verified head up to which it already knows everything.
     """
 
     def __init__(
@@ -56,6 +56,8 @@ class AuditLog:
         self._file: LogFile | None = None
         self._known: Head | None = None
         """What this process saw in a log that it then lost hold of, and that must still be in there."""
+        self._told: tuple[Head, int] | None = None
+        """How far `follow` was told a log that this process then lost hold of, and in which era."""
         self._era = 0
         self._fresh = True
         self._was_damaged = False
@@ -191,9 +193,14 @@ class AuditLog:
         self._restart()
 
     def _restart(self) -> None:
-        if self._follower.sound and not self._was_damaged:
-            self._known = self._follower.seen or self._known
+        """The log is to be judged from its beginning; what was told is not told again."""
+        seen = self._follower.seen if self._follower.sound else None
+        if seen is not None and not self._follower.mute:
+            self._told = (seen, self._era)
+        if seen is not None and not self._was_damaged:
+            self._known = seen
         self._follower = Follower(self._tell)
+        self._follower.mute = self._told is not None
         self._fresh = True
 
     def _opened(self, *, create: bool) -> LogFile:
@@ -236,7 +243,7 @@ class AuditLog:
         if held is None and self._was_damaged:
             self._restart()
             self._known, self._was_damaged = None, False
-        if not self._follower.stands_in(file, size):
+        elif not self._follower.stands_in(file, size):
             self._restart()
         self._follower.advance(file, size)
         trouble = self._trouble(file, size) if self._follower.sound else held
@@ -245,8 +252,22 @@ class AuditLog:
         elif trouble is not None:
             self._found(trouble)
             self._follower.advance_damaged(file, size)
+        if self._follower.mute:
+            self._resume(file)
         self._was_damaged = self._was_damaged or held is not None
         return held or trouble
+
+    def _resume(self, file: LogFile) -> None:
+        """The log is judged; from here on it is told again. A log that a person began anew is told whole."""
+        follower = self._follower
+        if follower.sound and self._told is not None:
+            told, era = self._told
+            if against(follower.chain, file.descriptor, told) is None:
+                self._follower = Follower(self._tell, told)
+            elif era != self._era:
+                self._follower = Follower(self._tell)
+            self._follower.advance(file, follower.position)
+        self._follower.mute = False
 
     def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
         behind = self._follower.position < size
@@ -297,4 +318,4 @@ class AuditLog:
 
 
 def _is_about_change(body: Mapping[str, Any]) -> bool:
-    return body["kind"] in ("intent", "plan") or bool(body["changes"])
+    return body["kind"] in ("intent", "plan") or (body["kind"] == "call" and bool(body["changes"]))

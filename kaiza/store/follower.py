@@ -31,6 +31,8 @@ class Follower:
     def __init__(self, tell: Tell, start: Head | None = None) -> None:
         self._tell = tell
         self._last = b""
+        self.mute = False
+        """Whether what is read has been told before."""
         self.chain = Chain(start)
         self.position = self.chain.size
         self.sound = True
@@ -86,7 +88,8 @@ class Follower:
                 continue
             if type(record.get("seq")) is int:
                 self.link = (record["seq"], record["entry_hash"])
-                self._tell(record)
+                if not self.mute:
+                    self._tell(record)
         self.position = size
 
     def own(self, line: bytes, record: dict[str, Any], length: int) -> None:
@@ -103,7 +106,8 @@ class Follower:
         self._last = line
         self.position = self.chain.size
         self.link = (self.chain.seq, self.chain.entry_hash)
-        self._tell(record)
+        if not self.mute:
+            self._tell(record)
 
 
 def judge_rest(chain: Chain, descriptor: int, size: int, anchored: Head | None) -> Verdict | Torn:
