@@ -66,7 +66,7 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     prepared = ground.committer.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
     case = weighed(case, changes, view)
     judge(on_result(case.card), case)
-    call.detail["modes"] = _modes(changes, view)
+    call.detail["modes"] = modes(changes, view)
     listed = [change.as_record() for change in changes]
     record.seal(outcome_body(call, None, listed), 1, record.GENESIS)
     if call.arguments.get("dry_run") is True:
@@ -90,7 +90,7 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     return outcome
 
 
-def _modes(changes: Sequence[Change], view: Seen) -> dict[str, int]:
+def modes(changes: Sequence[Change], view: Seen) -> dict[str, int]:
     """The permissions of what is there before, so that they can be put back."""
     there = [change.source or change.path for change in changes if change.before_hash is not None]
     return {str(path): view.stat(path).mode for path in there}

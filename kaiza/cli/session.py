@@ -3,7 +3,7 @@
 import argparse
 from datetime import UTC, datetime, timedelta
 
-from kaiza.cli import log, options, place, say
+from kaiza.cli import log, options, place, say, session_unlock
 from kaiza.domain.caps import Caps
 from kaiza.domain.record import FIELDS
 from kaiza.domain.session import Facts
@@ -32,6 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         run=_show,
     )
     shown.add_argument("session", metavar="ID", help="the session's id; its first characters are enough")
+    session_unlock.add(commands)
     for part in (listed, shown):
         options.workspace(part)
         options.as_json(part)

@@ -1,13 +1,9 @@
-"""What a person decides is a record of kind `person`, durable before it takes effect.
-
-Where a person may loosen something, the record must be sound: nobody can tell otherwise what they are loosening.
-"""
+"""What a person decides is a record of kind `person`, durable before it takes effect."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from kaiza.domain import errors
 from kaiza.domain.record import compose
 from kaiza.store.ground import Ground
 
@@ -23,17 +19,6 @@ def follow(ground: Ground) -> None:
     """What every process recorded so far is known when this returns."""
     if ground.recording():
         ground.log.catch_up()
-
-
-def insist_on_a_sound_record(ground: Ground) -> None:
-    """SELF_AUDIT_FAILURE while the record is damaged."""
-    verdict = ground.damage()
-    if verdict is not None:
-        raise errors.SystemError.tool_failure(
-            "SELF_AUDIT_FAILURE",
-            human_message="The record is damaged, so nothing may be loosened. Run kaiza audit verify first.",
-            cause={"verdict": verdict},
-        )
 
 
 def give(ground: Ground, action: str, person: str, check: Check | None = None, **members: Any) -> Mapping[str, Any]:

@@ -52,7 +52,9 @@ def worked_out(records: Iterable[Mapping[str, Any]], view: View) -> tuple[list[C
     _keep_together(found, sketch)
     changes = list(_changes(sketch, view))
     _keep_together(found, sketch)
+    order = {path: number for number, path in enumerate(found)}
     changes = [change for change in changes if not any(str(path) in sketch.kept for path in change.touched)]
+    changes.sort(key=lambda change: order[str(change.path)])
     for path, way in found.items():
         if way.blocked:
             sketch.kept.setdefault(path, CHANGED_SINCE)

@@ -1,0 +1,107 @@
+"""What a person puts back goes ahead like any change, part by part: intent, files, outcome. No plan is asked for it.
+
+The parts are as large as a record may be; each happens whole or not at all.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.boundary.call import now
+from kaiza.boundary.commit import modes
+from kaiza.boundary.outcome import as_ours
+from kaiza.domain import canonical, errors, record
+from kaiza.domain.change import Change
+from kaiza.store.ground import Ground
+from kaiza.store.seen import Seen
+
+LARGEST_PART = 160 * 1024
+"""What a part's changes weigh at most; what stands around them has to fit into the record too."""
+_ID_WEIGHT = 40
+_MODE_WEIGHT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Changes that are made together, and the calls whose changes they put back, newest first."""
+
+    changes: tuple[Change, ...]
+    undone: tuple[str, ...]
+
+
+def parts(changes: Iterable[Change], records: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    """The changes in their order, as many at a time as one record can tell."""
+    named = _by_path(records)
+    kept: list[Change] = []
+    undone: set[str] = set()
+    size = 0
+    for change in changes:
+        more = {request_id for path in change.touched for request_id in named[str(path)]}
+        weight = _weight(change) + _ID_WEIGHT * len(more - undone)
+        if kept and size + weight > LARGEST_PART:
+            yield _part(kept, undone, records)
+            kept, undone, size = [], set(), 0
+            weight = _weight(change) + _ID_WEIGHT * len(more)
+        kept.append(change)
+        undone |= more
+        size += weight
+    if kept:
+        yield _part(kept, undone, records)
+
+
+def carry_out(ground: Ground, part: Part, person: str, view: Seen) -> Mapping[str, Any]:
+    """Make one part's changes and tell the record. If it raises, its files are as before, and that is recorded too."""
+    txn = str(uuid.uuid4())
+    prepared = ground.committer.prepare(txn, part.changes, undoes=part.undone)
+    changes = [change.as_record() for change in part.changes]
+    detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": modes(part.changes, view)}
+    members = {"request_id": txn, "workspace_root": ground.root}
+    ground.log.append(lambda: _intent(ground, members, changes, person), durable=True)
+    try:
+        ground.committer.apply(prepared)
+    except BaseException as raised:
+        _failed(ground, members, as_ours(raised, "FILE_WRITE_FAILED"), person)
+        raise
+    outcome = {**members, "outcome": "ok", "changes": changes, "detail": detail}
+    try:
+        written = ground.log.append(lambda: record.compose("person", timestamp=now(), **outcome), durable=True)
+    except BaseException:
+        ground.committer.take_back(prepared)
+        raise
+    ground.committer.settle(txn)
+    return written
+
+
+def _intent(
+    ground: Ground, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
+) -> dict[str, Any]:
+    detail = {"live": ground.committer.live_id, "unlimited": True, "action": "undo", "person": person}
+    return record.compose("intent", timestamp=now(), changes=list(changes), detail=detail, **members)
+
+
+def _failed(ground: Ground, members: Mapping[str, Any], error: errors.SystemError, person: str) -> None:
+    told = {"outcome": "error", "error_code": error.error_code, "human_message": error.human_message}
+    detail = {"action": "undo", "person": person}
+    ground.log.append(lambda: record.compose("person", timestamp=now(), detail=detail, **told, **members), durable=True)
+
+
+def _part(changes: Sequence[Change], undone: set[str], records: Sequence[Mapping[str, Any]]) -> Part:
+    newest_first = (one["request_id"] for one in reversed(records) if one["request_id"] in undone)
+    return Part(tuple(changes), tuple(dict.fromkeys(newest_first)))
+
+
+def _by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Which calls changed each path."""
+    found: dict[str, list[str]] = {}
+    for one in records:
+        for change in one["changes"]:
+            for path in filter(None, (change["path"], change["source"])):
+                found.setdefault(path, []).append(one["request_id"])
+    return found
+
+
+def _weight(change: Change) -> int:
+    """What a change adds to a record: itself, and the mode of what it replaces."""
+    told, _ = canonical.tellable(change.as_record())
+    return len(canonical.encode(told)) + sum(len(str(path)) for path in change.touched) + _MODE_WEIGHT

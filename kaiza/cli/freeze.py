@@ -1,0 +1,40 @@
+"""`kaiza freeze`: every change stops, in every session of every process, until a person thaws the workspace."""
+
+import argparse
+
+from kaiza.cli import options, person, say, standing
+from kaiza.store import persons_word
+
+LONGEST_REASON = 1000
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The command."""
+    options.describe(
+        parser,
+        "Stop every change in every session of the workspace at once, until kaiza thaw. Reads go on.\n"
+        "Recorded with your reason; nobody is asked. Exit status: 0 frozen.",
+        'kaiza freeze "release in progress"',
+        run=_freeze,
+    )
+    parser.add_argument("reason", metavar="REASON", type=_reason, help="why; people see it, agents only that it is so")
+    options.name(parser)
+    options.workspace(parser)
+    options.as_json(parser)
+
+
+def _freeze(args: argparse.Namespace) -> int:
+    with standing.ground(args) as ground:
+        detail = {"reason": args.reason}
+        record = persons_word.give(ground, "freeze", person.name(args.name), detail=detail)
+    if args.json:
+        say.document({"frozen": True, "reason": args.reason, "at": record["timestamp"], "seq": record["seq"]})
+    else:
+        say.lines(["Frozen: nothing changes until a person runs kaiza thaw."])
+    return say.YES
+
+
+def _reason(text: str) -> str:
+    if not text.strip() or len(text) > LONGEST_REASON:
+        raise argparse.ArgumentTypeError(f"say why, in at most {LONGEST_REASON} characters")
+    return text

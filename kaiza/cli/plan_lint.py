@@ -1,0 +1,87 @@
+"""`kaiza plan lint`: everything that is wrong with plans, with its place and what to write instead."""
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kaiza.cli import options, plan_id, plan_sight, say, standing
+from kaiza.domain.finding import WARNING, Finding
+from kaiza.domain.plan import APPROVED, DRAFT, is_plan_id
+from kaiza.render import plans
+from kaiza.store.ground import Ground
+from kaiza.store.plans import SUFFIX, Stored
+from kaiza.store.touched import touched
+
+_SCOPE = re.compile(rb"^scope:", re.MULTILINE)
+
+
+def add(commands: options.Subparsers) -> None:
+    """The command."""
+    parser = commands.add_parser("lint", help="everything that is wrong with plans", allow_abbrev=False)
+    options.describe(
+        parser,
+        "Every finding with its place, its rule and what to write instead. A plan with an error counts for nothing;\n"
+        "a warning is for you to look at. Lines and columns count from 1, with --json from 0.\n"
+        "Exit status: 0 no errors, 1 errors, or there is no such plan.",
+        "kaiza plan lint\nkaiza plan lint PLAN-0007-rotate-tokens",
+        run=_lint,
+    )
+    plan_id.add(parser, nargs="*")
+    options.workspace(parser)
+    options.as_json(parser)
+
+
+def _lint(args: argparse.Namespace) -> int:
+    with standing.ground(args) as ground:
+        if args.plan_id:
+            stored = [plan_id.found(ground, one) for one in dict.fromkeys(args.plan_id)]
+            told = [_told(ground, one) for one in stored]
+        else:
+            told = [*(_told(ground, one) for one in ground.plans.all()), *_misnamed(ground)]
+    valid = all(one["valid"] for one in told)
+    if args.json:
+        say.document({"valid": valid, "plans": told})
+    else:
+        _print(told)
+    return say.YES if valid else say.NO
+
+
+def _print(told: list[dict[str, Any]]) -> None:
+    for one in told:
+        say.lines(plans.finding_line(one["path"], finding) for finding in one["findings"])
+    broken = sum(not one["valid"] for one in told)
+    say.note(f"{len(told)} plan{'' if len(told) == 1 else 's'} read, {broken} with errors.")
+
+
+def _told(ground: Ground, stored: Stored) -> dict[str, Any]:
+    findings = sorted([*stored.reading.findings, *_broad(ground, stored)])
+    return {
+        "plan_id": stored.plan_id,
+        "path": str(plan_sight.path_of(stored.plan_id)),
+        "valid": stored.reading.plan is not None,
+        "findings": [finding.as_json() for finding in findings],
+    }
+
+
+def _broad(ground: Ground, stored: Stored) -> Iterator[Finding]:
+    """How many files a scope touches, where they are many; of plans that may still come to something."""
+    plan = stored.reading.plan
+    if plan is None or plan.status not in (DRAFT, APPROVED):
+        return
+    reached = touched(plan, ground.workspace)
+    if plan_sight.is_broad(reached):
+        place = _SCOPE.search(stored.content)
+        line = stored.content.count(b"\n", 0, place.start()) if place else 0
+        message = plan_sight.broad(reached)
+        yield Finding(line, 0, WARNING, "broad-scope", message, "Name the directories and files that are meant")
+
+
+def _misnamed(ground: Ground) -> Iterator[dict[str, Any]]:
+    """Files that a person may take for plans, and Kaiza does not."""
+    fix = "Name it like PLAN-0007-rotate-tokens.md, as its plan_id"
+    for path in sorted(Path(ground.root, "plans").glob(f"*{SUFFIX}")):
+        if not is_plan_id(path.name.removesuffix(SUFFIX)):
+            finding = Finding(0, 0, WARNING, "file-name", "The file's name is not one that plans have", fix)
+            yield {"plan_id": None, "path": f"plans/{path.name}", "valid": True, "findings": [finding.as_json()]}
