@@ -300,6 +300,24 @@ def test_windsurfs_one_entry_moves_between_workspaces_and_comes_back(kaiza, bare
     assert main_file(bare, "windsurf").read_bytes() == first
 
 
+def test_an_entry_at_home_for_another_workspace_is_left_alone(kaiza, bare):
+    entry = {"command": "kaiza", "args": ["serve", "--workspace", "/somewhere/else"]}
+    put_there(main_file(bare, "windsurf"), json.dumps({"mcpServers": {"kaiza": entry}}).encode())
+    before = everything(bare.parent)
+    told = kaiza("init", "--remove", "--yes")
+
+    assert told.status == 0
+    assert everything(bare.parent) == before
+
+
+def test_a_kaiza_that_no_client_could_start_is_not_written_down(kaiza, bare, monkeypatch):
+    monkeypatch.setattr("kaiza.store.clients.launch.works", lambda: False)
+    before = everything(bare.parent)
+
+    assert kaiza("init", "--client", "cursor", "--yes").status == 3
+    assert everything(bare.parent) == before
+
+
 def test_print_writes_nothing_and_shows_a_diff(kaiza, bare):
     put_there(bare / ".mcp.json", b'{\n  "mcpServers": {}\n}\n')
     before = everything(bare.parent)
