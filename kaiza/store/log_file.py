@@ -105,17 +105,22 @@ def audit_directory(root: str) -> Iterator[int]:
 
 def is_absent(root: str) -> bool:
     """Whether nothing at all stands where the log belongs. AUDIT_LOG_FAILED where there is no `audit/`."""
+    if os.path.lexists(path_of(root)):
+        return False
     with audit_directory(root):
-        return not os.path.lexists(path_of(root))
+        return True
 
 
 def open_log(root: str, *, create: bool = False) -> LogFile | None:
     """The log, opened for appending; made first where asked for, else None where there is none."""
     with audit_directory(root) as directory:
-        descriptor = _open(directory, _HOW)
-        if descriptor is None and create:
-            descriptor = _create(directory)
-    return None if descriptor is None else LogFile(_regular(descriptor))
+        descriptor = _open(directory, _HOW | os.O_CREAT if create else _HOW)
+        if descriptor is None:
+            return None
+        file = LogFile(_regular(descriptor))
+        if file.size() == 0:
+            _keep_name(directory)
+    return file
 
 
 def open_to_read(root: str) -> int | None:
@@ -127,20 +132,19 @@ def open_to_read(root: str) -> int | None:
 
 def _open(directory: int, how: int) -> int | None:
     try:
-        return os.open(NAME, how, dir_fd=directory)
+        return os.open(NAME, how, 0o600, dir_fd=directory)
     except FileNotFoundError:
         return None
     except OSError as refused:
         raise failure(refused) from refused
 
 
-def _create(directory: int) -> int:
+def _keep_name(directory: int) -> None:
+    """A log without a record may be one whose name is not durable yet."""
     try:
-        descriptor = os.open(NAME, _HOW | os.O_CREAT, 0o600, dir_fd=directory)
         os.fsync(directory)
     except OSError as refused:
         raise failure(refused) from refused
-    return descriptor
 
 
 def _regular(descriptor: int) -> int:
