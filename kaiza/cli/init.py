@@ -13,7 +13,7 @@ from kaiza.cli.word import ask_word
 from kaiza.domain.diff import File, unified
 from kaiza.domain.paths import RelPath
 from kaiza.render.terminal import escape
-from kaiza.store import log_file, making_ready, roots
+from kaiza.store import making_ready, roots
 from kaiza.store.clients import CLIENTS, changes, launch, memory
 from kaiza.store.clients.carry import carry_out, taken_away
 from kaiza.store.clients.changes import Change, FileFault, Site
@@ -106,7 +106,7 @@ def _removal(site: Site, client: Client | None) -> _Todo:
     owners = {one.name for one in going}
     known = site.memory
     staying = {done.owner for done in known.files.values()} - owners - {making_ready.OWNER}
-    if not staying and log_file.is_absent(str(site.root)):
+    if not staying and making_ready.is_unused(site.root):
         owners.add(making_ready.OWNER)
         files += taken_away(known, making_ready.OWNER, site.root)
     away = [Path(path) for path, owner in reversed(list(known.directories.items())) if owner in owners]

@@ -58,6 +58,12 @@ def lacking(root: Path) -> tuple[list[Path], list[Change]]:
     return directories, [change for change in found if change is not None]
 
 
+def is_unused(root: Path) -> bool:
+    """Whether nothing has been recorded here: audit/ holds only what was put there to begin with, or is not there."""
+    audit = root / "audit"
+    return not audit.is_dir() or {place.name for place in audit.iterdir()} <= {".gitignore"}
+
+
 def example(now: datetime) -> bytes:
     """The first plan, a draft that explains itself."""
     return _PLAN.format(created=now.strftime("%Y-%m-%dT%H:%M:%SZ")).encode()
