@@ -1,0 +1,193 @@
+"""The story the demo tells: what an agent may not do, what it may once a person agreed, and how it is all taken back."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from kaiza.cli import say
+from kaiza.cli.demo_stage import Stage
+from kaiza.server.agent import Agent, connected
+from kaiza.store import audit_log, making_ready
+
+GREET = "def greet(name):\n    return 'Hello ' + name\n"
+BETTER = "def greet(name: str) -> str:\n    return f'Hello, {name}!'\n"
+PATCH = """\
+diff --git a/src/farewell.py b/src/farewell.py
+new file mode 100644
+--- /dev/null
++++ b/src/farewell.py
+@@ -0,0 +1,2 @@
++def farewell(name: str) -> str:
++    return f'Goodbye, {name}!'
+diff --git a/docs/usage.md b/docs/usage.md
+--- a/docs/usage.md
++++ b/docs/usage.md
+@@ -1 +1,3 @@
+ # Usage
++
++Call `greet`, then `farewell`.
+"""
+PLAN_ID = "PLAN-0001-politeness"
+PLAN = """\
+---
+kaiza_plan: 1
+plan_id: PLAN-0001-politeness
+title: Greet politely, and say goodbye
+status: DRAFT
+author: ANTIGRAVITY
+created: "2026-01-01T00:00:00Z"
+approved_by: null
+approved_at: null
+scope:
+  modify: ["src/greet.py", "docs/usage.md"]
+  create: ["src/farewell.py"]
+limits: {files: 5, lines: 60}
+---
+# Why
+
+The greeting lacks a comma, and nobody is ever told goodbye.
+"""
+
+
+def play(stage: Stage) -> None:
+    """The whole story; Wrong as soon as a step does not go as it is told."""
+    before = _scene(stage)
+    with connected(str(stage.root)) as agent:
+        _refused_without_a_plan(stage, agent)
+        plan_hash = _approved_by_a_person(stage, agent)
+        _changed_under_the_plan(stage, agent, plan_hash)
+        _strayed(stage, agent, plan_hash)
+        _meddled(stage)
+        _put_back(stage, agent, plan_hash, before)
+    _afterwards(stage)
+
+
+def _scene(stage: Stage) -> dict[str, str]:
+    stage.step("A project with two files. It becomes a workspace: plans/, audit/, docs/reports/.")
+    for name, text in (("src/greet.py", GREET), ("docs/usage.md", "# Usage\n")):
+        path = stage.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    for way in making_ready.DIRECTORIES:
+        stage.root.joinpath(*way).mkdir(exist_ok=True)
+    stage.tell(*sorted(_manifest(stage.root)))
+    return _manifest(stage.root)
+
+
+def _refused_without_a_plan(stage: Stage, agent: Agent) -> None:
+    stage.step("An agent connects. It must say who it is before it may do anything.")
+    stage.asks(agent, "read_file", {"path": "src/greet.py"}, refused="SESSION_NOT_INITIALIZED")
+    session = stage.asks(agent, "begin_session", {"role": "WINDSURF"}).body["session_id"]
+    stage.session = session
+    stage.step("It reads freely, but not everything, and nothing outside.")
+    stage.asks(agent, "read_file", {"path": "src/greet.py", "session_id": session})
+    stage.asks(
+        agent, "read_file", {"path": "../../etc/passwd", "session_id": session}, refused="PATH_TRAVERSAL_BLOCKED"
+    )
+    stage.step("It tries to change a file. Nobody has approved anything.")
+    ask = {"path": "src/greet.py", "content": BETTER, "expected_hash": _sha(GREET), "session_id": session}
+    stage.asks(agent, "write_file", {**ask, "plan_hash": "0" * 64}, refused="PLAN_NOT_FOUND")
+    stage.insist(that=(stage.root / "src/greet.py").read_text() == GREET, otherwise="a refused write changed a file")
+
+
+def _approved_by_a_person(stage: Stage, agent: Agent) -> str:
+    stage.step("In the planner's role it drafts a plan: which files, what may happen to them, how much.")
+    planner = stage.asks(agent, "begin_session", {"role": "ANTIGRAVITY"}).body["session_id"]
+    draft = {"plan_id": PLAN_ID, "content": PLAN, "session_id": planner}
+    cheat = {**draft, "content": PLAN.replace("DRAFT", "APPROVED")}
+    stage.asks(agent, "save_plan", cheat, refused="PLAN_ENFORCEMENT_FAILED")
+    drafted = stage.asks(agent, "save_plan", draft).body["plan_hash"]
+    stage.asks(agent, "end_session", {"session_id": planner})
+    stage.step("A draft allows nothing.")
+    ask = {"path": "src/greet.py", "content": BETTER, "expected_hash": _sha(GREET), "session_id": stage.session}
+    stage.asks(agent, "write_file", {**ask, "plan_hash": drafted}, refused="PLAN_NOT_APPROVED")
+    stage.step(f"A person opens plans/{PLAN_ID}.md, reads it, and changes one word: status: APPROVED.")
+    path = stage.root / "plans" / f"{PLAN_ID}.md"
+    path.write_text(path.read_text().replace("status: DRAFT", "status: APPROVED"))
+    stage.tell("No command, no restart: the next call reads the file.")
+    listed = stage.asks(agent, "list_plans", {"session_id": stage.session}).body["items"]
+    return str(listed[0]["plan_hash"])
+
+
+def _changed_under_the_plan(stage: Stage, agent: Agent, plan_hash: str) -> None:
+    common = {"plan_hash": plan_hash, "session_id": stage.session}
+    stage.step(
+        "Now the agent edits a file. The intent is on disk before the file changes, the outcome before the answer."
+    )
+    edits = [{"old_text": GREET, "new_text": BETTER}]
+    ask = {"path": "src/greet.py", "expected_hash": _sha(GREET), "edits": edits}
+    stage.asks(agent, "edit_file", {**ask, **common})
+    stage.step("It patches several files at once: all of them, or none.")
+    stage.asks(agent, "apply_patch", {"patch": PATCH, **common})
+    stage.insist(that=(stage.root / "src/farewell.py").exists(), otherwise="the patch created no file")
+
+
+def _strayed(stage: Stage, agent: Agent, plan_hash: str) -> None:
+    common = {"plan_hash": plan_hash, "session_id": stage.session}
+    stage.step("It steps outside the plan. That is refused, and locks every change until it has explained itself.")
+    stage.asks(agent, "write_file", {"path": "setup.py", "content": "x\n", **common}, refused="PLAN_SCOPE_VIOLATION")
+    ask = {"path": "src/greet.py", "content": GREET, "expected_hash": _sha(BETTER), "dry_run": False}
+    stage.asks(agent, "write_file", {**ask, **common}, refused="SESSION_LOCKED")
+    stage.step("It reports, and may go on. The fourth time in a day only a person can unlock it.")
+    report = {"title": "I left the plan", "content": "setup.py is not in it.", "session_id": stage.session}
+    stage.asks(agent, "write_report", report)
+    shorter = BETTER.replace("Hello, ", "Hi, ")
+    stage.asks(agent, "write_file", {**ask, "content": shorter, **common})
+
+
+def _meddled(stage: Stage) -> None:
+    stage.step("Somebody tampers with the record, on a copy: one refusal is edited into a success.")
+    copy = stage.root.parent / "tampered"
+    shutil.copytree(stage.root / "audit", copy / "audit")
+    log = copy / "audit" / "audit-log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"error_code":"PLAN_SCOPE_VIOLATION"', b'"error_code":null', 1))
+    verdict = audit_log.verify(str(copy))
+    fault = verdict.first_fault
+    stage.tell(
+        f"$ kaiza audit verify  ->  {verdict.verdict}, record {fault.seq if fault else '?'}: {fault.why if fault else '?'}"
+    )
+    stage.insist(that=verdict.verdict == "broken", otherwise="an edited record was not found out")
+    sound = audit_log.verify(str(stage.root))
+    stage.tell(f"The real one  ->  {sound.verdict}, {sound.records} records.")
+    stage.insist(that=sound.verdict == "intact", otherwise="the record is not intact")
+
+
+def _put_back(stage: Stage, agent: Agent, plan_hash: str, before: dict[str, str]) -> None:
+    stage.step("A file is changed behind Kaiza's back. Undo puts back what the session changed, and keeps that file.")
+    usage = stage.root / "docs/usage.md"
+    usage.write_text(usage.read_text() + "A line by a person.\n")
+    common = {"plan_hash": plan_hash, "session_id": stage.session}
+    undone = stage.asks(agent, "undo_changes", {"all_of_session": True, **common}).body
+    stage.tell(f"kept: {', '.join(one['path'] for one in undone['kept'])} (changed since)")
+    after = {name: text for name, text in _manifest(stage.root).items() if not name.startswith(("plans/", "docs/"))}
+    stage.insist(
+        that=after == {name: text for name, text in before.items() if not name.startswith("docs/")},
+        otherwise="undo did not put everything back",
+    )
+    stage.insist(that="by a person" in usage.read_text(), otherwise="undo lost a person's line")
+    stage.step("The session ends.")
+    stage.asks(agent, "end_session", {"session_id": stage.session})
+
+
+def _afterwards(stage: Stage) -> None:
+    stage.step("Everything above is in the record. Look at it:")
+    where = f"--workspace {stage.root}"
+    say.lines(
+        [
+            f"    kaiza audit show {where}",
+            f"    kaiza audit verify {where}",
+            f"    kaiza plan show {PLAN_ID} {where}",
+            "Then put your own project under it: kaiza init DIR --client claude-code",
+        ]
+    )
+
+
+def _manifest(root: Path) -> dict[str, str]:
+    """The user's files and their hashes; Kaiza's own left out."""
+    files = (path for path in sorted(root.rglob("*")) if path.is_file())
+    named = {str(path.relative_to(root)): path for path in files}
+    return {name: _sha(path.read_text()) for name, path in named.items() if not name.startswith((".kaiza", "audit/"))}
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
