@@ -1,13 +1,16 @@
 """The documents are true: commands exist, links lead somewhere, configurations are what init writes."""
 
 import argparse
+import os
 import re
 import shlex
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from kaiza.app import App
 from kaiza.cli import dispatch, serve_slowly
 from kaiza.store.clients import CLIENTS
 from kaiza.store.clients.client import Server
@@ -140,3 +143,28 @@ def test_the_tutorial_leads_to_every_page_on_how_to():
     pages = [page.name for page in (ROOT / "docs/how-to").glob("*.md") if not page.name.startswith("under-")]
 
     assert [page for page in pages if f"how-to/{page}" not in named] == []
+
+
+def test_the_tutorials_story_is_what_happens(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = tmp_path / "project"
+    root.mkdir()
+    assert dispatch.main(["init", str(root), "--client", "claude-code", "--yes"]) == 0
+    plan = root / "plans/PLAN-0001-example.md"
+    app = App([os.path.realpath(root)])
+    app.call("begin_session", {"role": "WINDSURF"})
+
+    def write(path):
+        plan_hash = sha256(plan.read_bytes()).hexdigest()
+        outcome = app.call("write_file", {"path": path, "content": "Hello\n", "plan_hash": plan_hash})
+        return outcome.envelope["error_code"] if outcome.envelope else None
+
+    draft = write("notes/hello.md")
+    plan.write_text(plan.read_text().replace("status: DRAFT ", "status: APPROVED "))
+    approved, elsewhere, locked = write("notes/hello.md"), write("notes/other.md"), write("notes/hello.md")
+    app.close()
+    told = (ROOT / "docs/tutorial.md").read_text()
+
+    assert (draft, approved, elsewhere, locked) == ("PLAN_NOT_APPROVED", None, "PLAN_SCOPE_VIOLATION", "SESSION_LOCKED")
+    assert (root / "notes/hello.md").read_text() == "Hello\n"
+    assert all(code in told for code in (draft, elsewhere))
