@@ -1,4 +1,4 @@
-"""The story the demo tells: what an agent may not do, what it may once a person agreed, and how it is all taken back."""
+"""The story the demo tells: what an agent may not do, what it may once a person agreed, and how it is taken back."""
 
 import hashlib
 import shutil
@@ -143,9 +143,8 @@ def _meddled(stage: Stage) -> None:
     log.write_bytes(log.read_bytes().replace(b'"error_code":"PLAN_SCOPE_VIOLATION"', b'"error_code":null', 1))
     verdict = audit_log.verify(str(copy))
     fault = verdict.first_fault
-    stage.tell(
-        f"$ kaiza audit verify  ->  {verdict.verdict}, record {fault.seq if fault else '?'}: {fault.why if fault else '?'}"
-    )
+    where = f"record {fault.seq}: {fault.why}" if fault else "nowhere"
+    stage.tell(f"$ kaiza audit verify  ->  {verdict.verdict}, {where}")
     stage.insist(that=verdict.verdict == "broken", otherwise="an edited record was not found out")
     sound = audit_log.verify(str(stage.root))
     stage.tell(f"The real one  ->  {sound.verdict}, {sound.records} records.")

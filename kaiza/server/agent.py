@@ -1,4 +1,4 @@
-"""An agent's end of the wire: the MCP SDK's own client, driving the real server over stdio, one call after the other."""
+"""An agent's end of the wire: the MCP SDK's own client, driving the real server over stdio, call by call."""
 
 import json
 import os

@@ -11,7 +11,7 @@ from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath, is_unreadable, parse
 from kaiza.domain.plan import Plan
-from kaiza.domain.record import Verdict, compose
+from kaiza.domain.record import GENESIS, Head, Verdict, compose
 from kaiza.domain.session import Session
 from kaiza.store import index, roots, settings, state
 from kaiza.store.audit_log import AuditLog
@@ -193,9 +193,12 @@ def hash_of(chunks: Iterable[bytes]) -> str:
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
     """A verdict as `verify_audit_log` tells it."""
-    told: dict[str, Any] = {"verdict": verdict.verdict, "records": verdict.records}
-    if verdict.head is not None:
-        told["head"] = {"seq": verdict.head.seq, "entry_hash": verdict.head.entry_hash}
+    head = verdict.head or Head(0, GENESIS, 0)
+    told: dict[str, Any] = {
+        "verdict": verdict.verdict,
+        "records": verdict.records,
+        "head": {"seq": head.seq, "entry_hash": head.entry_hash},
+    }
     if verdict.first_fault is not None:
         told["first_fault"] = {"seq": verdict.first_fault.seq, "why": verdict.first_fault.why}
     return told
