@@ -32,14 +32,29 @@ class Span:
 
 def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
     """Every place where the two differ, in order, none touching the next."""
+    head = _alike(old, new)
+    tail = _alike(old[head:][::-1], new[head:][::-1])
     spans: list[Span] = []
-    for span in _Search(old, new).run():
+    for found in _Search(old[head : len(old) - tail], new[head : len(new) - tail]).run():
+        span = Span(found.old_start + head, found.old_end + head, found.new_start + head, found.new_end + head)
         last = spans[-1] if spans else None
         if last and last.old_end == span.old_start and last.new_end == span.new_start:
             spans[-1] = Span(last.old_start, span.old_end, last.new_start, span.new_end)
         else:
             spans.append(span)
     return spans
+
+
+def _alike(old: Sequence[bytes], new: Sequence[bytes]) -> int:
+    """How many lines at the beginning are the same."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 class _Search:
