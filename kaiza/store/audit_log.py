@@ -13,15 +13,15 @@ from typing import Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.record import Fault, Head, Verdict
-from kaiza.store import log_file, state, torn_tail
+from kaiza.store import log_file, state
 from kaiza.store.accept import Accepted, accept
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
-from kaiza.store.follower import Follower, Torn, against, judge_rest
 from kaiza.store.log_file import LogFile
 from kaiza.store.records import records
 from kaiza.store.settling import Point, Settling
 from kaiza.store.verify import verify
+from kaiza.store.watch import Watch
 
 __all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "records", "verify"]
 
@@ -45,23 +45,13 @@ class AuditLog:
         self._root = root
         self._path = os.fspath(log_file.path_of(root))
         place = state.directory(root)
-        self._anchor = Anchor(place)
         self._damage = Damage(place)
-        self._settling = Settling(self._anchor, self._damage, lock_seconds)
-        self._tell = follow
-        self._follower = Follower(follow, start)
+        self._settling = Settling(Anchor(place), self._damage, lock_seconds)
+        self._watch = Watch(root, follow, start, Anchor(place), self._damage)
         self._sync_every = sync_every
         self._lock_seconds = lock_seconds
         self._threads = threading.Lock()
         self._file: LogFile | None = None
-        self._known: Head | None = None
-        """What this process saw in a log that it then lost hold of, and that must still be in there."""
-        self._told: tuple[Head, int] | None = None
-        """How far `follow` was told a log that this process then lost hold of, and in which era."""
-        self._era = 0
-        self._fresh = True
-        self._was_damaged = False
-        self._unrecorded: list[dict[str, Any]] = []
 
     def append(self, make: Callable[[], dict[str, Any]], *, durable: bool) -> dict[str, Any]:
         """The record that `make` composes, numbered, chained and written; on the disk and anchored where `durable`.
@@ -78,7 +68,7 @@ class AuditLog:
         try:
             file, size = self._enter(deadline, create=True)
             try:
-                damage = self._look(file, size, mend=True)
+                damage = self._watch.look(file, size, mend=True)
                 written = self._write(file, make, refuse=damage.verdict if durable and damage else None)
             finally:
                 self._leave(file)
@@ -96,15 +86,12 @@ class AuditLog:
         deadline = self._take_turn()
         try:
             if log_file.is_absent(self._root):
-                return self._absent() or Verdict("intact", 0, None, None, anchored=False)
+                return self._watch.absent() or Verdict("intact", 0, None, None, anchored=False)
             file, size = self._enter(deadline, create=False)
             try:
-                self._fresh = True
-                found = self._look(file, size, mend=False)
-                anchored = self._anchor.read() is not None
+                return self._watch.verdict(file, size)
             finally:
                 self._leave(file)
-            return found or Verdict("intact", self._follower.chain.seq, self.head, None, anchored=anchored)
         finally:
             self._threads.release()
 
@@ -131,7 +118,7 @@ class AuditLog:
     @property
     def head(self) -> Head | None:
         """The verified head up to which `follow` was told; None where there is none, also while the log is damaged."""
-        return self._follower.chain.head if self._follower.sound else None
+        return self._watch.head
 
     def close(self) -> None:
         """Everything is durable and anchored, and the log let go of, when this returns."""
@@ -170,7 +157,7 @@ class AuditLog:
     def _wait_for(self, file: LogFile, deadline: float) -> None:
         """Somebody writes: what can be followed before the lock need not be followed under it."""
         try:
-            self._follower.advance(file, file.size())
+            self._watch.follower.advance(file, file.size())
             file.lock.acquire(deadline - time.monotonic())
         except OSError as refused:
             raise log_file.failure(refused) from refused
@@ -188,114 +175,24 @@ class AuditLog:
             raise
 
     def _lost(self) -> None:
-        """The path no longer names our file: what we saw must be in what stands there, which is told from the start."""
+        """The path no longer names our file, or its lock is in doubt."""
         self._file = None
-        self._restart()
-
-    def _restart(self) -> None:
-        """The log is to be judged from its beginning; what was told is not told again."""
-        seen = self._follower.seen if self._follower.sound else None
-        if seen is not None and not self._follower.mute:
-            self._told = (seen, self._era)
-        if seen is not None and not self._was_damaged:
-            self._known = seen
-        self._follower = Follower(self._tell)
-        self._follower.mute = self._told is not None
-        self._fresh = True
+        self._watch.restart()
 
     def _opened(self, *, create: bool) -> LogFile:
         file = log_file.open_log(self._root)
         if file is None:
-            self._absent()
+            self._watch.absent()
             file = log_file.open_log(self._root, create=create)
         if file is None:
             raise log_file.failure(sentence="The record is gone. Run 'kaiza audit verify'.")
         self._file = file
         return file
 
-    def _absent(self) -> Verdict | None:
-        """There is no log: damage, where one is known to have been there."""
-        self._restart()
-        known = self._head_from_elsewhere() or self._known
-        if known is not None:
-            self._found(Verdict("missing", 0, None, None, anchored=False))
-        return self._damage.holds()
-
-    def _head_from_elsewhere(self) -> Head | None:
-        """What the anchor names. In another era than ours a person began a new log, and what we saw counts no more."""
-        anchored = self._anchor.read()
-        if anchored is not None and anchored.era != self._era:
-            self._known = None
-            self._era = anchored.era
-        return anchored.head if anchored else None
-
-    def _look(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
-        """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
-        held = self._damage.holds()
-        try:
-            if held is None and not self._fresh and not self._was_damaged and self._follower.is_at_end(file, size):
-                return None
-            return self._look_closely(file, size, held, mend=mend)
-        except OSError as refused:
-            raise log_file.failure(refused) from refused
-
-    def _look_closely(self, file: LogFile, size: int, held: Verdict | None, *, mend: bool) -> Verdict | None:
-        if held is None and self._was_damaged:
-            self._restart()
-            self._known, self._was_damaged = None, False
-        elif not self._follower.stands_in(file, size):
-            self._restart()
-        self._follower.advance(file, size)
-        trouble = self._trouble(file, size) if self._follower.sound else held
-        if isinstance(trouble, Torn):
-            trouble = self._torn(file, trouble, mend=mend)
-        elif trouble is not None:
-            self._found(trouble)
-            self._follower.advance_damaged(file, size)
-        if self._follower.mute:
-            self._resume(file)
-        self._was_damaged = self._was_damaged or held is not None
-        return held or trouble
-
-    def _resume(self, file: LogFile) -> None:
-        """The log is judged; from here on it is told again. A log that a person began anew is told whole."""
-        follower = self._follower
-        if follower.sound and self._told is not None:
-            told, era = self._told
-            if against(follower.chain, file.descriptor, told) is None:
-                self._follower = Follower(self._tell, told)
-            elif era != self._era:
-                self._follower = Follower(self._tell)
-            self._follower.advance(file, follower.position)
-        self._follower.mute = False
-
-    def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
-        behind = self._follower.position < size
-        if not behind and not self._fresh:
-            return None
-        chain = self._follower.chain
-        anchored = self._head_from_elsewhere()
-        rest = judge_rest(chain, file.descriptor, size, anchored) if behind else None
-        if isinstance(rest, Verdict):
-            return rest
-        found = against(chain, file.descriptor, anchored) or against(chain, file.descriptor, self._known)
-        self._known, self._fresh = None, False
-        return found or rest
-
-    def _torn(self, file: LogFile, torn: Torn, *, mend: bool) -> Verdict | None:
-        if not mend:
-            return Verdict("torn_tail", self._follower.chain.seq, self.head, None, anchored=False)
-        self._unrecorded.append(torn_tail.set_aside(self._root, file, torn))
-        return None
-
-    def _found(self, damage: Verdict) -> None:
-        self._was_damaged = True
-        self._damage.note(damage)
-
     def _write(self, file: LogFile, make: Callable[[], dict[str, Any]], *, refuse: str | None) -> dict[str, Any]:
-        while self._unrecorded:
-            self._put(file, self._unrecorded[0])
-            del self._unrecorded[0]
+        while self._watch.unrecorded:
+            self._put(file, self._watch.unrecorded[0])
+            del self._watch.unrecorded[0]
         body = make()
         if refuse is not None and _is_about_change(body):
             raise errors.SystemError.tool_failure(
@@ -306,15 +203,16 @@ class AuditLog:
         return self._put(file, body)
 
     def _put(self, file: LogFile, body: dict[str, Any]) -> dict[str, Any]:
-        seq, entry_hash = self._follower.link
+        follower = self._watch.follower
+        seq, entry_hash = follower.link
         line, whole = record.seal(body, seq + 1, entry_hash)
-        written = b"\n" + line if self._follower.ragged else line
-        file.append(written, self._follower.position)
-        self._follower.own(line, whole, len(written))
+        written = b"\n" + line if follower.ragged else line
+        file.append(written, follower.position)
+        follower.own(line, whole, len(written))
         return whole
 
     def _point(self, file: LogFile, damage: Verdict | None) -> Point:
-        return Point(file, self.head if damage is None else None, self._era, self._follower.position)
+        return Point(file, self._watch.head if damage is None else None, self._watch.era)
 
 
 def _is_about_change(body: Mapping[str, Any]) -> bool:

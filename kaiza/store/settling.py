@@ -21,7 +21,6 @@ class Point(NamedTuple):
     file: LogFile
     head: Head | None
     era: int
-    size: int
 
 
 class Settling:
