@@ -82,7 +82,13 @@ class Ground:
         return touched(plan, self.workspace).files
 
     def recover(self, now: str, request_id: str) -> list[dict[str, Any]]:
-        """Bring to an end what dead processes left open, each with a record of its own, and tell what was done."""
+        """Bring to an end what dead processes left open, each with a record of its own, and tell what was done.
+
+        Nothing is touched while the record is damaged.
+        """
+        self._follow()
+        if self.damage() is not None:
+            return []
         found = [
             self._recovered(now, request_id, one.txn, one.result, [str(path) for path in one.paths], list(one.left))
             for one in self.committer.recover(self._is_dead)

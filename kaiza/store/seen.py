@@ -96,8 +96,8 @@ class Seen:
         return found[::-1]
 
     def recover(self) -> list[dict[str, Any]]:
-        """Bring to an end what an earlier crash left, and tell what was done; nothing while the record is damaged."""
-        return [] if self.ground.damage() else self.ground.recover(self.now, self.request_id)
+        """Bring to an end what an earlier crash left, and tell what was done."""
+        return self.ground.recover(self.now, self.request_id)
 
     def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
         """The commands by which a phase of a plan is checked."""

@@ -1,0 +1,146 @@
+"""A server killed at any step of a change: the next session finds all of it or nothing, and the record says which."""
+
+import hashlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from scenes import make_ready, records
+from test_changes import HEAD, manifest
+
+from kaiza.app import App
+from kaiza.store import audit_log
+
+LONG = bool(os.environ.get("KAIZA_LONG"))
+EVERY = 1 if LONG else 60
+ROUNDS = 5 if LONG else 1
+MODULES = {"posix", "fcntl"}
+
+PATCH = """\
+diff --git a/src/new.py b/src/new.py
+new file mode 100644
+--- /dev/null
++++ b/src/new.py
+@@ -0,0 +1 @@
++new
+diff --git a/src/changed.py b/src/changed.py
+--- a/src/changed.py
++++ b/src/changed.py
+@@ -1 +1 @@
+-before
++after
+diff --git a/src/gone.py b/src/gone.py
+deleted file mode 100644
+--- a/src/gone.py
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+"""
+
+
+class Stepwise:
+    """Kills this process at the given system call of what runs inside the `with`."""
+
+    def __init__(self, at):
+        self.left = at
+
+    def __enter__(self):
+        sys.setprofile(self.see)
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def see(self, _frame, event, arg):
+        if event in {"c_call", "c_return"} and getattr(arg, "__module__", None) in MODULES:
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def lay_out(root):
+    make_ready(root)
+    (root / "src").mkdir()
+    (root / "src/changed.py").write_text("before\n")
+    (root / "src/gone.py").write_text("gone\n")
+    text = HEAD.format(plan_id="PLAN-1", status="APPROVED", more="limits: {files: 3}\n")
+    (root / "plans/PLAN-1.md").write_text(text)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dies(root, plan_hash, at):
+    """Whether a server that makes the change is killed at that step; it may also come to its end before."""
+    child = os.fork()
+    if child == 0:
+        try:
+            app = App([os.path.realpath(root)])
+            app.call("begin_session", {"role": "WINDSURF"})
+            with Stepwise(at):
+                app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def files(root):
+    return {name: told for name, told in manifest(root).items() if name.startswith("src/")}
+
+
+@pytest.mark.long
+@pytest.mark.rows("S1-84")
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_the_next_session_finds_all_of_a_change_or_nothing_and_the_record_says_which(tmp_path, number):
+    seen = set()
+    at = 1 + number
+    while True:
+        root = tmp_path / f"k{at}"
+        plan_hash = lay_out(root)
+        before = files(root)
+        if not dies(root, plan_hash, at):
+            break
+        seen.add(_settled(root, before, plan_hash))
+        at += EVERY
+
+    assert seen <= {"before", "after"}
+    assert len(seen) == 2
+    assert at > 100
+
+
+def _settled(root, before, plan_hash):
+    """What the next session finds; every promise about it is held here."""
+    app = App([os.path.realpath(root)])
+    begun = app.call("begin_session", {"role": "WINDSURF"})
+    now = files(root)
+    world = "before" if now == before else "after" if set(now) == {"src/new.py", "src/changed.py"} else "neither"
+    written = records(root)
+    intents = {one["request_id"] for one in written if one["kind"] == "intent"}
+    closed = {one["request_id"] for one in written if one["kind"] in ("call", "recovery")}
+    results = {one["detail"]["result"] for one in written if one["kind"] == "recovery"}
+    told = {one["result"] for one in begun.output["recovered"]}
+    left = [path for path in root.rglob(".kaiza-*") if path.is_file()]
+    use = app.call("session_status", {}).output["plan_use"]
+    app.close()
+
+    assert audit_log.verify(os.path.realpath(root)).verdict == "intact"
+    assert intents <= closed
+    assert results <= told
+    assert results <= ({"applied"} if world == "after" else {"not_applied", "taken_back"})
+    assert left == []
+    assert {one["files"] for one in use} <= ({3} if world == "after" else {0})
+    return world
+
+
+def test_a_half_done_change_binds_nobody_after_its_recovery(tmp_path):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    at = 1
+    while not (dies(root, plan_hash, at) and any(one["kind"] == "intent" for one in records(root))):
+        at += 25
+    app = App([os.path.realpath(root)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    outcome = app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
+    app.close()
+
+    assert outcome.envelope is None
+    assert Path(root, "src/new.py").read_text() == "new\n"
