@@ -321,6 +321,29 @@ def test_the_portable_ways_give_the_same(root, committer, monkeypatch, lacking):
     assert manifest(root) == before
 
 
+def descriptors():
+    with os.scandir("/proc/self/fd") as entries:
+        return len(list(entries))
+
+
+def test_descriptors_are_let_go_whatever_comes_of_a_change(root, committer):
+    commit(committer, "warm", create("warm/up"), modify("s", b"s"))
+    before = descriptors()
+    for number in range(20):
+        commit(committer, f"ok{number}", create(f"n{number}/a"), modify("m", b"m"))
+        commit(committer, f"back{number}", modify("m", b"after", b"m"))
+        taken = committer.prepare(f"taken{number}", [delete("d", b"d")])
+        committer.apply(taken)
+        committer.take_back(taken)
+        late = committer.prepare(f"late{number}", [delete("d", b"d"), create(f"l{number}")])
+        (root / f"l{number}").touch()
+        assert code_of(committer.apply, late) == "FILE_ALREADY_EXISTS"
+        assert code_of(committer.prepare, "no", [modify("none", b"")]) == "FILE_NOT_FOUND"
+        committer.recover(lambda _txn: True)
+
+    assert descriptors() == before
+
+
 @pytest.mark.long
 def test_many_writers_of_one_file_lose_nothing(root, committer):
     (root / "m").write_bytes(b"")

@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import sys
+from contextlib import closing
 from hashlib import sha256
 
 import pytest
@@ -85,15 +86,14 @@ def manifest(root):
 
 
 def change(root):
-    with Workspace(str(root)) as workspace:
-        committer = Committer.of(workspace)
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
         committer.apply(committer.prepare("t", CHANGES))
         committer.settle("t")
 
 
 def recover(root):
-    with Workspace(str(root)) as workspace:
-        return Committer.of(workspace).recover(lambda _txn: True)
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        return committer.recover(lambda _txn: True)
 
 
 def dies(act, root, at):
@@ -179,8 +179,7 @@ def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, 
     for at in range(1, LAST, EVERY):
         root = tmp_path / f"f{at}"
         lay_out(root)
-        with Workspace(str(root)) as workspace:
-            committer = Committer.of(workspace)
+        with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
             prepared = committer.prepare("t", CHANGES)
             stepwise = Stepwise(at, fail)
             try:
