@@ -4,21 +4,16 @@ import base64
 import codecs
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from kaiza.domain import room
 
 LF = b"\n"
-LONGEST_TEXT = 500
-"""So many characters of a line are shown; what is left out shows as an ellipsis."""
-
 _CRLF = b"\r\n"
 _NEAR = 4096
-_LEAD = 120
-_LONE_BYTE = re.compile("[\udc80-\udcff]")
-_CONTINUATION = bytes(range(0x80, 0xC0))
+LONE_BYTE = re.compile("[\udc80-\udcff]")
+CONTINUATION = bytes(range(0x80, 0xC0))
 
 LineEnding = Literal["lf", "crlf", "mixed", "none"]
 
@@ -155,7 +150,7 @@ def piece(data: bytes, space: int, *, final: bool) -> Piece:
         part = data[: _at_line(data, space // (4 * room.LIGHTEST) * 3)]
         return Piece("base64", base64.b64encode(part).decode(), len(part), count(part))
     end = _at_line(data[:whole], room.fitting(data[:whole], space))
-    while end < whole and data[end] in _CONTINUATION:
+    while end < whole and data[end] in CONTINUATION:
         end -= 1
     part = data[:end]
     return Piece("utf-8", part.decode(), end, count(part))
@@ -172,83 +167,11 @@ def count(data: bytes) -> int:
     return data.count(LF) + (bool(data) and not data.endswith(LF))
 
 
-@dataclass(slots=True)
-class Stretch:
-    """Some whole lines of a file: those that begin in `fresh` are new, the others are there for their company."""
-
-    data: bytes
-    first_line: int
-    begin: int
-    end: int
-
-
-class TooLongError(Exception):
-    """A line is longer than anybody will hold in memory."""
-
-
-def stretches(chunks: Iterable[bytes], company: int, longest: int) -> Iterator[Stretch]:
-    """A file in stretches, each line fresh once and then with `company` lines before and after it.
-
-    TooLongError if a line and its company weigh more than `longest`.
-    """
-    data, first_line, begin = b"", 0, 0
-    for chunk in chunks:
-        data += chunk
-        end = _before_last(data, company)
-        if end > begin:
-            yield Stretch(data, first_line, begin, end)
-            kept = _before_last(data[:end], company) if company else end
-            first_line += data.count(LF, 0, kept)
-            data, begin = data[kept:], end - kept
-        if len(data) > longest:
-            raise TooLongError
-    if begin < len(data):
-        yield Stretch(data, first_line, begin, len(data))
-
-
-def _before_last(data: bytes, lines: int) -> int:
-    """Where the last so many whole lines begin, and what follows them; 0 if there are not that many."""
-    at = len(data)
-    for _ in range(lines + 1):
-        at = data.rfind(LF, 0, at)
-        if at < 0:
-            return 0
-    return at + 1
-
-
-def characters(data: bytes) -> int:
-    """How many code points these bytes are; a byte that is no part of one counts for itself."""
-    return len(data) if data.isascii() else len(data.decode(errors="surrogateescape"))
-
-
 def shown(text: str) -> str:
     r"""A name as it can be told: a byte that is not UTF-8 as `\xNN`."""
     if text.isascii():
         return text
-    return _LONE_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) & 0xFF:02x}", text)
-
-
-def excerpt(data: bytes, begin: int, end: int, at: int) -> str:
-    """The line from `begin` to `end` as it is shown: of a long one, what is around `at`, and ellipses."""
-    if end - begin > 4 * LONGEST_TEXT or characters(data[begin:end]) > LONGEST_TEXT:
-        first = max(begin, at - 4 * _LEAD)
-        before = _whole_characters(data[first:at])[-_LEAD:]
-        after = data[at : min(end, at + 4 * LONGEST_TEXT + 4)].decode(errors="surrogateescape")
-        after = after[: LONGEST_TEXT - len(before)]
-        size = len((before + after).encode(errors="surrogateescape"))
-        from_begin = at - len(before.encode(errors="surrogateescape"))
-        text = ("…" if from_begin > begin else "") + before + after + ("…" if from_begin + size < end else "")
-    else:
-        text = data[begin:end].decode(errors="surrogateescape")
-    return _LONE_BYTE.sub("\ufffd", text)
-
-
-def _whole_characters(data: bytes) -> str:
-    """The text, without what is left of a character that began before it."""
-    begin = 0
-    while begin < min(len(data), 3) and data[begin] in _CONTINUATION:
-        begin += 1
-    return data[begin:].decode(errors="surrogateescape")
+    return LONE_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) & 0xFF:02x}", text)
 
 
 class Text:

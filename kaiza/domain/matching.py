@@ -8,8 +8,10 @@ from typing import Protocol
 
 import re2
 
-from kaiza.domain import errors, lines
-from kaiza.domain.lines import LF, Stretch
+from kaiza.domain import errors
+from kaiza.domain.excerpt import characters
+from kaiza.domain.lines import LF
+from kaiza.domain.stretches import Stretch
 
 _MEMORY = 4 << 20
 _ABOUT_THE_WHOLE = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
@@ -118,9 +120,9 @@ def hits(stretch: Stretch, found: Finder, most: int) -> Iterator[Hit]:
             number += data.count(LF, counted, line_begins)
             counted = passed = line_begins
             column = 0
-        column += lines.characters(data[passed:begin])
+        column += characters(data[passed:begin])
         passed = begin
-        width = lines.characters(data[begin:end])
+        width = characters(data[begin:end])
         yield Hit(number, column, column + width, begin, line_begins, line_ends)
 
 

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain import errors, lines, matching, paths
-from kaiza.domain.lines import LF, Stretch, TooLongError
+from kaiza.domain import errors, lines, matching, paths, stretches
+from kaiza.domain.excerpt import excerpt
+from kaiza.domain.lines import LF
 from kaiza.domain.matching import Finder, Hit
 from kaiza.domain.paths import RelPath
 from kaiza.domain.room import Page
+from kaiza.domain.stretches import Stretch, TooLongError
 from kaiza.tools import passage
 from kaiza.tools.view import Content, View
 
@@ -57,7 +59,7 @@ class Hits:
             return
         most = 2 * self._view.caps.total_hits + 1
         try:
-            for stretch in lines.stretches(self._chunks(content), self._company, LONGEST_LINE):
+            for stretch in stretches.stretches(self._chunks(content), self._company, LONGEST_LINE):
                 for hit in matching.hits(stretch, self._finder, most):
                     if not after.is_after(str(real), hit):
                         self._take(real, stretch, hit)
@@ -100,7 +102,7 @@ class Hits:
                 "start": {"line": hit.line, "character": hit.start},
                 "end": {"line": hit.line, "character": hit.end},
             },
-            "line": lines.excerpt(data, begin, end, hit.begins),
+            "line": excerpt(data, begin, end, hit.begins),
         }
         if self._company:
             item["before"] = _shown(data, _before(data, begin, self._company))
@@ -138,4 +140,4 @@ def _after(data: bytes, end: int, most: int) -> list[tuple[int, int]]:
 
 
 def _shown(data: bytes, spans: list[tuple[int, int]]) -> list[str]:
-    return [lines.excerpt(data, begin, end, begin) for begin, end in spans]
+    return [excerpt(data, begin, end, begin) for begin, end in spans]

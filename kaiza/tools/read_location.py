@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors, lines, paths
+from kaiza.domain.excerpt import excerpt
 from kaiza.domain.lines import LF, Window
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
@@ -68,7 +69,7 @@ def _shown(request: Request, data: bytes) -> list[dict[str, Any]]:
     at = _byte_of(request, data, begin, end)
     places = [at if number == wanted else span[0] for number, span in enumerate(spans)]
     return [
-        {"line": request.first + number, "text": lines.excerpt(data, *span, places[number])}
+        {"line": request.first + number, "text": excerpt(data, *span, places[number])}
         for number, span in enumerate(spans)
     ]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain import lines
+from kaiza.domain import excerpt, lines, stretches
 
 FILES = st.text(st.sampled_from("ab\n\né\r")).map(str.encode) | st.binary(max_size=40)
 
@@ -67,7 +67,7 @@ def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
 @given(data=FILES, size=st.integers(1, 9), company=st.integers(0, 3))
 def test_each_line_is_fresh_once_and_in_company(data, size, company):
     met = []
-    for stretch in lines.stretches(chunked(data, size), company, 1 << 20):
+    for stretch in stretches.stretches(chunked(data, size), company, 1 << 20):
         number = stretch.first_line + stretch.data.count(b"\n", 0, stretch.begin)
         at = stretch.begin
         while at < stretch.end:
@@ -81,8 +81,8 @@ def test_each_line_is_fresh_once_and_in_company(data, size, company):
 
 
 def test_a_line_longer_than_anybody_holds_ends_the_stretches():
-    with pytest.raises(lines.TooLongError):
-        list(lines.stretches(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
+    with pytest.raises(stretches.TooLongError):
+        list(stretches.stretches(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
 
 
 @given(data=FILES, space=st.integers(16, 60))
@@ -103,11 +103,11 @@ def test_an_excerpt_of_a_long_line_shows_what_is_at_the_place(letter, at):
     begin = 7
     end = begin + len(line.encode())
 
-    shown = lines.excerpt(data, begin, end, begin + len((letter * at).encode()))
+    shown = excerpt.excerpt(data, begin, end, begin + len((letter * at).encode()))
 
     assert "HERE" in shown
     assert shown.strip("…") in line
-    assert len(shown.strip("…")) <= lines.LONGEST_TEXT
+    assert len(shown.strip("…")) <= excerpt.LONGEST_TEXT
     assert shown.startswith("…") == (not line.startswith(shown.strip("…")))
     assert shown.endswith("…") == (not line.endswith(shown.strip("…")))
 
@@ -115,9 +115,9 @@ def test_an_excerpt_of_a_long_line_shows_what_is_at_the_place(letter, at):
 def test_a_line_of_500_characters_is_shown_whole():
     for letter in ("x", "\U0001f600"):
         data = (letter * 500).encode()
-        assert lines.excerpt(data, 0, len(data), 0) == letter * 500
+        assert excerpt.excerpt(data, 0, len(data), 0) == letter * 500
         longer = (letter * 501).encode()
-        assert lines.excerpt(longer, 0, len(longer), 0) == letter * 500 + "…"
+        assert excerpt.excerpt(longer, 0, len(longer), 0) == letter * 500 + "…"
 
 
 def test_odd_bytes_of_a_name_are_shown():
