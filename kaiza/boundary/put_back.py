@@ -19,7 +19,7 @@ from kaiza.store.seen import Seen
 LARGEST_PART = 160 * 1024
 """What a part's changes weigh at most; what stands around them has to fit into the record too."""
 _ID_WEIGHT = 40
-_MODE_WEIGHT = 10
+_LARGEST_MODE = 0o7777
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +91,19 @@ def _part(changes: Sequence[Change], undone: set[str], records: Sequence[Mapping
     return Part(tuple(changes), tuple(dict.fromkeys(newest_first)))
 
 
-def _by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Which calls changed each path."""
-    found: dict[str, list[str]] = {}
+def _by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Which calls changed each path; what a file was moved from or to counts as the same."""
+    found: dict[str, set[str]] = {}
     for one in records:
         for change in one["changes"]:
-            for path in filter(None, (change["path"], change["source"])):
-                found.setdefault(path, []).append(one["request_id"])
+            path, source = change["path"], change["source"]
+            calls = found.get(path, set()) | found.get(source or path, set()) | {one["request_id"]}
+            found[path] = found[source or path] = calls
     return found
 
 
 def _weight(change: Change) -> int:
-    """What a change adds to a record: itself, and the mode of what it replaces."""
-    told, _ = canonical.tellable(change.as_record())
-    return len(canonical.encode(told)) + sum(len(str(path)) for path in change.touched) + _MODE_WEIGHT
+    """What a change adds to a record at most: itself, the modes of what it replaces, and where a name was escaped."""
+    own_modes = {str(path): _LARGEST_MODE for path in change.touched}
+    told, places = canonical.tellable({"change": change.as_record(), "modes": own_modes})
+    return len(canonical.encode(told)) + sum(map(len, places))
