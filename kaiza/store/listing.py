@@ -1,12 +1,15 @@
 """The sorted names of one large directory, remembered as long as the directory has not changed: for its next page."""
 
+import heapq
 import os
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 
 LEAST = 1_000
 MOST = 100_000
-SETTLED_NS = 2_000_000_000
+SECOND_NS = 1_000_000_000
+SETTLED_NS = SECOND_NS // 10
 """A directory that changed more recently than this might change again without its time telling."""
 
 _Stamp = tuple[int, int, int, int]
@@ -18,18 +21,25 @@ class Listings:
     def __init__(self) -> None:
         self._kept: tuple[_Stamp, Sequence[str]] | None = None
 
-    def names(self, fd: int) -> Sequence[str]:
-        """Everything that stands in a directory, sorted; nothing of it is looked at."""
+    def after(self, fd: int, name: str, most: int) -> Sequence[str]:
+        """The first names after one, in order, at most so many; nothing of them is looked at."""
         begun = time.time_ns()
         stamp = _stamp(os.fstat(fd))
         kept = self._kept
-        if kept is not None and kept[0] == stamp:
-            return kept[1]
-        names = sorted(os.listdir(fd))
-        if LEAST <= len(names) <= MOST and max(stamp[2:]) < begun - SETTLED_NS:
-            self._kept = (stamp, names)
-        return names
+        if kept is None or kept[0] != stamp:
+            names = os.listdir(fd)
+            if not LEAST <= len(names) <= MOST or _is_fresh(stamp, begun):
+                return heapq.nsmallest(most, (one for one in names if one > name) if name else names)
+            kept = self._kept = (stamp, sorted(names))
+        begin = bisect_right(kept[1], name)
+        return kept[1][begin : begin + most]
 
 
 def _stamp(found: os.stat_result) -> _Stamp:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _is_fresh(stamp: _Stamp, now: int) -> bool:
+    """Whether another change could leave the same times; where they are whole seconds, clocks are coarse."""
+    changed = max(stamp[2:])
+    return changed > now - (SETTLED_NS if changed % SECOND_NS else 3 * SECOND_NS)

@@ -3,9 +3,11 @@
 import errno
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Literal, Protocol, TypeVar
 
 from kaiza.domain.paths import ROOT, RelPath
@@ -62,10 +64,10 @@ class OpenDirectory(Held):
     real: RelPath
     _listings: Listings = field(repr=False)
 
-    def names(self) -> Sequence[str]:
-        """Everything that stands in it, sorted; nothing of it is looked at."""
+    def names(self, after: str = "", most: int = sys.maxsize) -> Sequence[str]:
+        """What stands in it, sorted, after a name and at most so many; nothing of it is looked at."""
         try:
-            return self._listings.names(self.fd)
+            return self._listings.after(self.fd, after, most)
         except OSError as error:
             raise refusal(error, self.real, missing="PATH_NOT_FOUND") from error
 
@@ -187,11 +189,16 @@ def kind_of(mode: int) -> Kind:
 
 def moment(mtime_ns: int) -> str:
     """Write a time of the disk as UTC with milliseconds."""
+    return f"{_second(mtime_ns // 1_000_000_000)}.{mtime_ns // 1_000_000 % 1000:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second(since_epoch: int) -> str:
     try:
-        whole = datetime.fromtimestamp(mtime_ns // 1_000_000_000, UTC)
+        whole = datetime.fromtimestamp(since_epoch, UTC)
     except (OverflowError, ValueError, OSError):
-        whole = datetime.max.replace(tzinfo=UTC) if mtime_ns > 0 else datetime.min.replace(tzinfo=UTC)
-    return f"{whole.isoformat(timespec='seconds')[:19]}.{mtime_ns // 1_000_000 % 1000:03d}Z"
+        whole = datetime.max.replace(tzinfo=UTC) if since_epoch > 0 else datetime.min.replace(tzinfo=UTC)
+    return whole.isoformat(timespec="seconds")[:19]
 
 
 def _choose(root_fd: int, wanted: str | None) -> Resolver:

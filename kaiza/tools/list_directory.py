@@ -1,6 +1,5 @@
 """List a directory in pages, sorted by name; only what is on the page is looked at."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,20 +41,19 @@ def run(request: Request, view: View) -> Answer:
     with view.open_directory(request.path) as directory:
         path = lines.shown(str(directory.real))
         page = Page(most, view.caps.response_bytes, {"path": path})
-        names = directory.names()
-        begin = bisect_right(names, request.after)
-        end = _fill(page, directory, names, begin, f"{path}/" if directory.real.parts else "")
+        names = directory.names(request.after, most + 1)
+        done = _fill(page, directory, names, f"{path}/" if directory.real.parts else "")
     output: dict[str, Any] = {"path": path, "items": page.items}
-    if end < len(names):
-        output["nextCursor"] = cursor.issue(NAME, request.bound, (names[end - 1],))
+    if done < len(names) or len(names) > most:
+        output["nextCursor"] = cursor.issue(NAME, request.bound, (names[done - 1],))
     return Answer({**output, "summary": _summary(output)})
 
 
-def _fill(page: Page, directory: OpenDirectory, names: Sequence[str], begin: int, prefix: str) -> int:
-    """Where the page ends among the names; what is gone by now is passed over."""
-    for at in range(begin, len(names)):
-        item = _item(directory, names[at], prefix)
-        if item and not page.add(item, (names[at],)):
+def _fill(page: Page, directory: OpenDirectory, names: Sequence[str], prefix: str) -> int:
+    """How many of the names are done with when the page is full; what is gone by now is."""
+    for at, name in enumerate(names):
+        item = _item(directory, name, prefix)
+        if item and not page.add(item, (name,)):
             return at
     return len(names)
 

@@ -92,8 +92,8 @@ class OpenDirectory(Protocol):
 
     real: RelPath
 
-    def names(self) -> Sequence[str]:
-        """Everything that stands in it, sorted."""
+    def names(self, after: str = "", most: int = ...) -> Sequence[str]:
+        """What stands in it, sorted, after a name and at most so many."""
         ...
 
     def entry(self, name: str) -> "Entry | None":

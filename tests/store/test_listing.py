@@ -21,10 +21,18 @@ def settled(monkeypatch):
     monkeypatch.setattr(listing, "SETTLED_NS", -(10**18))
 
 
+def everything(listings, fd):
+    return listings.after(fd, "", 10_000)
+
+
+def remembered(listings):
+    return listings._kept is not None
+
+
 def test_names_come_sorted(directory):
     _, fd = directory
 
-    assert Listings().names(fd) == sorted(map(str, range(listing.LEAST)))
+    assert everything(Listings(), fd) == sorted(map(str, range(listing.LEAST)))
 
 
 @pytest.mark.usefixtures("settled")
@@ -32,19 +40,24 @@ def test_an_unchanged_directory_is_listed_once(directory):
     _, fd = directory
     listings = Listings()
 
-    assert listings.names(fd) is listings.names(fd)
+    everything(listings, fd)
+    kept = listings._kept
+    everything(listings, fd)
+
+    assert kept is listings._kept is not None
 
 
 def test_a_directory_that_just_changed_is_not_remembered(directory):
     where, fd = directory
     listings = Listings()
 
-    assert listings.names(fd) is not listings.names(fd)
+    everything(listings, fd)
+    assert not remembered(listings)
     for number in range(50):
-        listings.names(fd)
+        everything(listings, fd)
         (where / f"new{number}").touch()
 
-        assert f"new{number}" in listings.names(fd)
+        assert f"new{number}" in everything(listings, fd)
 
 
 @pytest.mark.usefixtures("settled")
@@ -53,7 +66,7 @@ def test_a_change_is_seen_at_once(directory, change):
     where, fd = directory
     os.utime(where, ns=(0, 0))
     listings = Listings()
-    listings.names(fd)
+    everything(listings, fd)
     if change == "add":
         (where / "new").touch()
     elif change == "remove":
@@ -61,7 +74,7 @@ def test_a_change_is_seen_at_once(directory, change):
     else:
         (where / "7").rename(where / "new")
 
-    assert listings.names(fd) == sorted(os.listdir(where))
+    assert everything(listings, fd) == sorted(os.listdir(where))
 
 
 @pytest.mark.usefixtures("settled")
@@ -70,9 +83,30 @@ def test_another_directory_is_another_listing(directory, tmp_path_factory):
     other = tmp_path_factory.mktemp("other")
     (other / "only").touch()
     listings = Listings()
-    listings.names(fd)
+    everything(listings, fd)
     other_fd = os.open(other, os.O_RDONLY)
 
-    assert listings.names(other_fd) == ["only"]
-    assert len(listings.names(fd)) == listing.LEAST
+    assert everything(listings, other_fd) == ["only"]
+    assert len(everything(listings, fd)) == listing.LEAST
     os.close(other_fd)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_page_is_the_same_remembered_or_not(directory, monkeypatch, fresh):
+    _, fd = directory
+    monkeypatch.setattr(listing, "SETTLED_NS", 10**18 if fresh else -(10**18))
+    listings = Listings()
+    names = sorted(map(str, range(listing.LEAST)))
+
+    for after, most in (("", 3), ("5", 4), ("50", 10_000), ("999", 5), ("zzz", 1)):
+        assert listings.after(fd, after, most) == [name for name in names if name > after][:most]
+    assert remembered(listings) == (not fresh)
+
+
+def test_where_times_are_whole_seconds_a_change_needs_longer_to_settle():
+    now = 1_500_000_000 * listing.SECOND_NS
+
+    assert listing._is_fresh((1, 1, now - 2 * listing.SECOND_NS, 0), now)
+    assert not listing._is_fresh((1, 1, now - 2 * listing.SECOND_NS - 1, 0), now)
+    assert not listing._is_fresh((1, 1, now - 4 * listing.SECOND_NS, 0), now)
+    assert listing._is_fresh((1, 1, 0, now - 1), now)
