@@ -65,6 +65,14 @@ class Anchor:
 
     def covers(self, seq: int, era: int) -> bool:
         """Whether some process has made that record durable. Called between `lock` and `close`."""
+        told = os.pread(self._descriptor, _LENGTH, 0)
+        if told == self._told:
+            return self._known is not None and self._known.covers(seq, era)
+        if len(told) < _LENGTH:
+            return False
+        slots = [_SLOT.unpack_from(told, place) for place in (0, _SECTOR)]
+        if all(slot[2] != era or slot[3] < seq for slot in slots):
+            return False
         known = self._seen()
         return known is not None and known.covers(seq, era)
 

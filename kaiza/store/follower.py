@@ -68,12 +68,14 @@ class Follower:
         """Tell what is sound up to here; stop quietly where it is not."""
         if size <= self.position or not self.sound:
             return
-        for line in lines(file.descriptor, self.position, size):
-            try:
-                record = self.chain.feed_quickly(line)
-            except FaultyLineError:
-                return
-            self._took(line, record)
+        try:
+            for record in self.chain.follow(lines(file.descriptor, self.position, size)):
+                if not self.mute:
+                    self._tell(record)
+        finally:
+            if self.chain.size > self.position:
+                self._last = file.read(self.chain.before, self.chain.size)
+                self._arrived()
 
     def advance_damaged(self, file: LogFile, size: int) -> None:
         """Tell every record that is sound in itself, up to here."""
@@ -96,18 +98,16 @@ class Follower:
         """We appended this record ourselves, in so many bytes."""
         if self.sound:
             self.chain.take(record["entry_hash"], len(line))
-            self._took(line, record)
+            self._last = line
+            self._arrived()
         else:
             self.position += length
             self.link, self.ragged = (record["seq"], record["entry_hash"]), False
-            self._tell(record)
+        self._tell(record)
 
-    def _took(self, line: bytes, record: dict[str, Any]) -> None:
-        self._last = line
+    def _arrived(self) -> None:
         self.position = self.chain.size
         self.link = (self.chain.seq, self.chain.entry_hash)
-        if not self.mute:
-            self._tell(record)
 
 
 def judge_rest(chain: Chain, descriptor: int, size: int, anchored: Head | None) -> Verdict | Torn:

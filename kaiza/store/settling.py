@@ -5,7 +5,7 @@ import threading
 from typing import NamedTuple
 
 from kaiza.domain import errors
-from kaiza.domain.chain import FaultyLineError, unseal_quickly
+from kaiza.domain.chain import head_in
 from kaiza.domain.record import Head
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
@@ -124,9 +124,5 @@ def last_head(file: LogFile, head: Head) -> Head:
     size = file.size()
     if size <= head.size:
         return head
-    try:
-        told = unseal_quickly(last_line(file.descriptor, size))
-    except FaultyLineError:
-        return head
-    seq = told.get("seq")
-    return Head(seq, told["entry_hash"], size) if type(seq) is int and seq > head.seq else head
+    there = head_in(last_line(file.descriptor, size), size)
+    return there if there is not None and there.seq > head.seq else head

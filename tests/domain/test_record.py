@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from hashlib import sha256
 
 import pytest
@@ -107,12 +108,42 @@ def test_a_chain_takes_no_line_but_the_next(wrong):
     assert chain.head == head_of(lines[:3])
 
 
-@pytest.mark.parametrize("told", [b'{"seq":true}', b'{"seq":1.0}', b'{"seq": 1}', b'{"entry_hash":"x","seq":1}', b"[]"])
+@pytest.mark.parametrize(
+    "told",
+    [
+        b'{"prev_hash":"' + b"0" * 64 + b'","seq":true}',
+        b'{"seq":1.0}',
+        b'{"seq": 1}',
+        b'{"entry_hash":"x","seq":1}',
+        b"[]",
+    ],
+)
 def test_a_body_with_the_right_hash_in_the_wrong_form_is_faulty(told):
     line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()
 
     with pytest.raises(FaultyLineError):
         Chain().feed(line)
+
+
+@given(st.integers(0, 6), st.sampled_from(["drop", "double", "swap", "change", "none"]))
+def test_following_goes_as_far_as_a_verification_does(place, how):
+    lines = chained(7)
+    if how == "drop":
+        del lines[place]
+    elif how == "double":
+        lines.insert(place, lines[place])
+    elif how == "swap":
+        lines[place], lines[-1] = lines[-1], lines[place]
+    elif how == "change":
+        lines[place] = lines[place].replace(b"src", b"scr")
+    followed, fed = Chain(), Chain()
+    told = [one["seq"] for one in followed.follow(lines)]
+    with suppress(FaultyLineError):
+        for line in lines:
+            fed.feed(line)
+
+    assert followed.head == fed.head
+    assert told == list(range(1, fed.seq + 1))
 
 
 def test_a_sound_line_gives_its_record():
