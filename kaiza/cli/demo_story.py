@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from kaiza.cli import say
-from kaiza.cli.demo_stage import Stage
+from kaiza.cli.demo_stage import Stage, Wrong
 from kaiza.server.agent import Agent, connected
 from kaiza.store import audit_log, making_ready
 
@@ -53,13 +53,24 @@ def play(stage: Stage) -> None:
     """The whole story; Wrong as soon as a step does not go as it is told."""
     before = _scene(stage)
     with connected(str(stage.root)) as agent:
+        failed = _session(stage, agent, before)
+    if failed:
+        raise failed
+    _afterwards(stage)
+
+
+def _session(stage: Stage, agent: Agent, before: dict[str, str]) -> Wrong | None:
+    """What happens while the agent is connected; what went wrong is handed over, not thrown through the connection."""
+    try:
         _refused_without_a_plan(stage, agent)
         plan_hash = _approved_by_a_person(stage, agent)
         _changed_under_the_plan(stage, agent, plan_hash)
         _strayed(stage, agent, plan_hash)
         _meddled(stage)
         _put_back(stage, agent, plan_hash, before)
-    _afterwards(stage)
+    except Wrong as failed:
+        return failed
+    return None
 
 
 def _scene(stage: Stage) -> dict[str, str]:
