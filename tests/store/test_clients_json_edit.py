@@ -172,3 +172,8 @@ def test_a_byte_order_mark_stays_where_it_is():
 
     assert done.startswith("\ufeff{")
     assert json_edit.value_at(done, PLACE) == ENTRY
+
+
+def test_an_edit_that_would_say_anything_else_is_never_given_out():
+    with pytest.raises(ConfigFault):
+        json_edit._checked('{"a": 1}', '{"a": 2, "b": 3}', ("b",), lambda _: 3)
