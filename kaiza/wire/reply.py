@@ -16,10 +16,12 @@ PROTOCOL: Final[Mapping[str, tuple[int, str]]] = {
 }
 """The registry's rows that are needed before the registry is loaded; a test holds the two together."""
 
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+
 
 def compact(value: object) -> bytes:
     """The value as JSON without blanks, in ASCII."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def result(request_id: Id, body: bytes) -> bytes:
