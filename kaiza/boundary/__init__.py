@@ -65,9 +65,10 @@ def _answered(call: Call, tool: Tool, card: Card, schemas: ToolIo, house: House)
         raise errors.SystemError.tool_failure(
             "INVALID_PARAMS", human_message="The arguments are not an object. Pass them as a JSON object."
         )
-    unsound = arguments_sound(schemas.input.iter_errors(call.arguments))
-    if unsound is not None:
-        raise unsound
+    if not schemas.input.passes(call.arguments):
+        unsound = arguments_sound(schemas.input.iter_errors(call.arguments))
+        if unsound is not None:
+            raise unsound
     request, fault = understood(call, tool)
     case = case_of(call, card, house, request, fault)
     judge(rules_for(card), case)

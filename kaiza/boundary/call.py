@@ -23,6 +23,8 @@ class Call:
     timestamp: str
     started: float
     deadline: float
+    arguments: Mapping[str, Any]
+    """The arguments where they are an object, else nothing."""
     ground: Ground | None = None
     session: Session | None = None
     plan_id: str | None = None
@@ -33,11 +35,6 @@ class Call:
     def take(self) -> bool:
         """True for exactly one caller, once."""
         return self._taken.acquire(blocking=False)
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The arguments where they are an object, else nothing."""
-        return self.ask.arguments if isinstance(self.ask.arguments, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,4 +57,5 @@ def now() -> str:
 def stamp(ask: Ask, seconds: float) -> Call:
     """Give a call its id, its time and its deadline."""
     started = time.monotonic()
-    return Call(ask, str(uuid.uuid4()), now(), started, started + seconds)
+    arguments = ask.arguments if isinstance(ask.arguments, Mapping) else {}
+    return Call(ask, str(uuid.uuid4()), now(), started, started + seconds, arguments)

@@ -1,6 +1,8 @@
 """What is known of a call before it is judged: its session, its typed request, the facts the rules look at."""
 
 from dataclasses import fields, replace
+from functools import cache
+from typing import Any
 
 from kaiza.boundary.call import Call, House
 from kaiza.domain import errors, told
@@ -111,12 +113,17 @@ def _plan_of(call: Call, ground: Ground) -> tuple[str | None, Reading | None]:
     return stored.plan_id, stored.reading
 
 
-def _paths_of(request: object) -> tuple[RelPath, ...]:
+@cache
+def _members(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
+
+
+def _paths_of(request: Any) -> tuple[RelPath, ...]:
     """Every path that a typed request names."""
     if request is None:
         return ()
     found: list[RelPath] = []
-    for one in fields(request):  # type: ignore[arg-type]
-        value = getattr(request, one.name)
+    for name in _members(type(request)):
+        value = getattr(request, name)
         found.extend(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, RelPath))
     return tuple(found)

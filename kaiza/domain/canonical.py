@@ -17,6 +17,7 @@ _OPTIONS = (
 )
 _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _SEQUENCES = frozenset({list, tuple})
+_LISTS = frozenset({list})
 _LARGEST = 2**53 - 1
 _DEEPEST = 128
 _DELETE = "\x7f"
@@ -44,7 +45,7 @@ def decode(told: bytes) -> dict[str, Any] | None:
     return value if _inside((value,), any_key=told.isascii()) else None
 
 
-def _inside(items: Iterable[Any], *, any_key: bool) -> bool:
+def _inside(items: Iterable[Any], *, any_key: bool, sequences: frozenset[type] = _SEQUENCES) -> bool:
     """Whether no float, no odd key and no foreign type hides in values that orjson was able to write."""
     for item in items:
         if item is None:
@@ -53,9 +54,9 @@ def _inside(items: Iterable[Any], *, any_key: bool) -> bool:
         if kind is str or kind is int or kind is bool:
             continue
         if kind is dict:
-            if not (any_key or _ascii_keys(item)) or not _inside(item.values(), any_key=any_key):
+            if not (any_key or _ascii_keys(item)) or not _inside(item.values(), any_key=any_key, sequences=sequences):
                 return False
-        elif kind not in _SEQUENCES or not _inside(item, any_key=any_key):
+        elif kind not in sequences or not _inside(item, any_key=any_key, sequences=sequences):
             return False
     return True
 
@@ -70,9 +71,20 @@ def tellable(value: Any) -> tuple[Any, tuple[str, ...]]:
     Odd bytes of a file name (lone surrogates from `os.fsdecode`) become `\xNN`, so does U+007F; other lone
     surrogates become `\uNNNN`, keys are made ASCII, floats and integers of 2**53 and more become text.
     """
+    if _is_tellable(value):
+        return value, ()
     places: list[str] = []
     told = _told(value, "", places, 0)
     return told, tuple(places)
+
+
+def _is_tellable(value: Any) -> bool:
+    """Whether nothing has to be told differently, which is so for nearly every record."""
+    try:
+        told = orjson.dumps(value, option=_OPTIONS)
+    except orjson.JSONEncodeError:
+        return False
+    return b"\x7f" not in told and _inside((value,), any_key=told.isascii(), sequences=_LISTS)
 
 
 def _told(value: Any, place: str, places: list[str], depth: int) -> Any:

@@ -15,6 +15,8 @@ CHANGING_TOOLS = frozenset(
     {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes", "run_checks"}
 )
 LOCKING_INVARIANTS = frozenset({"CONTROL_PLANE_PROTECTED", "READ_PROTECTED"})
+_HOUR = len("2026-11-18T09")
+"""So much of a time says day and hour."""
 MOST_RELEASES = 3
 """So often within 24 hours a report unlocks a role."""
 _WORDS_ON_PLANS = ("approve", "reject", "revoke")
@@ -109,9 +111,10 @@ class Facts:
     def open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, if it has begun, has not ended and was used recently enough."""
         session = self.sessions.get(session_id)
-        if session is None or now > session.expires_at(idle_hours):
+        if session is None:
             return None
-        return session
+        same_hour = idle_hours > 0 and now[:_HOUR] == session.last_call_at[:_HOUR]
+        return session if same_hour or now <= session.expires_at(idle_hours) else None
 
     def releases_since(self, role: str, since: str) -> int:
         """How often a report has unlocked a role since then."""

@@ -94,7 +94,7 @@ class Ground:
             for one in self.committer.recover(self._is_dead)
         ]
         return found + [
-            self._recovered(now, request_id, txn, *self._unstarted(intent))
+            self._recovered(now, request_id, txn, *self._unstarted(txn, intent))
             for txn, intent in list(self.facts.intents.items())
             if self._is_dead(txn)
         ]
@@ -104,9 +104,10 @@ class Ground:
         intent = self.facts.intents.get(txn)
         return intent is None or self.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
 
-    def _unstarted(self, intent: Mapping[str, Any]) -> tuple[str, list[str], list[dict[str, str]]]:
+    def _unstarted(self, txn: str, intent: Mapping[str, Any]) -> tuple[str, list[str], list[dict[str, str]]]:
         """An intent without a journal: decided from the hashes that are there."""
         changes = intent["changes"]
+        self.committer.sweep(txn, [parse(path) for one in changes for path in (one["path"], one["source"]) if path])
         states = [self._hash(change["path"]) for change in changes]
         before = [change["before_hash"] if change["source"] is None else None for change in changes]
         result = "unknown"

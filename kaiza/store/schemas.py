@@ -1,6 +1,7 @@
 """The contract files: every tool's input and output schema, and the catalog; read as they are, never filled in.
 
-jsonschema is imported when the first arguments are checked, not when the tools are listed.
+Sound arguments pass a fast check; only what it does not let pass is looked at by jsonschema, which says what is wrong.
+Neither is imported before the first arguments are checked.
 """
 
 import re
@@ -13,7 +14,7 @@ import orjson
 import kaiza
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from jsonschema import Draft202012Validator, ValidationError
 
@@ -35,11 +36,18 @@ class ToolSchemas:
 class Validator:
     """Checks values against one schema, strictly: nothing is coerced. Built when it is first asked."""
 
-    __slots__ = ("_built", "schema")
+    __slots__ = ("_built", "_quick", "schema")
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
         self._built: Draft202012Validator | None = None
+        self._quick: Callable[[object], bool] | None = None
+
+    def passes(self, value: object) -> bool:
+        """Whether the value is certainly as the schema says; False only means that `iter_errors` has to look."""
+        if self._quick is None:
+            self._quick = _fast(self.schema)
+        return self._quick(value) and not _holds_float(value)
 
     def validate(self, value: object) -> None:
         """Return if the value is as the schema says; else jsonschema's ValidationError."""
@@ -135,6 +143,21 @@ def _schemas(told_input: dict[str, Any], told_output: dict[str, Any]) -> ToolSch
 
     both = canonical.encode({"input": told_input, "output": told_output})
     return ToolSchemas(told_input, told_output, hashlib.sha256(both).hexdigest())
+
+
+def _fast(schema: dict[str, Any]) -> "Callable[[object], bool]":
+    import jsonschema_rs  # noqa: PLC0415  see the top
+
+    return jsonschema_rs.Draft202012Validator(schema).is_valid
+
+
+def _holds_float(value: object) -> bool:
+    """Whether a float is in it: the fast check takes 5.0 for an integer, and we do not."""
+    if isinstance(value, dict):
+        return any(map(_holds_float, value.values()))
+    if isinstance(value, list):
+        return any(map(_holds_float, value))
+    return isinstance(value, float)
 
 
 def _strict(schema: dict[str, Any]) -> "Draft202012Validator":

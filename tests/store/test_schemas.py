@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import ValidationError
 
 from kaiza.store import schemas
@@ -66,3 +68,22 @@ def test_files_are_listed_and_read_as_they_are(registry):
     assert registry.files() == ["read_file.json", "read_file.output.json"]
     assert registry.document("read_file.json") == INPUT
     assert registry.catalog() == [{"id": "read_file"}]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["path", "start_line", "max_lines", "byte_offset", "session_id", "other"]),
+        st.none() | st.booleans() | st.integers(-2, 6000) | st.sampled_from([0.0, 5.0, 1.5]) | st.text(max_size=3),
+    )
+)
+def test_what_passes_at_once_has_no_fault(arguments):
+    validator = SchemaRegistry().load_tool_io("read_file").input
+
+    assert not validator.passes(arguments) or not list(validator.iter_errors(arguments))
+
+
+def test_sound_arguments_pass_at_once_and_a_float_never_does():
+    validator = SchemaRegistry().load_tool_io("read_file").input
+
+    assert validator.passes({"path": "a", "max_lines": 5})
+    assert not validator.passes({"path": "a", "max_lines": 5.0})
