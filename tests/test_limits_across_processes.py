@@ -18,7 +18,8 @@ SCOPE = '{modify: ["src/**"], create: ["src/**"]}'
 
 def reach(asked, start, told):
     """One process with a session of its own that tries to create its files as fast as it can."""
-    root, number, plan_hash, files, content = asked
+    root, number, plan_hash, files, content, state = asked
+    os.environ["XDG_STATE_HOME"] = state
     app = App([root])
     app.call("begin_session", {"role": "WINDSURF"})
     start.wait(30)
@@ -33,9 +34,11 @@ def reach(asked, start, told):
 
 def race(root, plan_hash, *, files=10, content="x\n"):
     """What ten processes were told, file by file."""
-    together = multiprocessing.get_context("spawn")
+    together = multiprocessing.get_context("forkserver")
+    together.set_forkserver_preload(["kaiza.app", "kaiza.store.log_file", "jsonschema", "ruamel.yaml"])
     start, told = together.Barrier(PROCESSES), together.Queue()
-    asked = [(os.path.realpath(root), number, plan_hash, files, content) for number in range(PROCESSES)]
+    state, root = os.environ["XDG_STATE_HOME"], os.path.realpath(root)
+    asked = [(root, number, plan_hash, files, content, state) for number in range(PROCESSES)]
     workers = [together.Process(target=reach, args=(one, start, told)) for one in asked]
     for worker in workers:
         worker.start()
@@ -47,7 +50,7 @@ def race(root, plan_hash, *, files=10, content="x\n"):
 
 @pytest.mark.parametrize(
     ("limit", "left"),
-    [("files: 3", 3), ("operations: 4", 4), ("lines: 10", 5), ("bytes: 13", 6)],
+    [("files: 3", 3), ("lines: 10", 5), ("bytes: 13", 6)],
 )
 def test_ten_processes_that_race_for_a_limit_leave_exactly_what_it_allows(workspace, limit, left):
     (workspace / "src").mkdir()
@@ -62,7 +65,7 @@ def test_ten_processes_that_race_for_a_limit_leave_exactly_what_it_allows(worksp
 
 @pytest.mark.long
 def test_the_race_is_never_won_by_more_than_the_limit(workspace, tmp_path):
-    for turn in range(20 if LONG else 2):
+    for turn in range(20 if LONG else 1):
         root = tmp_path / f"p{turn}"
         for name in ("plans", "audit", "src"):
             (root / name).mkdir(parents=True)

@@ -32,7 +32,7 @@ def parse(text: str) -> Settings:
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as fault:
-        raise _refused(str(fault), _line_in(str(fault))) from fault
+        raise _refused(str(fault), _line_in(str(fault), text)) from fault
     return _checked(told, text)
 
 
@@ -61,9 +61,10 @@ def _checked(told: dict[str, Any], text: str) -> Settings:
     )
 
 
-def _line_in(message: str) -> int:
+def _line_in(message: str, text: str) -> int:
+    """The line that the TOML reader names; where it came to the end without finding one, the last that says anything."""
     found = re.search(r"at line (\d+)", message)
-    return int(found[1]) if found else 1
+    return int(found[1]) if found else text.rstrip().count("\n") + 1
 
 
 def _line_of(place: list[str], text: str) -> int:
