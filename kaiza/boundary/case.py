@@ -123,7 +123,7 @@ def _paths_of(request: Any) -> tuple[RelPath, ...]:
     if request is None:
         return ()
     found: list[RelPath] = []
-    for name in _members(type(request)):  # type: ignore[arg-type]  a class is hashable
+    for name in _members(type(request)):  # type: ignore[arg-type]
         value = getattr(request, name)
         found.extend(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, RelPath))
     return tuple(found)
