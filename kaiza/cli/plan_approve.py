@@ -95,7 +95,6 @@ def _carry_out(ground: Ground, word: Word, files: int) -> None:
         if stored is None or stored.reading.plan_hash != seen:
             raise say.Stop(CHANGED, say.NO)
 
-    unchanged()
     members = {"plan_id": plan_id, "plan_hash": word.plan_hash, "detail": {**detail, "seen_hash": seen}}
     persons_word.give(ground, "approve", word.person, unchanged, **members)
     persons_word.seal(ground, plan_id, word.plan_hash, detail)

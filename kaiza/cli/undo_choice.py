@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kaiza.cli import log, plan_id, say
-from kaiza.domain.way_back import is_undo, standing_changes
+from kaiza.domain.way_back import standing_changes
 from kaiza.store.ground import Ground
 
 Record = Mapping[str, Any]
@@ -49,7 +49,7 @@ def _of_calls(wanted: set[str], made: list[Record]) -> list[Record]:
 
 def _standing(made: list[Record], meant: Callable[[Record], bool]) -> list[Record]:
     """Those that are meant, less undos and what was undone by anybody."""
-    return [one for one in standing_changes(made) if meant(one) and not is_undo(one)]
+    return [one for one in standing_changes(made) if meant(one)]
 
 
 def _session(begins: str, root: str) -> str:

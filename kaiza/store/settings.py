@@ -62,7 +62,7 @@ def _checked(told: dict[str, Any], text: str) -> Settings:
 
 
 def _line_in(message: str, text: str) -> int:
-    """The line that the TOML reader names; where it came to the end without finding one, the last that says anything."""
+    """The line that the TOML reader names; where it read to the end for nothing, the last that says anything."""
     found = re.search(r"at line (\d+)", message)
     return int(found[1]) if found else text.rstrip().count("\n") + 1
 
