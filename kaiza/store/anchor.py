@@ -17,6 +17,7 @@ _NAME = "anchor"
 _SECTOR = 512
 _SLOT = struct.Struct(">8sQQQQ32s")
 _CHECK = struct.Struct(">L")
+_TURN = struct.Struct(">8xQ")
 _MARK = b"kaiza/1\n"
 _LENGTH = _SECTOR + _SLOT.size + _CHECK.size
 
@@ -28,19 +29,13 @@ class Anchored(NamedTuple):
     era: int
     turn: int
 
-    def covers(self, seq: int, era: int) -> bool:
-        """Whether that record, and so every one before it, is known to be durable."""
-        return self.era == era and self.head.seq >= seq
-
 
 class Anchor:
     """One process's hand on the anchor of a workspace; one thread at a time, but for `read`."""
 
     def __init__(self, state: Path) -> None:
         self._path = state / _NAME
-        self._name = os.fspath(self._path)
         self._descriptor = -1
-        self._inode = 0
         self._lock: FileLock | None = None
         self._told = b""
         self._known: Anchored | None = None
@@ -55,30 +50,21 @@ class Anchor:
 
     def lock(self) -> FileLock:
         """What to hold while a head is made durable and then named here."""
-        if self._lock is None or not self._is_named():
+        if self._lock is None or os.fstat(self._descriptor).st_nlink == 0:
             self.close()
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            self._inode = os.fstat(self._descriptor).st_ino
             self._lock = FileLock(self._descriptor)
         return self._lock
 
     def covers(self, seq: int, era: int) -> bool:
         """Whether some process has made that record durable. Called between `lock` and `close`."""
-        told = os.pread(self._descriptor, _LENGTH, 0)
-        if told == self._told:
-            return self._known is not None and self._known.covers(seq, era)
-        if len(told) < _LENGTH:
-            return False
-        slots = [_SLOT.unpack_from(told, place) for place in (0, _SECTOR)]
-        if all(slot[2] != era or slot[3] < seq for slot in slots):
-            return False
-        known = self._seen()
-        return known is not None and known.covers(seq, era)
+        known = self._look()
+        return known is not None and known.era == era and known.head.seq >= seq
 
     def advance(self, head: Head, era: int) -> None:
         """The anchor names this durable head or a later one when this returns; an older era has no say. Locked."""
-        known = self._seen()
+        known = self._look()
         if known is None:
             self._write(Anchored(head, era, 0))
         elif known.era == era and known.head.seq < head.seq:
@@ -86,7 +72,7 @@ class Anchor:
 
     def begin_anew(self, head: Head) -> None:
         """A person accepted a new log: the anchor names its head, durably, in a new era. Locked."""
-        known = self._seen()
+        known = self._look()
         self._write(Anchored(head, known.era + 1 if known else 1, known.turn + 1 if known else 0))
         os.fsync(self._descriptor)
 
@@ -96,13 +82,7 @@ class Anchor:
             self._lock.abandon()
         self._lock = None
 
-    def _is_named(self) -> bool:
-        try:
-            return os.lstat(self._name).st_ino == self._inode
-        except FileNotFoundError:
-            return False
-
-    def _seen(self) -> Anchored | None:
+    def _look(self) -> Anchored | None:
         told = os.pread(self._descriptor, _LENGTH, 0)
         if told != self._told:
             self._told, self._known = told, _newest(told)
@@ -119,10 +99,10 @@ class Anchor:
 
 
 def _newest(told: bytes) -> Anchored | None:
-    first, second = _parsed(told, 0), _parsed(told, _SECTOR)
-    if first is None or second is None:
-        return first or second
-    return first if first.turn > second.turn else second
+    """The sound slot with the higher turn. The one that claims it is looked at first, the other only if it is torn."""
+    turns = [_TURN.unpack_from(told, place)[0] if len(told) >= place + _SLOT.size else -1 for place in (0, _SECTOR)]
+    first = 0 if turns[0] > turns[1] else _SECTOR
+    return _parsed(told, first) or _parsed(told, _SECTOR - first)
 
 
 def _parsed(told: bytes, start: int) -> Anchored | None:

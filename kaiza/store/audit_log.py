@@ -17,6 +17,7 @@ from kaiza.store import log_file, state
 from kaiza.store.accept import Accepted, accept
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
+from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile
 from kaiza.store.records import records
 from kaiza.store.settling import Point, Settling
@@ -133,9 +134,7 @@ class AuditLog:
         """One thread at a time; it hears until when it may wait for the file."""
         deadline = time.monotonic() + self._lock_seconds
         if not self._threads.acquire(timeout=self._lock_seconds):
-            raise errors.SystemError.tool_failure(
-                "AUDIT_LOCK_FAILED", human_message="Another call holds the record and did not let go. Try again."
-            )
+            raise late(self._lock_seconds)
         return deadline
 
     def _enter(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:

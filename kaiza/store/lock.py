@@ -17,7 +17,7 @@ from kaiza.domain import errors
 
 _AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 _TRIES = 10
-_NAP = 0.00005
+_NAP = 0.0001
 
 
 class FileLock:
@@ -43,7 +43,7 @@ class FileLock:
             raise _failure(refused) from refused
         return True
 
-    def acquire(self, seconds: float, *, enough: Callable[[], bool] | None = None) -> bool:
+    def acquire(self, seconds: float, *, nap: float = _NAP, enough: Callable[[], bool] | None = None) -> bool:
         """Whether the lock is ours; not, where meanwhile it is `enough` that others had it.
 
         AUDIT_LOCK_FAILED after that many seconds, or where it cannot be had.
@@ -53,7 +53,7 @@ class FileLock:
                 return True
             if enough is not None and enough():
                 return False
-            time.sleep(_NAP)
+            time.sleep(nap)
         with self._turn:
             self._wait(seconds)
         return True
@@ -79,11 +79,7 @@ class FileLock:
             threading.Thread(target=self._stand_in_line, name="kaiza-lock", daemon=True).start()
         if not self._turn.wait_for(lambda: not self._waiting, seconds):
             self._wanted = False
-            raise errors.SystemError.tool_failure(
-                "AUDIT_LOCK_FAILED",
-                human_message="Another process holds the record and did not let go in time. Try again.",
-                cause={"waited_ms": int(seconds * 1000)},
-            )
+            raise late(seconds)
         if self._failed is not None:
             refused, self._failed = self._failed, None
             raise _failure(refused) from refused
@@ -103,6 +99,15 @@ class FileLock:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self._waiting = False
             self._turn.notify_all()
+
+
+def late(seconds: float) -> errors.SystemError:
+    """What is said when a deadline passed."""
+    return errors.SystemError.tool_failure(
+        "AUDIT_LOCK_FAILED",
+        human_message="Somebody else holds the record and did not let go in time. Try again.",
+        cause={"waited_ms": int(max(0.0, seconds) * 1000)},
+    )
 
 
 def _failure(refused: Exception) -> errors.SystemError:

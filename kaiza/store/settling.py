@@ -2,6 +2,8 @@
 
 import os
 import threading
+import time
+from contextlib import suppress
 from typing import NamedTuple
 
 from kaiza.domain import errors
@@ -9,10 +11,12 @@ from kaiza.domain.chain import head_in
 from kaiza.domain.record import Head
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
+from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile, failure
 from kaiza.store.log_lines import last_line
 
 _LATEST = 0.8
+_SHORTEST_NAP, _LONGEST_NAP = 0.0001, 0.005
 
 
 class Point(NamedTuple):
@@ -36,6 +40,8 @@ class Settling:
         self._closing = False
         self._thread: threading.Thread | None = None
         self._failed = False
+        self._nap = _SHORTEST_NAP
+        """How long to sleep while somebody else syncs: what a sync took lately, twice."""
 
     def refuse_if_failed(self) -> None:
         """AUDIT_LOG_FAILED where an earlier record did not become durable."""
@@ -47,20 +53,25 @@ class Settling:
 
         Whoever holds the anchor syncs for all who have written by then; the others find their record covered.
         """
-        with self._one_by_one:
+        if not self._one_by_one.acquire(timeout=self._lock_seconds):
+            raise late(self._lock_seconds)
+        try:
             self.refuse_if_failed()
             if point.head is None:
                 self._sync(point.file)
-                return
-            try:
+            else:
                 self._anchored(point, point.head)
-            except OSError as refused:
-                sentence = "The anchor outside the workspace could not be written. Check the state directory."
-                raise failure(refused, sentence) from refused
+        except OSError as refused:
+            sentence = "The anchor outside the workspace could not be written. Check the state directory."
+            raise failure(refused, sentence) from refused
+        finally:
+            self._one_by_one.release()
 
     def _anchored(self, point: Point, head: Head) -> None:
         lock = self._anchor.lock()
-        if not lock.acquire(self._lock_seconds, enough=lambda: self._anchor.covers(head.seq, point.era)):
+        if not lock.taken() and not lock.acquire(
+            self._lock_seconds, nap=self._nap, enough=lambda: self._anchor.covers(head.seq, point.era)
+        ):
             return
         try:
             if not self._anchor.covers(head.seq, point.era):
@@ -96,27 +107,33 @@ class Settling:
     def _flush(self) -> None:
         with self._news:
             pending, self._pending = self._pending, None
-        if pending is not None:
+        if pending is None:
+            return
+        try:
             self.now(pending if self._damage.holds() is None else pending._replace(head=None))
+        except errors.SystemError:
+            with self._news:
+                self._pending = self._pending or pending
+            raise
 
     def _sync(self, file: LogFile) -> None:
+        begin = time.perf_counter()
         try:
             os.fdatasync(file.descriptor)
         except OSError as refused:
             self._failed = True
             raise failure(refused) from refused
+        self._nap = min(max(_SHORTEST_NAP, 2 * (time.perf_counter() - begin)), _LONGEST_NAP)
 
     def _work(self) -> None:
-        while True:
+        while not self._failed:
             with self._news:
                 self._news.wait_for(lambda: self._pending is not None or self._closing)
                 self._news.wait_for(lambda: self._closing, _LATEST)
                 if self._closing:
                     return
-            try:
+            with suppress(errors.SystemError):  # it is still pending, and is tried again unless a sync failed
                 self._flush()
-            except errors.SystemError:
-                self._failed = True
 
 
 def last_head(file: LogFile, head: Head) -> Head:

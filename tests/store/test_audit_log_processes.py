@@ -2,14 +2,16 @@ import fcntl
 import os
 import random
 import signal
+import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from logs import LONG, body, log_path, open_log, python
 from scenes import records as lines_of
 
 from kaiza.domain import errors
-from kaiza.store import verify
+from kaiza.store import state, verify
 
 WRITER = """
 import sys
@@ -93,16 +95,43 @@ def test_a_writer_killed_at_any_moment_loses_nothing_and_holds_up_nobody(root):
     assert acks.items() <= there.items()
 
 
-@pytest.fixture
-def stopped(root):
-    """A process that took the lock and was stopped before it let go."""
-    log_path(root).touch()
-    process = python(HOLDER, log_path(root))
+@contextmanager
+def stopped_with(path):
+    """A process that took the lock on a file and was stopped before it let go."""
+    path.touch()
+    process = python(HOLDER, path)
     process.stdout.readline()
     os.waitpid(process.pid, os.WUNTRACED)
     yield process
     process.kill()
     process.communicate()
+
+
+@pytest.fixture
+def stopped(root):
+    with stopped_with(log_path(root)) as process:
+        yield process
+
+
+def test_a_process_stopped_while_it_syncs_holds_up_changes_until_the_deadline_and_reads_not_at_all(root):
+    log, place = open_log(root, lock_seconds=0.3), state.directory(str(root))
+    log.append(body, durable=True)
+    with stopped_with(place / "anchor"):
+        begin = time.monotonic()
+        threads = [threading.Thread(target=log.append, args=(body,), kwargs={"durable": False}) for _ in range(9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        quick = time.monotonic() - begin
+        with pytest.raises(errors.SystemError) as refused:
+            log.append(body, durable=True)
+
+    assert refused.value.error_code == "AUDIT_LOCK_FAILED"
+    assert quick < 0.3
+    assert log.append(body, durable=True)["seq"] == 12
+    log.close()
+    assert verify.verify(str(root)).anchored
 
 
 def test_a_lock_that_a_stopped_process_holds_is_given_up_after_the_deadline(root, stopped):
