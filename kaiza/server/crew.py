@@ -13,10 +13,17 @@ from typing import Final
 Job = Callable[[], None]
 
 WORKERS: Final = 8
+"""Threads in all; one of them reads while the others are busy."""
+
 BACKLOG: Final = 32
+"""Jobs that may wait for a worker; with that many waiting, nothing more is read."""
+
 SPARE: Final = 24
+"""Workers that may take the place of stuck ones."""
+
 PATIENCE: Final = 0.005
 """After so many seconds with one call, the reader's turn goes to somebody else."""
+
 IDLE: Final = 1.0
 """After so many seconds without a call, nobody watches the turn until the next one."""
 
@@ -130,11 +137,14 @@ class Crew:
         return True
 
     def _begun(self, job: Job) -> bool:
-        """Whether this thread is to do the job; while all are busy the job waits for one, and the reader for room."""
+        """Whether this thread is to do the job; while all are busy the job waits for one, and the reader for room.
+
+        Behind others that wait it waits too: their worker is on its way, and one thread has to be left for reading.
+        """
         with self._state:
-            while self._running >= self._allowed() and len(self._backlog) >= self._room:
+            while len(self._backlog) >= self._room:
                 self._has_room.wait()
-            if self._running >= self._allowed():
+            if self._backlog or self._running >= self._allowed():
                 self._backlog.append(job)
                 return False
             self._running += 1
