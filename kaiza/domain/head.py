@@ -19,6 +19,7 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")
 _HEAD_KEY = re.compile(
     r"""[\s"'{,?]*(kaiza_plan|plan_id|status|scope|approved_by|approved_at)["']?\s*:""", re.IGNORECASE
 )
+_BEGIN = "Begin with ---, then a line each for kaiza_plan, plan_id, title, status, author, created and scope, then ---"
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ def _bounds(text: str, head: Head) -> tuple[int, int] | None:
     """From where to where the head's own lines go, without the two lines of dashes."""
     first = re.match(r"---\r?\n", text)
     if first is None:
-        head.report(START, "head", "The file does not begin with a line ---", "Begin with --- and the plan's keys")
+        head.report(START, "head", "The file does not begin with a line ---", _BEGIN)
         return None
     last = re.compile(r"^---\r?$", re.MULTILINE).search(text, first.end())
     if last is None:

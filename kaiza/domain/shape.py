@@ -11,6 +11,16 @@ from kaiza.domain.words import Items, Keys, Node, Place, Word
 LONGEST_TEXT = 500
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,14}")
+_SAMPLES = {
+    "kaiza_plan": "1",
+    "plan_id": "PLAN-0001-rotate-tokens",
+    "title": "Rotate session tokens",
+    "status": "DRAFT",
+    "author": "ANTIGRAVITY",
+    "created": '"2026-01-31T09:00:00Z"',
+    "scope": '{modify: ["src/a.py"], create: ["src/new/*.py"]}',
+}
+"""What a key that must be there may say, so that who has never seen a plan can write one."""
 
 T = TypeVar("T")
 
@@ -45,7 +55,7 @@ class Shape:
                 told[name] = known[name](value)
         for name in required:
             if name not in told:
-                self.error(node.place, "missing-key", f"The key {name} is missing", f"Add {name}")
+                self.error(node.place, "missing-key", f"The key {name} is missing", _to_add(name))
         return told
 
     def _name(self, key: Node, known: Collection[str]) -> str | None:
@@ -107,3 +117,8 @@ class Shape:
             return int(node.value)
         self.error(node.place, "type", "A whole number is expected here", "Write it in plain digits, such as 12")
         return None
+
+
+def _to_add(name: str) -> str:
+    sample = _SAMPLES.get(name)
+    return f"Add {name}" if sample is None else f"Add a line such as {name}: {sample}"

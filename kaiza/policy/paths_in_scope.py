@@ -4,6 +4,7 @@ from kaiza.domain import errors, scope
 from kaiza.policy.case import Case
 
 _LONGEST = 200
+_ANOTHER = "draft another plan with save_plan, in an ANTIGRAVITY session"
 
 
 def paths_in_scope(case: Case) -> errors.SystemError | None:
@@ -16,7 +17,7 @@ def paths_in_scope(case: Case) -> errors.SystemError | None:
         return None
     return errors.SystemError.tool_failure(
         "PLAN_SCOPE_VIOLATION",
-        human_message=_sentence(why),
+        human_message=_sentence(why) + _afterwards(case),
         cause={
             "rule": "paths_in_scope",
             "plan_id": plan.plan_id,
@@ -34,10 +35,14 @@ def _sentence(why: scope.Refused) -> str:
     whose = "phase" if why.only_phase else "plan"
     operation = why.wanted.operation
     if why.denied_by:
-        return f"The {whose} denies this path. Leave it alone, or save a new plan and ask a person to approve it."
+        return f"The {whose} denies this path. Leave it alone, or {_ANOTHER}."
     if why.instead:
-        allowed = " and ".join(why.instead)
-        return f"The {whose} allows {allowed} here, not {operation}. Do that, or save a new plan that allows it."
+        return f"The {whose} allows {' and '.join(why.instead)} here, not {operation}. Do that, or {_ANOTHER}."
     if why.nearest:
-        return f"The {whose} does not allow {operation} here. Keep to the patterns in nearest, or save a new plan."
-    return f"The {whose} allows no {operation} at all. Save a new plan that does, and ask a person to approve it."
+        return f"The {whose} does not allow {operation} here. Keep to the patterns in nearest, or {_ANOTHER}."
+    return f"The {whose} allows no {operation} at all. To go on, {_ANOTHER}."
+
+
+def _afterwards(case: Case) -> str:
+    """A trial locks nothing; what was meant does, and is told how to go on."""
+    return "" if case.arguments.get("dry_run") else " Changes are locked until write_report says what happened."

@@ -10,6 +10,9 @@ def plan_found(case: Case) -> errors.SystemError | None:
         return None
     return errors.SystemError.tool_failure(
         "PLAN_NOT_FOUND",
-        human_message="No plan has this hash. Call list_plans and pass the plan_hash of an approved plan.",
+        human_message=(
+            "No plan has this hash. Call list_plans and pass the plan_hash of an approved plan. "
+            "None that fits? Draft one with save_plan, in an ANTIGRAVITY session."
+        ),
         cause={"rule": "plan_found", "plan_hash": case.arguments.get("plan_hash"), "plan_id": case.plan_id},
     )

@@ -10,6 +10,12 @@ def role_may(case: Case) -> errors.SystemError | None:
         return None
     return errors.SystemError.tool_failure(
         "UNAUTHORIZED_ACTION",
-        human_message=f"{case.card.name} is for {' and '.join(case.card.roles)}. Leave it to a session of that role.",
+        human_message=f"{case.card.name} is for {' and '.join(case.card.roles)}. {_instead(case)}",
         cause={"role": case.session.role if case.session else None, "allowed_roles": list(case.card.roles)},
     )
+
+
+def _instead(case: Case) -> str:
+    if case.bound_role is not None:
+        return "Leave it to a session of that role."
+    return "Call begin_session with that role, and pass its session_id."

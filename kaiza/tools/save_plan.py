@@ -54,15 +54,16 @@ def run(request: Request, view: View) -> Answer:
         "plan_hash": reading.plan_hash,
         "findings": told(reading.findings),
     }
-    summary = f"{request.plan_id} is saved as a draft; a person approves it."
+    summary = f"{request.plan_id} is a draft. Ask a person to approve it; list_plans then tells its plan_hash."
     return Answer({**output, "summary": summary}, (Draft(request.plan_id, request.content),))
 
 
 def _refused(plan_id: str, faults: tuple[Finding, ...]) -> errors.SystemError:
     first = faults[0]
+    others = f" lint_plan lists all {len(faults)} findings." if len(faults) > 1 else ""
     return errors.SystemError.tool_failure(
         "PLAN_ENFORCEMENT_FAILED",
-        human_message=f"The plan is not a sound draft. {first.message}: {first.fix}.",
+        human_message=f"The plan is not a sound draft. {first.message}: {first.fix}.{others}",
         cause={
             "plan_id": plan_id,
             "count": len(faults),
