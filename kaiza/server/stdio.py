@@ -13,10 +13,10 @@ from kaiza.server.later import Later
 from kaiza.server.lines import Lines
 from kaiza.server.news import BROKEN, CLOSED, END, FAILED, IDLE, SIGNALS, News
 from kaiza.server.outlet import Outlet
-from kaiza.server.pipeline import Pipeline
+from kaiza.server.pipeline import Pipeline, Step
 from kaiza.server.surface import Desk
 from kaiza.wire import frame, message, reply
-from kaiza.wire.message import Refusal, Request
+from kaiza.wire.message import Id, Notification, Refusal, Request
 
 DRAIN_SECONDS: Final = 2.0
 """How long calls may go on after a signal."""
@@ -86,13 +86,23 @@ class Stdio:
         said = self._pipeline.hear(line)
         if isinstance(said, Request) and self._in_flight.uses(said.id):
             said = message.in_use(said.id)
-        answer, call, cancelled = self._pipeline.step(said)
+        answer, call, cancelled = self._step(said)
         if answer is not None:
             self._outlet.send(answer)
         if isinstance(said, Request) and said.method == "tools/list":
             self._desk.begin()
         self._in_flight.hush(cancelled)
         return None if call is None else partial(self._make, self._in_flight.admit(*call))
+
+    def _step(self, said: Refusal | Notification | Request) -> Step:
+        """What is to be done; should that fail, whoever asked is told before the failure is."""
+        step: Step | None = None
+        try:
+            step = self._pipeline.step(said)
+        finally:
+            if step is None and not isinstance(said, Notification):
+                self._outlet.send(_failed(said.id))
+        return step
 
     def _make(self, entry: Entry) -> None:
         """Make the call and answer it, unless the clock answers first."""
@@ -107,12 +117,12 @@ class Stdio:
             if answer is None:
                 self._crew.take_back()
             else:
-                self._answer(entry, answer or _failed(entry, "Kaiza itself failed."))
+                self._answer(entry, answer or _failed(entry.request_id))
 
     def _made(self, entry: Entry) -> bytes | None:
         desk = self._desk.get()
         if desk is None:
-            return _failed(entry, "The server could not start.")
+            return _failed(entry.request_id, "The server could not start.")
         entry.call = desk.app.stamp(desk.ask(entry.wanted))
         self._clock.watch(entry)
         outcome = desk.app.answer(entry.call)
@@ -157,5 +167,5 @@ class Stdio:
         self._news.put(CLOSED)
 
 
-def _failed(entry: Entry, reason: str) -> bytes:
-    return reply.refused(Refusal(entry.request_id, "INTERNAL_ERROR", reason))
+def _failed(request_id: Id | None, reason: str = "Kaiza itself failed.") -> bytes:
+    return reply.refused(Refusal(request_id, "INTERNAL_ERROR", reason))

@@ -105,7 +105,7 @@ class Mcp:
         return Heard(now, reply.result(request.id, reply.compact(body)))
 
     def _legacy(self, request: Request, so_far: Conversation) -> Heard:
-        if not isinstance(request.params.get("_meta", {}), dict):
+        if not isinstance(request.params.get("_meta"), dict | None):
             return Heard(so_far, _invalid(request, "_meta must be an object."))
         if request.method == "ping":
             return Heard(so_far, reply.result(request.id, b"{}"))

@@ -99,7 +99,7 @@ class House:
             call.take()
         with Path(given["fifo"]).open("rb", buffering=0) as fifo:
             fifo.read(1)
-        outcome = Outcome("hold", output={"summary": "held"})
+        outcome = Outcome("hold", output={"text": given.get("letter", "") * 300_000, "summary": "held"})
         return self.written(call, outcome) if given.get("past_intent") else outcome
 
     begin_session = hold
@@ -151,8 +151,9 @@ def buggy():
 
 def main(record, *words):
     make = {"broken": broken, "buggy": buggy}.get(words[0] if words else "", lambda: House(record))
+    opening = OPENING._replace(tools=buggy) if "listless" in words else OPENING
     try:
-        return serve(make, OPENING, summary="summary" in words)
+        return serve(make, opening, summary="summary" in words)
     except errors.SystemError as failed:
         sys.stderr.write(json.dumps({"error_code": failed.error_code}) + "\n")
         return 3

@@ -248,6 +248,17 @@ def test_a_client_that_has_gone_ends_the_server_quietly_once_its_calls_are_recor
     assert door.records()[-1] == {"closed": True}
 
 
+def test_long_answers_that_are_ready_at_once_do_not_mix(door, fifo):
+    door.say(*(call(letter, "hold", fifo=fifo.path, letter=letter) for letter in "abcdefg"))
+    door.ask(PING)
+    fifo.release(7)
+    answers = by_id(door.hear() for _ in range(7))
+
+    assert {letter: set(answers[letter]["result"]["structuredContent"]["text"]) for letter in answers} == {
+        letter: {letter} for letter in "abcdefg"
+    }
+
+
 def test_an_id_names_one_request_at_a_time_and_a_number_is_not_its_digits(door, fifo):
     door.call(1, "hold", fifo=fifo.path)
     again = [door.ask(request(number, "ping")) for number in (1, 1.0)]
@@ -359,6 +370,15 @@ def test_a_bug_in_the_house_is_an_internal_error_and_the_server_goes_on(door):
         assert answer["error"]["code"] == -32603
         assert "bug" not in json.dumps(answer)
     assert door.ask(call("after", "echo"))["result"]["isError"] is False
+
+
+def test_a_bug_in_an_opening_answer_is_an_internal_error_and_the_server_goes_on(fake):
+    door = fake("listless")
+    for number in range(3):
+        answer = door.ask(request(number, "tools/list"))
+
+        assert (answer["id"], answer["error"]["code"]) == (number, -32603)
+        assert door.ask(call("after", "echo"))["result"]["isError"] is False
 
 
 def test_nothing_but_answers_reaches_the_client(door):

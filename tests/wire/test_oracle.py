@@ -135,6 +135,8 @@ def test_a_conversation_with_a_handshake_goes_as_with_the_sdk(version):
         {"jsonrpc": "2.0", "id": "three", "method": "tools/list"},
         request(4, "tools/call", name="good", arguments={}),
         request(5, "tools/call", name="bad"),
+        request(6, "tools/list", _meta=None, cursor=None),
+        request(7, "tools/list", _meta={"progressToken": 1}),
         initialize(version),
     ]
 
