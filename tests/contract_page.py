@@ -1,0 +1,133 @@
+"""docs/CONTRACT.md, made from the schema files, the catalog, the registry, the caps and the commands.
+
+`python tests/contract_page.py` writes it; a test fails where it differs from the code.
+"""
+
+from pathlib import Path
+
+from commands import statuses, subcommands
+
+from kaiza.cli import dispatch
+from kaiza.domain import codes
+from kaiza.domain.caps import Caps
+from kaiza.domain.card import Card
+from kaiza.store.schemas import SchemaRegistry
+
+PAGE = Path(__file__).parent.parent / "docs" / "CONTRACT.md"
+INTRO = """\
+# The contract
+
+Made from the code by `python tests/contract_page.py`, and held to it by a test; edit the code, not this page.
+Four pages say what holds; where two of them differ, the earlier counts:
+[PROTOCOL.md](PROTOCOL.md), [SECURITY.md](SECURITY.md), [CONTRACT.md](CONTRACT.md), [SCHEMA.md](SCHEMA.md).
+
+A `?` marks what may be left out. Lists come in pages: pass `nextCursor` back as `cursor` with the same arguments; the
+last page has none; `pageSize` is 1 to 200, and a larger one is refused, never cut down. Every tool but `server_info`
+and `begin_session` takes the `session_id`; it is not repeated below. A success holds the output below, with a `summary`
+of at most 200 characters; a failure holds the envelope that PROTOCOL.md shows. The fingerprint is the beginning of what
+`kaiza schema fingerprint` prints: it changes with any word of a tool's two schema files.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRO, "## Tools\n", *map(_tool, _cards()), "## Error codes\n", _codes(), "## Caps\n", _caps()]
+    return "\n".join([*parts, "## Commands\n", _commands()])
+
+
+def _cards() -> list[Card]:
+    return [Card.of(row) for row in SchemaRegistry().catalog()]
+
+
+def _tool(card: Card) -> str:
+    schemas = SchemaRegistry().load_tool_schemas(card.name)
+    only = f" Offered only with `--{card.only_with.replace('_', '-')}`." if card.only_with else ""
+    return (
+        f"### {card.name}\n\n"
+        f"{card.description}{only}\n\n"
+        f"- for {' and '.join(card.roles)}; {card.category}, tier {card.tier}; safety: {card.safety_level}\n"
+        f"- input: {_members(schemas.input)}\n"
+        f"- output: {_members(schemas.output)}\n"
+        f"- fingerprint: `{schemas.fingerprint[:16]}`\n"
+    )
+
+
+def _members(schema: dict) -> str:
+    """Names and types of an object's members."""
+    required = schema.get("required", [])
+    told = [
+        f"`{name}{'' if name in required else '?'}` {_type(_resolved(one, schema), schema)}"
+        for name, one in schema["properties"].items()
+        if name != "session_id" or name in required
+        if name != "summary"
+    ]
+    return "; ".join(told) or "nothing"
+
+
+def _resolved(one: dict, schema: dict) -> dict:
+    return schema["$defs"][one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one
+
+
+def _type(one: dict, schema: dict) -> str:
+    if "enum" in one:
+        return ", ".join(map(str, one["enum"]))
+    if one.get("type") == "array":
+        most = f" (at most {one['maxItems']:,})" if "maxItems" in one else ""
+        return f"list of {_type(_resolved(one['items'], schema), schema)}{most}"
+    return _plain(one) + _bounds(one)
+
+
+def _plain(one: dict) -> str:
+    if one.get("properties"):
+        required = one.get("required", [])
+        return "{" + ", ".join(name + ("" if name in required else "?") for name in one["properties"]) + "}"
+    if "oneOf" in one or "anyOf" in one:
+        return "one of several shapes"
+    told = one.get("type", "any")
+    return " or ".join(told) if isinstance(told, list) else told
+
+
+def _bounds(one: dict) -> str:
+    low = one.get("minimum", one.get("minLength"))
+    high = one.get("maximum", one.get("maxLength"))
+    if high is not None:
+        return f" ({0 if low is None else low:,} to {high:,})"
+    return f" (at least {low:,})" if low else ""
+
+
+def _codes() -> str:
+    rows = [
+        f"| `{row.name}` | {row.meaning} | {row.http} | {row.rpc} | {row.editor_code} {row.error_type} "
+        f"| {row.v0 or ''} | {_yes(row.retryable)} | {_yes(row.locks)} |"
+        for row in codes.REGISTRY.values()
+    ]
+    head = (
+        "| code | means | HTTP | JSON-RPC | editor | context | retry helps | locks |\n|---|---|--:|--:|---|---|---|---|"
+    )
+    timeout = codes.lookup("CAP_EXCEEDED", "timeout")
+    more = (
+        f"`CAP_EXCEEDED` for the clock (`cap: timeout`) is {timeout.http}, {timeout.rpc}, {timeout.error_type}, "
+        "and a retry may help."
+    )
+    return "\n".join([head, *rows, "", more, ""])
+
+
+def _yes(true: bool) -> str:  # noqa: FBT001  a cell of a table
+    return "yes" if true else ""
+
+
+def _caps() -> str:
+    rows = [f"| `{name}` | {value:,} |" for name, value in Caps().as_json().items()]
+    return "\n".join(["| cap | value |", "|---|--:|", *rows, ""])
+
+
+def _commands() -> str:
+    rows = []
+    for name, (_, what) in dispatch.COMMANDS.items():
+        below = "\\|".join(subcommands(name))
+        rows.append(f"| `{f'kaiza {name} {below}'.strip()}` | {what} | {', '.join(statuses(name))} |")
+    return "\n".join(["| command | does | exits with |", "|---|---|---|", *rows, ""])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
