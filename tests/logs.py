@@ -66,6 +66,7 @@ def anchor_at(root, head):
     if head is not None:
         anchor = Anchor(place)
         anchor.lock().acquire(1)
+        anchor.look()
         anchor.advance(head, 0)
         anchor.close()
 

@@ -18,6 +18,7 @@ _SECTOR = 512
 _SLOT = struct.Struct(">8sQQQQ32s")
 _CHECK = struct.Struct(">L")
 _TURN = struct.Struct(">8xQ")
+_NOW_AND_THEN = 16
 _MARK = b"kaiza/1\n"
 _LENGTH = _SECTOR + _SLOT.size + _CHECK.size
 
@@ -37,8 +38,9 @@ class Anchor:
         self._path = state / _NAME
         self._descriptor = -1
         self._lock: FileLock | None = None
+        self._uses = 0
         self._told = b""
-        self._known: Anchored | None = None
+        self.known: Anchored | None = None
         """What the file says, by the bytes it was last seen with."""
 
     def read(self) -> Anchored | None:
@@ -50,21 +52,32 @@ class Anchor:
 
     def lock(self) -> FileLock:
         """What to hold while a head is made durable and then named here."""
-        if self._lock is None or os.fstat(self._descriptor).st_nlink == 0:
+        self._uses += 1
+        if self._lock is None or (self._uses % _NOW_AND_THEN == 0 and os.fstat(self._descriptor).st_nlink == 0):
             self.close()
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             self._lock = FileLock(self._descriptor)
         return self._lock
 
+    def look(self) -> bool:
+        """Read it again; whether anybody else wrote meanwhile. Called between `lock` and `close`."""
+        told = os.pread(self._descriptor, _LENGTH, 0)
+        if told == self._told:
+            return False
+        self._told, self.known = told, _newest(told)
+        return True
+
     def covers(self, seq: int, era: int) -> bool:
-        """Whether some process has made that record durable. Called between `lock` and `close`."""
-        known = self._look()
-        return known is not None and known.era == era and known.head.seq >= seq
+        """Whether some process had made that record durable when we last looked."""
+        return self.known is not None and self.known.head.seq >= seq and self.known.era == era
 
     def advance(self, head: Head, era: int) -> None:
-        """The anchor names this durable head or a later one when this returns; an older era has no say. Locked."""
-        known = self._look()
+        """The anchor names this durable head or a later one when this returns. Locked, and just looked at.
+
+        An older era than the anchor's own has no say.
+        """
+        known = self.known
         if known is None:
             self._write(Anchored(head, era, 0))
         elif known.era == era and known.head.seq < head.seq:
@@ -72,7 +85,8 @@ class Anchor:
 
     def begin_anew(self, head: Head) -> None:
         """A person accepted a new log: the anchor names its head, durably, in a new era. Locked."""
-        known = self._look()
+        self.look()
+        known = self.known
         self._write(Anchored(head, known.era + 1 if known else 1, known.turn + 1 if known else 0))
         os.fsync(self._descriptor)
 
@@ -82,12 +96,6 @@ class Anchor:
             self._lock.abandon()
         self._lock = None
 
-    def _look(self) -> Anchored | None:
-        told = os.pread(self._descriptor, _LENGTH, 0)
-        if told != self._told:
-            self._told, self._known = told, _newest(told)
-        return self._known
-
     def _write(self, anchored: Anchored) -> None:
         head = anchored.head
         slot = _SLOT.pack(_MARK, anchored.turn, anchored.era, head.seq, head.size, bytes.fromhex(head.entry_hash))
@@ -95,7 +103,7 @@ class Anchor:
         place = _SECTOR * (anchored.turn & 1)
         os.pwrite(self._descriptor, slot, place)
         self._told = self._told[:place].ljust(place, b"\0") + slot + self._told[place + len(slot) :]
-        self._known = anchored
+        self.known = anchored
 
 
 def _newest(told: bytes) -> Anchored | None:

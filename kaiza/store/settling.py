@@ -68,18 +68,23 @@ class Settling:
             self._one_by_one.release()
 
     def _anchored(self, point: Point, head: Head) -> None:
-        lock = self._anchor.lock()
-        if not lock.taken() and not lock.acquire(
-            self._lock_seconds, nap=self._nap, enough=lambda: self._anchor.covers(head.seq, point.era)
-        ):
+        anchor = self._anchor
+        lock = anchor.lock()
+        alone = lock.taken()
+        if not alone and not lock.acquire(self._lock_seconds, nap=self._nap, enough=lambda: self._covered(point)):
             return
         try:
-            if not self._anchor.covers(head.seq, point.era):
-                head = last_head(point.file, head)
+            alone = not anchor.look() and alone
+            if not anchor.covers(head.seq, point.era):
+                if not alone:
+                    head = last_head(point.file, head)
                 self._sync(point.file)
-                self._anchor.advance(head, point.era)
+                anchor.advance(head, point.era)
         finally:
             lock.release()
+
+    def _covered(self, point: Point) -> bool:
+        return self._anchor.look() and point.head is not None and self._anchor.covers(point.head.seq, point.era)
 
     def later(self, point: Point) -> None:
         """The same, in the background, at the latest one second from now."""

@@ -19,6 +19,7 @@ anchor = Anchor(Path(sys.argv[1]))
 for seq in range(int(sys.argv[2]), 400, 4):
     lock = anchor.lock()
     lock.acquire(20)
+    anchor.look()
     anchor.advance(Head(seq, "%064x" % seq, seq * 100), 0)
     known = anchor.read()
     lock.release()
@@ -40,6 +41,7 @@ def anchor(tmp_path):
 def advance(anchor, seq, era=0):
     lock = anchor.lock()
     lock.acquire(1)
+    anchor.look()
     anchor.advance(head(seq), era)
     lock.release()
 
@@ -109,9 +111,10 @@ def test_an_anchor_that_says_nothing_is_none_and_begins_again(anchor, tmp_path, 
 def test_a_deleted_anchor_is_made_again(anchor, tmp_path):
     advance(anchor, 5)
     (tmp_path / "state" / "anchor").unlink()
-    advance(anchor, 6)
+    for seq in range(6, 30):
+        advance(anchor, seq)
 
-    assert anchor.read().head == head(6)
+    assert anchor.read().head == head(29)
 
 
 def test_a_new_era_may_go_back_and_the_old_one_has_no_say(anchor):
