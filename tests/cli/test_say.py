@@ -84,8 +84,8 @@ def test_a_long_record_is_read_in_little_memory(workspace, log, body, words):
             line, whole = record.seal(body(at=seq % 3600), seq, link)
             link = whole["entry_hash"]
             file.write(line)
-    program = "import resource, sys; from kaiza.cli import dispatch; status = dispatch.main(sys.argv[1:]); "
-    program += "sys.stderr.write(str(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)); sys.exit(status)"
+    program = "import re, sys; from kaiza.cli import dispatch; status = dispatch.main(sys.argv[1:]); "
+    program += "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]); sys.exit(status)"
     told = subprocess.run(
         [sys.executable, "-c", program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True
     )
