@@ -13,12 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from kaiza.domain import record
 from kaiza.store import audit_log
 from kaiza.store.audit_log import AuditLog
 
+Work = Callable[[], object]
+Rows = Iterator[tuple[str, str, float | None, str]]
 CALL = {
     "timestamp": "2026-11-18T09:00:00.000Z",
     "request_id": "0193b1c2-7d3e-7a10-9c55-3f0e6a1b2c3d",
@@ -34,17 +38,17 @@ CALL = {
 SECONDS = 3.0
 
 
-def body():
+def body() -> dict[str, Any]:
     return record.compose("call", **CALL)
 
 
-def workspace(parent, name):
+def workspace(parent: str, name: str) -> Path:
     root = Path(parent) / name
     (root / "audit").mkdir(parents=True)
     return root
 
 
-def filled(root, count):
+def filled(root: Path, count: int) -> None:
     link = record.GENESIS
     with (root / "audit" / "audit-log.jsonl").open("wb") as log:
         for seq in range(1, count + 1):
@@ -53,7 +57,7 @@ def filled(root, count):
             log.write(line)
 
 
-def timed(work, count):
+def timed(work: Work, count: int) -> float:
     spent = []
     for _ in range(count):
         begin = time.perf_counter()
@@ -62,18 +66,18 @@ def timed(work, count):
     return statistics.median(spent) * 1e6
 
 
-def bare(path):
+def bare(path: Path | str) -> Work:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     line, _ = record.seal(body(), 1, record.GENESIS)
 
-    def write():
+    def write() -> None:
         os.write(descriptor, line)
         os.fdatasync(descriptor)
 
     return write
 
 
-def long_against_empty(parent, records, rounds):
+def long_against_empty(parent: str, records: int, rounds: int) -> Rows:
     empty, full = workspace(parent, "empty"), workspace(parent, "full")
     filled(full, records)
     logs = [AuditLog(str(root), follow=lambda _: None) for root in (empty, full)]
@@ -86,11 +90,12 @@ def long_against_empty(parent, records, rounds):
         log.close()
     short, long = (statistics.median(column) for column in zip(*spent, strict=True))
     ratio = statistics.median(long / short for short, long in spent)
-    yield f"append, {records:,} records in the log against an empty one", f"{long:.1f} / {short:.1f} µs", ratio, "≤ 1.1"
+    figures = f"{long:.1f} / {short:.1f} µs"
+    yield f"append, {records:,} records in the log against an empty one", figures, ratio, "≤ 1.1"
     yield "memory grown meanwhile", f"{grown / 1024:.1f} MB", None, "flat"
 
 
-def durable_against_bare(parent, rounds):
+def durable_against_bare(parent: str, rounds: int) -> Rows:
     root = workspace(parent, "durable")
     log = AuditLog(str(root), follow=lambda _: None)
     made = body()
@@ -103,14 +108,14 @@ def durable_against_bare(parent, rounds):
     yield "durable append p50 against bare write + fdatasync", f"{ours:.0f} / {theirs:.0f} µs", ratio, "≤ 1.3"
 
 
-def appending(root, begin):
+def appending(root: str, begin: float) -> int:
     log = AuditLog(root, follow=lambda _: None)
     made = body()
     log.append(lambda: made, durable=True)
     return counted(lambda: log.append(lambda: made, durable=True), begin)
 
 
-def counted(work, begin):
+def counted(work: Work, begin: float) -> int:
     while time.time() < begin:
         work()
     count, end = 0, begin + SECONDS
@@ -120,19 +125,19 @@ def counted(work, begin):
     return count
 
 
-def child(kind, place, begin):
+def child(kind: str, place: str, begin: float) -> None:
     work = appending(place, begin) if kind == "log" else counted(bare(f"{place}/{os.getpid()}"), begin)
     print(work)
 
 
-def eight(kind, place):
+def eight(kind: str, place: Path) -> list[int]:
     begin = str(time.time() + 1.5)
     command = [sys.executable, __file__, "--child", kind, str(place), begin]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
     return [int(process.communicate()[0]) for process in running]
 
 
-def eight_against_eight(parent, rounds):
+def eight_against_eight(parent: str, rounds: int) -> Rows:
     root = workspace(parent, "eight")
     (Path(parent) / "own").mkdir()
     spent = [(eight("log", root), eight("bare", Path(parent) / "own")) for _ in range(max(3, rounds // 4))]
@@ -150,7 +155,7 @@ def eight_against_eight(parent, rounds):
     assert audit_log.verify(str(root)).verdict == "intact"
 
 
-def verifying(parent, rounds):
+def verifying(parent: str, rounds: int) -> Rows:
     root = Path(parent) / "full"
     spent = []
     for _ in range(max(3, rounds // 5)):
@@ -163,7 +168,7 @@ def verifying(parent, rounds):
     yield "memory of it, all processes", f"{peak:.0f} MB", None, "< 100 MB"
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=15)
@@ -182,7 +187,7 @@ def main():
             eight_against_eight(parent, args.rounds),
         ):
             for label, figures, ratio, bar in rows:
-                print(f"| {label} | {figures} | {f'{ratio:.2f} ×' if ratio else ''} | {bar} |", flush=True)
+                print(f"| {label} | {figures} | {f'{ratio:.2f} x' if ratio else ''} | {bar} |", flush=True)
 
 
 if __name__ == "__main__":
