@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from scenes import records
 
+from kaiza.boundary import now
+from kaiza.domain import record
+from kaiza.store import audit_log
+
 HEAD = """---
 kaiza_plan: 1
 plan_id: {plan_id}
@@ -291,6 +295,25 @@ def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved,
     assert code(app, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SELF_AUDIT_FAILURE"
     assert code(app, "read_file", path="src/a.py") == "ok"
     assert not (workspace / "src/b.py").exists()
+
+
+@pytest.mark.parametrize("index_is_left", [True, False])
+def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspace, approved, begun, index_is_left):
+    ground = begun.house.grounds[os.path.realpath(workspace)]
+    frozen = {"action": "freeze", "reason": "stop", "person": "Ada"}
+    ground.log.append(lambda: record.compose("person", timestamp=now(), detail=frozen), durable=True)
+    begun.close()
+    log = workspace / "audit" / "audit-log.jsonl"
+    log.write_bytes(b"" if index_is_left else log.read_bytes().replace(b"begin_session", b"begin-session", 1))
+    if not index_is_left:
+        index = next(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json"))
+        index.unlink()
+    audit_log.accept(os.path.realpath(workspace), reason="looked", person="Ada")
+    app = make_app(workspace)
+    app.call("begin_session", {"role": "WINDSURF"})
+    told = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).envelope
+
+    assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
 
 
 @pytest.mark.rows("S1-28")

@@ -293,9 +293,24 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
     elif action == "unlock":
         for role in [record["role"]] if record["role"] else ROLES:
             facts.locks.pop(role, None)
+    elif action == "accept":
+        _carried_over(facts, detail.get("standing") or {})
     elif action in _WORDS_ON_PLANS:
         facts.approvals[record["plan_id"]] = record["plan_hash"]
     facts.intents.pop(record["request_id"], None)
+
+
+def standing(*known: Facts) -> dict[str, Any]:
+    """What binds a workspace by any of these accounts: a new log that a person accepts neither thaws nor unlocks."""
+    frozen = next((facts.frozen for facts in known if facts.frozen), None)
+    locks = {role: lock for facts in known for role, lock in facts.locks.items()}
+    return {"frozen": asdict(frozen) if frozen else None, "locks": [asdict(lock) for lock in locks.values()]}
+
+
+def _carried_over(facts: Facts, told: Mapping[str, Any]) -> None:
+    if told.get("frozen"):
+        facts.frozen = Freeze(**told["frozen"])
+    facts.locks.update({one["role"]: Lock(**one) for one in told.get("locks", ())})
 
 
 _BY_KIND = {"call": _call, "intent": _intent, "plan": _plan, "recovery": _recovery, "person": _person}

@@ -8,10 +8,12 @@ from typing import Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.record import Head, Verdict
-from kaiza.store import log_file, state
+from kaiza.domain.session import Facts, standing
+from kaiza.store import index, log_file, state
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage, is_damage
 from kaiza.store.lock import FileLock
+from kaiza.store.records import records
 from kaiza.store.torn_tail import now
 from kaiza.store.verify import verify
 
@@ -38,12 +40,15 @@ def accept(root: str, *, reason: str, person: str) -> Accepted | None:
     held = Damage(place).holds()
     if held is None and not is_damage(found.verdict):
         return None
+    binding = standing(index.last_known(place), _told_by(root))
     old = log_file.open_log(root)
     try:
         if old is not None:
             old.lock.acquire(_PATIENCE)
         with log_file.audit_directory(root) as directory:
-            return _begin_anew(root, directory, place, held or found, {"reason": reason, "person": person})
+            return _begin_anew(
+                root, directory, place, held or found, {"reason": reason, "person": person, "standing": binding}
+            )
     except OSError as refused:
         raise log_file.failure(refused) from refused
     finally:
@@ -51,7 +56,16 @@ def accept(root: str, *, reason: str, person: str) -> Accepted | None:
             old.close()
 
 
-def _begin_anew(root: str, directory: int, place: Path, verdict: Verdict, word: dict[str, str]) -> Accepted:
+def _told_by(root: str) -> Facts:
+    """What the records say that can still be read."""
+    facts = Facts()
+    for one in records(root):
+        if one.keys() >= set(record.FIELDS):
+            facts.apply(one)
+    return facts
+
+
+def _begin_anew(root: str, directory: int, place: Path, verdict: Verdict, word: dict[str, Any]) -> Accepted:
     anchor = Anchor(place)
     aside, digest = _set_aside_as(directory)
     kept = f"{log_file.DIRECTORY}/{aside}" if aside else None

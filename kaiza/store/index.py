@@ -29,6 +29,14 @@ def load(state: Path, log: Path) -> tuple[Facts, Head | None]:
     return Facts(), None
 
 
+def last_known(state: Path) -> Facts:
+    """The facts it holds, whatever became of the log: for what may only make stricter, never laxer."""
+    try:
+        return Facts.from_json(orjson.loads((state / _NAME).read_bytes())["facts"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return Facts()
+
+
 def save(state: Path, facts: Facts, head: Head) -> None:
     """Keep the facts for the next process. Whole or not at all; losing it costs time, never truth."""
     told = {
