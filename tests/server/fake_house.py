@@ -99,6 +99,8 @@ class House:
             call.take()
         with Path(given["fifo"]).open("rb", buffering=0) as fifo:
             fifo.read(1)
+        if given.get("crash"):
+            raise RuntimeError("a bug in the house")
         outcome = Outcome("hold", output={"text": given.get("letter", "") * 300_000, "summary": "held"})
         return self.written(call, outcome) if given.get("past_intent") else outcome
 

@@ -86,6 +86,25 @@ BAD = [
 ]
 
 
+@pytest.mark.rows(
+    "S3-2",
+    "S3-3",
+    "S3-4",
+    "S3-8",
+    "S3-9",
+    "S3-10",
+    "S3-30",
+    "S4-2",
+    "S4-3",
+    "S4-6",
+    "S4-8",
+    "S4-28",
+    "S4-29",
+    "S4-30",
+    "S4-31",
+    "S4-62",
+    "S4-63",
+)
 def test_every_bad_line_gets_its_answer_nothing_is_carried_out_and_the_server_goes_on(door):
     for line, code, given_id in BAD:
         answer = door.ask(line)
@@ -259,6 +278,7 @@ def test_long_answers_that_are_ready_at_once_do_not_mix(door, fifo):
     }
 
 
+@pytest.mark.rows("S4-5")
 def test_an_id_names_one_request_at_a_time_and_a_number_is_not_its_digits(door, fifo):
     door.call(1, "hold", fifo=fifo.path)
     again = [door.ask(request(number, "ping")) for number in (1, 1.0)]
@@ -273,6 +293,7 @@ def test_an_id_names_one_request_at_a_time_and_a_number_is_not_its_digits(door, 
     assert door.ask(call(1, "echo"))["result"]["isError"] is False
 
 
+@pytest.mark.rows("S4-4", "S4-17")
 @pytest.mark.parametrize("given", ["a", "", "1", 1, 0, -1, 1.5, 2**53])
 def test_an_id_comes_back_with_the_type_it_came_in(door, given):
     for asked in (call(given, "echo"), request(given, "ping"), request(given, "nope")):
@@ -344,6 +365,15 @@ def test_a_call_that_takes_too_long_is_answered_once_and_its_worker_replaced(doo
     assert len(door.records()) == 14
 
 
+def test_a_call_that_fails_after_its_time_is_not_answered_again(door, fifo):
+    door.call(1, "hold", fifo=fifo.path, timeout=0.05, crash=True)
+    first = door.hear()
+    fifo.release()
+
+    assert first["id"] == 1
+    assert door.rest() == []
+
+
 def test_a_shorter_time_limit_is_kept_beside_a_longer_one(door, make_fifo):
     long, short = make_fifo(), make_fifo()
     door.call("long", "hold", fifo=long.path, timeout=25)
@@ -363,6 +393,7 @@ def test_a_call_past_its_intent_is_not_ended_by_its_time(door, fifo, make_fifo):
     assert door.hear()["result"]["isError"] is False
 
 
+@pytest.mark.rows("S4-32")
 def test_a_bug_in_the_house_is_an_internal_error_and_the_server_goes_on(door):
     for number in range(20):
         answer = door.ask(call(number, "crash"))
@@ -381,6 +412,7 @@ def test_a_bug_in_an_opening_answer_is_an_internal_error_and_the_server_goes_on(
         assert door.ask(call("after", "echo"))["result"]["isError"] is False
 
 
+@pytest.mark.rows("S4-1", "S4-16", "S1-101")
 def test_nothing_but_answers_reaches_the_client(door):
     assert door.ask(call(1, "noise"))["id"] == 1
     assert door.rest() == []

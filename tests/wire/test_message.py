@@ -72,6 +72,7 @@ def test_a_request_that_lacks_a_member_is_refused_under_its_id(key):
     assert said[:2] == (7, "INVALID_ENVELOPE")
 
 
+@pytest.mark.rows("S3-11")
 def test_params_may_be_left_out_and_further_members_may_be_there():
     assert without("params") == Request(7, "tools/list", {})
     assert read(**{"x-extra": 1}) == Request(7, "tools/list", {})
@@ -116,6 +117,7 @@ def test_the_rows_known_before_the_registry_are_the_registrys():
         assert codes.lookup(error_code).rpc == code
 
 
+@pytest.mark.rows("S3-19")
 def test_a_refusal_names_its_code_in_both_vocabularies():
     told = json.loads(reply.refused(Refusal("a", "INVALID_ENVELOPE", "Why.")))
 
