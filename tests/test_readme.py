@@ -78,11 +78,12 @@ def test_the_picture_is_what_the_demo_prints(tmp_path):
 
 
 def test_the_two_commands_are_the_ones_that_are_tried_from_a_fresh_clone_and_that_ci_runs():
-    demo, check = [block.strip() for block in blocks(section("Run it"), "sh")]
+    demo, check, path = [block.strip() for block in blocks(section("Run it"), "sh")]
     start = "python3 -m pip install -q --target .uv uv && .uv/bin/uv run --locked "
 
     assert demo == start + "kaiza demo"
     assert check == start + "just check"
+    assert path == 'export PATH="$PWD/.venv/bin:$PATH"'
     assert (ROOT / ".ci/run").read_text().splitlines()[-1] == check
     assert check in (ROOT / "CONTRIBUTING.md").read_text()
 

@@ -33,7 +33,7 @@ def plan_approved(case: Case) -> errors.SystemError | None:
     if plan is None:
         return _refused(case, None, "unreadable", "Ask a person to mend it.")
     if plan.status != APPROVED:
-        return _refused(case, plan, "status", "Ask a person to approve it, then pass the plan_hash that it has then.")
+        return _refused(case, plan, "status", "Ask a person to approve it; list_plans then tells its new plan_hash.")
     if plan.expired(case.now):
         return _refused(case, plan, "expired", "Save a new plan and ask a person to approve it.")
     if case.by_command and case.facts.approvals.get(plan.plan_id) != plan.plan_hash:

@@ -42,7 +42,7 @@ def run(_request: Request, view: View) -> Answer:
         "recovered": recovered,
     }
     approved = sum(1 for plan in plans if plan["status"] == APPROVED)
-    summary = f"{session.role} session open; {approved} plans approved; the record is {judged['verdict']}."
+    summary = f"{session.role} session open; approved plans: {approved}; the record is {judged['verdict']}."
     return Answer({**output, "summary": summary})
 
 

@@ -24,7 +24,7 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
 def run(_request: Request, view: View) -> Answer:
     """Sum the session up; it is over once this call's record is written."""
     told = counts(view.session)
-    summary = f"Session ended after {told['calls']} calls, {told['changes']} changes and {told['refusals']} refusals."
+    summary = f"Session ended. Calls: {told['calls']}, changes: {told['changes']}, refusals: {told['refusals']}."
     return Answer(
         {
             "counts": told,
