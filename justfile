@@ -15,7 +15,7 @@ lint:
 
 # the tests, with branch coverage; the long ones in their bounded version
 test *args:
-    {{run}} pytest --cov --cov-report=term:skip-covered {{args}}
+    {{run}} pytest -n auto --cov --cov-report=term:skip-covered {{args}}
 
 # the long tests whole: every crash point, every race, fuzzing at length
 long *args:
