@@ -38,7 +38,7 @@ FAULTS = {
 
 
 @pytest.mark.rows(
-    "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-72", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100"
+    "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-72", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
 )
 @pytest.mark.parametrize(("kind", "code"), FAULTS.items())
 def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(begun, kind, code):
@@ -169,7 +169,7 @@ def test_all_faults_are_told_at_once(begun):
     }
 
 
-@pytest.mark.rows("S1-25")
+@pytest.mark.rows("S1-25", "S2-16")
 def test_a_malformed_uri_is_a_fault_of_format(begun):
     arguments = {"uri": "a.py", "position": {"line": 0, "character": 0}}
 
@@ -216,7 +216,7 @@ def test_no_message_names_a_place_of_the_machine(begun, workspace, path):
     assert told["human_message"].endswith(".")
 
 
-@pytest.mark.rows("S1-28")
+@pytest.mark.rows("S1-28", "S1-30")
 def test_a_bound_server_opens_no_session_of_the_other_role_and_serves_none(make_app, workspace):
     unbound = make_app(workspace)
     other = unbound.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
@@ -339,6 +339,7 @@ def test_a_record_that_another_holds_too_long_is_a_lock_failure(make_app, worksp
     assert app.call("session_status", {}).output is not None
 
 
+@pytest.mark.rows("S2-25")
 def test_a_call_whose_time_is_up_is_taken_recorded_and_answered_once(make_app, workspace, quick_caps):
     app = make_app(workspace, caps=quick_caps)
     app.call("begin_session", {"role": "WINDSURF"})
@@ -371,7 +372,7 @@ def test_content_and_queries_are_recorded_by_hash_and_length_only(begun, workspa
     assert json.loads(line)["arguments"]["query"]["length"] == len("my-password")
 
 
-@pytest.mark.rows("S1-19")
+@pytest.mark.rows("S1-19", "S1-6")
 def test_every_code_that_was_answered_is_registered(begun):
     seen = {failing(begun, "debug_fault", {"kind": kind})["error_code"] for kind in FAULTS}
 

@@ -39,11 +39,31 @@ def test_every_tool_is_listed_and_wrapped(kaiza):
     assert "read_file" in kaiza("tools").out
 
 
+@pytest.mark.rows("S4-52")
 def test_every_cap_is_listed(kaiza):
     assert json.loads(kaiza("caps", "--json").out) == Caps().as_json()
     assert re.search(r"^tool_timeout_ms +30,000$", kaiza("caps").out, re.MULTILINE)
 
 
+@pytest.mark.rows(
+    "S2-3",
+    "S2-4",
+    "S2-9",
+    "S2-10",
+    "S2-11",
+    "S2-12",
+    "S2-14",
+    "S2-17",
+    "S2-18",
+    "S2-19",
+    "S2-20",
+    "S2-21",
+    "S2-22",
+    "S2-31",
+    "S2-32",
+    "S2-38",
+    "S2-39",
+)
 def test_the_projects_own_schemas_are_as_they_must_be(kaiza):
     told = kaiza("schema", "lint", "--json")
 

@@ -50,6 +50,7 @@ def test_an_option_with_an_equals_sign_is_understood():
     assert serve_slowly.carefully(["--workspace=a"]) == Options(("a",))
 
 
+@pytest.mark.rows("S1-50", "S1-70")
 @pytest.mark.parametrize("case", ["no directory", "one in the other", "settings"])
 def test_a_start_that_fails_prints_its_envelope_and_exits_3(process, tmp_path, case):
     (tmp_path / "below").mkdir()

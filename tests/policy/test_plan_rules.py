@@ -174,6 +174,7 @@ def found(rule):
     return (parse("src/a"), Finding(3, 1, "error", rule, "A secret", "Remove it"))
 
 
+@pytest.mark.rows("S1-47")
 def test_content_is_refused_with_its_place_and_rust_by_its_own_code():
     told = refusal(case(content=(found("secret-aws"), found("rust-unwrap"))))
 

@@ -31,6 +31,7 @@ def test_the_contract_files_are_beside_the_package():
     assert (schemas.directory() / "catalog.json").is_file()
 
 
+@pytest.mark.rows("S3-15")
 def test_a_tool_is_loaded_with_both_validators(registry):
     io = registry.load_tool_io("read_file")
 
@@ -40,11 +41,13 @@ def test_a_tool_is_loaded_with_both_validators(registry):
         io.input.validate({"unknown": 1})
 
 
+@pytest.mark.rows("S2-13")
 @pytest.mark.parametrize("arguments", [{"count": "5"}, {"count": 5.0}, {"count": True}, {"flag": 1}, {"count": None}])
 def test_nothing_is_coerced(registry, arguments):
     assert len(list(registry.load_tool_io("read_file").input.iter_errors(arguments))) == 1
 
 
+@pytest.mark.rows("S3-16")
 def test_validators_are_kept_as_long_as_the_contract_is_the_same(registry, tmp_path):
     first, mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
     same = registry.load_tool_io("read_file")

@@ -113,6 +113,7 @@ def test_a_place_that_cannot_be_walked_is_refused(reader, path, code):
     assert reader.code("find_files", pattern="**", path=path) == code
 
 
+@pytest.mark.rows("S4-60")
 def test_nothing_found_with_a_pattern_without_a_slash_says_how_to_look_deeper(project):
     assert project.call("find_files", pattern="mod.py")["diagnostics"] == [
         "A pattern without a slash matches in one directory only; begin it with **/ for any depth."
@@ -120,6 +121,7 @@ def test_nothing_found_with_a_pattern_without_a_slash_says_how_to_look_deeper(pr
     assert "diagnostics" not in project.call("find_files", pattern="app.py")
 
 
+@pytest.mark.rows("S4-54", "S4-57", "S4-58")
 def test_a_scan_that_takes_too_long_is_partial_and_says_so(project):
     project.caps = replace(project.caps, find_guard_ms=0)
 
@@ -144,6 +146,7 @@ def test_a_call_whose_time_is_up_stops(project):
     assert project.code("find_files", pattern="**/*", pageSize=1) == "CAP_EXCEEDED"
 
 
+@pytest.mark.rows("S2-27")
 def test_too_many_hits_in_all_are_refused_on_one_page_and_over_pages(project):
     project.caps = replace(project.caps, total_hits=5)
 

@@ -9,6 +9,7 @@ def at(reader, path, line, character, **more):
     )
 
 
+@pytest.mark.rows("S2-15")
 def test_the_line_is_told_with_the_hash_of_the_file(reader):
     reader.write("a", "zero\none\ntwo\n")
 

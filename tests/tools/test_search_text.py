@@ -182,6 +182,7 @@ def test_a_cursor_belongs_to_its_request(reader):
     )
 
 
+@pytest.mark.rows("S4-59")
 def test_binary_protected_and_odd_files_are_told_of(reader):
     reader.write("binary", b"hit\0")
     reader.write(".env", "hit")
@@ -303,6 +304,7 @@ def test_a_call_whose_time_is_up_stops(reader):
     assert reader.code("search_text", query="hit", path="a") == "CAP_EXCEEDED"
 
 
+@pytest.mark.rows("S2-35")
 def test_nothing_of_a_query_or_a_file_is_in_a_summary_or_a_note(reader):
     reader.write("a", b"secretive \xff\n")
 
