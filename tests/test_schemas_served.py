@@ -46,7 +46,7 @@ def test_a_value_above_a_cap_of_the_schema_is_an_invalid_parameter(begun, tool, 
     assert outcome.code.rpc == codes.REGISTRY["INVALID_PARAMS"].rpc
 
 
-@pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-33", "S2-34", "S2-43")
+@pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-33", "S2-34", "S2-43", "S4-18")
 def test_what_a_tool_answers_is_as_its_output_schema_says(agent, workspace):
     approved = plan(workspace)
     asked = {
@@ -70,9 +70,11 @@ def test_what_a_tool_answers_is_as_its_output_schema_says(agent, workspace):
     }
     for number, (tool, arguments) in enumerate(asked.items(), 1000):
         params = {"name": tool, "arguments": arguments}
-        result = agent.door.ask({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})["result"]
+        answer = agent.door.ask({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+        result = answer["result"]
         told = result["structuredContent"]
 
+        assert "error" not in answer
         assert not result.get("isError"), tool
         REGISTRY.load_tool_io(tool).output.validate(told)
         assert json.loads(result["content"][0]["text"]) == told

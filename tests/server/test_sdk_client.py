@@ -35,6 +35,7 @@ async def _visit(workspace, mode):
         return client.protocol_version, listed, read, missing, ended, unknown.value
 
 
+@pytest.mark.rows("S4-67")
 @pytest.mark.parametrize(
     ("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")]
 )

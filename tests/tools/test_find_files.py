@@ -121,7 +121,7 @@ def test_nothing_found_with_a_pattern_without_a_slash_says_how_to_look_deeper(pr
     assert "diagnostics" not in project.call("find_files", pattern="app.py")
 
 
-@pytest.mark.rows("S4-54", "S4-57", "S4-58")
+@pytest.mark.rows("S4-54", "S4-57", "S4-58", "S4-61")
 def test_a_scan_that_takes_too_long_is_partial_and_says_so(project):
     project.caps = replace(project.caps, find_guard_ms=0)
 
