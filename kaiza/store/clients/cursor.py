@@ -16,6 +16,6 @@ CLIENT = Client(
     variables=True,
     after=(
         "Switch the server on in Cursor's MCP settings. The command line agent is denied writing; the editor's agent "
-        "keeps its own tools, which no file switches off: kaiza review lists what changed without Kaiza."
+        "keeps its own tools, which no file switches off: what changes without Kaiza has no record."
     ),
 )

@@ -11,6 +11,6 @@ CLIENT = Client(
     variables=True,
     after=(
         "Open .vscode/mcp.json in VS Code and start the server there. In the chat's tools menu leave only Kaiza's "
-        "tools on: no file switches the others off, and kaiza review lists what changed without Kaiza."
+        "tools on: no file switches the others off, and what changes without Kaiza has no record."
     ),
 )

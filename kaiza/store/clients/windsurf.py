@@ -11,6 +11,6 @@ CLIENT = Client(
     variables=True,
     after=(
         "Refresh the MCP servers in Windsurf. Cascade keeps its own tools, which no file switches off: "
-        "kaiza review lists what changed without Kaiza. One entry serves one workspace; init in another replaces it."
+        "what changes without Kaiza has no record. One entry serves one workspace; init in another replaces it."
     ),
 )
