@@ -64,6 +64,9 @@ class Door:
     def records(self):
         return [json.loads(line) for line in self.record.read_text().splitlines()] if self.record.exists() else []
 
+    def built(self):
+        return self.record.with_name(self.record.name + ".built").exists()
+
 
 def request(number, method, /, **params):
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}

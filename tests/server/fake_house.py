@@ -58,7 +58,7 @@ class House:
         self.record = Path(record)
         self.lock = threading.Lock()
         self.count = 0
-        self.closed = False
+        Path(f"{record}.built").touch()
 
     def stamp(self, ask):
         with self.lock:
@@ -74,6 +74,7 @@ class House:
     def expire(self, call, cap="timeout"):
         if not call.take():
             return None
+        time.sleep(0.003)  # as slow as a disk
         return self.written(call, failure(call, "CAP_EXCEEDED", {"cap": cap}))
 
     def close(self):
@@ -143,6 +144,14 @@ def failure(call, error_code, cause=None):
     return Outcome(call.ask.tool_name, envelope=envelope, code=row)
 
 
+class Lingering(House):
+    """A house that cannot be closed, and a thread that would keep the process."""
+
+    def close(self):
+        threading.Thread(target=threading.Event().wait).start()
+        threading.Event().wait()
+
+
 def broken():
     raise errors.SystemError.startup_failure("BOOTSTRAP_FAILURE")
 
@@ -152,7 +161,8 @@ def buggy():
 
 
 def main(record, *words):
-    make = {"broken": broken, "buggy": buggy}.get(words[0] if words else "", lambda: House(record))
+    ways = {"broken": broken, "buggy": buggy, "lingering": lambda: Lingering(record)}
+    make = ways.get(words[0] if words else "", lambda: House(record))
     opening = OPENING._replace(tools=buggy) if "listless" in words else OPENING
     try:
         return serve(make, opening, summary="summary" in words)

@@ -216,18 +216,6 @@ def test_a_signal_while_nothing_happens_ends_the_server_at_once(door, number):
     assert time.monotonic() - began < 1
 
 
-def test_nothing_that_comes_after_a_signal_is_carried_out(door, fifo):
-    door.call(1, "hold", fifo=fifo.path)
-    door.ask(call("ready", "echo"))
-    door.signal()
-    door.call(2, "echo")
-    fifo.release()
-    answers = by_id(door.after_its_end())
-
-    assert 1 in answers
-    assert len(door.records()) == len(answers) + 2
-
-
 def test_a_change_past_its_intent_is_not_ended_by_a_signal(door, fifo):
     door.call(1, "hold", fifo=fifo.path, past_intent=True)
     door.ask(PING)
@@ -435,14 +423,26 @@ def test_the_house_is_not_built_for_a_client_that_only_looks_in(door):
     door.ask(request(1, "server/discover", _meta=MODERN))
 
     assert door.rest() == []
+    assert not door.built()
     assert door.records() == []
 
 
 def test_the_house_is_built_while_a_client_reads_the_list(door):
     door.ask(request(1, "tools/list"))
 
+    until(door.built)
     assert door.rest() == []
-    assert door.process.returncode == 0
+    assert door.records() == [{"closed": True}]
+
+
+def test_a_house_that_cannot_be_closed_is_left_in_time(fake):
+    door = fake("lingering")
+    door.ask(call(1, "echo"))
+    began = time.monotonic()
+    door.signal()
+
+    assert door.process.wait(10) == 0
+    assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize("way", ["broken", "buggy"])
