@@ -1,0 +1,203 @@
+"""Durable changes beside the same work done bare, in one interleaved run.
+
+    uv run python benchmarks/changes.py [--rounds 15] [--megabytes 100]
+
+Bare means: the same system calls on files of its own, as durable, without plan and rules. Prints a Markdown table.
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from kaiza.app import App
+
+PLAN = """---
+kaiza_plan: 1
+plan_id: PLAN-1
+title: Everything
+status: APPROVED
+author: ANTIGRAVITY
+created: "2026-01-01T00:00:00Z"
+scope: {modify: ["w/**"], create: ["w/**"], delete: ["w/**"], move: [{from: "w/**", to: "w/**"}]}
+---
+"""
+RECORD = b"x" * 900
+FILES = 100
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--megabytes", type=int, default=100)
+    args = parser.parse_args()
+    place = Path(tempfile.mkdtemp(prefix="kaiza-bench-", dir=Path.cwd()))
+    os.environ["XDG_STATE_HOME"] = str(place / "state")
+    try:
+        print("| measure | Kaiza | bare | ratio | bar |\n|---|---|---|---|---|")
+        stage = Stage(place)
+        row("durable `write_file` of 8 KB, p50", "1.5", *writes(stage, args.rounds * 20))
+        row("`apply_patch` of 100 files, beside `git apply` and its syncs", "1.0", *patches(stage, args.rounds))
+        size = args.megabytes << 20
+        for name, pair in large(stage, max(3, args.rounds // 5), size).items():
+            row(f"{name} {args.megabytes} MB, beside a bare copy, hash and sync", "1.5", *pair)
+    finally:
+        stage.app.close()
+        shutil.rmtree(place)
+
+
+def row(what, bar, ours, bare):
+    ratio = statistics.median(a / b for a, b in zip(ours, bare, strict=True))
+    mine, other = statistics.median(ours) * 1e3, statistics.median(bare) * 1e3
+    print(f"| {what} | {mine:.2f} ms | {other:.2f} ms | {ratio:.2f} | {bar} |", flush=True)
+
+
+class Stage:
+    def __init__(self, place):
+        self.root, self.bare = place / "project", place / "bare"
+        for name in ("plans", "audit", "w"):
+            (self.root / name).mkdir(parents=True)
+        (self.root / "plans/PLAN-1.md").write_text(PLAN)
+        self.bare.mkdir()
+        self.app = App([os.path.realpath(self.root)])
+        self.call("begin_session", role="WINDSURF")
+        self.log = os.open(self.bare / "log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+
+    def call(self, tool, **arguments):
+        if tool != "begin_session":
+            arguments["plan_hash"] = hashlib.sha256(PLAN.encode()).hexdigest()
+        outcome = self.app.call(tool, arguments)
+        if outcome.envelope:
+            raise SystemExit(f"{tool}: {outcome.envelope}")
+        return outcome.output
+
+    def record(self):
+        os.write(self.log, RECORD)
+        os.fdatasync(self.log)
+
+
+def timed(work):
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def synced(path, content):
+    """A file beside, written and synced."""
+    fd = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
+    os.write(fd, content)
+    os.fsync(fd)
+    os.close(fd)
+
+
+def sync_directory(path):
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    os.fsync(fd)
+    os.close(fd)
+
+
+def writes(stage, rounds):
+    ours, bare = [], []
+    text = ["a" * 8192, "b" * 8192]
+    stage.call("write_file", path="w/f", content=text[1])
+    synced(stage.bare / "f", text[1].encode())
+    for number in range(rounds):
+        old, new = text[(number + 1) % 2], text[number % 2]
+        was = hashlib.sha256(old.encode()).hexdigest()
+        ours.append(timed(lambda: stage.call("write_file", path="w/f", content=new, expected_hash=was)))  # noqa: B023
+        bare.append(timed(lambda: bare_write(stage, new.encode(), number)))  # noqa: B023
+    return ours, bare
+
+
+def bare_write(stage, content, number):
+    """Two log syncs, pre-image, journal, new file, rename, directory: nothing else."""
+    stage.record()
+    here = stage.bare
+    (here / "o").mkdir(exist_ok=True)
+    synced(here / "o" / f"pre{number % 2}", (here / "f").read_bytes())
+    synced(here / f"journal{number % 2}", RECORD)
+    synced(here / "new", content)
+    (here / "new").rename(here / "f")
+    sync_directory(here)
+    stage.record()
+
+
+def patches(stage, rounds):
+    ours, bare = [], []
+    for where in (stage.root, stage.bare):
+        (where / "w").mkdir(exist_ok=True)
+        for number in range(FILES):
+            (where / "w" / f"p{number}").write_text("line\n" * 50 + "old\n" + "line\n" * 50)
+    forth = "".join(entry(number, "old", "new") for number in range(FILES))
+    back = "".join(entry(number, "new", "old") for number in range(FILES))
+    for number in range(rounds):
+        patch = (forth, back)[number % 2]
+        ours.append(timed(lambda: stage.call("apply_patch", patch=patch)))  # noqa: B023
+        bare.append(timed(lambda: git_apply(stage, patch)))  # noqa: B023
+    return ours, bare
+
+
+def entry(number, old, new):
+    name = f"w/p{number}"
+    context = " line\n" * 3
+    return f"--- a/{name}\n+++ b/{name}\n@@ -48,7 +48,7 @@\n{context}-{old}\n+{new}\n{context}"
+
+
+def git_apply(stage, patch):
+    """`git apply`, and what it leaves out: both records, pre-images and results on the disk."""
+    stage.record()
+    for number in range(FILES):
+        synced(stage.bare / f"pre{number}", (stage.bare / "w" / f"p{number}").read_bytes())
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=stage.bare, check=True)
+    for number in range(FILES):
+        fd = os.open(stage.bare / "w" / f"p{number}", os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)
+    sync_directory(stage.bare / "w")
+    stage.record()
+
+
+def large(stage, rounds, size):
+    found = {"move": ([], []), "delete": ([], []), "undo the delete of": ([], [])}
+    content = os.urandom(1 << 20) * (size >> 20)
+    whole = hashlib.sha256(content).hexdigest()
+    for number in range(rounds):
+        source, there = f"w/big{number}", f"w/moved{number}"
+        synced_stream(stage.root / source, content)
+        synced_stream(stage.bare / "big", content)
+        moved = lambda: stage.call("move_file", source=source, destination=there, expected_hash=whole)  # noqa: E731, B023
+        gone = {}
+        delete = lambda: gone.update(stage.call("delete_file", path=there, expected_hash=whole))  # noqa: E731, B023
+        undo = lambda: stage.call("undo_changes", request_ids=[gone["request_id"]])  # noqa: E731, B023
+        for name, work in (("move", moved), ("delete", delete), ("undo the delete of", undo)):
+            found[name][0].append(timed(work))
+            found[name][1].append(timed(lambda: copy_hash_sync(stage)))
+        (stage.root / there).unlink()
+    return found
+
+
+def synced_stream(path, content):
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def copy_hash_sync(stage):
+    whole = hashlib.sha256()
+    with (stage.bare / "big").open("rb") as source, (stage.bare / "copy").open("wb") as target:
+        while block := source.read(1 << 20):
+            whole.update(block)
+            target.write(block)
+        target.flush()
+        os.fsync(target.fileno())
+    sync_directory(stage.bare)
+
+
+if __name__ == "__main__":
+    main()
