@@ -46,10 +46,8 @@ class Follower:
         """The head, if this process itself has seen it in the log."""
         return self.chain.head if self._last else None
 
-    def stands_in(self, file: LogFile, size: int) -> bool:
+    def stands_in(self, file: LogFile) -> bool:
         """Whether the log still goes as far as we have come, and its last line there is still the one we know."""
-        if size < self.position:
-            return False
         if not self.sound or self.chain.seq == 0:
             return True
         if self._last:
@@ -111,14 +109,17 @@ class Follower:
 
 
 def judge_rest(chain: Chain, descriptor: int, size: int, anchored: Head | None) -> Verdict | Torn:
-    """What is the matter with a log whose bytes from the chain's end to `size` begin with a line that is not sound."""
+    """What is the matter with a log whose bytes from the chain's end to `size` begin with a line that is not sound.
+
+    A torn line is still to be held `against` what is known: if the anchor covers it, it was cut off.
+    """
     rest = lines(descriptor, chain.size, size)
     line = next(rest, b"")
     whole = line.endswith(b"\n")
     covered = anchored is not None and anchored.size > chain.size
     last = not whole or chain.size + len(line) >= size
     if last and is_torn(line, chain.size) and not (covered and whole):
-        return _cut_off(chain) if covered else Torn(chain.size, size - chain.size)
+        return Torn(chain.size, size - chain.size)
     return Verdict("broken", chain.seq, chain.head, diagnose(chain, line, rest), anchored=False)
 
 

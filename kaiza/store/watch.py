@@ -80,7 +80,7 @@ class Watch:
         if held is None and self._was_damaged:
             self.restart()
             self._known, self._was_damaged = None, False
-        elif not self.follower.stands_in(file, size):
+        elif not self.follower.stands_in(file):
             self.restart()
         self.follower.advance(file, size)
         trouble = self._trouble(file, size) if self.follower.sound else held

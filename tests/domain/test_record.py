@@ -109,16 +109,12 @@ def test_a_chain_takes_no_line_but_the_next(wrong):
 
 
 @pytest.mark.parametrize(
-    "told",
-    [
-        b'{"prev_hash":"' + b"0" * 64 + b'","seq":true}',
-        b'{"seq":1.0}',
-        b'{"seq": 1}',
-        b'{"entry_hash":"x","seq":1}',
-        b"[]",
-    ],
-)
-def test_a_body_with_the_right_hash_in_the_wrong_form_is_faulty(told):
+    "how",
+    ['{"prev_hash":"%s","seq":true}', '{"prev_hash":"%s","seq":1.0}', '{"prev_hash":"%s","seq": 1}',
+            '{"seq":1,"prev_hash":"%s"}', '{"entry_hash":"x","prev_hash":"%s","seq":1}', '[{"prev_hash":"%s","seq":1}]'],
+)  # fmt: skip
+def test_a_body_with_the_right_hash_in_the_wrong_form_is_faulty(how):
+    told = (how % record.GENESIS).encode()
     line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()
 
     with pytest.raises(FaultyLineError):

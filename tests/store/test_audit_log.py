@@ -431,6 +431,17 @@ def test_what_this_process_saw_but_nobody_anchored_may_not_vanish_either(root, l
     assert log.damage() == "cut_off"
 
 
+def test_what_a_person_verified_is_not_held_against_what_this_process_saw(root, log):
+    for _ in range(3):
+        log.append(body, durable=False)
+    os.truncate(log_path(root), len(log_path(root).read_bytes().splitlines(keepends=True)[0]))
+    assert refused(log) == "SELF_AUDIT_FAILURE"
+    verify.verify(str(root))
+
+    assert log.damage() is None
+    assert log.append(intent, durable=True)["seq"] == 2
+
+
 @pytest.mark.parametrize("tail", [b"{", b'{"arguments":null', b"\0" * 600, b"x" * 100_000])
 def test_a_torn_tail_is_set_aside_and_recorded(root, log, told, tail):
     lines = chained(3)
@@ -469,6 +480,20 @@ def test_a_torn_tail_that_the_anchor_covers_is_tampering(root, log):
     assert log.damage() == "cut_off"
     assert log.append(body, durable=False)["seq"] == 3
     assert not list((root / "audit").glob("audit-log.torn-*"))
+
+
+def test_a_torn_tail_is_durable_before_it_is_cut_off(root, log, monkeypatch):
+    write(root, b"torn")
+    synced, really = [], os.fsync
+
+    def looking(descriptor):
+        synced.append((os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")), log_path(root).read_bytes()))
+        really(descriptor)
+
+    monkeypatch.setattr(os, "fsync", looking)
+    log.append(body, durable=False)
+
+    assert synced == [("audit-log.torn-0", b"torn"), ("audit", b"torn")]
 
 
 def test_a_torn_tail_that_cannot_be_set_aside_stays(root, log, monkeypatch):
