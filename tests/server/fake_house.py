@@ -148,7 +148,7 @@ class Lingering(House):
     """A house that cannot be closed, and a thread that would keep the process."""
 
     def close(self):
-        threading.Thread(target=threading.Event().wait).start()
+        threading.Thread(target=threading.Event().wait, daemon=False).start()
         threading.Event().wait()
 
 
