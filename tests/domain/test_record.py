@@ -110,9 +110,15 @@ def test_a_chain_takes_no_line_but_the_next(wrong):
 
 @pytest.mark.parametrize(
     "how",
-    ['{"prev_hash":"%s","seq":true}', '{"prev_hash":"%s","seq":1.0}', '{"prev_hash":"%s","seq": 1}',
-            '{"seq":1,"prev_hash":"%s"}', '{"entry_hash":"x","prev_hash":"%s","seq":1}', '[{"prev_hash":"%s","seq":1}]'],
-)  # fmt: skip
+    [
+        '{"prev_hash":"%s","seq":true}',
+        '{"prev_hash":"%s","seq":1.0}',
+        '{"prev_hash":"%s","seq": 1}',
+        '{"seq":1,"prev_hash":"%s"}',
+        '{"entry_hash":"x","prev_hash":"%s","seq":1}',
+        '[{"prev_hash":"%s","seq":1}]',
+    ],
+)
 def test_a_body_with_the_right_hash_in_the_wrong_form_is_faulty(how):
     told = (how % record.GENESIS).encode()
     line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()

@@ -431,11 +431,14 @@ def test_what_this_process_saw_but_nobody_anchored_may_not_vanish_either(root, l
     assert log.damage() == "cut_off"
 
 
-def test_what_a_person_verified_is_not_held_against_what_this_process_saw(root, log):
+@pytest.mark.parametrize("damage", [cut, edited])
+def test_what_a_person_mended_and_verified_is_not_held_against_what_this_process_saw(root, log, damage):
     for _ in range(3):
         log.append(body, durable=False)
-    os.truncate(log_path(root), len(log_path(root).read_bytes().splitlines(keepends=True)[0]))
+    first = log_path(root).read_bytes().splitlines(keepends=True)[0]
+    damage(log_path(root))
     assert refused(log) == "SELF_AUDIT_FAILURE"
+    log_path(root).write_bytes(first)
     verify.verify(str(root))
 
     assert log.damage() is None
