@@ -13,7 +13,10 @@ CHUNK = 256 * 1024
 LARGE = 4 * CHUNK
 """From this size on a file is hashed beside the counting of its lines."""
 
-_AHEAD = 4
+LARGE_CHUNK = 8 * CHUNK
+"""Two threads that hand over seldom hinder each other seldom."""
+
+_AHEAD = 2
 
 Take = Callable[[bytes], None]
 
@@ -36,7 +39,7 @@ def _taker(window: Window | Text | None) -> tuple[Take, ...]:
 
 
 def _whole(file: OpenFile, view: View, whole: Whole, takers: Sequence[Take]) -> Whole | None:
-    while chunk := _next(file, view):
+    while chunk := _next(file, view, CHUNK if file.size < LARGE else LARGE_CHUNK):
         for take in takers:
             take(chunk)
         whole.look(chunk)
@@ -45,8 +48,8 @@ def _whole(file: OpenFile, view: View, whole: Whole, takers: Sequence[Take]) -> 
     return whole
 
 
-def _next(file: OpenFile, view: View) -> bytes:
-    chunk = file.read(CHUNK)
+def _next(file: OpenFile, view: View, size: int = CHUNK) -> bytes:
+    chunk = file.read(size)
     in_time(view)
     return chunk
 
