@@ -39,16 +39,17 @@ def unseal(line: bytes) -> dict[str, Any]:
 def head_in(line: bytes, size: int) -> Head | None:
     """The head that a log of this size has, if its last line is this one, whole and with the right hash."""
     digest = sha256(line[:-_SEAL_LENGTH] + b"}").hexdigest()
-    seq = _loaded(line).get("seq") if line.endswith((_SEAL % digest).encode()) else None
+    record = _loaded(line) if line.endswith((_SEAL % digest).encode()) else None
+    seq = record.get("seq") if record else None
     return Head(seq, digest, size) if type(seq) is int else None
 
 
-def _loaded(line: bytes) -> dict[str, Any]:
+def _loaded(line: bytes) -> dict[str, Any] | None:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
-        return {}
-    return record if type(record) is dict else {}
+        return None
+    return record if type(record) is dict else None
 
 
 class Chain:
@@ -84,23 +85,21 @@ class Chain:
         self.take(record["entry_hash"], len(line))
         return record
 
-    def follow(self, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-        """The records of lines just appended, as far as each continues the chain.
+    def follow(self, lines: Iterable[bytes]) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        """Lines just appended and their records, as far as each continues the chain.
 
         What `feed` judges, but for the canonical form, which is left to a verification: at half the price.
         """
         for line in lines:
             digest = sha256(line[:-_SEAL_LENGTH] + b"}").hexdigest()
-            if not line.endswith((_SEAL % digest).encode()):
-                return
-            record = _loaded(line)
-            if not self._is_next(record):
+            record = _loaded(line) if line.endswith((_SEAL % digest).encode()) else None
+            if record is None or not self._is_next(record):
                 return
             self.before = self.size
             self.size += len(line)
             self.seq += 1
             self.entry_hash = digest
-            yield record
+            yield line, record
 
     def _is_next(self, record: dict[str, Any]) -> bool:
         seq = record.get("seq")

@@ -67,13 +67,12 @@ class Follower:
         if size <= self.position or not self.sound:
             return
         try:
-            for record in self.chain.follow(lines(file.descriptor, self.position, size)):
+            for line, record in self.chain.follow(lines(file.descriptor, self.position, size)):
+                self._last = line
                 if not self.mute:
                     self._tell(record)
         finally:
-            if self.chain.size > self.position:
-                self._last = file.read(self.chain.before, self.chain.size)
-                self._arrived()
+            self._arrived()
 
     def advance_damaged(self, file: LogFile, size: int) -> None:
         """Tell every record that is sound in itself, up to here."""

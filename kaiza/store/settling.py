@@ -41,7 +41,7 @@ class Settling:
         self._thread: threading.Thread | None = None
         self._failed = False
         self._nap = _SHORTEST_NAP
-        """How long to sleep while somebody else syncs: what a sync took lately, twice."""
+        """How long to sleep while somebody else syncs: half as long again as a sync took lately."""
 
     def refuse_if_failed(self) -> None:
         """AUDIT_LOG_FAILED where an earlier record did not become durable."""
@@ -71,7 +71,9 @@ class Settling:
         anchor = self._anchor
         lock = anchor.lock()
         alone = lock.taken()
-        if not alone and not lock.acquire(self._lock_seconds, nap=self._nap, enough=lambda: self._covered(point)):
+        if not alone and not lock.acquire(
+            self._lock_seconds, nap=self._nap, enough=lambda: anchor.has_reached(head.seq, point.era)
+        ):
             return
         try:
             alone = not anchor.look() and alone
@@ -82,9 +84,6 @@ class Settling:
                 anchor.advance(head, point.era)
         finally:
             lock.release()
-
-    def _covered(self, point: Point) -> bool:
-        return self._anchor.look() and point.head is not None and self._anchor.covers(point.head.seq, point.era)
 
     def later(self, point: Point) -> None:
         """The same, in the background, at the latest one second from now."""
@@ -128,7 +127,7 @@ class Settling:
         except OSError as refused:
             self._failed = True
             raise failure(refused) from refused
-        self._nap = min(max(_SHORTEST_NAP, 2 * (time.perf_counter() - begin)), _LONGEST_NAP)
+        self._nap = min(max(_SHORTEST_NAP, 1.5 * (time.perf_counter() - begin)), _LONGEST_NAP)
 
     def _work(self) -> None:
         while not self._failed:

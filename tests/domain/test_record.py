@@ -139,7 +139,7 @@ def test_following_goes_as_far_as_a_verification_does(place, how):
     elif how == "change":
         lines[place] = lines[place].replace(b"src", b"scr")
     followed, fed = Chain(), Chain()
-    told = [one["seq"] for one in followed.follow(lines)]
+    told = [one["seq"] for _, one in followed.follow(lines)]
     with suppress(FaultyLineError):
         for line in lines:
             fed.feed(line)
