@@ -252,7 +252,7 @@ def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(works
 
 
 def test_a_deep_tree_costs_no_descriptors(workspace):
-    depth = 900
+    depth = 300
     fd = os.open(workspace.root, os.O_RDONLY)
     for _ in range(depth):
         os.mkdir("d", dir_fd=fd)
