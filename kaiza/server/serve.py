@@ -1,5 +1,6 @@
 """`serve`: the opening is answered at once, the house is built behind it, and the process leaves with nothing lost."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +16,10 @@ from kaiza.wire.mcp import Mcp, Opening, Wanted
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
     from kaiza.wire.message import Id
+
+
+SELDOM = 20_000
+"""After so many new objects the collector looks for cycles; a call makes hundreds that none of them is in."""
 
 
 def serve(make_app: Callable[[], App], opening: Opening, *, summary: bool = False) -> int:
@@ -44,4 +49,7 @@ def _desk(make_app: Callable[[], App], dialect: Mcp, *, summary: bool) -> Desk:
     def tell(request_id: "Id", wanted: Wanted, outcome: "Outcome") -> bytes:
         return mcp_call.told(request_id, outcome, forms[wanted.modern])
 
-    return Desk(make_app(), mcp_call.ask, tell)
+    app = make_app()
+    gc.freeze()
+    gc.set_threshold(SELDOM)
+    return Desk(app, mcp_call.ask, tell)
