@@ -101,11 +101,11 @@ def durable_against_bare(parent: str, rounds: int) -> Rows:
     made = body()
     log.append(lambda: made, durable=True)
     floor = bare(root / "bare")
-    spent = [(timed(lambda: log.append(lambda: made, durable=True), 60), timed(floor, 60)) for _ in range(rounds)]
+    turns = [(timed(lambda: log.append(lambda: made, durable=True), 1), timed(floor, 1)) for _ in range(100 * rounds)]
     log.close()
-    ours, theirs = (statistics.median(column) for column in zip(*spent, strict=True))
-    ratio = statistics.median(one / other for one, other in spent)
-    yield "durable append p50 against bare write + fdatasync", f"{ours:.0f} / {theirs:.0f} µs", ratio, "≤ 1.3"
+    ours, theirs = (statistics.median(column) for column in zip(*turns, strict=True))
+    figures = f"{ours:.0f} / {theirs:.0f} µs"
+    yield "durable append p50 against bare write + fdatasync, in turns", figures, ours / theirs, "≤ 1.3"
 
 
 def appending(root: str, begin: float) -> int:

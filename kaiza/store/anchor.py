@@ -4,6 +4,7 @@ Two slots take turns, each in a sector and with a checksum of its own, so that a
 anchor itself is not synced: after a power cut it may be older than the log, a lower bound and never a false alarm.
 """
 
+import errno
 import os
 import struct
 from pathlib import Path
@@ -111,8 +112,10 @@ class Anchor:
         slot = _SLOT.pack(_MARK, anchored.turn, anchored.era, head.seq, head.size, bytes.fromhex(head.entry_hash))
         slot += _CHECK.pack(crc32(slot))
         place = _SECTOR * (anchored.turn & 1)
-        os.pwrite(self._descriptor, slot, place)
-        self._told = self._told[:place].ljust(place, b"\0") + slot + self._told[place + len(slot) :]
+        told, self._told = self._told, b""
+        if os.pwrite(self._descriptor, slot, place) != len(slot):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._told = told[:place].ljust(place, b"\0") + slot + told[place + len(slot) :]
         self.known = anchored
 
 
