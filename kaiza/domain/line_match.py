@@ -1,7 +1,7 @@
 """Which lines of one text became which of another: the shortest account that a bounded amount of work finds."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 WORK = 500_000
@@ -34,15 +34,41 @@ def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
     """Every place where the two differ, in order, none touching the next."""
     head = _alike(old, new)
     tail = _alike(old[head:][::-1], new[head:][::-1])
-    spans: list[Span] = []
-    for found in _Search(old[head : len(old) - tail], new[head : len(new) - tail]).run():
-        span = Span(found.old_start + head, found.old_end + head, found.new_start + head, found.new_end + head)
-        last = spans[-1] if spans else None
-        if last and last.old_end == span.old_start and last.new_end == span.new_start:
-            spans[-1] = Span(last.old_start, span.old_end, last.new_start, span.new_end)
-        else:
-            spans.append(span)
-    return spans
+    ours, theirs = old[head : len(old) - tail], new[head : len(new) - tail]
+    shared = set(ours) & set(theirs)
+    rows, gone = _sorted_out(ours, shared)
+    columns, came = _sorted_out(theirs, shared)
+    for span in _Search([ours[row] for row in rows], [theirs[column] for column in columns]).run():
+        for row in rows[span.old_start : span.old_end]:
+            gone[row] = True
+        for column in columns[span.new_start : span.new_end]:
+            came[column] = True
+    return list(_spans(gone, came, head))
+
+
+def _sorted_out(lines: Sequence[bytes], shared: Set[bytes]) -> tuple[list[int], bytearray]:
+    """Where lines stand that the other side has too, and a mark for each that it has not: such a line matches none."""
+    marks = bytearray(line not in shared for line in lines)
+    return [at for at, alone in enumerate(marks) if not alone], marks
+
+
+def _spans(gone: bytearray, came: bytearray, head: int) -> Iterator[Span]:
+    """The marked stretches of both sides, between which line answers to line."""
+    x = y = 0
+    while x < len(gone) or y < len(came):
+        row, column = _end(gone, x, marked=False), _end(came, y, marked=False)
+        step = min(row - x, column - y)
+        x, y = x + step, y + step
+        row, column = _end(gone, x, marked=True), _end(came, y, marked=True)
+        if row > x or column > y:
+            yield Span(head + x, head + row, head + y, head + column)
+        x, y = row, column
+
+
+def _end(marks: bytearray, start: int, *, marked: bool) -> int:
+    """Where a stretch ends that is marked, or is not."""
+    end = marks.find(not marked, start)
+    return len(marks) if end < 0 else end
 
 
 def _alike(old: Sequence[bytes], new: Sequence[bytes]) -> int:
