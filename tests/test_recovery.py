@@ -1,5 +1,6 @@
 """A server killed at any step of a change: the next session finds all of it or nothing, and the record says which."""
 
+import errno
 import hashlib
 import os
 import signal
@@ -11,7 +12,10 @@ from scenes import make_ready, records
 from test_changes import HEAD, manifest
 
 from kaiza.app import App
-from kaiza.store import audit_log
+from kaiza.boundary import commit as boundary_commit
+from kaiza.store import audit_log, recovery
+from kaiza.store.commit import Committer
+from kaiza.store.directories import Directories
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 EVERY = 1 if LONG else 60
@@ -129,6 +133,62 @@ def _settled(root, before, plan_hash):
     assert left == []
     assert {one["files"] for one in use} <= ({3} if world == "after" else {0})
     return world
+
+
+def _stopped(root, plan_hash, monkeypatch, place, name, act):
+    """A server that makes the change and is gone at that point of it."""
+    child = os.fork()
+    if child == 0:
+        app = App([os.path.realpath(root)])
+        app.call("begin_session", {"role": "WINDSURF"})
+        monkeypatch.setattr(place, name, act)
+        app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
+        os._exit(1)
+    os.waitpid(child, 0)
+
+
+def _forget_the_last_word(root):
+    """What a power cut may do: the journal's last line was never waited for."""
+    (journal,) = (root / ".kaiza/journal").iterdir()
+    whole = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in whole if "committed" not in line))
+    return len(whole)
+
+
+def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    _stopped(root, plan_hash, monkeypatch, Committer, "settle", lambda *_: os._exit(0))
+    lines = _forget_the_last_word(root)
+
+    assert lines == 3
+    assert _settled(root, None, plan_hash) == "after"
+
+
+def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "conclude", lambda *_, **__: os._exit(0))
+    lines = _forget_the_last_word(root)
+
+    assert lines == 3
+    assert _settled(root, before, plan_hash) == "before"
+
+
+def test_a_change_recorded_as_failed_is_taken_back_where_that_could_not_be_done_at_once(tmp_path, monkeypatch):
+    def fails(*_):
+        monkeypatch.setattr(recovery, "undo", lambda *_: ([], False))
+        raise OSError(errno.EIO, "no")
+
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, Directories, "sync", fails)
+
+    assert (root / "src/new.py").exists()
+    assert [one["outcome"] for one in records(root) if one["tool_name"] == "apply_patch"] == [None, "error"]
+    assert _settled(root, before, plan_hash) == "before"
 
 
 def test_a_half_done_change_binds_nobody_after_its_recovery(tmp_path):

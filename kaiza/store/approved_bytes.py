@@ -1,8 +1,11 @@
 """The bytes of a plan as they were approved, kept beside what was replaced, so that a later change can be shown."""
 
+from contextlib import closing
+
 from kaiza.domain import errors
 from kaiza.domain.plan import Plan
 from kaiza.store.ground import Ground
+from kaiza.store.unsynced import Unsynced
 
 
 def keep(ground: Ground, plan: Plan) -> None:
@@ -14,8 +17,9 @@ def keep(ground: Ground, plan: Plan) -> None:
 
 def keep_bytes(ground: Ground, plan_hash: str, content: bytes) -> None:
     """They are on disk when this returns."""
-    ground.objects.keep(plan_hash, [content], pack=True)
-    ground.objects.sync(plan_hash)
+    with closing(Unsynced()) as unsynced:
+        ground.objects.keep(plan_hash, [content], pack=True, unsynced=unsynced)
+        unsynced.sync()
 
 
 def kept(ground: Ground, plan_hash: str) -> bytes | None:

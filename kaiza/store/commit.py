@@ -5,13 +5,13 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
-from kaiza.store import path_locks, recovery, rename
+from kaiza.store import path_locks, recovery
 from kaiza.store.check import Checker
 from kaiza.store.directories import Directories, last_name, remove_empty
 from kaiza.store.facts import Facts, inode_at
@@ -22,10 +22,10 @@ from kaiza.store.own import Own
 from kaiza.store.recovery import Recovery
 from kaiza.store.refusal import refusal
 from kaiza.store.step import Part, Step, mismatch
+from kaiza.store.unsynced import Unsynced
 from kaiza.store.workspace import Workspace
 
 LOCK_SECONDS = 10.0
-FEW = 4
 _ANOTHER = {errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR}
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -142,14 +142,20 @@ class Committer:
             except OSError:
                 running.leave()
 
-    def recover(self, txn_is_dead: Callable[[str], bool]) -> list[Recovery]:
-        """Finish or take back what dead processes left half-done; what living ones have under way is left alone."""
+    def recover(self, txn_is_dead: Callable[[str], bool], stands: Callable[[str], bool]) -> list[Recovery]:
+        """Finish or take back what dead processes left half-done; what living ones have under way is left alone.
+
+        The journal's last word is not waited for when it is written: where the power took it, the record knows.
+        """
         found = []
         for entry, lines in self._journal.abandoned():
-            if txn_is_dead(entry.txn):
-                found.append(recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS))
-            else:
+            if not txn_is_dead(entry.txn):
                 entry.leave()
+                continue
+            committed = any("committed" in line for line in lines) or stands(entry.txn)
+            found.append(
+                recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS, committed=committed)
+            )
         return found
 
     def sweep(self, txn: str, paths: Iterable[RelPath]) -> int:
@@ -191,23 +197,24 @@ class Committer:
         }
         entry = running.entry = self._journal.begin(prepared.txn, head)
         running.directories.make()
-        for step, change in prepared.steps:
-            running.parts.append(Part(step, running.directories, self._objects))
-            self._stage(running.parts[-1], change, running)
-        entry.note({"staged": [part.ours for part in running.parts]})
-        self._sync(running)
+        with closing(Unsynced(len(prepared.steps), self._workspace.fd)) as unsynced:
+            for step, change in prepared.steps:
+                running.parts.append(Part(step, running.directories, self._objects))
+                self._stage(running.parts[-1], change, running, unsynced)
+            entry.note({"staged": [part.ours for part in running.parts]})
+            entry.join(unsynced)
+            unsynced.sync()
         for part in running.parts:
             part.perform()
         running.directories.sync({part.step.path.parent for part in running.parts} | _sources(running.parts))
         running.uncommitted = entry.size()
         entry.note({"committed": True})
-        entry.sync()
 
-    def _stage(self, part: Part, change: Change | None, running: Running) -> None:
+    def _stage(self, part: Part, change: Change | None, running: Running, unsynced: Unsynced) -> None:
         """Write what the step brings in beside its place, and keep what it will take away."""
         step = part.step
         if step.do in {"swap", "take"}:
-            self._keep_small(part)
+            self._keep_small(part, unsynced)
         if step.do == "move" and step.source is not None:
             part.ours = inode_at(running.directories.held[step.source.parent], last_name(step.source))
         if step.do not in {"put", "swap"} or change is None:
@@ -217,10 +224,10 @@ class Committer:
             part.ours = os.fstat(fd).st_ino
             self._fill(fd, change, running)
             self._dress(fd, step, change, running.prepared.undoes)
-            if len(running.parts) <= FEW:
-                os.fsync(fd)
-        finally:
+        except BaseException:
             os.close(fd)
+            raise
+        unsynced.add(fd)
 
     def _fill(self, fd: int, change: Change, running: Running) -> None:
         check = hashlib.sha256()
@@ -254,24 +261,14 @@ class Committer:
         elif change.mode is not None:
             os.fchmod(fd, change.mode)
 
-    def _keep_small(self, part: Part) -> None:
+    def _keep_small(self, part: Part, unsynced: Unsynced) -> None:
         fd = os.open(part.name, _READ, dir_fd=part.where)
         try:
             if os.fstat(fd).st_size <= SMALL and part.step.before is not None:
-                self._objects.keep(part.step.before, read_all(fd), pack=True)
+                self._objects.keep(part.step.before, read_all(fd), pack=True, unsynced=unsynced)
                 part.kept = True
         finally:
             os.close(fd)
-
-    def _sync(self, running: Running) -> None:
-        """Make durable what was staged and kept: file by file where they are few, all at once where they are many."""
-        if len(running.parts) > FEW and rename.sync_all(self._workspace.fd):
-            return
-        for part in running.parts:
-            if part.kept and part.step.before is not None:
-                self._objects.sync(part.step.before)
-        if running.entry is not None:
-            running.entry.sync_whole()
 
     def _let_stand(self, running: Running) -> None:
         for part in running.parts:

@@ -20,6 +20,7 @@ from kaiza.store.journal import Journal
 from kaiza.store.objects import Objects
 from kaiza.store.own import Own
 from kaiza.store.plans import Plans
+from kaiza.store.records import records
 from kaiza.store.reports import Reports
 from kaiza.store.touched import touched
 from kaiza.store.workspace import Workspace
@@ -91,7 +92,7 @@ class Ground:
             return []
         found = [
             self._recovered(now, request_id, one.txn, one.result, [str(path) for path in one.paths], list(one.left))
-            for one in self.committer.recover(self._is_dead)
+            for one in self.committer.recover(self._is_dead, self._stands)
         ]
         return found + [
             self._recovered(now, request_id, txn, *self._unstarted(txn, intent))
@@ -103,6 +104,11 @@ class Ground:
         """Whether nobody alive works on a change; one whose outcome is recorded only has to be tidied up."""
         intent = self.facts.intents.get(txn)
         return intent is None or self.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
+
+    def _stands(self, txn: str) -> bool:
+        """Whether the record says that a change was made; it is looked through from its end."""
+        told = (one for one in records(self.root, reverse=True) if one["request_id"] == txn and one["kind"] != "intent")
+        return txn not in self.facts.intents and _was_made(next(told, {}))
 
     def _unstarted(self, txn: str, intent: Mapping[str, Any]) -> tuple[str, list[str], list[dict[str, str]]]:
         """An intent without a journal: decided from the hashes that are there."""
@@ -188,6 +194,12 @@ def read_settings(workspace: Workspace) -> settings.Settings:
         return settings.Settings()
     with workspace.open_file(_SETTINGS, lambda _real: None) as file:
         return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
+
+
+def _was_made(told: Mapping[str, Any]) -> bool:
+    if told.get("kind") == "recovery":
+        return bool((told["detail"] or {}).get("result") == "applied")
+    return told.get("outcome") == "ok"
 
 
 def hash_of(chunks: Iterable[bytes]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kaiza.store.objects import read_all, write_all
 from kaiza.store.own import Own
+from kaiza.store.unsynced import Unsynced
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -35,14 +36,10 @@ class Entry:
         """Write one more line."""
         write_all(self.fd, [json.dumps(line).encode() + b"\n"])
 
-    def sync(self) -> None:
-        """Make every line durable."""
-        os.fdatasync(self.fd)
-
-    def sync_whole(self) -> None:
-        """Make every line and the journal's own name durable."""
-        os.fsync(self.fd)
-        os.fsync(self.own.directory("journal"))
+    def join(self, unsynced: Unsynced) -> None:
+        """Let every line and the journal's own name become durable with the rest."""
+        unsynced.add(os.dup(self.fd))
+        unsynced.add(os.dup(self.own.directory("journal")))
 
     def size(self) -> int:
         """Tell where the next line begins."""

@@ -10,12 +10,13 @@ import os
 import signal
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from kaiza.domain import errors
 from kaiza.store.own import Own
+from kaiza.store.unsynced import Unsynced
 
 SMALL = 1 << 20
 CHUNK = 1 << 20
@@ -71,37 +72,12 @@ class Objects:
         if check.hexdigest() != digest:
             raise _lost(digest)
 
-    def keep(self, digest: str, content: Iterable[bytes], *, pack: bool) -> None:
-        """Keep a content under its hash, written but not synced; another content than the hash's is HASH_MISMATCH."""
-        if pack and self._is_sound(digest):
-            return
-        check = hashlib.sha256()
+    def keep(self, digest: str, content: Iterable[bytes], *, pack: bool, unsynced: Unsynced) -> None:
+        """Keep a content under its hash, on disk once `unsynced` is; another content is HASH_MISMATCH."""
         with _shelf(self.own, digest) as where:
-            draft = f".{digest}.{os.urandom(6).hex()}"
-            fd = os.open(draft, _CREATE, 0o400, dir_fd=where)
-            try:
-                with os.fdopen(fd, "wb", buffering=0):
-                    seen = _watched(content, check)
-                    write_all(fd, _packed(seen) if pack else seen)
-                if check.hexdigest() != digest:
-                    raise _changed(check.hexdigest(), digest)  # noqa: TRY301 (one way out for all that is missing)
-                os.rename(draft, digest + PACKED if pack else digest, src_dir_fd=where, dst_dir_fd=where)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(draft, dir_fd=where)
-                raise
-
-    def sync(self, digest: str) -> None:
-        """Make what is kept under a hash durable."""
-        with _shelf(self.own, digest) as where:
-            for name in (digest + PACKED, digest):
-                with suppress(FileNotFoundError):
-                    fd = os.open(name, _OPEN, dir_fd=where)
-                    try:
-                        os.fsync(fd)
-                    finally:
-                        os.close(fd)
-            os.fsync(where)
+            fd = _sound(digest, where) if pack else None
+            unsynced.add(_written(digest, content, where, pack=pack) if fd is None else fd)
+            unsynced.add(os.dup(where))
 
     def take_over(self, digest: str, dir_fd: int, name: bytes) -> None:
         """Keep a file under its hash and take its name away; where nobody writes it, the file itself is kept."""
@@ -109,8 +85,9 @@ class Objects:
         try:
             small = os.fstat(fd).st_size <= SMALL
             if small or not _is_written_by_nobody(fd) or not self._moved(digest, dir_fd, name):
-                self.keep(digest, read_all(fd), pack=small)
-                self.sync(digest)
+                with closing(Unsynced()) as unsynced:
+                    self.keep(digest, read_all(fd), pack=small, unsynced=unsynced)
+                    unsynced.sync()
                 os.unlink(name, dir_fd=dir_fd)
         finally:
             os.close(fd)
@@ -122,16 +99,6 @@ class Objects:
             except OSError:
                 return False
             os.fsync(where)
-        return True
-
-    def _is_sound(self, digest: str) -> bool:
-        if self._size(digest + PACKED) is None:
-            return False
-        try:
-            for _ in self.chunks(digest):
-                continue
-        except errors.SystemError:
-            return False
         return True
 
     def _size(self, name: str) -> int | None:
@@ -168,14 +135,52 @@ def _place(name: str) -> str:
 def _shelf(own: Own, digest: str) -> Iterator[int]:
     """Hold the directory for hashes that begin alike, made if it is not there."""
     home = own.directory("objects")
-    with suppress(FileExistsError):
-        os.mkdir(digest[:2], 0o700, dir_fd=home)
+    try:
+        fd = os.open(digest[:2], _SHELF, dir_fd=home)
+    except FileNotFoundError:
+        with suppress(FileExistsError):
+            os.mkdir(digest[:2], 0o700, dir_fd=home)
         os.fsync(home)
-    fd = os.open(digest[:2], _SHELF, dir_fd=home)
+        fd = os.open(digest[:2], _SHELF, dir_fd=home)
     try:
         yield fd
     finally:
         os.close(fd)
+
+
+def _sound(digest: str, where: int) -> int | None:
+    """A content that is packed already, open; None where it is not, or is damaged."""
+    try:
+        fd = os.open(digest + PACKED, _OPEN, dir_fd=where)
+    except FileNotFoundError:
+        return None
+    check = hashlib.sha256()
+    with suppress(OSError, zlib.error):
+        for chunk in _unpacked(fd):
+            check.update(chunk)
+    if check.hexdigest() == digest:
+        return fd
+    os.close(fd)
+    return None
+
+
+def _written(digest: str, content: Iterable[bytes], where: int, *, pack: bool) -> int:
+    """A content written under its hash, open; it has its name only when it is whole."""
+    check = hashlib.sha256()
+    draft = f".{digest}.{os.urandom(6).hex()}"
+    fd = os.open(draft, _CREATE, 0o400, dir_fd=where)
+    try:
+        seen = _watched(content, check)
+        write_all(fd, _packed(seen) if pack else seen)
+        if check.hexdigest() != digest:
+            raise _changed(check.hexdigest(), digest)  # noqa: TRY301 (one way out for all that is missing)
+        os.rename(draft, digest + PACKED if pack else digest, src_dir_fd=where, dst_dir_fd=where)
+    except BaseException:
+        os.close(fd)
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=where)
+        raise
+    return fd
 
 
 def _packed(content: Iterable[bytes]) -> Iterator[bytes]:

@@ -51,14 +51,15 @@ def undo(parts: Sequence[Part], directories: Directories) -> tuple[list[dict[str
     return left, whole
 
 
-def recover(workspace: Workspace, objects: Objects, entry: Entry, lines: Sequence[Line], seconds: float) -> Recovery:
+def recover(
+    workspace: Workspace, objects: Objects, entry: Entry, lines: Sequence[Line], seconds: float, *, committed: bool
+) -> Recovery:
     """Bring one abandoned change to its end; its journal goes when there is nothing left to do."""
     if not lines:
         entry.drop()
         return Recovery(entry.txn, "not_applied", ())
     steps = [Step.of_json(told) for told in lines[0]["steps"]]
     paths = tuple(step.path for step in steps)
-    committed = any("committed" in line for line in lines)
     with ExitStack() as held:
         held.enter_context(path_locks.hold(objects.own, paths, seconds))
         directories = Directories(workspace)

@@ -3,7 +3,6 @@
 import ctypes
 import errno
 import os
-from collections.abc import Callable
 from contextlib import suppress
 
 NOREPLACE, EXCHANGE = 1, 2
@@ -44,17 +43,6 @@ def put_portably(from_fd: int, old: bytes, to_fd: int, new: bytes) -> None:
     """Give the file its new name first, which fails where one is, then take the old one away."""
     os.link(old, new, src_dir_fd=from_fd, dst_dir_fd=to_fd, follow_symlinks=False)
     os.unlink(old, dir_fd=from_fd)
-
-
-def sync_all(fd: int) -> bool:
-    """Write out the whole file system that a descriptor is on; False where that call lacks."""
-    call: Callable[[int], int] | None = getattr(_LIBC, "syncfs", None)
-    if call is None:
-        return False
-    if call(fd) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return True
 
 
 def _renamed(from_fd: int, old: bytes, to_fd: int, new: bytes, how: int) -> bool:

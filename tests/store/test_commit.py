@@ -245,7 +245,7 @@ def test_what_was_applied_can_be_taken_back_until_it_is_settled(root, committer)
     assert committer.take_back(prepared) == []
     assert manifest(root) == before
     committer.settle("t")
-    assert committer.recover(lambda _txn: True) == []
+    assert committer.recover(lambda _txn: True, lambda _txn: False) == []
 
 
 def test_what_somebody_changed_since_is_not_taken_back(root, committer):
@@ -339,7 +339,7 @@ def test_descriptors_are_let_go_whatever_comes_of_a_change(root, committer):
         (root / f"l{number}").touch()
         assert code_of(committer.apply, late) == "FILE_ALREADY_EXISTS"
         assert code_of(committer.prepare, "no", [modify("none", b"")]) == "FILE_NOT_FOUND"
-        committer.recover(lambda _txn: True)
+        committer.recover(lambda _txn: True, lambda _txn: False)
 
     assert descriptors() == before
 

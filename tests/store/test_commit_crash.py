@@ -93,7 +93,7 @@ def change(root):
 
 def recover(root):
     with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
-        return committer.recover(lambda _txn: True)
+        return committer.recover(lambda _txn: True, lambda _txn: False)
 
 
 def dies(act, root, at):
@@ -189,7 +189,7 @@ def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, 
                 code = "none"
             except errors.SystemError as error:
                 code = error.error_code
-            committer.recover(lambda _txn: True)
+            committer.recover(lambda _txn: True, lambda _txn: False)
         seen[at] = (code, settled_in(worlds, root, []), tuple(leftovers(root)))
         if stepwise.left > 0:
             break
@@ -280,7 +280,7 @@ def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
         committer.apply(committer.prepare("t", CHANGES))
         before = manifest(tmp_path / "ws")
 
-        assert Committer.of(theirs).recover(lambda _txn: True) == []
+        assert Committer.of(theirs).recover(lambda _txn: True, lambda _txn: False) == []
         assert manifest(tmp_path / "ws") == before
         committer.settle("t")
 
@@ -290,8 +290,8 @@ def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
     assert dies(change, tmp_path / "ws", 450)
 
     with Workspace(str(tmp_path / "ws")) as workspace:
-        assert Committer.of(workspace).recover(lambda _txn: False) == []
-        assert [found.txn for found in Committer.of(workspace).recover(lambda _txn: True)] == ["t"]
+        assert Committer.of(workspace).recover(lambda _txn: False, lambda _txn: False) == []
+        assert [found.txn for found in Committer.of(workspace).recover(lambda _txn: True, lambda _txn: False)] == ["t"]
 
 
 def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):

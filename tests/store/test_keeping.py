@@ -1,19 +1,29 @@
 """The parts that a change stands on: kept contents, renames that never overwrite, turns, and signs of life."""
 
+import errno
 import os
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from hashlib import sha256
 
 import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
-from kaiza.store import path_locks, rename
+from kaiza.store import path_locks, rename, unsynced
 from kaiza.store.live import Live
 from kaiza.store.objects import SMALL, Objects
 from kaiza.store.own import Own
+from kaiza.store.unsynced import FEW, Unsynced
+
+
+def keep(objects, digest, content, *, pack=True):
+    with closing(Unsynced()) as unsynced:
+        objects.keep(digest, content, pack=pack, unsynced=unsynced)
+        unsynced.sync()
+
 
 EXCHANGES = (rename.exchange, rename.exchange_portably)
 PUTS = (rename.put, rename.put_portably)
@@ -64,8 +74,7 @@ def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
 @pytest.mark.parametrize("pack", [True, False])
 def test_a_content_comes_back_as_it_was(own, content, pack):
     objects, digest = Objects(own), sha256(content).hexdigest()
-    objects.keep(digest, [content[:7], content[7:]], pack=pack)
-    objects.sync(digest)
+    keep(objects, digest, [content[:7], content[7:]], pack=pack)
 
     assert objects.has(digest)
     assert b"".join(objects.chunks(digest)) == content
@@ -74,7 +83,7 @@ def test_a_content_comes_back_as_it_was(own, content, pack):
 def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
     objects, digest = Objects(own), sha256(b"one").hexdigest()
     with pytest.raises(errors.SystemError) as caught:
-        objects.keep(digest, [b"other"], pack=True)
+        keep(objects, digest, [b"other"])
 
     assert caught.value.error_code == "HASH_MISMATCH"
     assert not objects.has(digest)
@@ -84,7 +93,7 @@ def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
 @pytest.mark.parametrize("damage", [b"", b"x", b"x\x9c garbage"])
 def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, damage):
     objects, digest = Objects(own), sha256(b"one").hexdigest()
-    objects.keep(digest, [b"one"], pack=True)
+    keep(objects, digest, [b"one"])
     (kept,) = (tmp_path / ".kaiza/objects").rglob("*.z")
     kept.chmod(0o600)
     kept.write_bytes(damage)
@@ -92,7 +101,7 @@ def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, d
     with pytest.raises(errors.SystemError) as caught:
         list(objects.chunks(digest))
     assert caught.value.error_code == "FILE_READ_FAILED"
-    objects.keep(digest, [b"one"], pack=True)
+    keep(objects, digest, [b"one"])
     assert b"".join(objects.chunks(digest)) == b"one"
 
 
@@ -114,6 +123,40 @@ def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, ow
         writer.write(b"late")
 
     assert b"".join(Objects(own).chunks(digest)) == b"x" * (SMALL + 1)
+
+
+@pytest.mark.parametrize(("files", "has_syncfs", "one_by_one"), [(FEW, 1, True), (FEW + 1, 1, False), (99, 0, True)])
+def test_what_was_added_is_synced_file_by_file_where_few_change_and_all_at_once_where_many(
+    tmp_path, root_fd, monkeypatch, files, has_syncfs, one_by_one
+):
+    synced, at_once = [], []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    monkeypatch.setattr(unsynced, "_sync_all", at_once.append)
+    if not has_syncfs:
+        monkeypatch.setattr(unsynced, "_SYNCFS", None)
+    inodes = []
+    with closing(Unsynced(files, root_fd)) as waiting:
+        for number in range(50):
+            waiting.add(os.open(tmp_path / f"{number}", os.O_CREAT | os.O_WRONLY))
+            inodes.append((tmp_path / f"{number}").stat().st_ino)
+        waiting.sync()
+
+    assert (synced, at_once) == ((inodes, []) if one_by_one else ([], [root_fd]))
+    assert len(os.listdir("/proc/self/fd")) < 50
+
+
+def test_a_sync_that_fails_is_told_and_leaves_nothing_open(tmp_path, monkeypatch):
+    def fails(_fd):
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    fd = os.open(tmp_path / "f", os.O_CREAT | os.O_WRONLY)
+    with closing(Unsynced()) as waiting:
+        waiting.add(fd)
+        with pytest.raises(OSError, match="no"):
+            waiting.sync()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES)
@@ -189,6 +232,7 @@ def test_a_process_is_alive_until_it_is_killed(tmp_path, own):
 import os, sys
 from kaiza.store.live import Live
 from kaiza.store.own import Own
+from kaiza.store.unsynced import FEW, Unsynced
 print(Live(Own(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
 sys.stdin.read()
 """
