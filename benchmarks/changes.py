@@ -102,29 +102,37 @@ def sync_directory(path):
 
 
 def writes(stage, rounds):
+    """Each round writes a text that was never there, as an agent does; both sides make new files for it."""
     ours, bare = [], []
-    text = ["a" * 8192, "b" * 8192]
-    stage.call("write_file", path="w/f", content=text[1])
-    synced(stage.bare / "f", text[1].encode())
+    old = text()
+    stage.call("write_file", path="w/f", content=old)
+    synced(stage.bare / "f", old.encode())
+    (stage.bare / "o").mkdir()
     for number in range(rounds):
-        old, new = text[(number + 1) % 2], text[number % 2]
-        was = hashlib.sha256(old.encode()).hexdigest()
+        new, was = text(), hashlib.sha256(old.encode()).hexdigest()
         ours.append(timed(lambda: stage.call("write_file", path="w/f", content=new, expected_hash=was)))  # noqa: B023
         bare.append(timed(lambda: bare_write(stage, new.encode(), number)))  # noqa: B023
+        old = new
     return ours, bare
 
 
+def text():
+    """8 KB in lines of 64 letters."""
+    letters = os.urandom(4096).hex()
+    return "\n".join(letters[at : at + 63] for at in range(0, 8192, 64))
+
+
 def bare_write(stage, content, number):
-    """Two log syncs, pre-image, journal, new file, rename, directory: nothing else."""
+    """Two log syncs, pre-image, journal, new file, exchange, directory, and what is left over taken away."""
     stage.record()
     here = stage.bare
-    (here / "o").mkdir(exist_ok=True)
-    synced(here / "o" / f"pre{number % 2}", (here / "f").read_bytes())
-    synced(here / f"journal{number % 2}", RECORD)
+    synced(here / "o" / f"pre{number}", (here / "f").read_bytes())
+    synced(here / "journal", RECORD)
     synced(here / "new", content)
     (here / "new").rename(here / "f")
     sync_directory(here)
     stage.record()
+    (here / "journal").unlink()
 
 
 def patches(stage, rounds):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from kaiza.domain import told
 from kaiza.domain.call import Ask
 from kaiza.domain.caps import Caps
 from kaiza.domain.session import Session
@@ -30,7 +31,15 @@ class Call:
     plan_id: str | None = None
     detail: dict[str, Any] = field(default_factory=dict)
     """What the outcome's record tells beside the rest."""
+    _told: Any = None
     _taken: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def told(self) -> Any:
+        """The arguments as the record tells them."""
+        if self._told is None:
+            self._told = told.arguments(self.ask.arguments)
+        return self._told
 
     def take(self) -> bool:
         """True for exactly one caller, once."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from kaiza.boundary.call import Call, House, now
@@ -42,18 +43,31 @@ def _findings(reading: Reading | None, changes: Sequence[Change], view: Seen) ->
         (change.path, finding)
         for change in changes
         if change.content is not None
-        for finding in content.look(plan.policy, change.path.name, change.content, _added(change, view))
+        for finding in content.look(
+            plan.policy,
+            change.path.name,
+            change.content,
+            None if change.operation == "create" else _Added(change, view),
+        )
     ]
 
 
-def _added(change: Change, view: Seen) -> set[int] | None:
-    """The lines that the change adds; None where everything is new."""
-    if change.operation == "create" or change.content is None:
-        return None
-    with view.open_file(change.source or change.path) as file:
-        before = b"".join(file.chunks())
-    spans = line_match.changed(before.split(b"\n"), change.content.split(b"\n"))
-    return {line for span in spans for line in range(span.new_start, span.new_end)}
+class _Added:
+    """The lines that a change adds; found out only when a rule asks, which it does where something stands out."""
+
+    def __init__(self, change: Change, view: Seen) -> None:
+        self._change = change
+        self._view = view
+
+    def __contains__(self, line: object) -> bool:
+        return line in self._lines
+
+    @cached_property
+    def _lines(self) -> set[int]:
+        with self._view.open_file(self._change.source or self._change.path) as file:
+            before = b"".join(file.chunks())
+        spans = line_match.changed(before.split(b"\n"), (self._change.content or b"").split(b"\n"))
+        return {line for span in spans for line in range(span.new_start, span.new_end)}
 
 
 def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen) -> Outcome | None:
@@ -66,7 +80,7 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     prepared = ground.committer.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
     case = weighed(case, changes, view)
     judge(on_result(case.card), case)
-    call.detail["modes"] = modes(changes, view)
+    call.detail["modes"] = prepared.modes
     listed = [change.as_record() for change in changes]
     record.seal(outcome_body(call, None, listed), 1, record.GENESIS)
     if call.arguments.get("dry_run") is True:
@@ -90,12 +104,6 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     return outcome
 
 
-def modes(changes: Sequence[Change], view: Seen) -> dict[str, int]:
-    """The permissions of what is there before, so that they can be put back."""
-    there = [change.source or change.path for change in changes if change.before_hash is not None]
-    return {str(path): view.stat(path).mode for path in there}
-
-
 def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The intent, composed under the log's lock: freeze, lock and limits are judged again, with all that is known."""
     judge(at_intent(case.card), replace(case, damage=ground.damage()))
@@ -114,7 +122,7 @@ def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[st
         phase_id=told.phase_id(call.arguments),
         plan_id=case.plan_id,
         plan_hash=told.plan_hash(call.arguments),
-        arguments=told.arguments(call.ask.arguments),
+        arguments=call.told,
         changes=list(changes),
         detail=detail,
         client=session.client if session else None,

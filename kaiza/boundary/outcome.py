@@ -100,7 +100,7 @@ def outcome_body(
         human_message=error.human_message if error else None,
         invariant_id=error.invariant_id if error else None,
         cause=envelope.cause(error.cause) if error else None,
-        arguments=told.arguments(call.ask.arguments),
+        arguments=call.told,
         changes=list(changes),
         duration_ms=int((time.monotonic() - call.started) * 1000),
         client=session.client if session else call.ask.client,

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.boundary.call import now
-from kaiza.boundary.commit import modes
 from kaiza.boundary.outcome import as_ours
 from kaiza.domain import canonical, errors, record
 from kaiza.domain.change import Change
 from kaiza.store.ground import Ground
-from kaiza.store.seen import Seen
 
 LARGEST_PART = 160 * 1024
 """What a part's changes weigh at most; what stands around them has to fit into the record too."""
@@ -50,12 +48,12 @@ def parts(changes: Iterable[Change], records: Sequence[Mapping[str, Any]]) -> It
         yield _part(kept, undone, records)
 
 
-def carry_out(ground: Ground, part: Part, person: str, view: Seen) -> Mapping[str, Any]:
+def carry_out(ground: Ground, part: Part, person: str) -> Mapping[str, Any]:
     """Make one part's changes and tell the record. If it raises, its files are as before, and that is recorded too."""
     txn = str(uuid.uuid4())
     prepared = ground.committer.prepare(txn, part.changes, undoes=part.undone)
     changes = [change.as_record() for change in part.changes]
-    detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": modes(part.changes, view)}
+    detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": prepared.modes}
     members = {"request_id": txn, "workspace_root": ground.root}
     ground.log.append(lambda: _intent(ground, members, changes, person), durable=True)
     try:

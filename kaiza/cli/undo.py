@@ -77,7 +77,7 @@ def _undo(args: argparse.Namespace) -> int:
         made: list[str] = []
         if way.changes and not args.dry_run:
             _ask(args, way)
-            made = [_part(ground, part, name, view) for part in put_back.parts(way.changes, records)]
+            made = [_part(ground, part, name) for part in put_back.parts(way.changes, records)]
     if args.json:
         say.document(_document(way, made, diffs, dry_run=args.dry_run))
     elif made:
@@ -96,10 +96,10 @@ def _ask(args: argparse.Namespace, way: Way) -> None:
         raise say.Stop("Nothing was put back, and nothing has changed.", say.NO)
 
 
-def _part(ground: Ground, part: put_back.Part, name: str, view: Seen) -> str:
+def _part(ground: Ground, part: put_back.Part, name: str) -> str:
     """One part put back; the name by which that can be undone."""
     try:
-        return str(put_back.carry_out(ground, part, name, view)["request_id"])
+        return str(put_back.carry_out(ground, part, name)["request_id"])
     except errors.SystemError as error:
         first = escape(str(part.changes[0].path))
         raise say.Stop(

@@ -25,6 +25,9 @@ class Change:
     content: bytes | None = field(default=None, repr=False)
     """The new bytes. None: they are kept under `after_hash`, or the change needs none (delete, plain move)."""
 
+    seen_as: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
+    """What `before_hash` was read from, as the system knows it: while that is the same, so is the hash."""
+
     @property
     def touched(self) -> tuple[RelPath, ...]:
         """Every path the change alters."""

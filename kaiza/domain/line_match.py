@@ -1,7 +1,8 @@
 """Which lines of one text became which of another: the shortest account that a bounded amount of work finds."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 WORK = 500_000
@@ -46,7 +47,7 @@ def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
     return list(_spans(gone, came, head))
 
 
-def _sorted_out(lines: Sequence[bytes], shared: Set[bytes]) -> tuple[list[int], bytearray]:
+def _sorted_out(lines: Sequence[bytes], shared: AbstractSet[bytes]) -> tuple[list[int], bytearray]:
     """Where lines stand that the other side has too, and a mark for each that it has not: such a line matches none."""
     marks = bytearray(line not in shared for line in lines)
     return [at for at, alone in enumerate(marks) if not alone], marks

@@ -3,13 +3,13 @@
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
 from kaiza.store.directories import Directories, last_name, write_refusal
-from kaiza.store.facts import Facts, Seen, look
+from kaiza.store.facts import NOTHING, Facts, Seen, look
 from kaiza.store.objects import Objects
 from kaiza.store.refusal import not_a_file
 from kaiza.store.step import Do, Step, mismatch
@@ -45,17 +45,17 @@ class Checker:
             self._kept(change)
             self._add("put", change)
         elif change.operation == "modify":
-            facts = self._there(change.path, change.before_hash).facts
+            facts = self._there(change.path, change).facts
             self._kept(change)
             self._add("swap", change, facts)
         elif change.operation == "delete":
-            self._add("take", change, self._there(change.path, change.before_hash).facts)
+            self._add("take", change, self._there(change.path, change).facts)
         else:
             self._move(change)
 
     def _move(self, change: Change) -> None:
         source = change.source or change.path
-        seen = self._there(source, change.before_hash, lasting=change.keeps_content)
+        seen = self._there(source, change, lasting=change.keeps_content)
         self._free(change.path)
         if change.keeps_content and change.mode in {None, seen.facts.mode}:
             self._add("move", change, seen.facts)
@@ -93,10 +93,10 @@ class Checker:
             cause=cause,
         )
 
-    def _there(self, path: RelPath, expected: str | None, *, lasting: bool = False) -> Seen:
+    def _there(self, path: RelPath, change: Change, *, lasting: bool = False) -> Seen:
         """Insist that the file is there, is the one expected, and can be replaced."""
         try:
-            found = self._look(path)
+            found = self._look(path, _known(change))
         except OSError as error:
             raise write_refusal(error, self._workspace, path, missing="FILE_NOT_FOUND") from error
         if found.links > 1:
@@ -105,11 +105,11 @@ class Checker:
             )
         if not lasting and not found.facts.mode & _WRITABLE:
             raise _unchangeable(path, "The file is read-only. Ask a person to make it writable.", "EACCES")
-        if found.digest != expected:
-            raise mismatch(path, expected, found.digest)
+        if found.digest != change.before_hash:
+            raise mismatch(path, change.before_hash, found.digest)
         return found
 
-    def _look(self, path: RelPath) -> Seen:
+    def _look(self, path: RelPath, known: Mapping[tuple[int, ...], str]) -> Seen:
         if not self._directories.need(path.parent):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         where, name = self._directories.held[path.parent], last_name(path)
@@ -121,7 +121,7 @@ class Checker:
         _writable(where)
         if not os.access(name, os.W_OK, dir_fd=where) and mode & _WRITABLE:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
-        seen = look(where, name)
+        seen = look(where, name, known)
         if seen is None:
             raise not_a_file(path, "other", "FILE_WRITE_FAILED")
         return seen
@@ -133,6 +133,11 @@ class Checker:
                 human_message="What was there before is no longer kept. It cannot be put back.",
                 cause={"path": str(change.path), "hash": change.after_hash},
             )
+
+
+def _known(change: Change) -> Mapping[tuple[int, ...], str]:
+    """What the tool has read need not be read again; what comes out in the end is read in any case."""
+    return {change.seen_as: change.before_hash} if change.seen_as and change.before_hash else NOTHING
 
 
 def _writable(dir_fd: int) -> None:

@@ -42,6 +42,11 @@ class Prepared:
     undoes: tuple[str, ...] = ()
 
     @property
+    def modes(self) -> dict[str, int]:
+        """The permissions of what is there before, so that they can be put back."""
+        return {str(step.source or step.path): step.facts.mode for step, _ in self.steps if step.facts is not None}
+
+    @property
     def paths(self) -> set[RelPath]:
         """Every path the changes alter."""
         return {path for change in self.changes for path in change.touched}
@@ -139,7 +144,7 @@ class Committer:
         with running.held:
             try:
                 self._let_stand(running)
-            except OSError:
+            except (OSError, errors.SystemError):
                 running.leave()
 
     def recover(self, txn_is_dead: Callable[[str], bool], stands: Callable[[str], bool]) -> list[Recovery]:

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kaiza.store.objects import read_all
+from kaiza.store.objects import SMALL, is_written_by_nobody, read_all
+from kaiza.store.place import stamp_of
 
 _NO_ATTRIBUTES = {errno.ENOTSUP, errno.ENOSYS, errno.EPERM, errno.EACCES}
+NOTHING: Mapping[tuple[int, ...], str] = {}
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -59,10 +61,18 @@ class Seen:
     links: int
     digest: str
     facts: Facts
+    stamp: tuple[int, ...] = ()
+    alone: bool = False
+    """Whether it was asked for, and nobody had the file open for writing just before it was read."""
 
 
-def look(dir_fd: int, name: bytes) -> Seen | None:
-    """Look at a regular file whole; None for anything else that stands there. OSError where nothing does."""
+def look(
+    dir_fd: int, name: bytes, known: Mapping[tuple[int, ...], str] = NOTHING, *, lone: bool = False
+) -> Seen | None:
+    """Look at a regular file whole; None for anything else that stands there. OSError where nothing does.
+
+    What is known under the very stamp that the file has is not read again. `lone` asks whether anybody still writes it.
+    """
     try:
         fd = os.open(name, _OPEN, dir_fd=dir_fd)
     except OSError as error:
@@ -73,7 +83,10 @@ def look(dir_fd: int, name: bytes) -> Seen | None:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             return None
-        return Seen(found.st_ino, found.st_size, found.st_nlink, digest_of(fd), Facts.of(fd))
+        stamp = stamp_of(found)
+        alone = lone and found.st_size > SMALL and is_written_by_nobody(fd)
+        digest = known.get(stamp) or digest_of(fd)
+        return Seen(found.st_ino, found.st_size, found.st_nlink, digest, Facts.of(fd), stamp, alone)
     finally:
         os.close(fd)
 

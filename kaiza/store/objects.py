@@ -84,7 +84,7 @@ class Objects:
         fd = os.open(name, _OPEN | os.O_NONBLOCK, dir_fd=dir_fd)
         try:
             small = os.fstat(fd).st_size <= SMALL
-            if small or not _is_written_by_nobody(fd) or not self._moved(digest, dir_fd, name):
+            if small or not is_written_by_nobody(fd) or not self._moved(digest, dir_fd, name):
                 with closing(Unsynced()) as unsynced:
                     self.keep(digest, read_all(fd), pack=small, unsynced=unsynced)
                     unsynced.sync()
@@ -203,7 +203,7 @@ def _watched(content: Iterable[bytes], check: Hash) -> Iterator[bytes]:
         yield chunk
 
 
-def _is_written_by_nobody(fd: int) -> bool:
+def is_written_by_nobody(fd: int) -> bool:
     """Ask for a lease, which is refused while anybody has the file open for writing; and hand it back."""
     try:
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)

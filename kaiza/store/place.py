@@ -59,6 +59,11 @@ class Place(Held):
         raise swapped()
 
 
+def stamp_of(found: os.stat_result) -> tuple[int, ...]:
+    """What a file cannot keep while its bytes change: its identity, its size and its times."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
 def swapped() -> OSError:
     """Tell that something was put in the way meanwhile, so that it is tried again."""
     return OSError(errno.EAGAIN, "swapped while it was looked at")

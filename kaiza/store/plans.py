@@ -66,14 +66,20 @@ class Plans:
 
     def by_hash(self, plan_hash: str) -> Stored | None:
         """The plan whose bytes have this hash now; looked for first where it was found last."""
-        known = self._found.get(plan_hash)
-        for names in ([known] if known else []), self.names():
-            for plan_id in names:
-                found = self._bytes(plan_id)
-                if found is not None and found[1] == plan_hash:
+        for plan_id in self._likely(plan_hash):
+            found = self._bytes(plan_id)
+            if found is not None and found[1] == plan_hash:
+                if self._found.get(plan_hash) != plan_id:
                     self._found = _more(self._found, plan_hash, plan_id)
-                    return self._stored(plan_id, *found)
+                return self._stored(plan_id, *found)
         return None
+
+    def _likely(self, plan_hash: str) -> Iterator[str]:
+        """Where a hash was found last, and only if it is not there any more every plan there is."""
+        known = self._found.get(plan_hash)
+        if known is not None:
+            yield known
+        yield from self.names()
 
     def create(self, plan_id: str, content: bytes) -> RelPath:
         """Put a new plan there, whole or not at all; FILE_ALREADY_EXISTS if one of that name is there."""

@@ -10,7 +10,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
 from kaiza.store import rename
 from kaiza.store.directories import Directories, last_name
-from kaiza.store.facts import Facts, Seen, inode_at, look
+from kaiza.store.facts import NOTHING, Facts, Seen, inode_at, look
 from kaiza.store.objects import Objects
 
 Do = Literal["put", "swap", "take", "move"]
@@ -69,6 +69,8 @@ class Part:
     done: bool = False
     kept: bool = False
     """Whether what the step takes away is kept, whole and durable."""
+    out: Seen | None = None
+    """What came out when the step was done."""
 
     @property
     def where(self) -> int:
@@ -99,7 +101,10 @@ class Part:
         except FileExistsError as error:
             raise _exists(self.step.path) from error
         self.done = True
-        if self.step.do == "put" or self._is_expected(look(self.where, self._came_out())):
+        if self.step.do == "put":
+            return
+        self.out = look(self.where, self._came_out(), lone=True)
+        if self._is_expected(self.out):
             return
         if self.step.do == "move":
             self.done = False
@@ -203,7 +208,9 @@ class Part:
     def _keep_away(self) -> None:
         """Keep whatever stands at the temporary name under its hash, and free the name."""
         with suppress(FileNotFoundError):
-            seen = look(self.where, self.temp)
+            out = self.out
+            known = {out.stamp: out.digest} if out is not None and out.alone else NOTHING
+            seen = look(self.where, self.temp, known)
             if seen is None:
                 os.unlink(self.temp, dir_fd=self.where)
             else:

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeVar
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store import openat2
 from kaiza.store.listing import Listings
-from kaiza.store.place import Held, Place
+from kaiza.store.place import Held, Place, stamp_of
 from kaiza.store.refusal import not_a_file, refusal
 from kaiza.store.walk import WalkResolver
 
@@ -88,6 +88,7 @@ class OpenFile(Held):
     mtime_ns: int
     mode: int
     nlink: int
+    stamp: tuple[int, ...]
 
     def read(self, size: int) -> bytes:
         """Read on, at most so many bytes; empty at the end."""
@@ -212,4 +213,5 @@ def _open_plain(place: Place) -> OpenFile:
     if not stat.S_ISREG(found.st_mode):
         raise not_a_file(place.real, kind_of(found.st_mode))
     fd = place.open(os.O_RDONLY)
-    return OpenFile(fd, place.real, found.st_size, found.st_mtime_ns, stat.S_IMODE(found.st_mode), found.st_nlink)
+    mode, stamp = stat.S_IMODE(found.st_mode), stamp_of(found)
+    return OpenFile(fd, place.real, found.st_size, found.st_mtime_ns, mode, found.st_nlink, stamp)

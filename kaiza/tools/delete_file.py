@@ -38,7 +38,7 @@ def run(request: Request, view: View) -> Answer:
     """Propose the deletion."""
     found = target.existing(request.path, view, keep=diff.LARGEST if request.dry_run else 0)
     target.expected(found, request.expected_hash)
-    change = Change(request.path, "delete", found.hash, lines_removed=found.total_lines)
+    change = Change(request.path, "delete", found.hash, lines_removed=found.total_lines, seen_as=found.stamp)
     output = proposal.told(change, dry_run=request.dry_run)
     output["summary"] = proposal.summary(change, dry_run=request.dry_run)
     if request.dry_run:

@@ -110,7 +110,7 @@ def _changes(sketch: Sketch, view: View) -> Iterator[Change]:
             sketch.keep(path, NOT_KEPT)
     for move in list(sketch.returns.values()):
         if move.goes and move.path not in moved and move.now is not None:
-            yield Change(move.path, "delete", before_hash=move.now.hash)
+            yield Change(move.path, "delete", before_hash=move.now.hash, seen_as=move.now.stamp)
 
 
 def _moved(move: Return, holder: Return) -> Change:

@@ -46,7 +46,9 @@ def run(request: Request, view: View) -> Answer:
     found = target.existing(request.source, view)
     target.expected(found, request.expected_hash)
     target.vacant(target.standing(request.destination, view))
-    change = Change(request.destination, "move", found.hash, found.hash, found.size, source=request.source)
+    change = Change(
+        request.destination, "move", found.hash, found.hash, found.size, source=request.source, seen_as=found.stamp
+    )
     output = proposal.told(change, dry_run=request.dry_run)
     output["summary"] = proposal.summary(change, dry_run=request.dry_run)
     if request.dry_run:

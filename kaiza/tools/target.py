@@ -23,6 +23,7 @@ class Standing:
     total_lines: int
     mode: int
     content: bytes | None
+    stamp: tuple[int, ...] = ()
 
 
 def standing(path: RelPath, view: View, *, keep: int = 0) -> Standing | None:
@@ -125,7 +126,7 @@ def _seen(path: RelPath, file: OpenFile, view: View, keep: int) -> Standing:
             kept.append(chunk)
     total_lines = breaks + (not last.endswith(lines.LF) if last else 0)
     content = b"".join(kept) if size <= keep else None
-    return Standing(path, digest.hexdigest(), size, total_lines, file.mode, content)
+    return Standing(path, digest.hexdigest(), size, total_lines, file.mode, content, file.stamp)
 
 
 def _room_for(path: RelPath, view: View) -> None:

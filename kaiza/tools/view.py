@@ -44,6 +44,7 @@ class OpenFile(Protocol):
     mtime_ns: int
     mode: int
     nlink: int
+    stamp: tuple[int, ...]
 
     def read(self, size: int) -> bytes:
         """The next bytes; empty at the end."""

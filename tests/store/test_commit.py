@@ -12,9 +12,10 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
-from kaiza.store import rename
+from kaiza.store import facts, rename
 from kaiza.store.commit import Committer
 from kaiza.store.objects import SMALL
+from kaiza.store.place import stamp_of
 from kaiza.store.workspace import Workspace
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
@@ -300,6 +301,51 @@ def test_contents_of_any_size_can_be_put_back(root, committer, size):
     commit(committer, "four", Change(parse("big"), "modify", digest(b"after"), digest(big)), undoes=("three",))
 
     assert (root / "big").read_bytes() == big
+
+
+@pytest.fixture
+def large(root, monkeypatch):
+    """A file above what is packed, how it is known to the system, and which files have been read to the end since."""
+    (root / "big").write_bytes(b"x" * (SMALL + 1))
+    read = []
+    whole = facts.digest_of
+    monkeypatch.setattr(facts, "digest_of", lambda fd: (read.append(fd), whole(fd))[1])
+    return digest(b"x" * (SMALL + 1)), stamp_of((root / "big").stat()), read
+
+
+def test_a_large_file_that_a_tool_has_read_is_read_once_more_when_it_is_out(root, committer, large):
+    before, stamp, read = large
+    commit(committer, "t", Change(parse("big"), "delete", before, seen_as=stamp))
+
+    assert len(read) == 1
+    assert (root / ".kaiza/objects" / before[:2] / before).stat().st_size == SMALL + 1
+
+
+def test_a_large_file_that_somebody_may_still_write_is_read_until_it_is_kept(root, committer, large):
+    before, stamp, read = large
+    with (root / "big").open("r+b"):
+        commit(committer, "t", Change(parse("big"), "delete", before, seen_as=stamp))
+
+    assert len(read) == 2
+    assert (root / ".kaiza/objects" / before[:2] / before).stat().st_size == SMALL + 1
+
+
+@pytest.mark.parametrize("late", [b"y" * (SMALL + 1), b"y"])
+def test_a_large_file_that_changed_since_the_tool_read_it_is_read_again(root, committer, large, late):
+    before, stamp, _ = large
+    os.utime(root / "big", ns=(0, 0))
+    (root / "big").write_bytes(late)
+
+    assert code_of(committer.prepare, "t", [Change(parse("big"), "delete", before, seen_as=stamp)]) == "HASH_MISMATCH"
+
+
+def test_a_stamp_that_lies_is_found_out_when_the_file_is_out(root, committer, large):
+    (root / "big").write_bytes(b"y" * (SMALL + 1))
+    before, stamp = large[0], stamp_of((root / "big").stat())
+    prepared = committer.prepare("t", [Change(parse("big"), "delete", before, seen_as=stamp)])
+
+    assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
+    assert (root / "big").read_bytes() == b"y" * (SMALL + 1)
 
 
 def test_many_files_change_together(root, committer):
