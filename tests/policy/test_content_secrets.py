@@ -1,7 +1,11 @@
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kaiza.policy import content_secrets
+from kaiza.policy.content_lines import suspects
 from kaiza.policy.content_secrets import secrets
 
 A36 = "aB3" * 12
@@ -109,3 +113,62 @@ def test_random_content_is_seldom_taken_for_a_secret():
     text = "\n".join("".join(chance.choices("abcXYZ0189+/_-", k=76)) for _ in range(3000))
 
     assert rules(text) == []
+
+
+WHOLE = [token.encode() for tokens in TOKENS.values() for token in tokens] + [
+    ("-----BEGIN " + kind + "PRIVATE KEY-----").encode() for kind in KEYS
+]
+BROKEN = st.builds(lambda token, at: token[:at] + token[at + 1 :], st.sampled_from(WHOLE), st.integers(0, 60))
+WIDE = st.sampled_from(WHOLE).map(lambda token: token.decode().encode("utf-16"))
+AROUND = [
+    b"\n",
+    b"\r",
+    b"\v",
+    b"\0",
+    b" ",
+    b"=",
+    b":",
+    b'"',
+    b"x",
+    b"9",
+    b"_",
+    b"-",
+    b"/",
+    b"\\n",
+    b"\xff",
+    b"\xc3\xa9",
+]
+PARTS = [b"aws_secret_" + b"access_key", b"aB3/+" * 8, b"AKI" + b"A", b"gh" + b"p_", b"sk" + b"-", b"aB3" * 12]
+TEXTS = st.lists(
+    st.sampled_from(WHOLE) | BROKEN | WIDE | st.sampled_from(AROUND) | st.sampled_from(PARTS) | st.binary(max_size=9)
+).map(b"".join)
+
+
+@given(TEXTS, st.none() | st.sets(st.integers(0, 5)))
+def test_the_quick_search_passes_no_line_over_in_which_the_exact_shapes_find_something(text, added):
+    line_by_line = [
+        finding
+        for number, line in enumerate(text.split(b"\n"))
+        if added is None or number in added
+        for finding in content_secrets._in_line(number, line)
+    ]
+
+    assert list(secrets(text, added)) == line_by_line
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\v", "\f", "\r"])
+def test_any_space_may_stand_around_the_sign_behind_a_keys_name(space):
+    assert rules("aws_secret_access_" + f"key{space}={space}" + "aB3/+" * 8) == ["secret-aws"]
+
+
+def test_ordinary_lines_are_not_looked_at_twice():
+    text = b"def f(a):\n    return ghp_config + sk_test(a, AKIA)\n" * 100 + b"a" * 8192 + b"\0" * 100
+
+    assert list(suspects(content_secrets._MAYBE, text, None)) == []
+
+
+def test_the_places_of_many_in_one_line_are_counted_in_one_go():
+    one = "é " + TOKENS["github"][0]
+    found = list(secrets((one * 50_000).encode()))
+
+    assert [finding.column for finding in found] == [2 + len(one) * number for number in range(50_000)]
