@@ -141,7 +141,7 @@ def _named(answer: Answer, call: Call, schemas: ToolIo) -> Answer:
 def _fits(answer: Answer, schemas: ToolIo, caps: Caps) -> None:
     """An answer is what its schema says, and no longer than a client must read."""
     shape = schemas.output.schema
-    if not set(shape["required"]) <= answer.output.keys() <= shape["properties"].keys():
+    if not shape["properties"].keys() >= answer.output.keys() >= set(shape["required"]):
         raise errors.SystemError.tool_failure(
             "INTERNAL_ERROR",
             human_message="The tool's answer is not what its schema says. Report this as a fault of Kaiza.",

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import told
@@ -60,7 +61,13 @@ class House:
 
 def now() -> str:
     """The time as records tell it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+    milliseconds = time.time_ns() // 1_000_000
+    return f"{_second(milliseconds // 1000)}.{milliseconds % 1000:03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(since_epoch: int) -> str:
+    return datetime.fromtimestamp(since_epoch, UTC).isoformat()[:19]
 
 
 def stamp(ask: Ask, seconds: float) -> Call:

@@ -125,5 +125,8 @@ def _paths_of(request: Any) -> tuple[RelPath, ...]:
     found: list[RelPath] = []
     for name in _members(type(request)):  # type: ignore[arg-type]
         value = getattr(request, name)
-        found.extend(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, RelPath))
+        if isinstance(value, RelPath):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found.extend(item for item in value if isinstance(item, RelPath))
     return tuple(found)

@@ -37,6 +37,20 @@ class Session:
     changes: int = 0
     refusals: int = 0
 
+    def after(self, call_at: str, changes: int, *, refused: bool) -> "Session":
+        """The session with one call more."""
+        return Session(
+            self.session_id,
+            self.role,
+            self.workspace_root,
+            self.begun_at,
+            max(self.last_call_at, call_at),
+            self.client,
+            self.calls + 1,
+            self.changes + changes,
+            self.refusals + refused,
+        )
+
     def expires_at(self, idle_hours: int) -> str:
         """When the session ends if nobody calls."""
         end = datetime.fromisoformat(self.last_call_at) + timedelta(hours=idle_hours)
@@ -203,13 +217,7 @@ def _begin(facts: Facts, record: Mapping[str, Any]) -> None:
 
 def _count(facts: Facts, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
     changes = record["changes"] if ok and record["changes"] else ()
-    facts.sessions[session.session_id] = replace(
-        session,
-        last_call_at=max(session.last_call_at, record["timestamp"]),
-        calls=session.calls + 1,
-        changes=session.changes + len(changes),
-        refusals=session.refusals + (0 if ok else 1),
-    )
+    facts.sessions[session.session_id] = session.after(record["timestamp"], len(changes), refused=not ok)
     if changes:
         facts.changed.setdefault(session.session_id, []).append(record["seq"])
 
