@@ -8,6 +8,7 @@ Bare means: the same system calls on files of its own, as durable, without plan 
 import argparse
 import hashlib
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -29,6 +30,7 @@ scope: {modify: ["w/**"], create: ["w/**"], delete: ["w/**"], move: [{from: "w/*
 """
 RECORD = b"x" * 900
 FILES = 100
+WORDS = ("value", "result", "request", "handler", "session", "reader", "index", "length", "offset", "content")
 
 
 def main():
@@ -117,9 +119,12 @@ def writes(stage, rounds):
 
 
 def text():
-    """8 KB in lines of 64 letters."""
-    letters = os.urandom(4096).hex()
-    return "\n".join(letters[at : at + 63] for at in range(0, 8192, 64))
+    """8 KB of lines like code, none of which was there before."""
+    lines = []
+    while sum(map(len, lines)) < 8192:
+        number = random.randrange(10**6)
+        lines.append(f"    {random.choice(WORDS)}_{number} = {random.choice(WORDS)}({number}, {random.choice(WORDS)})\n")
+    return "".join(lines)
 
 
 def bare_write(stage, content, number):
