@@ -12,9 +12,12 @@ import random
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+from serve import Client, install
 
 from kaiza.app import App
 
@@ -28,6 +31,7 @@ created: "2026-01-01T00:00:00Z"
 scope: {modify: ["w/**"], create: ["w/**"], delete: ["w/**"], move: [{from: "w/**", to: "w/**"}]}
 ---
 """
+PLAN_HASH = hashlib.sha256(PLAN.encode()).hexdigest()
 RECORD = b"x" * 900
 FILES = 100
 WORDS = ("value", "result", "request", "handler", "session", "reader", "index", "length", "offset", "content")
@@ -44,6 +48,8 @@ def main():
         print("| measure | Kaiza | bare | ratio | bar |\n|---|---|---|---|---|")
         stage = Stage(place)
         row("durable `write_file` of 8 KB, p50", "1.5", *writes(stage, args.rounds * 20))
+        if shutil.which("npm"):
+            row("`edit_file` on 1 MB, beside the filesystem server's and the syncs", "1.0", *edits(stage, args.rounds))
         row("`apply_patch` of 100 files, beside `git apply` and its syncs", "1.0", *patches(stage, args.rounds))
         size = args.megabytes << 20
         for name, pair in large(stage, max(3, args.rounds // 5), size).items():
@@ -72,7 +78,7 @@ class Stage:
 
     def call(self, tool, **arguments):
         if tool != "begin_session":
-            arguments["plan_hash"] = hashlib.sha256(PLAN.encode()).hexdigest()
+            arguments["plan_hash"] = PLAN_HASH
         outcome = self.app.call(tool, arguments)
         if outcome.envelope:
             raise SystemExit(f"{tool}: {outcome.envelope}")
@@ -138,6 +144,47 @@ def bare_write(stage, content, number):
     sync_directory(here)
     stage.record()
     (here / "journal").unlink()
+
+
+def edits(stage, rounds):
+    """Both through a pipe: one line in the middle of 1 MB; the other side's is followed by the syncs it leaves out."""
+    files = {stage.root / "w/big.py": None, stage.bare / "big.py": None}
+    begun = "".join(text() for _ in range(128))
+    old, new = "    edited = 'old'\n", "    edited = 'new'\n"
+    for path in files:
+        path.write_text(begun + old + begun)
+    node = install(Path(tempfile.gettempdir()) / "kaiza-bench-node")
+    mine = Client([sys.executable, "-m", "kaiza", "serve", "--workspace", str(stage.root)], dict(os.environ))
+    other = Client([*node, str(stage.bare)], dict(os.environ))
+    for client in (mine, other):
+        client.open()
+    mine.call("begin_session", {"role": "WINDSURF"})
+    ours, theirs = [], []
+    for number in range(rounds):
+        was = hashlib.sha256((stage.root / "w/big.py").read_bytes()).hexdigest()
+        told = {"path": "w/big.py", "expected_hash": was, "plan_hash": PLAN_HASH}
+        told["edits"] = [{"old_text": old, "new_text": new}]
+        asked = {"path": str(stage.bare / "big.py"), "edits": [{"oldText": old, "newText": new}]}
+        ours.append(timed(lambda: mine.call("edit_file", told)))  # noqa: B023
+        theirs.append(timed(lambda: edit_and_sync(stage, other, asked, number)))  # noqa: B023
+        old, new = new, old
+    mine.close()
+    other.close()
+    return ours, theirs
+
+
+def edit_and_sync(stage, other, asked, number):
+    """The other server's edit, with both records, the pre-image and the result on the disk."""
+    stage.record()
+    path = stage.bare / "big.py"
+    synced(stage.bare / "o" / f"edit{number}", path.read_bytes())
+    synced(stage.bare / "journal", RECORD)
+    other.call("edit_file", asked)
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.close(fd)
+    sync_directory(stage.bare)
+    stage.record()
 
 
 def patches(stage, rounds):
