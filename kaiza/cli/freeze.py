@@ -4,6 +4,7 @@ import argparse
 
 from kaiza.cli import options, person, say, standing
 from kaiza.store import persons_word
+from kaiza.store.settings import Settings
 
 LONGEST_REASON = 1000
 
@@ -24,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _freeze(args: argparse.Namespace) -> int:
-    with standing.ground(args) as ground:
+    with standing.ground(args, Settings()) as ground:  # a kaiza.toml that cannot be read must not keep anybody from it
         detail = {"reason": args.reason}
         record = persons_word.give(ground, "freeze", person.name(args.name), detail=detail)
     if args.json:

@@ -8,12 +8,13 @@ from kaiza.cli import place, say
 from kaiza.domain.caps import Caps
 from kaiza.store import persons_word
 from kaiza.store.ground import Ground
+from kaiza.store.settings import Settings
 
 
 @contextmanager
-def ground(args: argparse.Namespace) -> Iterator[Ground]:
-    """The workspace that the person means, with what every process recorded so far."""
-    found = Ground(place.workspace(args), Caps())
+def ground(args: argparse.Namespace, told: Settings | None = None) -> Iterator[Ground]:
+    """The workspace that the person means, with what every process recorded so far, under its settings or these."""
+    found = Ground(place.workspace(args), Caps(), told)
     try:
         if not found.recording():
             raise say.Stop("There is no audit/ here to record in. Run kaiza init first.")

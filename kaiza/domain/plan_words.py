@@ -18,11 +18,6 @@ _STATUS_LINE = re.compile(r"""[\s"'{,?#>*\\-]*status["'\s]*:""", re.IGNORECASE)
 _WORDS = ("approved_by", "approved_at")
 
 
-def is_draft_only(content: bytes, plan_id: str | None = None) -> bool:
-    """Whether the bytes are a sound plan that plainly says DRAFT, and nowhere anything else."""
-    return not draft_faults(lint.read(content, plan_id))
-
-
 def draft_faults(reading: lint.Reading) -> tuple[Finding, ...]:
     """What keeps an agent from saving this as a draft; warnings do not."""
     errors = [finding for finding in reading.findings if finding.severity == ERROR]

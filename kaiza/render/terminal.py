@@ -42,12 +42,6 @@ def cut(text: str, columns: int, keep: str = "start") -> str:
     return kept + "…" if keep == "start" else "…" + kept[::-1]
 
 
-def pad(text: str, columns: int, *, right: bool = False) -> str:
-    """The text made exactly so wide, where it is not wider already."""
-    blank = " " * (columns - width(text))
-    return blank + text if right else text + blank
-
-
 def paint(text: str, style: str, *, colour: bool) -> str:
     """The text in a style, or as it is."""
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if colour and style and text else text

@@ -33,7 +33,7 @@ _SETTINGS = RelPath(("kaiza.toml",))
 class Ground:
     """Made without touching anything on disk; what must exist is made by the first record."""
 
-    def __init__(self, root: str, caps: Caps) -> None:
+    def __init__(self, root: str, caps: Caps, told: settings.Settings | None = None) -> None:
         self.root = root
         self.caps = caps
         self.workspace = Workspace(root)
@@ -41,7 +41,7 @@ class Ground:
         self.reports = Reports(self.workspace)
         self.objects = Objects(Own(self.workspace.fd))
         self.committer = Committer(self.workspace, self.objects, Journal(self.objects.own))
-        self.settings = read_settings(self.workspace)
+        self.settings = told or read_settings(self.workspace)
         self._state = state.directory(root)
         self._log = f"{root}/{LOG_NAME}"
         self._audit = f"{root}/audit"

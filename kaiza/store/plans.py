@@ -12,6 +12,7 @@ from typing import TypeVar
 from kaiza.domain import errors, lint
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import MAX_BYTES, is_plan_id
+from kaiza.store import facts, rename
 from kaiza.store.workspace import OpenDirectory, OpenFile, Workspace
 
 DIRECTORY = RelPath(("plans",))
@@ -111,16 +112,30 @@ class Plans:
     def replace(self, plan_id: str, expected_hash: str, content: bytes) -> bool:
         """Put a person's changed words in place of the bytes they saw; False, and nothing, if those are not there."""
         with self._directory() as directory:
-            own = _beside(directory, content)
-            stored = self.read(plan_id)
-            if stored is None or stored.reading.plan_hash != expected_hash:
-                os.unlink(own, dir_fd=directory.fd)
-                return False
-            mode = os.stat(plan_id + SUFFIX, dir_fd=directory.fd, follow_symlinks=False).st_mode
-            os.chmod(own, mode & 0o777, dir_fd=directory.fd)
-            os.replace(own, plan_id + SUFFIX, src_dir_fd=directory.fd, dst_dir_fd=directory.fd)
-            os.fsync(directory.fd)
-        return True
+            own = _beside(directory, content).encode()
+            try:
+                return self._replaced(directory.fd, own, plan_id, expected_hash)
+            finally:
+                left = facts.look(directory.fd, own)
+                if left is not None and left.digest in {expected_hash, sha256(content).hexdigest()}:
+                    os.unlink(own, dir_fd=directory.fd)
+                os.fsync(directory.fd)
+
+    def _replaced(self, where: int, own: bytes, plan_id: str, expected_hash: str) -> bool:
+        """Exchange the two files, look at what came out, and exchange them back where it is not what was expected."""
+        stored, name = self.read(plan_id), (plan_id + SUFFIX).encode()
+        if stored is None or stored.reading.plan_hash != expected_hash:
+            return False
+        os.chmod(own, os.stat(name, dir_fd=where, follow_symlinks=False).st_mode & 0o777, dir_fd=where)
+        try:
+            rename.exchange(where, own, name)
+        except FileNotFoundError:
+            return False
+        out = facts.look(where, own)
+        if out is not None and out.digest == expected_hash:
+            return True
+        rename.exchange(where, own, name)
+        return False
 
     def _directory(self) -> OpenDirectory:
         return self._workspace.open_directory(DIRECTORY, _exactly(DIRECTORY))

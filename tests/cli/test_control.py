@@ -41,6 +41,14 @@ def test_a_freeze_needs_no_word_and_is_recorded_with_its_reason(kaiza, log, work
     assert "none: frozen" in kaiza("status").out
 
 
+def test_settings_that_cannot_be_read_keep_nobody_from_freezing(kaiza, log, workspace):
+    (workspace / "kaiza.toml").write_text("[approval\n")
+
+    assert kaiza("freeze", "now").status == 0
+    assert [one["detail"]["action"] for one in records(log)] == ["freeze"]
+    assert kaiza("thaw").status != 0
+
+
 @pytest.mark.parametrize("words", [[], [""], ["  "], ["x" * 1001]])
 def test_a_freeze_without_a_reason_is_a_wrong_command_line(kaiza, workspace, log, words):
     assert kaiza("freeze", *words).status == 2

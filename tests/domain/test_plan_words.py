@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain import lint, plan_words
-from kaiza.domain.plan_words import change_words, draft_faults, is_draft_only
+from kaiza.domain.plan_words import change_words, draft_faults
 
 HEAD = """\
 kaiza_plan: 1
@@ -22,6 +22,10 @@ AT = "2026-11-18T10:00:00Z"
 
 def plan(head=HEAD, prose="Why: status is a word.\n\n---\n\nMore\n"):
     return f"---\n{head}---\n{prose}".encode()
+
+
+def is_draft_only(content, plan_id=None):
+    return not draft_faults(lint.read(content, plan_id))
 
 
 def test_a_plain_draft_is_a_draft():

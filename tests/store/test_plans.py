@@ -201,3 +201,19 @@ def test_a_persons_words_replace_exactly_the_bytes_they_saw(root, plans):
     assert (root / "plans" / "PLAN-1.md").read_bytes() == b"new"
     assert (root / "plans" / "PLAN-1.md").stat().st_mode & 0o777 == 0o640
     assert os.listdir(root / "plans") == ["PLAN-1.md"]
+
+
+def test_what_an_editor_saved_in_the_last_moment_is_not_replaced(root, plans, monkeypatch):
+    put(root)
+    seen = plans.read
+
+    def read_and_lose(plan_id):
+        found = seen(plan_id)
+        put(root, content=b"saved meanwhile")
+        return found
+
+    monkeypatch.setattr(plans, "read", read_and_lose)
+
+    assert not plans.replace("PLAN-1", digest(text()), b"new")
+    assert (root / "plans" / "PLAN-1.md").read_bytes() == b"saved meanwhile"
+    assert os.listdir(root / "plans") == ["PLAN-1.md"]
