@@ -13,13 +13,12 @@ Added = Container[int] | None
 """The numbers of the lines that were added, from 0; None means that all are new. To ask it may cost a comparison."""
 
 
-def program(*shapes: bytes, within_a_line: bool = True) -> "re2._Regexp":
+def program(*shapes: bytes) -> "re2._Regexp":
     """What finds any of these shapes in bytes, the first of them first, in time linear in the bytes."""
     options = re2.Options()
     options.max_mem = _MEMORY
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
-    options.never_nl = within_a_line
     return re2._Regexp(b"|".join(b"(?:" + shape + b")" for shape in shapes), options)  # noqa: SLF001  uncached
 
 
@@ -43,7 +42,7 @@ def touching(found: Iterable[tuple[int, int, _T]], added: Added) -> Iterator[_T]
 
 
 def suspects(found: "re2._Regexp", data: bytes, added: Added) -> Iterator[tuple[int, bytes]]:
-    """The added lines in which the program finds something, and their numbers."""
+    """The added lines in which something that the program finds begins, and their numbers."""
     number = counted = at = 0
     while at < len(data) and (match := found.search(data, at)) is not None:
         begin = data.rfind(_LF, at, match.start()) + 1 or at

@@ -1,21 +1,24 @@
 """Unfinished Python, found in its own syntax tree; strings and prose are not looked at."""
 
 import ast
-import io
 import re
-import tokenize
 import warnings
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from kaiza.domain.finding import ERROR, Finding
+from kaiza.policy.content_lines import Added, program, suspects, touching
+from kaiza.policy.content_notes import MARK, MARKED, noted
+from kaiza.policy.content_python_text import comments, costs_too_much
 from kaiza.policy.content_syntax import MAX_BYTES
 
-_MARK = re.compile(r"\b(TODO|FIXME)\b")
+_OPENER = re.compile("#")
 _LINES = (
-    ("stub-todo", re.compile(r"#.*\b(TODO|FIXME)\b")),
-    ("stub-not-implemented", re.compile(r"^\s*raise\s+NotImplementedError\b")),
-    ("stub-empty-except", re.compile(r"^\s*except\b.*:\s*(pass|\.\.\.)\s*(#.*)?$")),
+    ("stub-not-implemented", re.compile(r"\s*raise\s+NotImplementedError\b")),
+    ("stub-empty-except", re.compile(r"\s*except\b.*:\s*(pass|\.\.\.)\s*(#.*)?$")),
 )
+"""Held against a line's beginning; neither tries any stretch of it twice."""
+_WORDS = program(rb"TODO|FIXME|NotImplementedError|except")
+"""Finds at least every line that is refused."""
 _UNTOLD = frozenset({"overload", "abstractmethod"})
 SAID = {
     "stub-todo": ("The added code leaves a note to finish it", "Finish it, or take it out"),
@@ -27,19 +30,17 @@ Found = tuple[int, int, int, str]
 """First line, last line, column, rule."""
 
 
-def python_stubs(name: str, after: bytes, added: Container[int] | None) -> Iterator[Finding]:
+def python_stubs(name: str, after: bytes, added: Added) -> Iterator[Finding]:
     """What is unfinished in the added lines; a file that is no Python any more is looked at line by line."""
     parsed = _parsed(after)
-    found = (
-        _by_line(after) if parsed is None else [*_comments(after), *_nodes(parsed, typed_only=name.endswith(".pyi"))]
-    )
-    for first, last, column, rule in sorted(found):
-        if added is None or any(line in added for line in range(first, last + 1)):
-            yield Finding(first, column, ERROR, rule, *SAID[rule])
+    found = _by_line(after) if parsed is None else [*_notes(after), *_nodes(parsed, typed_only=name.endswith(".pyi"))]
+    spans = ((first, last, (first, column, rule)) for first, last, column, rule in sorted(found))
+    for first, column, rule in touching(spans, added):
+        yield Finding(first, column, ERROR, rule, *SAID[rule])
 
 
 def _parsed(after: bytes) -> ast.Module | None:
-    if len(after) > MAX_BYTES:
+    if len(after) > MAX_BYTES or costs_too_much(after):
         return None
     try:
         with warnings.catch_warnings():
@@ -49,15 +50,11 @@ def _parsed(after: bytes) -> ast.Module | None:
         return None
 
 
-def _comments(after: bytes) -> Iterator[Found]:
-    try:
-        for token in tokenize.tokenize(io.BytesIO(after).readline):
-            if token.type == tokenize.COMMENT:
-                for mark in _MARK.finditer(token.string):
-                    line, column = token.start
-                    yield line - 1, line - 1, column + mark.start(), "stub-todo"
-    except (tokenize.TokenError, SyntaxError):
-        return
+def _notes(after: bytes) -> Iterator[Found]:
+    if MARKED.search(after) is not None:
+        for line, column, comment in comments(after):
+            for mark in MARK.finditer(comment):
+                yield line, line, column + mark.start(), "stub-todo"
 
 
 def _nodes(root: ast.Module, *, typed_only: bool) -> Iterator[Found]:
@@ -110,8 +107,11 @@ def _at(node: ast.stmt | ast.ExceptHandler, rule: str) -> Found:
 
 
 def _by_line(after: bytes) -> Iterator[Found]:
-    for number, line in enumerate(after.decode("utf-8", "replace").split("\n")):
+    for number, encoded in suspects(_WORDS, after, None):
+        line = encoded.decode("utf-8", "replace")
+        column = noted(line, _OPENER)
+        if column is not None:
+            yield number, number, column, "stub-todo"
         for rule, shape in _LINES:
-            match = shape.search(line)
-            if match:
-                yield number, number, match.start(), rule
+            if shape.match(line):
+                yield number, number, 0, rule

@@ -1,16 +1,23 @@
 """Rust that does not panic and needs no trust: what is added has no unwrap, expect, panic!, todo! or unsafe."""
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.policy.content_syntax import MAX_BYTES, finding, language, touches, tree
+from kaiza.policy.content_lines import Added, is_added, program, suspects
+from kaiza.policy.content_syntax import MAX_BYTES, Tree, language, tree
 
 _CALLS = ("unwrap", "expect")
 _MACROS = ("panic", "todo", "unimplemented")
+_NAME_KINDS = ("identifier", "field_identifier")
 _NAME = {"regex": f"^({'|'.join(_CALLS + _MACROS)})$"}
-_NAMES = {"any": [{"kind": "identifier", **_NAME}, {"kind": "field_identifier", **_NAME}]}
+_NAMES = {"any": [{"kind": kind, **_NAME} for kind in _NAME_KINDS]}
+_PARENTS = {"all": [{"has": _NAMES}]}
+_GRANDPARENTS = {"all": [{"has": _PARENTS}]}
+_CALLED = frozenset({"call_expression", "generic_function"})
+_WORDS = program(*map(str.encode, (*_CALLS, *_MACROS, "unsafe")))
+"""Finds at least every line that is refused."""
 _LINE = re.compile(r"\.\s*(unwrap|expect)\s*\(|\b(panic|todo|unimplemented)\s*!|\b(unsafe)\b")
 _FIXES = {
     "unwrap": "Handle the other case, or return it with ?",
@@ -22,46 +29,59 @@ _FIXES = {
 }
 
 
-def rust(name: str, after: bytes, added: Container[int] | None = None) -> Iterator[Finding]:
-    """What the rule refuses in the added lines of a Rust file, counted from 0; None means that all are new."""
-    if language(name) != "rust":
+def rust(name: str, after: bytes, added: Added = None) -> Iterator[Finding]:
+    """What the rule refuses in the added lines of a Rust file."""
+    if language(name) != "rust" or _WORDS.search(after) is None:
         return
     if len(after) > MAX_BYTES:
         yield from _by_line(after, added)
         return
-    root = tree(after, "rust")
-    for node in root.find_all({"rule": _NAMES}):
-        if _is_call(node) and touches(node, added):
-            yield _found(node, node.text())
-    for node in root.find_all({"rule": {"regex": "^unsafe$"}}):
-        if node.kind() == "unsafe" and touches(node, added):
-            yield _found(node, "unsafe")
+    parsed = tree(after, "rust")
+    for node, word in (*_in_parents(parsed), *_in_grandparents(parsed), *_unsafe(parsed)):
+        if is_added(parsed.place(node)[0], added):
+            shown = f"{word}!" if word in _MACROS else word
+            yield parsed.finding(node, f"rust-{word}", f"The added Rust uses {shown}", _FIXES[word])
 
 
-def _is_call(node: Any) -> bool:
-    """Whether the name is used as what the rule is about, and does not merely stand there."""
-    word = node.text()
-    if word in _MACROS:
-        parent = node.parent()
-        outer = parent if parent is not None and parent.kind() == "scoped_identifier" else node
-        follower = outer.next()
-        return follower is not None and follower.text() == "!"
-    before = node.prev()
-    if node.kind() == "field_identifier":
-        around = node.parent().parent()
-        return around is not None and around.kind() in {"call_expression", "generic_function"}
-    return before is not None and before.text() in {".", "::"}
+def _in_parents(parsed: Tree) -> Iterator[tuple[Any, str]]:
+    """Macros before their `!`; calls behind a dot or a path, where they are no field."""
+    for parent in parsed.of(_PARENTS):
+        children = parent.children()
+        for before, node, follower in zip([None, *children], children, [*children[1:], None], strict=False):
+            word = _word(node)
+            if word in _MACROS:
+                if parsed.reads(follower, "!"):
+                    yield node, word
+            elif word and node.kind() == "identifier" and parsed.reads(before, ".", "::"):
+                yield node, word
 
 
-def _found(node: Any, word: str) -> Finding:
-    shown = f"{word}!" if word in _MACROS else word
-    return finding(node, f"rust-{word}", f"The added Rust uses {shown}", _FIXES[word])
+def _in_grandparents(parsed: Tree) -> Iterator[tuple[Any, str]]:
+    """Macros by their path before its `!`; fields that are called."""
+    for grandparent in parsed.of(_GRANDPARENTS):
+        called = grandparent.kind() in _CALLED
+        children = grandparent.children()
+        for parent, follower in zip(children, [*children[1:], None], strict=False):
+            path = parent.kind() == "scoped_identifier" and parsed.reads(follower, "!")
+            for node in parent.children() if path or called else ():
+                word = _word(node)
+                if (path and word in _MACROS) or (called and word in _CALLS and node.kind() == "field_identifier"):
+                    yield node, word
 
 
-def _by_line(after: bytes, added: Container[int] | None) -> Iterator[Finding]:
-    for number, line in enumerate(after.decode("utf-8", "replace").split("\n")):
-        if added is None or number in added:
-            for match in _LINE.finditer(line.partition("//")[0]):
-                word = match[match.lastindex or 0]
-                message = f"The added Rust uses {word}"
-                yield Finding(number, match.start(), ERROR, f"rust-{word}", message, _FIXES[word])
+def _unsafe(parsed: Tree) -> Iterator[tuple[Any, str]]:
+    return ((node, "unsafe") for node in parsed.of({"regex": "^unsafe$"}) if node.kind() == "unsafe")
+
+
+def _word(node: Any) -> str:
+    """The node's text if it is a name that the rule is about."""
+    word: str = node.text() if node.kind() in _NAME_KINDS else ""
+    return word if word in _CALLS or word in _MACROS else ""
+
+
+def _by_line(after: bytes, added: Added) -> Iterator[Finding]:
+    for number, line in suspects(_WORDS, after, added):
+        for match in _LINE.finditer(line.decode("utf-8", "replace").partition("//")[0]):
+            word = match[match.lastindex or 0]
+            message = f"The added Rust uses {word}"
+            yield Finding(number, match.start(), ERROR, f"rust-{word}", message, _FIXES[word])

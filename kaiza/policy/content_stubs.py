@@ -1,14 +1,16 @@
 """Nothing unfinished is added: no TODO, no empty body, no swallowed error; in code, not in prose or strings."""
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
+from kaiza.policy.content_lines import Added, is_added, suspects
+from kaiza.policy.content_notes import MARK, MARKED, noted
 from kaiza.policy.content_python import SAID, python_stubs
-from kaiza.policy.content_syntax import MAX_BYTES, finding, language, touches, tree
+from kaiza.policy.content_syntax import MAX_BYTES, Tree, language, tree
 
-_MARK = re.compile(r"\b(TODO|FIXME)\b")
+_OPENER = re.compile(r"//|/\*|\*")
 _BODIES = frozenset({"block", "statement_block", "compound_statement"})
 _NOTHING = frozenset({"{", "}", "comment", "line_comment", "block_comment"})
 _CATCH = ("The added code swallows an error", "Handle it, or let it pass on")
@@ -31,46 +33,42 @@ _COMMENTS: Mapping[str, tuple[str, ...]] = {
 _NO_CATCH = frozenset({"go", "rust", "c"})
 
 
-def stubs(name: str, after: bytes, added: Container[int] | None = None) -> Iterator[Finding]:
-    """What is unfinished in the added lines of a file, counted from 0; None means that all lines are new."""
+def stubs(name: str, after: bytes, added: Added = None) -> Iterator[Finding]:
+    """What is unfinished in the added lines of a file."""
     spoken = language(name)
     if spoken == "python":
         yield from python_stubs(name, after, added)
     elif spoken is not None and len(after) > MAX_BYTES:
         yield from _by_line(after, added)
     elif spoken is not None:
-        root = tree(after, spoken)
-        yield from sorted([*_notes(root, spoken, added), *_bodies(root, spoken, added), *_catches(root, spoken, added)])
+        parsed = tree(after, spoken)
+        found = (_notes(parsed, spoken, added), _bodies(parsed, spoken, added), _catches(parsed, spoken, added))
+        yield from sorted(one for some in found for one in some)
 
 
-def _notes(root: Any, spoken: str, added: Container[int] | None) -> Iterator[Finding]:
-    for node in _of_kinds(root, _COMMENTS.get(spoken, ("comment",))):
-        start = node.range().start
-        for offset, line in enumerate(node.text().split("\n")):
-            number = start.line + offset
-            if added is None or number in added:
-                for mark in _MARK.finditer(line):
-                    column = mark.start() + (start.column if offset == 0 else 0)
-                    yield Finding(number, column, ERROR, "stub-todo", *SAID["stub-todo"])
+def _notes(parsed: Tree, spoken: str, added: Added) -> Iterator[Finding]:
+    for node in parsed.of_kinds(_COMMENTS.get(spoken, ("comment",))):
+        text = node.text()
+        if MARK.search(text):
+            first, begin = parsed.place(node)
+            for offset, line in enumerate(text.split("\n")):
+                for mark in MARK.finditer(line):
+                    if is_added(first + offset, added):
+                        column = mark.start() + (begin if offset == 0 else 0)
+                        yield Finding(first + offset, column, ERROR, "stub-todo", *SAID["stub-todo"])
 
 
-def _bodies(root: Any, spoken: str, added: Container[int] | None) -> Iterator[Finding]:
-    for node in _of_kinds(root, _FUNCTIONS[spoken]):
-        if _has_empty_body(node) and not _is_constructor(node, spoken) and touches(node, added):
-            yield finding(node, "stub-empty-body", *SAID["stub-empty-body"])
+def _bodies(parsed: Tree, spoken: str, added: Added) -> Iterator[Finding]:
+    functions = parsed.of_kinds(_FUNCTIONS[spoken])
+    empty = (node for node in functions if _has_empty_body(node) and not _is_constructor(node, spoken))
+    for node in parsed.added(empty, added):
+        yield parsed.finding(node, "stub-empty-body", *SAID["stub-empty-body"])
 
 
-def _catches(root: Any, spoken: str, added: Container[int] | None) -> Iterator[Finding]:
-    if spoken in _NO_CATCH:
-        return
-    for node in _of_kinds(root, ("catch_clause",)):
-        if _has_empty_body(node) and touches(node, added):
-            yield finding(node, "stub-empty-catch", *_CATCH)
-
-
-def _of_kinds(root: Any, kinds: tuple[str, ...]) -> list[Any]:
-    found: list[Any] = root.find_all({"rule": {"any": [{"kind": kind} for kind in kinds]}})
-    return found
+def _catches(parsed: Tree, spoken: str, added: Added) -> Iterator[Finding]:
+    clauses = () if spoken in _NO_CATCH else parsed.of_kinds(("catch_clause",))
+    for node in parsed.added(filter(_has_empty_body, clauses), added):
+        yield parsed.finding(node, "stub-empty-catch", *_CATCH)
 
 
 def _has_empty_body(node: Any) -> bool:
@@ -86,8 +84,8 @@ def _is_constructor(node: Any, spoken: str) -> bool:
     return any(child.text() == "constructor" for child in children if child.kind() == "property_identifier")
 
 
-def _by_line(after: bytes, added: Container[int] | None) -> Iterator[Finding]:
-    for number, line in enumerate(after.decode("utf-8", "replace").split("\n")):
-        if added is None or number in added:
-            for mark in re.finditer(r"(?://|/\*|\*).*\b(TODO|FIXME)\b", line):
-                yield Finding(number, mark.start(), ERROR, "stub-todo", *SAID["stub-todo"])
+def _by_line(after: bytes, added: Added) -> Iterator[Finding]:
+    for number, line in suspects(MARKED, after, added):
+        column = noted(line.decode("utf-8", "replace"), _OPENER)
+        if column is not None:
+            yield Finding(number, column, ERROR, "stub-todo", *SAID["stub-todo"])

@@ -1,9 +1,14 @@
 """What a file is written in, and its syntax tree for languages other than Python."""
 
-from collections.abc import Container
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
+from kaiza.policy.content_lines import Added, touching
 
 MAX_BYTES = 2 * 1024 * 1024
 """Larger files are looked at line by line."""
@@ -39,20 +44,64 @@ def language(name: str) -> str | None:
     return LANGUAGES.get(name.rpartition(".")[2].lower()) if "." in name else None
 
 
-def tree(after: bytes, spoken: str) -> Any:
-    """The root of the file's syntax tree; faults in the syntax are nodes like others."""
+@dataclass(frozen=True)
+class Tree:
+    """A file's syntax tree; faults in the syntax are nodes like others.
+
+    A node's own `range()`, `parent()`, `next()` and `prev()` take time with the length of its line or with all that
+    is before it, so they are not asked.
+    """
+
+    text: str
+    root: Any
+
+    def of(self, rule: Mapping[str, Any]) -> list[Any]:
+        """The nodes that a rule of ast-grep finds, in order."""
+        found: list[Any] = self.root.find_all({"rule": rule})
+        return found
+
+    def of_kinds(self, kinds: tuple[str, ...]) -> list[Any]:
+        """The nodes of any of these kinds, in order."""
+        return self.of({"any": [{"kind": kind} for kind in kinds]})
+
+    def place(self, node: Any) -> tuple[int, int]:
+        """The line and column where a node begins."""
+        return self._place(node.replace("").start_pos)
+
+    def added(self, nodes: Iterable[Any], added: Added) -> Iterator[Any]:
+        """Of these nodes, which come in order, those of which a line was added."""
+        return touching(((*self._lines(node), node) for node in nodes), added)
+
+    def reads(self, node: Any, *words: str) -> bool:
+        """Whether a node is there and is one of these few short words."""
+        if node is None:
+            return False
+        edit = node.replace("")
+        return any(
+            edit.end_pos - edit.start_pos == len(word) and self.text.startswith(word, edit.start_pos) for word in words
+        )
+
+    def finding(self, node: Any, rule: str, message: str, fix: str) -> Finding:
+        """A finding at a node's beginning."""
+        return Finding(*self.place(node), ERROR, rule, message, fix)
+
+    @cached_property
+    def _begins(self) -> list[int]:
+        """Where each line begins, in characters."""
+        return list(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
+
+    def _lines(self, node: Any) -> tuple[int, int]:
+        edit = node.replace("")
+        return self._place(edit.start_pos)[0], self._place(edit.end_pos)[0]
+
+    def _place(self, at: int) -> tuple[int, int]:
+        line = bisect_right(self._begins, at) - 1
+        return line, at - self._begins[line]
+
+
+def tree(after: bytes, spoken: str) -> Tree:
+    """The file's syntax tree."""
     from ast_grep_py import SgRoot  # noqa: PLC0415  only plans that ask for it pay for it
 
-    return SgRoot(after.decode("utf-8", "replace"), spoken).root()
-
-
-def touches(node: Any, added: Container[int] | None) -> bool:
-    """Whether one of a node's lines was added."""
-    place = node.range()
-    return added is None or any(line in added for line in range(place.start.line, place.end.line + 1))
-
-
-def finding(node: Any, rule: str, message: str, fix: str) -> Finding:
-    """A finding at a node's beginning."""
-    start = node.range().start
-    return Finding(start.line, start.column, ERROR, rule, message, fix)
+    text = after.decode("utf-8", "replace")
+    return Tree(text, SgRoot(text, spoken).root())

@@ -27,6 +27,8 @@ def found(text, added=None, name="src/a.rs"):
         ("unsafe trait A {}", ["unsafe"]),
         ("fn f() { assert!(a.unwrap() == 1); }", ["unwrap"]),
         ("fn f() { vec![a.expect(1), todo!()]; }", ["expect", "todo"]),
+        ("fn f() { a.unwrap().b.expect::<A>(c.unwrap()) }", ["unwrap", "expect", "unwrap"]),
+        ("fn f() { m!(core::panic!(a :: unwrap)); }", ["panic", "unwrap"]),
     ],
 )
 def test_what_may_panic_or_needs_trust_is_found(text, words):
@@ -45,6 +47,7 @@ def test_what_may_panic_or_needs_trust_is_found(text, words):
         "#![forbid(unsafe_code)] fn f() { g() }",
         "fn unwrap() { g() } struct A { expect: u8, panic: u8 }",
         "use std::panic; fn f(a: A) { a.expect; g(panic) }",
+        "fn f() { m!(panic != a, unwrap, a.b); panic::g() }",
         r'const A: &str = r#"x.unwrap()"#;',
     ],
 )
@@ -78,3 +81,13 @@ def test_the_plan_decides_which_rules_look():
     assert rules() == ["secret-github"]
     assert rules(secrets=False) == []
     assert rules(stubs=True, rust=True) == ["rust-unwrap", "stub-todo", "secret-github"]
+
+
+def test_many_in_one_line_or_deep_in_each_other_are_found_in_one_go():
+    many = 50_000
+
+    assert found(".unwrap " * many) == []
+    assert len(found("fn f() { " + "a.unwrap(); " * many + "}")) == many
+    assert len(found("fn f() { m!(" + "panic!() " * many + ") }")) == many
+    assert len(found("fn f() { a" + ".unwrap()" * 20_000 + " }")) == 20_000
+    assert found("fn f() {}\n" * 250_000 + ". " * many + ".unwrap" * many) == []

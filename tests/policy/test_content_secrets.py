@@ -87,6 +87,12 @@ def test_the_place_is_told_from_zero_and_in_characters_and_the_token_is_not():
     assert token not in found.message + found.fix
 
 
+def test_lines_one_after_the_other_are_each_looked_at():
+    token = TOKENS["github"][0]
+
+    assert [found.line for found in secrets(f"{token}\n{token}\n\n{token}\n{token}".encode())] == [0, 1, 3, 4]
+
+
 def test_only_added_lines_count():
     text = f"{TOKENS['npm'][0]}\nplain\n{TOKENS['github'][0]}\n"
 
@@ -102,6 +108,12 @@ def test_several_in_a_line_are_all_told():
 def test_wide_encodings_hide_nothing():
     assert rules(TOKENS["github"][0].encode("utf-16")) == ["secret-github"]
     assert rules(TOKENS["anthropic"][0].encode("utf-16-be")) == ["secret-anthropic"]
+
+
+def test_the_place_in_a_wide_encoding_is_where_the_bytes_stand():
+    found = next(secrets(("ab " + TOKENS["github"][0]).encode("utf-16-le")))
+
+    assert (found.line, found.column) == (0, 6)
 
 
 def test_bytes_that_are_no_text_are_looked_at_too():

@@ -25,6 +25,9 @@ def found(name, text, added=None):
         ("async def f(): ...\n", [("stub-empty-body", 0)]),
         ("class A:\n    def f(self):\n        '''Promise.'''\n", [("stub-empty-body", 1)]),
         ("@decorated\ndef f():\n    '''Promise.'''\n    pass\n", [("stub-empty-body", 1)]),
+        (f"x = '''it's \\''''''  # {MARK}\n", [("stub-todo", 0)]),
+        (f"x = 'a\\\n# {MARK}' # {MARK}\n", [("stub-todo", 1)]),
+        (f"x = (r'\\\\' + rb\"'''\", # {MARK} {MARK}\n)", [("stub-todo", 0), ("stub-todo", 0)]),
     ],
 )
 def test_unfinished_python_is_found(text, expected):
@@ -50,6 +53,7 @@ def test_unfinished_python_is_found(text, expected):
         "@typing.overload\ndef f(): ...\n",
         "def f():\n    '''Promise.'''\n    return 1\n",
         "x = '\\d'\n",
+        f"# done\rx = '{MARK}'\n",
     ],
 )
 def test_finished_python_strings_and_prose_are_left_alone(text):
@@ -64,6 +68,12 @@ def test_python_that_does_not_parse_is_looked_at_line_by_line():
     text = f"def f(:\n  # {MARK}\n  raise NotImplementedError\n  except X: pass\n"
 
     assert [rule for rule, _ in found("a.py", text)] == ["stub-todo", "stub-not-implemented", "stub-empty-except"]
+
+
+def test_a_note_is_found_where_the_bytes_are_no_text_and_behind_every_line_break():
+    notes = list(stubs("a.py", b"\xef\xbb\xbf# \xff TO" + b"DO\rx = 1 # FIXME\n"))
+
+    assert [(note.line, note.column) for note in notes] == [(0, 4), (0, 17)]
 
 
 @pytest.mark.parametrize("text", ["(" * 100_000, "x = " + "-" * 100_000 + "1", "\0", "\ufeff\ufeff"])
@@ -142,3 +152,75 @@ def test_large_files_are_looked_at_line_by_line():
 
     assert found("a.js", f"{filler}// {MARK}\n") == [("stub-todo", 700_000)]
     assert found("a.py", f"{filler}# {MARK}\n") == [("stub-todo", 700_000)]
+
+
+LONG = 400_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = (" + "#" * LONG,
+        "x = (\n" + "except" + " :" * LONG,
+        "x = (\n" + "except" + ": pass" * LONG + " x",
+        "x = (\n" + " " * LONG + "raise" + " " * LONG,
+        "x = " + "{" * 2_000 + "'\\" * LONG,
+        "x = " + "{" * 2_000 + "\\\" ''" * LONG,
+        "x = " + "{" * 2_000 + '\\""" "' * (LONG // 2),
+        "x = f'" + "{a}" * LONG + "'",
+        "x = [" + "ü," * (LONG // 4) + f"] # {MARK}S",
+    ],
+)
+def test_long_lines_of_python_are_read_once(text):
+    assert found("a.py", text) == []
+
+
+def test_many_notes_in_one_line_of_python_are_found_in_one_go():
+    assert len(found("a.py", f"# {MARK}é\r" * 100_000)) == 0
+    assert len(found("a.py", f"# é {MARK}\r" * 100_000)) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "rule"),
+    [
+        ("a.js", "function f(){}", BODY),
+        ("a.ts", "try{}catch{}", CATCH),
+        ("a.go", f"/* {MARK} */", NOTE),
+        ("a.c", "int f(){}", BODY),
+    ],
+)
+def test_many_in_one_line_of_code_are_found_in_one_go(name, one, rule):
+    assert found(name, one * 100_000) == [(rule, 0)] * 100_000
+
+
+def test_one_long_line_of_a_large_file_is_read_once():
+    assert found("a.js", "/" * 3_000_000) == []
+    assert found("a.js", "/" * 3_000_000 + MARK) == [(NOTE, 0)]
+    assert found("a.js", "*" * 3_000_000 + MARK + "s") == []
+
+
+class _Asked:
+    def __init__(self):
+        self.lines = []
+
+    def __contains__(self, line):
+        self.lines.append(line)
+        return False
+
+
+def test_each_line_is_asked_for_once_however_deep_what_is_found_stands_in_each_other():
+    depth = 1_000
+    nested = "class A { f(a =\n" * depth + "1" + ") {} }\n" * depth
+    asked = _Asked()
+
+    assert len(found("a.js", nested)) == depth
+    assert found("a.js", nested, asked) == []
+    assert len(asked.lines) <= 2 * depth + 1
+
+
+def test_nobody_is_asked_what_was_added_where_nothing_is_found():
+    asked = _Asked()
+
+    assert found("a.py", "def f():\n    return 1  # done\n", asked) == []
+    assert found("a.js", "try { a() } catch (e) { b() } // done\n", asked) == []
+    assert asked.lines == []

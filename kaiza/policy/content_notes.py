@@ -1,0 +1,15 @@
+"""TODO and FIXME: notes that something is unfinished."""
+
+import re
+
+from kaiza.policy.content_lines import program
+
+MARK = re.compile(r"\b(TODO|FIXME)\b")
+MARKED = program(rb"TODO|FIXME")
+"""Finds at least every line with a mark."""
+
+
+def noted(line: str, opener: re.Pattern[str]) -> int | None:
+    """Where a comment begins that holds a mark: the line's first, since all that follows counts as comment."""
+    comment = opener.search(line)
+    return comment.start() if comment and MARK.search(line, comment.end()) else None
