@@ -70,7 +70,7 @@ def _in_grandparents(parsed: Tree) -> Iterator[tuple[Any, str]]:
 
 
 def _unsafe(parsed: Tree) -> Iterator[tuple[Any, str]]:
-    return ((node, "unsafe") for node in parsed.of({"regex": "^unsafe$"}) if node.kind() == "unsafe")
+    return ((node, "unsafe") for node in parsed.of({"pattern": "unsafe"}))
 
 
 def _word(node: Any) -> str:
