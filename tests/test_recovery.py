@@ -18,7 +18,7 @@ from kaiza.store.commit import Committer
 from kaiza.store.directories import Directories
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
-EVERY = 1 if LONG else 60
+EVERY = 1 if LONG else 41
 ROUNDS = 5 if LONG else 1
 MODULES = {"posix", "fcntl"}
 

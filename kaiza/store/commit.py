@@ -182,6 +182,7 @@ class Committer:
         """Be gone; changes not settled are left to recovery."""
         if self._live is not None:
             self._live.close()
+        self._journal.close()
         self._own.close()
 
     def _alive(self) -> Live:
@@ -196,7 +197,6 @@ class Committer:
         for path in sorted(prepared.paths):
             running.directories.need_or_make(path.parent)
         head = {
-            "txn": prepared.txn,
             "steps": [step.as_json() for step, _ in prepared.steps],
             "made": [path.parts for path in running.directories.missing],
         }
@@ -282,7 +282,7 @@ class Committer:
         if running.prepared.undoes:
             self._prune(running)
         if running.entry is not None:
-            running.entry.finish()
+            running.entry.finish(keep=any(step.facts and not step.facts.usual for step, _ in running.prepared.steps))
 
     def _take_back(self, running: Running) -> list[dict[str, str]]:
         """Undo what was done, newest first; the journal goes only when nothing is left to do."""

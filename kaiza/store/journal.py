@@ -1,15 +1,17 @@
 """What is about to be done, written before it is begun; a line counts only if it is whole.
 
-The process that works on a journal holds its lock, so a journal whose lock can be taken belongs to nobody alive.
+The process that works on a journal holds its lock, so a journal whose lock can be taken belongs to nobody alive. A
+process writes one change after the other into the same few files, each of which is empty between two changes.
 """
 
 import fcntl
 import json
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kaiza.store.objects import read_all, write_all
@@ -26,20 +28,23 @@ Line = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Entry:
-    """The journal of one change, locked for as long as it is held."""
+    """The journal of one change, in a file that is locked for as long as it is held."""
 
-    own: Own
-    txn: str
+    journal: "Journal"
+    name: str
     fd: int
+    txn: str = ""
+    durable_name: bool = False
 
     def note(self, line: Line) -> None:
         """Write one more line."""
         write_all(self.fd, [json.dumps(line).encode() + b"\n"])
 
     def join(self, unsynced: Unsynced) -> None:
-        """Let every line and the journal's own name become durable with the rest."""
+        """Let every line and the file's own name become durable with the rest."""
         unsynced.add(os.dup(self.fd))
-        unsynced.add(os.dup(self.own.directory("journal")))
+        if not self.durable_name:
+            unsynced.add(os.dup(self.journal.own.directory("journal")))
 
     def size(self) -> int:
         """Tell where the next line begins."""
@@ -53,13 +58,20 @@ class Entry:
     def drop(self) -> None:
         """Forget the change: nothing of it is left."""
         try:
-            os.unlink(self.txn, dir_fd=self.own.directory("journal"))
-        finally:
+            os.ftruncate(self.fd, 0)
+        except OSError:
             self.leave()
+            raise
+        self.journal.take_back(self)
 
-    def finish(self) -> None:
-        """Put the journal among those of finished changes, where an undo finds what files were like."""
-        os.rename(self.txn, self.txn, src_dir_fd=self.own.directory("journal"), dst_dir_fd=self.own.directory("done"))
+    def finish(self, *, keep: bool) -> None:
+        """The change is made; where it is to be kept, an undo finds here what files were like."""
+        self.durable_name = True
+        if not keep:
+            self.drop()
+            return
+        own = self.journal.own
+        os.rename(self.name, self.txn, src_dir_fd=own.directory("journal"), dst_dir_fd=own.directory("done"))
         os.close(self.fd)
 
     def leave(self) -> None:
@@ -67,46 +79,93 @@ class Entry:
         os.close(self.fd)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Journal:
-    """The journals of changes under way and of finished ones."""
+    """The journals of changes under way, and of finished ones after which files were not like new ones."""
 
     own: Own
+    _idle: list[Entry] = field(default_factory=list)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, txn: str, head: Line) -> Entry:
         """Begin a journal; a dead process cannot have done anything that is not in it, unless the power went."""
         if not _NAME.fullmatch(txn):
             raise ValueError("not a name for a journal")
-        where = self.own.directory("journal")
-        entry = Entry(self.own, txn, os.open(txn, _CREATE, 0o600, dir_fd=where))
+        entry = self._waiting() or self._fresh()
+        entry.txn = txn
         try:
-            fcntl.flock(entry.fd, fcntl.LOCK_EX)
-            entry.note(head)
+            entry.note({**head, "txn": txn})
         except BaseException:
             with suppress(OSError):
                 entry.drop()
             raise
         return entry
 
+    def take_back(self, entry: Entry) -> None:
+        """An empty file waits for the next change."""
+        with self._turn:
+            self._idle.append(entry)
+
+    def close(self) -> None:
+        """Leave no empty file behind."""
+        with self._turn:
+            for entry in self._idle:
+                with suppress(OSError):
+                    os.unlink(entry.name, dir_fd=self.own.directory("journal"))
+                entry.leave()
+            self._idle.clear()
+
     def knows(self, txn: str) -> bool:
         """Whether a change of that name is under way or waits for recovery."""
         where = self.own.existing("journal")
-        return where is not None and txn in os.listdir(where)  # noqa: PTH208 (of a descriptor)
+        for name in os.listdir(where) if where is not None else ():  # noqa: PTH208 (of a descriptor)
+            with suppress(FileNotFoundError):
+                fd = os.open(name, _READ, dir_fd=where)
+                try:
+                    if _txn(_lines(fd)) == txn:
+                        return True
+                finally:
+                    os.close(fd)
+        return False
 
     def abandoned(self) -> Iterator[tuple[Entry, list[Line]]]:
-        """Give the journals that nobody alive works on, locked, with their whole lines."""
+        """Give the journals that nobody alive works on, locked, with their whole lines; empty ones are cleared away."""
         where = self.own.existing("journal")
-        if where is None:
-            return
-        for txn in sorted(os.listdir(where)):  # noqa: PTH208 (of a descriptor)
+        for name in sorted(os.listdir(where)) if where is not None else ():  # noqa: PTH208 (of a descriptor)
             with suppress(FileNotFoundError, BlockingIOError):
-                fd = os.open(txn, _OPEN, dir_fd=where)
+                fd = os.open(name, _OPEN, dir_fd=where)
                 try:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     os.close(fd)
                     raise
-                yield Entry(self.own, txn, fd), _lines(fd)
+                found = _lines(fd)
+                if found:
+                    yield Entry(self, name, fd, _txn(found)), found
+                else:
+                    os.unlink(name, dir_fd=where)
+                    os.close(fd)
+
+    def _waiting(self) -> Entry | None:
+        """A file that was used before, if it still has its name."""
+        with self._turn:
+            while self._idle:
+                entry = self._idle.pop()
+                if os.fstat(entry.fd).st_nlink:
+                    return entry
+                entry.leave()
+        return None
+
+    def _fresh(self) -> Entry:
+        """A file of our own; one that was cleared away before it was locked does not count."""
+        where = self.own.directory("journal")
+        while True:
+            name = f"{os.getpid()}-{os.urandom(8).hex()}"
+            fd = os.open(name, _CREATE, 0o600, dir_fd=where)
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if os.fstat(fd).st_nlink:
+                return Entry(self, name, fd)
+            os.close(fd)
 
     def finished(self, txn: str) -> Line | None:
         """Tell how a finished change began."""
@@ -145,6 +204,10 @@ class Journal:
             return {path for path in _values(fd) if isinstance(path, str)}
         finally:
             os.close(fd)
+
+
+def _txn(lines: list[Line]) -> str:
+    return str(lines[0].get("txn", "")) if lines else ""
 
 
 def _lines(fd: int) -> list[Line]:

@@ -55,9 +55,6 @@ def recover(
     workspace: Workspace, objects: Objects, entry: Entry, lines: Sequence[Line], seconds: float, *, committed: bool
 ) -> Recovery:
     """Bring one abandoned change to its end; its journal goes when there is nothing left to do."""
-    if not lines:
-        entry.drop()
-        return Recovery(entry.txn, "not_applied", ())
     steps = [Step.of_json(told) for told in lines[0]["steps"]]
     paths = tuple(step.path for step in steps)
     with ExitStack() as held:
@@ -178,7 +175,7 @@ def _finish(parts: Sequence[Part], entry: Entry) -> tuple[Result, list[dict[str,
             whole = False
             left.append({"path": str(part.step.path), "reason": type(error).__name__})
     if whole:
-        entry.finish()
+        entry.finish(keep=any(part.step.facts and not part.step.facts.usual for part in parts))
     else:
         entry.leave()
     return "applied", left

@@ -312,6 +312,51 @@ def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
     assert [path.name for path in root.iterdir() if path.name.startswith(".kaiza-")] == []
 
 
+def test_one_journal_serves_many_changes_and_is_gone_with_its_process(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        for turn in range(3):
+            made = Change(parse(f"n{turn}"), "create", None, digest(b"x"), content=b"x")
+            committer.apply(committer.prepare(f"t{turn}", [made]))
+            committer.settle(f"t{turn}")
+            (journal,) = leftovers(root)
+
+            assert journal.stat().st_size == 0
+    assert leftovers(root) == []
+
+
+def test_an_empty_journal_of_the_dead_is_cleared_away_and_one_of_the_living_is_not(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    with Workspace(str(root)) as mine, closing(Committer.of(mine)) as living:
+        living.apply(living.prepare("t", [Change(parse("n"), "create", None, digest(b"x"), content=b"x")]))
+        living.settle("t")
+        (used,) = leftovers(root)
+        (root / ".kaiza/journal/1-dead").touch()
+
+        assert recover(root) == []
+        assert leftovers(root) == [used]
+
+
+def test_a_journal_whose_emptying_the_power_took_does_nothing_to_what_was_done_since(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        committer.apply(committer.prepare("t", CHANGES))
+        (journal,) = leftovers(root)
+        old = journal.read_bytes()
+        committer.settle("t")
+    (root / "m").write_bytes(b"somebody's own")
+    (root / "a/b/n").unlink()
+    before = manifest(root)
+    (root / ".kaiza/journal/1-old").write_bytes(old)
+    recover(root)
+
+    assert manifest(root) == before
+    assert leftovers(root) == []
+
+
 def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
     root = tmp_path / "ws"
     lay_out(root)
@@ -320,7 +365,7 @@ def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
         child = os.fork()
         if child == 0:
             try:
-                with Workspace(str(root)) as workspace, Stepwise(700 if number == 2 else -1, kill):
+                with Workspace(str(root)) as workspace, Stepwise(500 if number == 2 else -1, kill):
                     committer = Committer.of(workspace)
                     for turn in range(10):
                         made = Change(parse(f"w{number}/{turn}"), "create", None, digest(b"x"), content=b"x")
