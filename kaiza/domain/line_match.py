@@ -4,11 +4,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import compress
 
 WORK = 500_000
 """So many pairs of lines are looked at; what is left then counts as replaced."""
 
 _FARTHEST = 1_000
+_OPPOSITE = bytes([1, 0]) + bytes(254)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,8 @@ def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
 
 def _sorted_out(lines: Sequence[bytes], shared: AbstractSet[bytes]) -> tuple[list[int], bytearray]:
     """Where lines stand that the other side has too, and a mark for each that it has not: such a line matches none."""
-    marks = bytearray(line not in shared for line in lines)
-    return [at for at, alone in enumerate(marks) if not alone], marks
+    there = bytearray(map(shared.__contains__, lines))
+    return list(compress(range(len(lines)), there)), there.translate(_OPPOSITE)
 
 
 def _spans(gone: bytearray, came: bytearray, head: int) -> Iterator[Span]:

@@ -1,7 +1,7 @@
 """What is about to be done, written before it is begun; a line counts only if it is whole.
 
 The process that works on a journal holds its lock, so a journal whose lock can be taken belongs to nobody alive. A
-process writes one change after the other into the same few files, each of which is empty between two changes.
+process writes one change after the other into the same few files; only the last one in a file is of interest.
 """
 
 import fcntl
@@ -24,6 +24,8 @@ _OPEN = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Line = Mapping[str, Any]
+_DONE: Line = {"done": True}
+_LONGEST = 64 * 1024
 
 
 @dataclass(slots=True)
@@ -68,11 +70,22 @@ class Entry:
         """The change is made; where it is to be kept, an undo finds here what files were like."""
         self.durable_name = True
         if not keep:
-            self.drop()
+            self._done()
             return
         own = self.journal.own
         os.rename(self.name, self.txn, src_dir_fd=own.directory("journal"), dst_dir_fd=own.directory("done"))
         os.close(self.fd)
+
+    def _done(self) -> None:
+        """Say so, which spares the disk from taking the lines away; now and then they are."""
+        try:
+            self.note(_DONE)
+            if self.size() > _LONGEST:
+                os.ftruncate(self.fd, 0)
+        except OSError:
+            self.drop()
+        else:
+            self.journal.take_back(self)
 
     def leave(self) -> None:
         """Leave it for whoever recovers."""
@@ -81,7 +94,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Journal:
-    """The journals of changes under way, and of finished ones after which files were not like new ones."""
+    """The journals of changes under way, and of finished ones before which files were not like new ones."""
 
     own: Own
     _idle: list[Entry] = field(default_factory=list)
@@ -122,14 +135,14 @@ class Journal:
             with suppress(FileNotFoundError):
                 fd = os.open(name, _READ, dir_fd=where)
                 try:
-                    if _txn(_lines(fd)) == txn:
+                    if _txn(_open_lines(fd)) == txn:
                         return True
                 finally:
                     os.close(fd)
         return False
 
     def abandoned(self) -> Iterator[tuple[Entry, list[Line]]]:
-        """Give the journals that nobody alive works on, locked, with their whole lines; empty ones are cleared away."""
+        """Give the journals that nobody alive works on, locked, with their whole lines; others are cleared away."""
         where = self.own.existing("journal")
         for name in sorted(os.listdir(where)) if where is not None else ():  # noqa: PTH208 (of a descriptor)
             with suppress(FileNotFoundError, BlockingIOError):
@@ -139,7 +152,7 @@ class Journal:
                 except BlockingIOError:
                     os.close(fd)
                     raise
-                found = _lines(fd)
+                found = _open_lines(fd)
                 if found:
                     yield Entry(self, name, fd, _txn(found)), found
                 else:
@@ -180,7 +193,8 @@ class Journal:
             lines = _lines(fd)
         finally:
             os.close(fd)
-        return lines[0] if lines else None
+        heads = [line for line in lines if "txn" in line]
+        return heads[-1] if heads else None
 
     def remember_made(self, paths: list[str]) -> None:
         """Remember directories that Kaiza made."""
@@ -204,6 +218,13 @@ class Journal:
             return {path for path in _values(fd) if isinstance(path, str)}
         finally:
             os.close(fd)
+
+
+def _open_lines(fd: int) -> list[Line]:
+    """The lines of the last change in a file; none where it is done."""
+    found = _lines(fd)
+    begin = max((number for number, line in enumerate(found) if "txn" in line), default=0)
+    return [] if _DONE in found[begin:] else found[begin:]
 
 
 def _txn(lines: list[Line]) -> str:

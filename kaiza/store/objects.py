@@ -10,7 +10,7 @@ import os
 import signal
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,7 +24,6 @@ LEVEL = 1
 PACKED = ".z"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-_SHELF = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Hash(Protocol):
@@ -60,7 +59,7 @@ class Objects:
         try:
             if home is None:
                 raise FileNotFoundError
-            fd = os.open(_place(digest + PACKED if packed else digest), _OPEN, dir_fd=home)
+            fd = os.open(digest + PACKED if packed else digest, _OPEN, dir_fd=home)
             try:
                 for chunk in _unpacked(fd) if packed else read_all(fd):
                     check.update(chunk)
@@ -74,10 +73,10 @@ class Objects:
 
     def keep(self, digest: str, content: Iterable[bytes], *, pack: bool, unsynced: Unsynced) -> None:
         """Keep a content under its hash, on disk once `unsynced` is; another content is HASH_MISMATCH."""
-        with _shelf(self.own, digest) as where:
-            fd = _sound(digest, where) if pack else None
-            unsynced.add(_written(digest, content, where, pack=pack) if fd is None else fd)
-            unsynced.add(os.dup(where))
+        where = self.own.directory("objects")
+        fd = _sound(digest, where) if pack else None
+        unsynced.add(_written(digest, content, where, pack=pack) if fd is None else fd)
+        unsynced.add(os.dup(where))
 
     def take_over(self, digest: str, dir_fd: int, name: bytes) -> None:
         """Keep a file under its hash and take its name away; where nobody writes it, the file itself is kept."""
@@ -93,12 +92,12 @@ class Objects:
             os.close(fd)
 
     def _moved(self, digest: str, dir_fd: int, name: bytes) -> bool:
-        with _shelf(self.own, digest) as where:
-            try:
-                os.rename(name, digest, src_dir_fd=dir_fd, dst_dir_fd=where)
-            except OSError:
-                return False
-            os.fsync(where)
+        where = self.own.directory("objects")
+        try:
+            os.rename(name, digest, src_dir_fd=dir_fd, dst_dir_fd=where)
+        except OSError:
+            return False
+        os.fsync(where)
         return True
 
     def _size(self, name: str) -> int | None:
@@ -106,7 +105,7 @@ class Objects:
         if home is None:
             return None
         try:
-            return os.stat(_place(name), dir_fd=home, follow_symlinks=False).st_size
+            return os.stat(name, dir_fd=home, follow_symlinks=False).st_size
         except FileNotFoundError:
             return None
 
@@ -125,27 +124,6 @@ def write_all(fd: int, content: Iterable[bytes]) -> None:
         rest = memoryview(chunk)
         while rest:
             rest = rest[os.write(fd, rest) :]
-
-
-def _place(name: str) -> str:
-    return f"{name[:2]}/{name}"
-
-
-@contextmanager
-def _shelf(own: Own, digest: str) -> Iterator[int]:
-    """Hold the directory for hashes that begin alike, made if it is not there."""
-    home = own.directory("objects")
-    try:
-        fd = os.open(digest[:2], _SHELF, dir_fd=home)
-    except FileNotFoundError:
-        with suppress(FileExistsError):
-            os.mkdir(digest[:2], 0o700, dir_fd=home)
-        os.fsync(home)
-        fd = os.open(digest[:2], _SHELF, dir_fd=home)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
 
 
 def _sound(digest: str, where: int) -> int | None:

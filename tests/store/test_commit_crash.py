@@ -320,9 +320,9 @@ def test_one_journal_serves_many_changes_and_is_gone_with_its_process(tmp_path):
             made = Change(parse(f"n{turn}"), "create", None, digest(b"x"), content=b"x")
             committer.apply(committer.prepare(f"t{turn}", [made]))
             committer.settle(f"t{turn}")
-            (journal,) = leftovers(root)
 
-            assert journal.stat().st_size == 0
+            assert len(leftovers(root)) == 1
+            assert recover(root) == []
     assert leftovers(root) == []
 
 
@@ -383,3 +383,18 @@ def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
     )
     assert leftovers(root) == []
     assert list(root.rglob(".kaiza-*")) == []
+
+
+def test_a_journal_does_not_grow_with_what_was_done(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    sizes = []
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        for turn in range(400):
+            made = Change(parse(f"n{turn}"), "create", None, digest(b"x"), content=b"x")
+            committer.apply(committer.prepare(f"t{turn}", [made]))
+            committer.settle(f"t{turn}")
+            sizes.append(leftovers(root)[0].stat().st_size)
+
+    assert max(sizes) < 80 * 1024
+    assert 0 in sizes
