@@ -15,6 +15,7 @@ _NEAR = 4096
 LONE_BYTE = re.compile("[\udc80-\udcff]")
 CONTINUATION = bytes(range(0x80, 0xC0))
 
+Bytes = bytes | bytearray
 LineEnding = Literal["lf", "crlf", "mixed", "none"]
 
 
@@ -28,11 +29,11 @@ class Whole:
         self._last = b""
         self._digest = hashlib.sha256()
 
-    def digest(self, chunk: bytes) -> None:
+    def digest(self, chunk: Bytes) -> None:
         """Take the next bytes into the hash; this may run beside `look`."""
         self._digest.update(chunk)
 
-    def look(self, chunk: bytes) -> None:
+    def look(self, chunk: Bytes) -> None:
         """Take the next bytes, never none, into the counts."""
         self.size += len(chunk)
         self._breaks += chunk.count(LF)
@@ -40,7 +41,7 @@ class Whole:
             self._with_return += chunk.count(_CRLF)
         if self._last == b"\r" and chunk[:1] == LF:
             self._with_return += 1
-        self._last = chunk[-1:]
+        self._last = bytes(chunk[-1:])
 
     @property
     def hash(self) -> str:
@@ -82,7 +83,7 @@ class Window:
         """Whether nothing more will be kept."""
         return self._lines == 0 or self._bytes == 0
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: Bytes) -> None:
         """Take the next bytes of the file in."""
         if self.full:
             return
@@ -91,7 +92,7 @@ class Window:
         if begin < len(chunk):
             self._keep(chunk[begin : begin + self._bytes])
 
-    def _skip(self, chunk: bytes) -> int:
+    def _skip(self, chunk: Bytes) -> int:
         begin = 0
         if self._skip_lines:
             begin, passed = after_breaks(chunk, self._skip_lines)
@@ -103,14 +104,14 @@ class Window:
         self._skip_bytes -= end - begin
         return end
 
-    def _keep(self, data: bytes) -> None:
+    def _keep(self, data: Bytes) -> None:
         end, passed = after_breaks(data, self._lines)
         self._lines -= passed
         self._bytes -= end
         self.kept += data[:end]
 
 
-def after_breaks(data: bytes, count: int) -> tuple[int, int]:
+def after_breaks(data: Bytes, count: int) -> tuple[int, int]:
     """Where the line after so many LF begins, and how many there were: the end of the data if there are fewer."""
     there = data.count(LF)
     if there < count:
@@ -183,7 +184,7 @@ class Text:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._broken = False
 
-    def feed(self, chunk: bytes) -> None:
+    def feed(self, chunk: Bytes) -> None:
         """Take the next bytes in."""
         self._decode(chunk)
 
@@ -193,7 +194,7 @@ class Text:
         self._decode(b"", final=True)
         return not self._broken
 
-    def _decode(self, chunk: bytes, *, final: bool = False) -> None:
+    def _decode(self, chunk: Bytes, *, final: bool = False) -> None:
         if not self._broken:
             try:
                 self._decoder.decode(chunk, final)

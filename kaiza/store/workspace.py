@@ -97,6 +97,13 @@ class OpenFile(Held):
         except OSError as error:
             raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
 
+    def fill(self, buffer: bytearray) -> int:
+        """Read on into a buffer; how many bytes, none at the end."""
+        try:
+            return os.readv(self.fd, [buffer])
+        except OSError as error:
+            raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
+
     def pread(self, size: int, offset: int) -> bytes:
         """Read at an offset, at most so many bytes."""
         try:

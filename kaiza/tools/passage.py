@@ -13,33 +13,35 @@ CHUNK = 256 * 1024
 LARGE = 4 * CHUNK
 """From this size on a file is hashed beside the counting of its lines."""
 
-LARGE_CHUNK = 8 * CHUNK
-"""Two threads that hand over seldom hinder each other seldom."""
+_PIECE = 4 * CHUNK
+_PIECES = 3
+"""What a large file passes through, again and again: two threads that hand over seldom hinder each other seldom."""
 
-_AHEAD = 2
-
-Take = Callable[[bytes], None]
+Bytes = bytes | bytearray
+Take = Callable[[Bytes], None]
 
 
 def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> Whole | None:
     """What the whole file is; None above the cap, where it is read only as far as the window needs."""
     if file.size > view.caps.hashed_bytes:
-        while window is not None and not window.full and (chunk := _next(file, view)):
+        while window is not None and not window.full and (chunk := file.read(CHUNK)):
+            in_time(view)
             window.feed(chunk)
         return None
     whole = Whole()
     if file.size < LARGE:
-        return _whole(file, view, whole, (whole.digest, *_taker(window)))
-    with _Beside(whole.digest) as beside:
-        return _whole(file, view, whole, (beside.feed, *_taker(window)))
+        return _whole(lambda: file.read(CHUNK), view, whole, (whole.digest, *_taker(window)))
+    with _Beside(whole.digest, file) as beside:
+        return _whole(beside.read, view, whole, _taker(window))
 
 
 def _taker(window: Window | Text | None) -> tuple[Take, ...]:
     return () if window is None else (window.feed,)
 
 
-def _whole(file: OpenFile, view: View, whole: Whole, takers: Sequence[Take]) -> Whole | None:
-    while chunk := _next(file, view, CHUNK if file.size < LARGE else LARGE_CHUNK):
+def _whole(read: Callable[[], Bytes], view: View, whole: Whole, takers: Sequence[Take]) -> Whole | None:
+    while chunk := read():
+        in_time(view)
         for take in takers:
             take(chunk)
         whole.look(chunk)
@@ -48,35 +50,42 @@ def _whole(file: OpenFile, view: View, whole: Whole, takers: Sequence[Take]) -> 
     return whole
 
 
-def _next(file: OpenFile, view: View, size: int = CHUNK) -> bytes:
-    chunk = file.read(size)
-    in_time(view)
-    return chunk
-
-
 class _Beside:
-    """Does something to every chunk on a thread of its own; all of it is done at the end of the `with`."""
+    """Does something to every piece on a thread of its own; all of it is done at the end of the `with`.
 
-    def __init__(self, work: Take) -> None:
+    A piece that was read stays as it is until the next is read.
+    """
+
+    def __init__(self, work: Take, file: OpenFile) -> None:
         self._work = work
-        self._chunks: queue.Queue[bytes] = queue.Queue(_AHEAD)
+        self._file = file
+        self._free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
+        self._read: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="kaiza-hash", daemon=True)
 
-    def feed(self, chunk: bytes) -> None:
-        """Hand the next one over; waits where the other side is behind."""
-        self._chunks.put(chunk)
+    def read(self) -> bytearray:
+        """Read the next piece and hand it over; waits where the other side is behind."""
+        piece = self._free.get()
+        size = self._file.fill(piece)
+        del piece[size:]
+        if size:
+            self._read.put(piece)
+        return piece
 
     def __enter__(self) -> Self:
+        for _ in range(_PIECES):
+            self._free.put(bytearray(_PIECE))
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._chunks.put(b"")
+        self._read.put(bytearray())
         self._thread.join()
 
     def _run(self) -> None:
-        while chunk := self._chunks.get():
-            self._work(chunk)
+        while piece := self._read.get():
+            self._work(piece)
+            self._free.put(piece if len(piece) == _PIECE else bytearray(_PIECE))
 
 
 def in_time(view: View) -> None:

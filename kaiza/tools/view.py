@@ -50,6 +50,10 @@ class OpenFile(Protocol):
         """The next bytes; empty at the end."""
         ...
 
+    def fill(self, buffer: bytearray) -> int:
+        """The next bytes into a buffer; how many, none at the end."""
+        ...
+
     def pread(self, size: int, offset: int) -> bytes:
         """The bytes at an offset."""
         ...
