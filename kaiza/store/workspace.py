@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeVar
 
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store import openat2
+from kaiza.store.beside import Beside
 from kaiza.store.listing import Listings
 from kaiza.store.place import Held, Place, stamp_of
 from kaiza.store.refusal import not_a_file, refusal
@@ -97,12 +98,9 @@ class OpenFile(Held):
         except OSError as error:
             raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
 
-    def fill(self, buffer: bytearray) -> int:
-        """Read on into a buffer; how many bytes, none at the end."""
-        try:
-            return os.readv(self.fd, [buffer])
-        except OSError as error:
-            raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
+    def beside(self, work: Callable[[bytearray], None]) -> Beside:
+        """Read on in pieces, while a thread does the work to each of them."""
+        return Beside(self.fd, self.real, work)
 
     def pread(self, size: int, offset: int) -> bytes:
         """Read at an offset, at most so many bytes."""

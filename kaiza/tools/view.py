@@ -36,6 +36,18 @@ class Report:
     content: bytes
 
 
+class Beside(Protocol):
+    """A file in pieces; what is done to them beside is done at the end of the `with`."""
+
+    def read(self) -> bytearray:
+        """The next piece, good until the next is read; empty at the end."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
 class OpenFile(Protocol):
     """A regular file, open for reading; closed by its `with`."""
 
@@ -50,8 +62,8 @@ class OpenFile(Protocol):
         """The next bytes; empty at the end."""
         ...
 
-    def fill(self, buffer: bytearray) -> int:
-        """The next bytes into a buffer; how many, none at the end."""
+    def beside(self, work: Callable[[bytearray], None]) -> "Beside":
+        """The rest of the file in pieces, each of which the work is done to on a thread of its own."""
         ...
 
     def pread(self, size: int, offset: int) -> bytes:
