@@ -82,15 +82,16 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     judge(on_result(case.card), case)
     call.detail["modes"] = prepared.modes
     listed = [change.as_record() for change in changes]
-    record.seal(outcome_body(call, None, listed), 1, record.GENESIS)
+    if len(listed) > 1 or answer.detail:
+        record.seal(outcome_body(call, None, listed), 1, record.GENESIS)  # one change alone always fits into a record
     if call.arguments.get("dry_run") is True:
         return conclude(call, house, answer=answer) if call.take() else None
     if not call.take():
         return None
     try:
         _seal(call, case, ground)
-        ground.log.append(lambda: _intent(call, case, ground, listed), durable=True)
-        ground.committer.apply(prepared)
+        announced = ground.log.announce(lambda: _intent(call, case, ground, listed))
+        ground.committer.apply(prepared, announced)
     except BaseException as raised:  # noqa: BLE001  the intent is on disk: whatever happens now has an outcome
         return conclude(call, house, error=as_ours(raised, "FILE_WRITE_FAILED"))
     outcome = conclude(

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile
 from kaiza.store.records import records
 from kaiza.store.settling import Point, Settling
+from kaiza.store.unsynced import begin
 from kaiza.store.verify import verify
 from kaiza.store.watch import Watch
 
@@ -62,7 +64,20 @@ class AuditLog:
         record that announces or reports a change is SELF_AUDIT_FAILURE while the log is damaged; every other one goes
         to the end of what is there.
         """
-        durable = durable or self._sync_every
+        written, point = self._appended(make, durable=durable or self._sync_every)
+        if durable or self._sync_every:
+            self._settling.now(point)
+        else:
+            self._settling.later(point)
+        return written
+
+    def announce(self, make: Callable[[], dict[str, Any]]) -> Callable[[], None]:
+        """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
+        _, point = self._appended(make, durable=True)
+        begin(point.file.descriptor)
+        return partial(self._settling.now, point)
+
+    def _appended(self, make: Callable[[], dict[str, Any]], *, durable: bool) -> tuple[dict[str, Any], Point]:
         if durable:
             self._settling.refuse_if_failed()
         deadline = self._take_turn()
@@ -76,11 +91,7 @@ class AuditLog:
             point = self._point(file, damage)
         finally:
             self._threads.release()
-        if durable:
-            self._settling.now(point)
-        else:
-            self._settling.later(point)
-        return written
+        return written, point
 
     def catch_up(self) -> Verdict:
         """Follow what is new, and judge it, the tail and the anchor. Nothing is written to the log."""

@@ -108,13 +108,16 @@ class Committer:
             steps = Checker(self._workspace, self._objects, directories, txn).steps(listed)
         return Prepared(txn, listed, steps, tuple(undoes))
 
-    def apply(self, prepared: Prepared) -> None:
-        """Make the changes; they are on disk, all of them, when this returns. If it raises, files are as before."""
+    def apply(self, prepared: Prepared, announced: Callable[[], None] = lambda: None) -> None:
+        """Make the changes; they are on disk, all of them, when this returns. If it raises, files are as before.
+
+        `announced` is called before anything happens outside of `.kaiza`: it returns when the intent is on disk.
+        """
         with ExitStack() as held:
             running = Running(prepared, Directories(self._workspace), held)
             held.callback(running.directories.close)
             try:
-                self._go(running)
+                self._go(running, announced)
             except BaseException as error:
                 left = self._take_back(running)
                 if running.stuck:
@@ -191,7 +194,7 @@ class Committer:
                 self._live = Live(self._own)
             return self._live
 
-    def _go(self, running: Running) -> None:
+    def _go(self, running: Running, announced: Callable[[], None]) -> None:
         prepared = running.prepared
         running.held.enter_context(path_locks.hold(self._own, prepared.paths, LOCK_SECONDS))
         for path in sorted(prepared.paths):
@@ -201,10 +204,12 @@ class Committer:
             "made": [path.parts for path in running.directories.missing],
         }
         entry = running.entry = self._journal.begin(prepared.txn, head)
-        running.directories.make()
         with closing(Unsynced(len(prepared.steps), self._workspace.fd)) as unsynced:
-            for step, change in prepared.steps:
-                running.parts.append(Part(step, running.directories, self._objects))
+            kept = [self._keep_small(step, running.directories, unsynced) for step, _ in prepared.steps]
+            announced()
+            running.directories.make()
+            for (step, change), is_kept in zip(prepared.steps, kept, strict=True):
+                running.parts.append(Part(step, running.directories, self._objects, kept=is_kept))
                 self._stage(running.parts[-1], change, running, unsynced)
             entry.note({"staged": [part.ours for part in running.parts]})
             entry.join(unsynced)
@@ -216,10 +221,8 @@ class Committer:
         entry.note({"committed": True})
 
     def _stage(self, part: Part, change: Change | None, running: Running, unsynced: Unsynced) -> None:
-        """Write what the step brings in beside its place, and keep what it will take away."""
+        """Write what the step brings in beside its place."""
         step = part.step
-        if step.do in {"swap", "take"}:
-            self._keep_small(part, unsynced)
         if step.do == "move" and step.source is not None:
             part.ours = inode_at(running.directories.held[step.source.parent], last_name(step.source))
         if step.do not in {"put", "swap"} or change is None:
@@ -266,14 +269,21 @@ class Committer:
         elif change.mode is not None:
             os.fchmod(fd, change.mode)
 
-    def _keep_small(self, part: Part, unsynced: Unsynced) -> None:
-        fd = os.open(part.name, _READ, dir_fd=part.where)
+    def _keep_small(self, step: Step, directories: Directories, unsynced: Unsynced) -> bool:
+        """Keep what the step will take away, where that is small; whether it is kept."""
+        if step.do not in {"swap", "take"} or step.before is None:
+            return False
+        where = directories.held.get(step.path.parent)
+        if where is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        fd = os.open(last_name(step.path), _READ, dir_fd=where)
         try:
-            if os.fstat(fd).st_size <= SMALL and part.step.before is not None:
-                self._objects.keep(part.step.before, read_all(fd), pack=True, unsynced=unsynced)
-                part.kept = True
+            if os.fstat(fd).st_size > SMALL:
+                return False
+            self._objects.keep(step.before, read_all(fd), pack=True, unsynced=unsynced)
         finally:
             os.close(fd)
+        return True
 
     def _let_stand(self, running: Running) -> None:
         for part in running.parts:

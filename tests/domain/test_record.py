@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from logs import body, chained, head_of
 
 import kaiza
-from kaiza.domain import errors, record
+from kaiza.domain import errors, record, told
 from kaiza.domain.chain import Chain, FaultyLineError, is_torn, unseal
+from kaiza.domain.change import Change
+from kaiza.domain.paths import RelPath
 
 PARTS = st.lists(st.sampled_from(["a", "é", "\x7f", "\udcff", '"', "\\", "\n", "\u2028"]), max_size=6).map("".join)
 
@@ -168,3 +170,23 @@ def test_a_sound_line_gives_its_record():
 )
 def test_torn_is_what_lacks_its_newline_or_a_sector(line, offset, torn):
     assert is_torn(line, offset) is torn
+
+
+@pytest.mark.parametrize("letter", ["\x01", "\x7f", "\udc80", "\U0001f600"])
+def test_one_change_alone_always_fits_into_a_record(letter):
+    size = len(letter.encode(errors="surrogateescape"))
+    names = (letter * (255 // size),) * 15
+    source, path = RelPath((*names, letter * (200 // size))), RelPath((*names, letter * (240 // size)))
+    moved = Change(path, "move", "a" * 64, "b" * 64, 2**40, 10**9, 10**9, 0o7777, source)
+    asked = dict.fromkeys(told.PLAIN, letter * (told.LONGEST_TEXT // size))
+    one = body(
+        tool_name="t" * told.LONGEST_NAME,
+        arguments=told.arguments({"source": str(source), "destination": str(path)}),
+        changes=[moved.as_record()],
+        workspace_root="/" + "/".join(names),
+        client=letter * 200,
+        detail={"modes": {str(source): 0o7777}},
+    )
+
+    assert len(record.seal(one, 10**12, record.GENESIS)[0]) < record.MAX_RECORD
+    assert len(record.seal(body(arguments=told.arguments(asked)), 1, record.GENESIS)[0]) < record.MAX_RECORD // 2

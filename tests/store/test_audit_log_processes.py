@@ -135,7 +135,7 @@ def test_a_process_stopped_while_it_syncs_holds_up_changes_until_the_deadline_an
     assert quick < 0.3
     assert Anchor(place).read().head.seq == 1
     log.close()
-    assert Anchor(place).read().head.seq == 10
+    assert Anchor(place).read().head.seq in {10, 11}, "the refused one was written, and may be on disk by now"
 
 
 def test_a_lock_that_a_stopped_process_holds_is_given_up_after_the_deadline(root, stopped):
