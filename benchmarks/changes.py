@@ -129,7 +129,9 @@ def text():
     lines = []
     while sum(map(len, lines)) < 8192:
         number = random.randrange(10**6)
-        lines.append(f"    {random.choice(WORDS)}_{number} = {random.choice(WORDS)}({number}, {random.choice(WORDS)})\n")
+        lines.append(
+            f"    {random.choice(WORDS)}_{number} = {random.choice(WORDS)}({number}, {random.choice(WORDS)})\n"
+        )
     return "".join(lines)
 
 

@@ -129,7 +129,7 @@ def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, ow
 def test_what_was_added_is_synced_file_by_file_where_few_change_and_all_at_once_where_many(
     tmp_path, root_fd, monkeypatch, files, has_syncfs, one_by_one
 ):
-    synced, at_once = [], []
+    synced, at_once, before = [], [], len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
     monkeypatch.setattr(unsynced, "_sync_all", at_once.append)
     if not has_syncfs:
@@ -142,7 +142,7 @@ def test_what_was_added_is_synced_file_by_file_where_few_change_and_all_at_once_
         waiting.sync()
 
     assert (synced, at_once) == ((inodes, []) if one_by_one else ([], [root_fd]))
-    assert len(os.listdir("/proc/self/fd")) < 50
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_sync_that_fails_is_told_and_leaves_nothing_open(tmp_path, monkeypatch):
