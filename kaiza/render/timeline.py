@@ -60,10 +60,19 @@ def _cells(record: Mapping[str, Any], *, daily: bool) -> tuple[Cell, ...]:
         Cell(_text(record, "seq"), "dim"),
         Cell(_text(record, "role")[: _SHORT_ROLE if daily else None]),
         Cell(_text(record, "tool_name") or kind),
-        Cell(_where(paths(record))),
-        Cell(outcome if outcome and kind == "call" else kind, _STYLES.get(outcome, "yellow")),
+        Cell(_where(paths(record)) or (_text(record, "plan_id") if kind in {"plan", "person"} else "")),
+        Cell(outcome if outcome and kind == "call" else _came_to(record, kind), _STYLES.get(outcome, "yellow")),
         Cell(_text(record, "error_code"), "red"),
     )
+
+
+def _came_to(record: Mapping[str, Any], kind: str) -> str:
+    """What a record that is no call's outcome says: a plan was sealed, what a person did, how a recovery ended."""
+    detail = record.get("detail")
+    told = detail if isinstance(detail, Mapping) else {}
+    if kind == "plan":
+        return "sealed"
+    return _text(told, {"person": "action", "recovery": "result"}.get(kind, "")) or kind
 
 
 def _argued(arguments: Mapping[str, Any]) -> Iterator[Any]:

@@ -41,6 +41,19 @@ def test_a_timeline_has_a_line_for_each_record_in_aligned_columns():
     ]
 
 
+def test_what_is_no_call_says_what_came_of_it():
+    sealed = record(5, kind="plan", tool_name=None, outcome=None, arguments=None, plan_id="PLAN-7")
+    revoked = sealed | {"kind": "person", "detail": {"action": "revoke"}}
+    recovered = sealed | {"kind": "recovery", "plan_id": None, "detail": {"result": "taken_back"}}
+    _, *told = timeline.lines([sealed, revoked, recovered], None)
+
+    assert [line.split()[4:] for line in told] == [
+        ["plan", "PLAN-7", "sealed"],
+        ["person", "PLAN-7", "revoke"],
+        ["recovery", "taken_back"],
+    ]
+
+
 def test_a_narrow_terminal_gets_the_day_on_a_line_of_its_own_and_shorter_paths():
     deep = record(5, arguments={"path": "packages/server/src/handlers/authentication/rotation.py"})
     told = list(timeline.lines([READ, REFUSED, deep], 80))
