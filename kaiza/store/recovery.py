@@ -135,6 +135,12 @@ def _tidy(part: Part) -> None:
     at_temp = inode_at(part.where, part.temp)
     if part.step.do in {"put", "take"} and at_temp is not None and at_temp == inode_at(part.where, part.name):
         os.unlink(part.temp, dir_fd=part.where)
+    if (
+        part.step.do == "move"
+        and inode_at(*part.source) is not None
+        and inode_at(*part.source) == inode_at(part.where, part.name)
+    ):
+        os.unlink(part.name, dir_fd=part.where)
 
 
 def _was_done(part: Part) -> bool:

@@ -87,6 +87,12 @@ class Part:
         """The name beside it that only this step uses."""
         return self.step.temp.encode()
 
+    @property
+    def source(self) -> tuple[int, bytes]:
+        """Where a moved file stood, and the last name it had."""
+        source = self.step.source or self.step.path
+        return self.directories.held[source.parent], last_name(source)
+
     def perform(self) -> None:
         """Do the step; HASH_MISMATCH where what came out is not what was expected."""
         try:
@@ -97,7 +103,7 @@ class Part:
             elif self.step.do == "put":
                 rename.put(self.where, self.temp, self.where, self.name)
             else:
-                rename.put(*self._source(), self.where, self.name)
+                rename.put(*self.source, self.where, self.name)
         except FileExistsError as error:
             raise _exists(self.step.path) from error
         self.done = True
@@ -108,7 +114,7 @@ class Part:
             return
         if self.step.do == "move":
             self.done = False
-            rename.put(self.where, self.name, *self._source())
+            rename.put(self.where, self.name, *self.source)
         raise mismatch(self.step.source or self.step.path, self.step.before, None)
 
     def take_back(self) -> str | None:
@@ -142,10 +148,6 @@ class Part:
         elif inode_at(self.where, self.temp) is not None:
             self._keep_away()
 
-    def _source(self) -> tuple[int, bytes]:
-        source = self.step.source or self.step.path
-        return self.directories.held[source.parent], last_name(source)
-
     def _came_out(self) -> bytes:
         return self.name if self.step.do == "move" else self.temp
 
@@ -168,7 +170,7 @@ class Part:
         if seen is None or seen.digest != self.step.before:
             return CHANGED_SINCE
         try:
-            rename.put(self.where, self.name, *self._source())
+            rename.put(self.where, self.name, *self.source)
         except FileExistsError:
             return CHANGED_SINCE
         return None
