@@ -165,6 +165,21 @@ def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(t
     assert _settled(root, None, plan_hash) == "after"
 
 
+def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that_is_told(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "conclude", lambda *_, **__: os._exit(0))
+    app = App([os.path.realpath(root)])
+    (recovered,) = app.call("begin_session", {"role": "WINDSURF"}).output["recovered"]
+    undone = app.call("undo_changes", {"request_ids": [recovered["request_id"]], "plan_hash": plan_hash})
+    app.close()
+
+    assert recovered["result"] == "applied"
+    assert undone.envelope is None
+    assert files(root) == before
+
+
 def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kaiza.cli import log, plan_id, say
-from kaiza.domain.way_back import standing_changes
+from kaiza.domain.way_back import happened, standing_changes
 from kaiza.store.ground import Ground
 
 Record = Mapping[str, Any]
@@ -32,11 +32,7 @@ def chosen(args: argparse.Namespace, ground: Ground) -> list[Record]:
 
 def _made(root: str) -> Iterator[Record]:
     """Every record that tells of changes that happened."""
-    for one in log.forward(root):
-        kind, ok = one.get("kind"), one.get("outcome") == "ok"
-        applied = (one.get("detail") or {}).get("result") == "applied"
-        if one.get("changes") and ((kind in {"call", "person"} and ok) or (kind == "recovery" and applied)):
-            yield one
+    return filter(happened, log.forward(root))
 
 
 def _of_calls(wanted: set[str], made: list[Record]) -> list[Record]:

@@ -43,6 +43,15 @@ def ways(records: Iterable[Mapping[str, Any]]) -> dict[str, Way]:
     return found
 
 
+def happened(record: Mapping[str, Any]) -> bool:
+    """Whether a record tells of changes that were made: by a call, by a person, or finished after a crash."""
+    if not record.get("changes"):
+        return False
+    if record.get("kind") == "recovery":
+        return bool((record.get("detail") or {}).get("result") == "applied")
+    return record.get("kind") in {"call", "person"} and record.get("outcome") == "ok"
+
+
 def standing_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The changes that stand: no undo, and nothing that an undo put back which stands itself."""
     undone: set[str] = set()

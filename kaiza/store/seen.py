@@ -8,6 +8,7 @@ from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
+from kaiza.domain.way_back import happened
 from kaiza.store import audit_log, checks, scan
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
@@ -84,13 +85,13 @@ class Seen:
             yield next(self.log.records(seq))
 
     def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
-        """The records of these calls' changes, in order; searched from the newest on."""
+        """The records of these calls' changes, in order, searched from the newest on; a person's undo is no call."""
         left = set(request_ids)
         found: list[Mapping[str, Any]] = []
         for one in audit_log.records(self.ground.root, reverse=True):
             if not left or self.over():
                 break
-            if one.get("kind") == "call" and one.get("changes") and one.get("request_id") in left:
+            if one.get("request_id") in left and one.get("kind") != "person" and happened(one):
                 left.discard(one["request_id"])
                 found.append(one)
         return found[::-1]

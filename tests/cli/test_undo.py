@@ -191,6 +191,16 @@ def test_an_agents_undo_is_known_to_a_persons(kaiza, agent, workspace):
     assert (workspace / "src/1").read_text() == "1"
 
 
+def test_what_a_person_put_back_is_not_undone_by_an_agent(kaiza, agent, workspace):
+    change = agent()
+    made = change("write_file", path="src/1", content="1")
+    (undone,) = json.loads(kaiza("undo", "--request", made, "--yes", "--json").out)["request_ids"]
+
+    with pytest.raises(AssertionError, match="INVALID_INPUT_VALUE"):
+        change("undo_changes", request_ids=[undone])
+    assert not (workspace / "src/1").exists()
+
+
 def test_a_frozen_workspace_is_still_put_back_by_a_person(kaiza, agent, workspace):
     change = agent()
     change("write_file", path="src/1", content="1")
