@@ -15,7 +15,7 @@ from kaiza.store import path_locks, recovery
 from kaiza.store.check import Checker
 from kaiza.store.directories import Directories, last_name, remove_empty
 from kaiza.store.facts import Facts, inode_at
-from kaiza.store.journal import Entry, Journal
+from kaiza.store.journal import Entry, Journal, Line
 from kaiza.store.live import Live
 from kaiza.store.objects import SMALL, Objects, read_all, write_all
 from kaiza.store.own import Own
@@ -61,8 +61,6 @@ class Running:
     held: ExitStack
     parts: list[Part] = field(default_factory=list)
     entry: Entry | None = None
-    uncommitted: int | None = None
-    """Where the journal ended before its last word."""
     stuck: bool = False
     """Whether something could not be taken back and waits for recovery."""
 
@@ -160,17 +158,27 @@ class Committer:
             if not txn_is_dead(entry.txn):
                 entry.leave()
                 continue
-            committed = any("committed" in line for line in lines) or stands(entry.txn)
-            found.append(
-                recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS, committed=committed)
-            )
+            try:
+                found.append(self._recovered(entry, lines, stands))
+            except BaseException:
+                entry.leave()
+                raise
         return found
+
+    def _recovered(self, entry: Entry, lines: Sequence[Line], stands: Callable[[str], bool]) -> Recovery:
+        fate: recovery.Fate = "taken_back"
+        if not any("taken_back" in line for line in lines):
+            committed: recovery.Fate = "committed" if any("committed" in line for line in lines) else "taken_back"
+            fate = "recorded" if stands(entry.txn) else committed
+        return recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS, fate)
 
     def sweep(self, txn: str, paths: Iterable[RelPath]) -> int:
         """Clear away temporaries of a change whose journal the power took; the intent names where they may be."""
         if self._journal.knows(txn):
             return 0
-        return sum(recovery.sweep(self._workspace, txn, parent) for parent in {path.parent for path in paths})
+        return sum(
+            recovery.sweep(self._workspace, self._objects, txn, parent) for parent in {path.parent for path in paths}
+        )
 
     def facts_before(self, txn: str, path: RelPath) -> Facts | None:
         """Tell what a file had beside its bytes before a settled change."""
@@ -185,7 +193,6 @@ class Committer:
         """Be gone; changes not settled are left to recovery."""
         if self._live is not None:
             self._live.close()
-        self._journal.close()
         self._own.close()
 
     def _alive(self) -> Live:
@@ -217,8 +224,7 @@ class Committer:
         for part in running.parts:
             part.perform()
         running.directories.sync({part.step.path.parent for part in running.parts} | _sources(running.parts))
-        running.uncommitted = entry.size()
-        entry.note({"committed": True})
+        entry.commit()
 
     def _stage(self, part: Part, change: Change | None, running: Running, unsynced: Unsynced) -> None:
         """Write what the step brings in beside its place."""
@@ -292,19 +298,19 @@ class Committer:
         if running.prepared.undoes:
             self._prune(running)
         if running.entry is not None:
-            running.entry.finish(keep=any(step.facts and not step.facts.usual for step, _ in running.prepared.steps))
+            running.entry.finish()
 
     def _take_back(self, running: Running) -> list[dict[str, str]]:
         """Undo what was done, newest first; the journal goes only when nothing is left to do."""
         if running.entry is None:
             return []
-        if running.uncommitted is not None:
-            with suppress(OSError):
-                running.entry.cut(running.uncommitted)
+        with suppress(OSError):
+            running.entry.take_back()
         left, whole = recovery.undo(running.parts, running.directories)
         running.stuck = not whole
         if whole:
-            running.entry.drop()
+            with suppress(OSError):  # a journal of nothing is taken back once more by whoever finds it
+                running.entry.drop()
         else:
             running.entry.leave()
         return left

@@ -12,9 +12,6 @@ from kaiza.store.objects import SMALL, is_written_by_nobody, read_all
 from kaiza.store.place import stamp_of
 
 _NO_ATTRIBUTES = {errno.ENOTSUP, errno.ENOSYS, errno.EPERM, errno.EACCES}
-_UMASK = os.umask(0o077)
-os.umask(_UMASK)
-_NEW_MODE = 0o666 & ~_UMASK
 NOTHING: Mapping[tuple[int, ...], str] = {}
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -44,11 +41,6 @@ class Facts:
         """Write them for a journal."""
         attributes = {name: value.hex() for name, value in self.attributes.items()}
         return {"mode": self.mode, "uid": self.uid, "gid": self.gid, "attributes": attributes}
-
-    @property
-    def usual(self) -> bool:
-        """Whether a new file would have the same."""
-        return (self.mode, self.uid, self.gid, self.attributes) == (_NEW_MODE, os.geteuid(), os.getegid(), {})
 
     def give(self, fd: int, mode: int | None = None) -> None:
         """Give them to another file; the mode last, because a new owner takes bits away."""

@@ -19,6 +19,7 @@ DIRECTORY = RelPath(("plans",))
 SUFFIX = ".md"
 MOST_PLANS = 10_000
 _KEPT = 256
+_MOST_SAVES = 100
 _ABSENT = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND", "FILE_READ_FAILED", "INVALID_PATH", "OUTSIDE_WORKSPACE"})
 K = TypeVar("K")
 V = TypeVar("V")
@@ -114,27 +115,31 @@ class Plans:
         with self._directory() as directory:
             own = _beside(directory, content).encode()
             try:
-                return self._replaced(directory.fd, own, plan_id, expected_hash)
+                return self._replaced(directory.fd, own, plan_id, expected_hash, content)
+            except FileNotFoundError:
+                return False
             finally:
                 left = facts.look(directory.fd, own)
                 if left is not None and left.digest in {expected_hash, sha256(content).hexdigest()}:
                     os.unlink(own, dir_fd=directory.fd)
                 os.fsync(directory.fd)
 
-    def _replaced(self, where: int, own: bytes, plan_id: str, expected_hash: str) -> bool:
+    def _replaced(self, where: int, own: bytes, plan_id: str, expected_hash: str, content: bytes) -> bool:
         """Exchange the two files, look at what came out, and exchange them back where it is not what was expected."""
         stored, name = self.read(plan_id), (plan_id + SUFFIX).encode()
         if stored is None or stored.reading.plan_hash != expected_hash:
             return False
         os.chmod(own, os.stat(name, dir_fd=where, follow_symlinks=False).st_mode & 0o777, dir_fd=where)
-        try:
-            rename.exchange(where, own, name)
-        except FileNotFoundError:
-            return False
+        rename.exchange(where, own, name)
         out = facts.look(where, own)
         if out is not None and out.digest == expected_hash:
             return True
-        rename.exchange(where, own, name)
+        older = {sha256(content).hexdigest(), out.digest if out is not None else ""}
+        for _ in range(_MOST_SAVES):
+            rename.exchange(where, own, name)
+            out = facts.look(where, own)
+            if out is not None and out.digest in older:
+                break
         return False
 
     def _directory(self) -> OpenDirectory:

@@ -11,7 +11,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
 from kaiza.store import path_locks
 from kaiza.store.directories import Directories, last_name
-from kaiza.store.facts import inode_at
+from kaiza.store.facts import inode_at, look
 from kaiza.store.journal import Entry, Line
 from kaiza.store.objects import Objects
 from kaiza.store.rename import BACKUP
@@ -19,6 +19,8 @@ from kaiza.store.step import Part, Step
 from kaiza.store.workspace import Workspace
 
 Result = Literal["applied", "not_applied", "taken_back", "unknown"]
+Fate = Literal["recorded", "committed", "taken_back"]
+"""What is to become of a change: its outcome was recorded, it was only committed, or neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,12 @@ def undo(parts: Sequence[Part], directories: Directories) -> tuple[list[dict[str
 
 
 def recover(
-    workspace: Workspace, objects: Objects, entry: Entry, lines: Sequence[Line], seconds: float, *, committed: bool
+    workspace: Workspace, objects: Objects, entry: Entry, lines: Sequence[Line], seconds: float, fate: Fate
 ) -> Recovery:
     """Bring one abandoned change to its end; its journal goes when there is nothing left to do."""
+    if not lines:
+        entry.drop()
+        return Recovery(entry.txn, "not_applied", ())
     steps = [Step.of_json(told) for told in lines[0]["steps"]]
     paths = tuple(step.path for step in steps)
     with ExitStack() as held:
@@ -62,24 +67,28 @@ def recover(
         directories = Directories(workspace)
         held.callback(directories.close)
         parts, lost = _parts(steps, lines, directories, objects)
-        if committed:
-            result, left = _finish(parts, entry)
+        if fate != "taken_back":
+            result, left = _finish(parts, entry, fate)
         else:
             result, left = _abort(parts, directories, entry, lines)
     left += [{"path": str(path), "reason": "directory_is_gone"} for path in lost]
     return Recovery(entry.txn, "unknown" if left else result, paths, tuple(left))
 
 
-def sweep(workspace: Workspace, txn: str, parent: RelPath) -> int:
-    """Remove what was staged for a change in one directory and never came to its place."""
+def sweep(workspace: Workspace, objects: Objects, txn: str, parent: RelPath) -> int:
+    """Take away what was staged for a change in one directory and never came to its place; its content is kept."""
     directories = Directories(workspace)
     try:
         if not directories.need(parent):
             return 0
         where = directories.held[parent]
         found = [name for name in os.listdir(where) if name.startswith(f".kaiza-{txn}-")]  # noqa: PTH208 (of a descriptor)
-        for name in found:
-            os.unlink(name, dir_fd=where)
+        for name in map(str.encode, found):
+            seen = look(where, name)
+            if seen is None:
+                os.unlink(name, dir_fd=where)
+            else:
+                objects.take_over(seen.digest, where, name)
         return len(found)
     finally:
         directories.close()
@@ -169,19 +178,21 @@ def _abort(
     return ("taken_back" if acted else "not_applied"), left
 
 
-def _finish(parts: Sequence[Part], entry: Entry) -> tuple[Result, list[dict[str, str]]]:
+def _finish(parts: Sequence[Part], entry: Entry, fate: Fate) -> tuple[Result, list[dict[str, str]]]:
+    """Clear away what is left of it. What was recorded may have been undone since: a move is then not made again."""
     left: list[dict[str, str]] = []
     whole = True
     for part in parts:
         try:
-            if not part.done and _is_still_before(part):
+            again = fate == "committed" or part.step.do != "move"
+            if again and not part.done and _is_still_before(part):
                 part.perform()
             part.settle()
         except (OSError, errors.SystemError) as error:
             whole = False
             left.append({"path": str(part.step.path), "reason": type(error).__name__})
     if whole:
-        entry.finish(keep=any(part.step.facts and not part.step.facts.usual for part in parts))
+        entry.finish()
     else:
         entry.leave()
     return "applied", left

@@ -15,7 +15,7 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
-from kaiza.store import rename
+from kaiza.store import recovery, rename
 from kaiza.store.commit import Committer
 from kaiza.store.workspace import Workspace
 
@@ -332,34 +332,8 @@ def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
     assert [path.name for path in root.iterdir() if path.name.startswith(".kaiza-")] == []
 
 
-def test_one_journal_serves_many_changes_and_is_gone_with_its_process(tmp_path):
-    root = tmp_path / "ws"
-    lay_out(root)
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
-        for turn in range(3):
-            made = Change(parse(f"n{turn}"), "create", None, digest(b"x"), content=b"x")
-            committer.apply(committer.prepare(f"t{turn}", [made]))
-            committer.settle(f"t{turn}")
-
-            assert len(leftovers(root)) == 1
-            assert recover(root) == []
-    assert leftovers(root) == []
-
-
-def test_an_empty_journal_of_the_dead_is_cleared_away_and_one_of_the_living_is_not(tmp_path):
-    root = tmp_path / "ws"
-    lay_out(root)
-    with Workspace(str(root)) as mine, closing(Committer.of(mine)) as living:
-        living.apply(living.prepare("t", [Change(parse("n"), "create", None, digest(b"x"), content=b"x")]))
-        living.settle("t")
-        (used,) = leftovers(root)
-        (root / ".kaiza/journal/1-dead").touch()
-
-        assert recover(root) == []
-        assert leftovers(root) == [used]
-
-
-def test_a_journal_whose_emptying_the_power_took_does_nothing_to_what_was_done_since(tmp_path):
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_since(tmp_path, recorded):
     root = tmp_path / "ws"
     lay_out(root)
     with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
@@ -369,12 +343,71 @@ def test_a_journal_whose_emptying_the_power_took_does_nothing_to_what_was_done_s
         committer.settle("t")
     (root / "m").write_bytes(b"somebody's own")
     (root / "a/b/n").unlink()
+    if recorded:
+        (root / "to/t").rename(root / "s")
     before = manifest(root)
-    (root / ".kaiza/journal/1-old").write_bytes(old)
-    recover(root)
+    journal.write_bytes(old)
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        committer.recover(lambda _txn: True, lambda _txn: recorded)
 
     assert manifest(root) == before
     assert leftovers(root) == []
+
+
+@pytest.mark.parametrize("tail", [b"", b"{", b"\0" * 20, b'{"committed": tr\0\0\0\0'])
+def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, worlds, tail):
+    root = tmp_path / "ws"
+    lay_out(root)
+    child = os.fork()
+    if child == 0:
+        apply_only(root)
+        os._exit(0)
+    os.waitpid(child, 0)
+    (journal,) = leftovers(root)
+    journal.write_bytes(journal.read_bytes().removesuffix(b'{"committed": true}\n') + tail)
+
+    assert settled_in(worlds, root, recover(root)) == "before"
+    change(root)
+    assert manifest(root) == worlds["after"]
+
+
+def test_what_is_being_taken_back_is_taken_back_whatever_the_record_says(tmp_path, worlds, monkeypatch):
+    def dies_half_way(parts, directories):
+        parts[-1].take_back()
+        os._exit(0)
+
+    root = tmp_path / "ws"
+    lay_out(root)
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(recovery, "undo", dies_half_way)
+        with Workspace(str(root)) as workspace:
+            committer = Committer.of(workspace)
+            prepared = committer.prepare("t", CHANGES)
+            committer.apply(prepared)
+            committer.take_back(prepared)
+        os._exit(1)
+
+    assert os.waitpid(child, 0)[1] == 0
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        recovered = committer.recover(lambda _txn: True, lambda _txn: True)
+    assert settled_in(worlds, root, recovered) == "before"
+
+
+def test_what_can_no_longer_be_cleared_away_stands_and_raises_nothing(tmp_path, worlds, monkeypatch):
+    def refuses(*_, **__):
+        raise OSError(errno.EROFS, "no")
+
+    root = tmp_path / "ws"
+    lay_out(root)
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        committer.apply(committer.prepare("t", CHANGES))
+        for name in ("unlink", "rename", "ftruncate", "write"):
+            monkeypatch.setattr(os, name, refuses)
+        committer.settle("t")
+        monkeypatch.undo()
+
+    assert settled_in(worlds, root, recover(root)) == "after"
 
 
 def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
@@ -403,18 +436,3 @@ def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
     )
     assert leftovers(root) == []
     assert list(root.rglob(".kaiza-*")) == []
-
-
-def test_a_journal_does_not_grow_with_what_was_done(tmp_path):
-    root = tmp_path / "ws"
-    lay_out(root)
-    sizes = []
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
-        for turn in range(400):
-            made = Change(parse(f"n{turn}"), "create", None, digest(b"x"), content=b"x")
-            committer.apply(committer.prepare(f"t{turn}", [made]))
-            committer.settle(f"t{turn}")
-            sizes.append(leftovers(root)[0].stat().st_size)
-
-    assert max(sizes) < 80 * 1024
-    assert 0 in sizes

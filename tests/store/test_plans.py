@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from kaiza.domain import errors
+from kaiza.store import rename
 from kaiza.store.plans import Plans
 from kaiza.store.workspace import Workspace
 
@@ -217,3 +218,17 @@ def test_what_an_editor_saved_in_the_last_moment_is_not_replaced(root, plans, mo
     assert not plans.replace("PLAN-1", digest(text()), b"new")
     assert (root / "plans" / "PLAN-1.md").read_bytes() == b"saved meanwhile"
     assert os.listdir(root / "plans") == ["PLAN-1.md"]
+
+
+def test_of_what_an_editor_saves_again_and_again_the_newest_stays(root, plans, monkeypatch):
+    def busy(where, own, name):
+        if saves:
+            put(root, content=saves.pop(0))
+        exchange(where, own, name)
+
+    put(root)
+    saves, exchange = [b"saved first", b"saved last"], rename.exchange
+    monkeypatch.setattr(rename, "exchange", busy)
+
+    assert not plans.replace("PLAN-1", digest(text()), b"new")
+    assert (root / "plans" / "PLAN-1.md").read_bytes() == b"saved last"
