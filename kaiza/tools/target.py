@@ -28,13 +28,20 @@ class Standing:
 
 def standing(path: RelPath, view: View, *, keep: int = 0) -> Standing | None:
     """Look at the file; None where nothing is and a file could be made. Up to `keep` bytes of content come along."""
+    if glance(path, view) is None:
+        return None
+    with view.open_file(path) as file:
+        return _seen(path, file, view, keep)
+
+
+def glance(path: RelPath, view: View) -> int | None:
+    """How large the file is, unread; None where nothing is and a file could be made."""
     entry = _entry(path, view)
     if entry is None:
         _room_for(path, view)
         return None
     _plain(path, entry)
-    with view.open_file(path) as file:
-        return _seen(path, file, view, keep)
+    return entry.size or 0
 
 
 def existing(path: RelPath, view: View, *, keep: int = 0) -> Standing:

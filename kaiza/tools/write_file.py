@@ -40,8 +40,10 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 def wanted(request: Request, view: View) -> tuple[Wanted, ...]:
     """What is there is modified, what is not is created; where all is as asked, what was asked."""
-    found = target.standing(request.path, view)
-    there = request.expected_hash is not None if _done(request, found) else found is not None
+    size = target.glance(request.path, view)
+    there = size is not None
+    if size == len(request.content) and _done(request, target.standing(request.path, view)):
+        there = request.expected_hash is not None
     return (Wanted(MODIFY if there else CREATE, request.path),)
 
 
