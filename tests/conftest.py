@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass
 
 import pytest
@@ -145,3 +146,17 @@ def begun(app):
 @pytest.fixture
 def quick_caps():
     return Caps(tool_timeout_ms=200)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own with 64 KiB, to be remounted larger or read-only."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("only root may mount a small disk")
+    yield place
+    subprocess.run(["umount", place], check=True)

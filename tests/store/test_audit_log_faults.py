@@ -140,19 +140,6 @@ def test_a_write_that_the_kernel_cuts_short_leaves_no_trace(root, room):
     nothing_is_lost(root, acks)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    place = tmp_path / "small"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("only root may mount a small disk")
-    yield place
-    subprocess.run(["umount", place], check=True)
-
-
 def test_a_full_disk_refuses_and_goes_on_when_there_is_room(small_disk, monkeypatch):
     (small_disk / "audit").mkdir()
     log = open_log(small_disk)

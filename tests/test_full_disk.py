@@ -1,0 +1,66 @@
+"""A disk that is really full: a change is made whole or refused, and nothing of it is left lying."""
+
+import os
+import subprocess
+
+from test_recovery import files, lay_out
+
+from kaiza.app import App
+from kaiza.store import audit_log
+
+LINES = 3000
+CHANGE = f"""\
+diff --git a/src/new.py b/src/new.py
+new file mode 100644
+--- /dev/null
++++ b/src/new.py
+@@ -0,0 +1,{LINES} @@
+{"".join(f"+{number:07}{chr(10)}" for number in range(LINES))}diff --git a/src/changed.py b/src/changed.py
+--- a/src/changed.py
++++ b/src/changed.py
+@@ -1 +1 @@
+-before
++after
+diff --git a/src/gone.py b/src/gone.py
+deleted file mode 100644
+--- a/src/gone.py
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+"""
+
+
+def fill(disk, room):
+    """Leave so many bytes of the disk free."""
+    with (disk / "ballast").open("wb") as ballast:
+        free = os.statvfs(disk)
+        ballast.write(b"x" * max(0, free.f_bavail * free.f_frsize - room))
+
+
+def test_a_change_on_a_full_disk_is_whole_or_refused_however_much_room_is_left(small_disk):
+    subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
+    seen = []
+    for room in range(0, 96 * 1024, 4096):
+        root = small_disk / f"project{room}"
+        root.mkdir()
+        plan_hash = lay_out(root)
+        before = files(root)
+        app = App([os.path.realpath(root)])
+        app.call("begin_session", {"role": "WINDSURF"})
+        fill(small_disk, room)
+        outcome = app.call("apply_patch", {"patch": CHANGE, "plan_hash": plan_hash})
+        (small_disk / "ballast").unlink()
+        after = files(root)
+        seen.append(outcome.envelope["error_code"] if outcome.envelope else "ok")
+        again = app.call("begin_session", {"role": "WINDSURF"})
+        app.close()
+
+        assert set(after) == ({"src/new.py", "src/changed.py"} if seen[-1] == "ok" else set(before))
+        assert seen[-1] == "ok" or after == before
+        assert files(root) == after
+        assert again.envelope is None
+        assert [path for path in root.rglob(".kaiza-*") if path.is_file()] == []
+        assert audit_log.verify(os.path.realpath(root)).verdict == "intact"
+        subprocess.run(["rm", "-rf", root], check=True)
+
+    assert set(seen) == {"ok", "FILE_WRITE_FAILED", "AUDIT_LOG_FAILED"}
