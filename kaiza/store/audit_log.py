@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile
 from kaiza.store.records import records
 from kaiza.store.settling import Point, Settling
-from kaiza.store.unsynced import begin
 from kaiza.store.verify import verify
 from kaiza.store.watch import Watch
 
@@ -74,8 +72,7 @@ class AuditLog:
     def announce(self, make: Callable[[], dict[str, Any]]) -> Callable[[], None]:
         """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
         _, point = self._appended(make, durable=True)
-        begin(point.file.descriptor)
-        return partial(self._settling.now, point)
+        return self._settling.begin(point)
 
     def _appended(self, make: Callable[[], dict[str, Any]], *, durable: bool) -> tuple[dict[str, Any], Point]:
         if durable:

@@ -3,7 +3,9 @@
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from kaiza.domain import errors
@@ -11,6 +13,7 @@ from kaiza.domain.chain import head_in
 from kaiza.domain.record import Head
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
+from kaiza.store.errands import Errands
 from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile, failure
 from kaiza.store.log_lines import last_line
@@ -40,6 +43,7 @@ class Settling:
         self._closing = False
         self._thread: threading.Thread | None = None
         self._failed = False
+        self._errands = Errands("kaiza-settle")
         self._nap = _SHORTEST_NAP
         """How long to sleep while somebody else syncs: half as long again as a sync took lately."""
 
@@ -85,6 +89,10 @@ class Settling:
         finally:
             lock.release()
 
+    def begin(self, point: Point) -> Callable[[], None]:
+        """The same on a thread of its own; what this gives waits for it, and raises what it came to."""
+        return self._errands.send(partial(self.now, point)).wait
+
     def later(self, point: Point) -> None:
         """The same, in the background, at the latest one second from now."""
         with self._news:
@@ -103,6 +111,7 @@ class Settling:
             self._news.notify()
         if self._thread is not None:
             self._thread.join()
+        self._errands.close()
         try:
             self._flush()
         finally:
