@@ -5,18 +5,19 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaiza.domain import errors
 from kaiza.domain.chain import head_in
 from kaiza.domain.record import Head
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
-from kaiza.store.errands import Errands
 from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile, failure
 from kaiza.store.log_lines import last_line
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _LATEST = 0.8
 _SHORTEST_NAP, _LONGEST_NAP = 0.0001, 0.005
@@ -43,7 +44,7 @@ class Settling:
         self._closing = False
         self._thread: threading.Thread | None = None
         self._failed = False
-        self._errands = Errands("kaiza-settle")
+        self._beside: ThreadPoolExecutor | None = None
         self._nap = _SHORTEST_NAP
         """How long to sleep while somebody else syncs: half as long again as a sync took lately."""
 
@@ -91,7 +92,11 @@ class Settling:
 
     def begin(self, point: Point) -> Callable[[], None]:
         """The same on a thread of its own; what this gives waits for it, and raises what it came to."""
-        return self._errands.send(partial(self.now, point)).wait
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  a server that only reads never pays for it
+
+        with self._news:
+            self._beside = self._beside or ThreadPoolExecutor(1, "kaiza-settle")
+            return self._beside.submit(self.now, point).result
 
     def later(self, point: Point) -> None:
         """The same, in the background, at the latest one second from now."""
@@ -111,7 +116,8 @@ class Settling:
             self._news.notify()
         if self._thread is not None:
             self._thread.join()
-        self._errands.close()
+        if self._beside is not None:
+            self._beside.shutdown()
         try:
             self._flush()
         finally:
