@@ -45,8 +45,8 @@ class Entry:
 
     def join(self, unsynced: Unsynced) -> None:
         """Let every line and the journal's own name become durable with the rest."""
-        unsynced.add(os.dup(self.fd))
-        unsynced.add(os.dup(self.own.directory("journal")))
+        unsynced.lend(self.own.directory("journal"))
+        unsynced.lend(self.fd)
 
     def commit(self) -> None:
         """Say that everything is done and on disk. The word itself is not waited for; the record says it again."""

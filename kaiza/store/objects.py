@@ -76,7 +76,7 @@ class Objects:
         where = self.own.directory("objects")
         fd = _sound(digest, where) if pack else None
         unsynced.add(_written(digest, content, where, pack=pack) if fd is None else fd)
-        unsynced.add(os.dup(where))
+        unsynced.lend(where)
 
     def take_over(self, digest: str, dir_fd: int, name: bytes) -> None:
         """Keep a file under its hash and take its name away; where nobody writes it, the file itself is kept."""

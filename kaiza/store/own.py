@@ -20,6 +20,9 @@ class Own:
     def directory(self, name: str) -> int:
         """Hold one of the directories; it is there when this returns. OSError where it cannot be."""
         with self._turn:
+            held = self._held.get(name.encode())
+            if held is not None and os.fstat(held).st_nlink:
+                return held
             home = self._hold(NAME, self._root_fd)
             return self._hold(name.encode(), home)
 

@@ -15,7 +15,7 @@ _SYNCFS: Callable[[int], int] | None = getattr(_LIBC, "syncfs", None)
 
 
 class Unsynced:
-    """Descriptors taken over with `add`; `sync` makes durable what they name, whatever was added, and closes them.
+    """Descriptors taken over with `add`, or lent; `sync` makes durable what they name, and closes what was taken over.
 
     Where many files change, the whole file system is written out in one call, if the system has it.
     """
@@ -23,6 +23,7 @@ class Unsynced:
     def __init__(self, files: int = 1, file_system: int = -1) -> None:
         self._file_system = file_system if files > FEW and _SYNCFS is not None else -1
         self._fds: list[int] = []
+        self._lent: list[int] = []
 
     def add(self, fd: int) -> None:
         """Take a descriptor over; the disk may begin with it."""
@@ -32,18 +33,31 @@ class Unsynced:
         self._fds.append(fd)
         begin(fd)
         if len(self._fds) >= _MOST:
-            self.sync()
+            self._drain()
+
+    def lend(self, fd: int) -> None:
+        """The same with one that stays its owner's; it is waited for once, after the others."""
+        if self._file_system < 0 and fd not in self._lent:
+            self._lent.append(fd)
+            begin(fd)
 
     def sync(self) -> None:
         """Wait until all of it is on disk."""
         if self._file_system >= 0:
             _sync_all(self._file_system)
-        for fd in self._fds:
-            os.fsync(fd)
-        self.close()
+        self._drain()
+        while self._lent:
+            os.fsync(self._lent.pop())
 
     def close(self) -> None:
         """Let go of what was not waited for."""
+        while self._fds:
+            os.close(self._fds.pop())
+        self._lent.clear()
+
+    def _drain(self) -> None:
+        for fd in self._fds:
+            os.fsync(fd)
         while self._fds:
             os.close(self._fds.pop())
 

@@ -307,7 +307,7 @@ def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
 
 def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
     lay_out(tmp_path / "ws")
-    assert dies(change, tmp_path / "ws", 450)
+    assert dies(change, tmp_path / "ws", 300)
 
     with Workspace(str(tmp_path / "ws")) as workspace:
         assert Committer.of(workspace).recover(lambda _txn: False, lambda _txn: False) == []

@@ -145,6 +145,20 @@ def test_what_was_added_is_synced_file_by_file_where_few_change_and_all_at_once_
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
+def test_what_was_lent_is_synced_once_after_the_rest_and_stays_open(tmp_path, root_fd, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    inodes = []
+    with closing(Unsynced()) as waiting:
+        for number in range(40):
+            waiting.add(os.open(tmp_path / f"{number}", os.O_CREAT | os.O_WRONLY))
+            waiting.lend(root_fd)
+            inodes.append((tmp_path / f"{number}").stat().st_ino)
+        waiting.sync()
+
+    assert synced == [*inodes, os.fstat(root_fd).st_ino]
+
+
 def test_a_sync_that_fails_is_told_and_leaves_nothing_open(tmp_path, monkeypatch):
     def fails(_fd):
         raise OSError(errno.EIO, "no")
