@@ -3,31 +3,14 @@
 import os
 import subprocess
 
-from test_recovery import files, lay_out
+from test_recovery import PATCH, files, lay_out
 
 from kaiza.app import App
 from kaiza.store import audit_log
 
 LINES = 3000
-CHANGE = f"""\
-diff --git a/src/new.py b/src/new.py
-new file mode 100644
---- /dev/null
-+++ b/src/new.py
-@@ -0,0 +1,{LINES} @@
-{"".join(f"+{number:07}{chr(10)}" for number in range(LINES))}diff --git a/src/changed.py b/src/changed.py
---- a/src/changed.py
-+++ b/src/changed.py
-@@ -1 +1 @@
--before
-+after
-diff --git a/src/gone.py b/src/gone.py
-deleted file mode 100644
---- a/src/gone.py
-+++ /dev/null
-@@ -1 +0,0 @@
--gone
-"""
+LONG_FILE = "".join(f"+{number:07}\n" for number in range(LINES))
+CHANGE = PATCH.replace("@@ -0,0 +1 @@\n+new\n", f"@@ -0,0 +1,{LINES} @@\n{LONG_FILE}")
 
 
 def fill(disk, room):

@@ -62,8 +62,9 @@ class AuditLog:
         record that announces or reports a change is SELF_AUDIT_FAILURE while the log is damaged; every other one goes
         to the end of what is there.
         """
-        written, point = self._appended(make, durable=durable or self._sync_every)
-        if durable or self._sync_every:
+        durable = durable or self._sync_every
+        written, point = self._appended(make, durable=durable)
+        if durable:
             self._settling.now(point)
         else:
             self._settling.later(point)

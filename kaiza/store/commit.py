@@ -1,10 +1,8 @@
 """Changes happen whole or not at all: prepared, applied, and either settled or taken back."""
 
 import errno
-import hashlib
-import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
@@ -13,22 +11,20 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
 from kaiza.store import path_locks, recovery
 from kaiza.store.check import Checker
-from kaiza.store.directories import Directories, last_name, remove_empty
-from kaiza.store.facts import Facts, inode_at
+from kaiza.store.directories import Directories, remove_empty
 from kaiza.store.journal import Entry, Journal, Line
 from kaiza.store.live import Live
-from kaiza.store.objects import SMALL, Objects, read_all, write_all
+from kaiza.store.objects import Objects
 from kaiza.store.own import Own
-from kaiza.store.recovery import Recovery
+from kaiza.store.recovery import Fate, Recovery
 from kaiza.store.refusal import refusal
+from kaiza.store.staging import Staging
 from kaiza.store.step import Part, Step, mismatch
 from kaiza.store.unsynced import Unsynced
 from kaiza.store.workspace import Workspace
 
 LOCK_SECONDS = 10.0
 _ANOTHER = {errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR}
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +155,12 @@ class Committer:
                 entry.leave()
                 continue
             try:
-                found.append(self._recovered(entry, lines, stands))
+                fate = _fate(lines, recorded=stands(entry.txn))
+                found.append(recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS, fate))
             except BaseException:
                 entry.leave()
                 raise
         return found
-
-    def _recovered(self, entry: Entry, lines: Sequence[Line], stands: Callable[[str], bool]) -> Recovery:
-        fate: recovery.Fate = "taken_back"
-        if not any("taken_back" in line for line in lines):
-            committed: recovery.Fate = "committed" if any("committed" in line for line in lines) else "taken_back"
-            fate = "recorded" if stands(entry.txn) else committed
-        return recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS, fate)
 
     def sweep(self, txn: str, paths: Iterable[RelPath]) -> int:
         """Clear away temporaries of a change whose journal the power took; the intent names where they may be."""
@@ -179,15 +169,6 @@ class Committer:
         return sum(
             recovery.sweep(self._workspace, self._objects, txn, parent) for parent in {path.parent for path in paths}
         )
-
-    def facts_before(self, txn: str, path: RelPath) -> Facts | None:
-        """Tell what a file had beside its bytes before a settled change."""
-        head = self._journal.finished(txn)
-        for told in head["steps"] if head else ():
-            step = Step.of_json(told)
-            if path == (step.source if step.do == "move" else step.path) and step.do != "put":
-                return step.facts
-        return None
 
     def close(self) -> None:
         """Be gone; changes not settled are left to recovery."""
@@ -212,12 +193,13 @@ class Committer:
         }
         entry = running.entry = self._journal.begin(prepared.txn, head)
         with closing(Unsynced(len(prepared.steps), self._workspace.fd)) as unsynced:
-            kept = [self._keep_small(step, running.directories, unsynced) for step, _ in prepared.steps]
+            staging = Staging(self._objects, self._journal, running.directories, unsynced, prepared.undoes)
+            kept = [staging.keep(step) for step, _ in prepared.steps]
             announced()
             running.directories.make()
             for (step, change), is_kept in zip(prepared.steps, kept, strict=True):
                 running.parts.append(Part(step, running.directories, self._objects, kept=is_kept))
-                self._stage(running.parts[-1], change, running, unsynced)
+                staging.bring(running.parts[-1], change)
             entry.note({"staged": [part.ours for part in running.parts]})
             entry.join(unsynced)
             unsynced.sync()
@@ -225,71 +207,6 @@ class Committer:
             part.perform()
         running.directories.sync({part.step.path.parent for part in running.parts} | _sources(running.parts))
         entry.commit()
-
-    def _stage(self, part: Part, change: Change | None, running: Running, unsynced: Unsynced) -> None:
-        """Write what the step brings in beside its place."""
-        step = part.step
-        if step.do == "move" and step.source is not None:
-            part.ours = inode_at(running.directories.held[step.source.parent], last_name(step.source))
-        if step.do not in {"put", "swap"} or change is None:
-            return
-        fd = os.open(part.temp, _CREATE, 0o600 if step.facts else 0o666, dir_fd=part.where)
-        try:
-            part.ours = os.fstat(fd).st_ino
-            self._fill(fd, change, running)
-            self._dress(fd, step, change, running.prepared.undoes)
-        except BaseException:
-            os.close(fd)
-            raise
-        unsynced.add(fd)
-
-    def _fill(self, fd: int, change: Change, running: Running) -> None:
-        check = hashlib.sha256()
-        for chunk in self._bytes_of(change, running):
-            check.update(chunk)
-            write_all(fd, [chunk])
-        expected = change.after_hash or change.before_hash
-        if check.hexdigest() != expected:
-            raise mismatch(change.source or change.path, expected, check.hexdigest())
-
-    def _bytes_of(self, change: Change, running: Running) -> Iterator[bytes]:
-        if change.content is not None:
-            yield change.content
-        elif change.operation == "move" and change.source is not None:
-            where = running.directories.held[change.source.parent]
-            fd = os.open(last_name(change.source), _READ, dir_fd=where)
-            try:
-                yield from read_all(fd)
-            finally:
-                os.close(fd)
-        else:
-            yield from self._objects.chunks(change.after_hash or "")
-
-    def _dress(self, fd: int, step: Step, change: Change, undoes: Sequence[str]) -> None:
-        """Give the new file the mode, owner and attributes that it is to have."""
-        facts = step.facts
-        for txn in undoes:
-            facts = self.facts_before(txn, change.path) or facts
-        if facts is not None:
-            facts.give(fd, change.mode)
-        elif change.mode is not None:
-            os.fchmod(fd, change.mode)
-
-    def _keep_small(self, step: Step, directories: Directories, unsynced: Unsynced) -> bool:
-        """Keep what the step will take away, where that is small; whether it is kept."""
-        if step.do not in {"swap", "take"} or step.before is None:
-            return False
-        where = directories.held.get(step.path.parent)
-        if where is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        fd = os.open(last_name(step.path), _READ, dir_fd=where)
-        try:
-            if os.fstat(fd).st_size > SMALL:
-                return False
-            self._objects.keep(step.before, read_all(fd), pack=True, unsynced=unsynced)
-        finally:
-            os.close(fd)
-        return True
 
     def _let_stand(self, running: Running) -> None:
         for part in running.parts:
@@ -328,6 +245,15 @@ class Committer:
                 finally:
                     above.close()
                 path = path.parent
+
+
+def _fate(lines: Sequence[Line], *, recorded: bool) -> Fate:
+    """What is to become of an abandoned change; that it is being taken back outweighs the record."""
+    if any("taken_back" in line for line in lines):
+        return "taken_back"
+    if recorded:
+        return "recorded"
+    return "committed" if any("committed" in line for line in lines) else "taken_back"
 
 
 def _sources(parts: Sequence[Part]) -> set[RelPath]:

@@ -13,6 +13,7 @@ from kaiza.domain.paths import RelPath, is_unreadable, parse
 from kaiza.domain.plan import Plan
 from kaiza.domain.record import GENESIS, Head, Verdict, compose
 from kaiza.domain.session import Session
+from kaiza.domain.way_back import happened
 from kaiza.store import index, roots, settings, state
 from kaiza.store.audit_log import AuditLog
 from kaiza.store.commit import Committer
@@ -108,7 +109,7 @@ class Ground:
     def _stands(self, txn: str) -> bool:
         """Whether the record says that a change was made; it is looked through from its end."""
         told = (one for one in records(self.root, reverse=True) if one["request_id"] == txn and one["kind"] != "intent")
-        return txn not in self.facts.intents and _was_made(next(told, {}))
+        return txn not in self.facts.intents and happened(next(told, {}))
 
     def _unstarted(self, txn: str, intent: Mapping[str, Any]) -> tuple[str, list[str], list[dict[str, str]]]:
         """An intent without a journal: decided from the hashes that are there."""
@@ -194,12 +195,6 @@ def read_settings(workspace: Workspace) -> settings.Settings:
         return settings.Settings()
     with workspace.open_file(_SETTINGS, lambda _real: None) as file:
         return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
-
-
-def _was_made(told: Mapping[str, Any]) -> bool:
-    if told.get("kind") == "recovery":
-        return bool((told["detail"] or {}).get("result") == "applied")
-    return told.get("outcome") == "ok"
 
 
 def hash_of(chunks: Iterable[bytes]) -> str:

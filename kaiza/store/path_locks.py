@@ -1,6 +1,5 @@
 """Changes to one path take turns, across threads and processes; sorted, so that two never wait for each other."""
 
-import fcntl
 import os
 import zlib
 from collections.abc import Iterable
@@ -21,11 +20,7 @@ def hold(own: Own, paths: Iterable[RelPath], seconds: float) -> ExitStack:
     where = own.directory("locks")
     with ExitStack() as held:
         for stripe in stripes:
-            fd = os.open(f"{stripe:02x}", _OPEN, 0o600, dir_fd=where)
-            if _is_free(fd):
-                held.callback(os.close, fd)
-                continue
-            lock = FileLock(fd)
+            lock = FileLock(os.open(f"{stripe:02x}", _OPEN, 0o600, dir_fd=where))
             held.callback(lock.abandon)
             try:
                 lock.acquire(seconds)
@@ -36,12 +31,3 @@ def hold(own: Own, paths: Iterable[RelPath], seconds: float) -> ExitStack:
                     cause=late.cause,
                 ) from late
         return held.pop_all()
-
-
-def _is_free(fd: int) -> bool:
-    """Whether the lock could be had at once, as it nearly always can."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

@@ -11,11 +11,11 @@ from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
 from kaiza.store import path_locks
 from kaiza.store.directories import Directories, last_name
-from kaiza.store.facts import inode_at, look
+from kaiza.store.facts import inode_at
 from kaiza.store.journal import Entry, Line
 from kaiza.store.objects import Objects
 from kaiza.store.rename import BACKUP
-from kaiza.store.step import Part, Step
+from kaiza.store.step import Part, Step, keep_away
 from kaiza.store.workspace import Workspace
 
 Result = Literal["applied", "not_applied", "taken_back", "unknown"]
@@ -67,10 +67,10 @@ def recover(
         directories = Directories(workspace)
         held.callback(directories.close)
         parts, lost = _parts(steps, lines, directories, objects)
-        if fate != "taken_back":
-            result, left = _finish(parts, entry, fate)
-        else:
+        if fate == "taken_back":
             result, left = _abort(parts, directories, entry, lines)
+        else:
+            result, left = _finish(parts, entry, fate)
     left += [{"path": str(path), "reason": "directory_is_gone"} for path in lost]
     return Recovery(entry.txn, "unknown" if left else result, paths, tuple(left))
 
@@ -83,12 +83,8 @@ def sweep(workspace: Workspace, objects: Objects, txn: str, parent: RelPath) -> 
             return 0
         where = directories.held[parent]
         found = [name for name in os.listdir(where) if name.startswith(f".kaiza-{txn}-")]  # noqa: PTH208 (of a descriptor)
-        for name in map(str.encode, found):
-            seen = look(where, name)
-            if seen is None:
-                os.unlink(name, dir_fd=where)
-            else:
-                objects.take_over(seen.digest, where, name)
+        for name in found:
+            keep_away(objects, where, name.encode())
         return len(found)
     finally:
         directories.close()
@@ -144,11 +140,8 @@ def _tidy(part: Part) -> None:
     at_temp = inode_at(part.where, part.temp)
     if part.step.do in {"put", "take"} and at_temp is not None and at_temp == inode_at(part.where, part.name):
         os.unlink(part.temp, dir_fd=part.where)
-    if (
-        part.step.do == "move"
-        and inode_at(*part.source) is not None
-        and inode_at(*part.source) == inode_at(part.where, part.name)
-    ):
+    at_source = inode_at(*part.source) if part.step.do == "move" else None
+    if at_source is not None and at_source == inode_at(part.where, part.name):
         os.unlink(part.name, dir_fd=part.where)
 
 
@@ -204,5 +197,4 @@ def _is_still_before(part: Part) -> bool:
         return inode_at(part.where, part.temp) == part.ours and part.ours is not None
     if part.step.do == "take":
         return False
-    source = part.step.source or part.step.path
-    return inode_at(part.directories.held[source.parent], last_name(source)) == part.ours
+    return inode_at(*part.source) == part.ours

@@ -209,14 +209,19 @@ class Part:
 
     def _keep_away(self) -> None:
         """Keep whatever stands at the temporary name under its hash, and free the name."""
+        out = self.out
+        known = {out.stamp: out.digest} if out is not None and out.alone else NOTHING
         with suppress(FileNotFoundError):
-            out = self.out
-            known = {out.stamp: out.digest} if out is not None and out.alone else NOTHING
-            seen = look(self.where, self.temp, known)
-            if seen is None:
-                os.unlink(self.temp, dir_fd=self.where)
-            else:
-                self.objects.take_over(seen.digest, self.where, self.temp)
+            keep_away(self.objects, self.where, self.temp, known)
+
+
+def keep_away(objects: Objects, where: int, name: bytes, known: Mapping[tuple[int, ...], str] = NOTHING) -> None:
+    """Keep what stands at a name under its hash, if it has a content, and free the name."""
+    seen = look(where, name, known)
+    if seen is None:
+        os.unlink(name, dir_fd=where)
+    else:
+        objects.take_over(seen.digest, where, name)
 
 
 def mismatch(path: RelPath, expected: str | None, current: str | None) -> errors.SystemError:

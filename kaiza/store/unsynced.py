@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 FEW = 4
 _MOST = 16
-_BEGIN = 2
+_SYNC_FILE_RANGE_WRITE = 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _SYNC_FILE_RANGE: Callable[[int, int, int, int], int] | None = getattr(_LIBC, "sync_file_range", None)
 if _SYNC_FILE_RANGE is not None:
@@ -31,7 +31,7 @@ class Unsynced:
             os.close(fd)
             return
         self._fds.append(fd)
-        begin(fd)
+        _begin(fd)
         if len(self._fds) >= _MOST:
             self._drain()
 
@@ -39,33 +39,32 @@ class Unsynced:
         """The same with one that stays its owner's; it is waited for once, after the others."""
         if self._file_system < 0 and fd not in self._lent:
             self._lent.append(fd)
-            begin(fd)
+            _begin(fd)
 
     def sync(self) -> None:
         """Wait until all of it is on disk."""
         if self._file_system >= 0:
             _sync_all(self._file_system)
         self._drain()
-        while self._lent:
-            os.fsync(self._lent.pop())
+        for fd in self._lent:
+            os.fsync(fd)
+        self._lent.clear()
 
     def close(self) -> None:
         """Let go of what was not waited for."""
         while self._fds:
             os.close(self._fds.pop())
-        self._lent.clear()
 
     def _drain(self) -> None:
         for fd in self._fds:
             os.fsync(fd)
-        while self._fds:
-            os.close(self._fds.pop())
+        self.close()
 
 
-def begin(fd: int) -> None:
+def _begin(fd: int) -> None:
     """Let the disk begin with what was written to a file, without waiting; where that lacks, it begins later."""
     if _SYNC_FILE_RANGE is not None:
-        _SYNC_FILE_RANGE(fd, 0, 0, _BEGIN)
+        _SYNC_FILE_RANGE(fd, 0, 0, _SYNC_FILE_RANGE_WRITE)
 
 
 def _sync_all(fd: int) -> None:

@@ -241,6 +241,15 @@ def apply_only(root):
         return committer, prepared
 
 
+def dies_unsettled(root):
+    """A process makes the change and is gone before it could settle it."""
+    child = os.fork()
+    if child == 0:
+        apply_only(root)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
 @pytest.mark.long
 def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds):
     def take_back(root):
@@ -267,11 +276,7 @@ def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds)
 def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
     root = tmp_path / "ws"
     lay_out(root)
-    child = os.fork()
-    if child == 0:
-        apply_only(root)
-        os._exit(0)
-    os.waitpid(child, 0)
+    dies_unsettled(root)
     here = os.open(root, os.O_RDONLY)
     rename.exchange(here, b".kaiza-t-1", b"m")
     (root / "to/t").rename(root / "s")
@@ -358,11 +363,7 @@ def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_sin
 def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, worlds, tail):
     root = tmp_path / "ws"
     lay_out(root)
-    child = os.fork()
-    if child == 0:
-        apply_only(root)
-        os._exit(0)
-    os.waitpid(child, 0)
+    dies_unsettled(root)
     (journal,) = leftovers(root)
     journal.write_bytes(journal.read_bytes().removesuffix(b'{"committed": true}\n') + tail)
 
