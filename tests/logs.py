@@ -61,13 +61,11 @@ def write(root, content):
 def anchor_at(root, head):
     """The state directory as if exactly this head had been made durable."""
     place = state.directory(str(root), create=True)
-    for name in ("anchor", "damage.json"):
-        (place / name).unlink(missing_ok=True)
+    for old in (*place.glob("anchor*"), place / "damage.json"):
+        old.unlink(missing_ok=True)
     if head is not None:
         anchor = Anchor(place)
-        anchor.lock().acquire(1)
-        anchor.look()
-        anchor.advance(head, 0)
+        anchor.take(anchor.step(head, 0))
         anchor.close()
 
 

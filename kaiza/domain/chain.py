@@ -36,14 +36,6 @@ def unseal(line: bytes) -> dict[str, Any]:
     return record
 
 
-def head_in(line: bytes, size: int) -> Head | None:
-    """The head that a log of this size has, if its last line is this one, whole and with the right hash."""
-    digest = sha256(line[:-_SEAL_LENGTH] + b"}").hexdigest()
-    record = _loaded(line) if line.endswith((_SEAL % digest).encode()) else None
-    seq = record.get("seq") if record else None
-    return Head(seq, digest, size) if type(seq) is int else None
-
-
 def _loaded(line: bytes) -> dict[str, Any] | None:
     try:
         record = orjson.loads(line)

@@ -75,7 +75,6 @@ def _begin_anew(root: str, directory: int, place: Path, verdict: Verdict, word: 
     lock = _written(directory, line)
     try:
         _exchange(directory, aside)
-        anchor.lock().acquire(_PATIENCE)
         anchor.begin_anew(Head(1, whole["entry_hash"], len(line)))
         Damage(place).clear()
     finally:

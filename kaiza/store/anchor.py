@@ -1,12 +1,16 @@
 """The head of the log, kept outside the workspace: only ever forward, and never a record that is not durable.
 
-Two slots take turns, each in a sector and with a checksum of its own, so that a torn write leaves the other one. The
-anchor itself is not synced: after a power cut it may be older than the log, a lower bound and never a false alarm.
+Every process that syncs has an anchor of its own and writes it without waiting for anybody; the newest one counts.
+Two slots take turns in it, each in a sector and with a checksum, so that a torn write leaves the other one. It is not
+synced: after a power cut it may be older than the log, a lower bound and never a false alarm.
 """
 
 import errno
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -15,119 +19,121 @@ from kaiza.domain.record import Head
 from kaiza.store.lock import FileLock
 
 _NAME = "anchor"
+_HOW = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _SECTOR = 512
 _SLOT = struct.Struct(">8sQQQQ32s")
 _CHECK = struct.Struct(">L")
 _TURN = struct.Struct(">8xQ")
 _NOW_AND_THEN = 16
 _MARK = b"kaiza/1\n"
-_LENGTH = _SECTOR + _SLOT.size + _CHECK.size
+_WHOLE = _SLOT.size + _CHECK.size
 
 
 class Anchored(NamedTuple):
-    """What the anchor holds. `era` counts how often a person has accepted a damaged log and begun a new one."""
+    """What an anchor names. `era` counts how often a person has accepted a damaged log and begun a new one."""
 
     head: Head
     era: int
     turn: int
 
 
+class Step(NamedTuple):
+    """One step forward, ready to be written."""
+
+    anchored: Anchored
+    slot: bytes
+
+
 class Anchor:
-    """One process's hand on the anchor of a workspace; one thread at a time, but for `read`."""
+    """One process's hand on the anchors of a workspace; one thread at a time, but for `read`."""
 
     def __init__(self, state: Path) -> None:
-        self._path = state / _NAME
+        self._state = state
         self._descriptor = -1
         self._lock: FileLock | None = None
         self._uses = 0
-        self._told = b""
-        self.known: Anchored | None = None
-        """What the file says, by the bytes it was last seen with."""
+        self._own: Anchored | None = None
 
     def read(self) -> Anchored | None:
-        """The newest sound slot, or None where there is no anchor."""
-        try:
-            return _newest(self._path.read_bytes())
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        """The newest head that any process has anchored, or None where there is none."""
+        return max(self._all(), key=lambda one: (one.era, one.head.seq), default=None)
 
-    def lock(self) -> FileLock:
-        """What to hold while a head is made durable and then named here."""
-        self._uses += 1
-        if self._lock is None or (self._uses % _NOW_AND_THEN == 0 and os.fstat(self._descriptor).st_nlink == 0):
-            self.close()
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            self._lock = FileLock(self._descriptor)
-        return self._lock
+    def step(self, head: Head, era: int) -> Step | None:
+        """What `take` has to write once this head is durable; nothing where our anchor is as far already.
 
-    def look(self) -> bool:
-        """Read it again; whether anybody else wrote meanwhile. Called between `lock` and `close`."""
-        told = os.pread(self._descriptor, _LENGTH, 0)
-        if told == self._told:
-            return False
-        self._told, self.known = told, _newest(told)
-        return True
-
-    def covers(self, seq: int, era: int) -> bool:
-        """Whether some process had made that record durable when we last looked."""
-        return self.known is not None and self.known.head.seq >= seq and self.known.era == era
-
-    def has_reached(self, seq: int, era: int) -> bool:
-        """Whether it covers that record by now; cheap, for those who wait. Called between `lock` and `close`."""
-        told = os.pread(self._descriptor, _LENGTH, 0)
-        for place in (0, _SECTOR):
-            if len(told) >= place + _SLOT.size:
-                _, _, then, reached, _, _ = _SLOT.unpack_from(told, place)
-                if reached >= seq and then == era and _parsed(told, place):
-                    return True
-        return False
-
-    def advance(self, head: Head, era: int) -> None:
-        """The anchor names this durable head or a later one when this returns. Locked, and just looked at.
-
-        An older era than the anchor's own has no say.
+        OSError where there can be no anchor.
         """
-        known = self.known
-        if known is None:
-            self._write(Anchored(head, era, 0))
-        elif known.era == era and known.head.seq < head.seq:
-            self._write(Anchored(head, era, known.turn + 1))
+        self._make_sure_of_our_own()
+        own = self._own
+        if own is not None and (own.era, own.head.seq) >= (era, head.seq):
+            return None
+        return _step_to(head, era, own.turn + 1 if own else 0)
+
+    def take(self, step: Step) -> None:
+        """Our anchor names the head of this step when this returns."""
+        if os.pwrite(self._descriptor, step.slot, _SECTOR * (step.anchored.turn & 1)) != _WHOLE:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._own = step.anchored
 
     def begin_anew(self, head: Head) -> None:
-        """A person accepted a new log: the anchor names its head, durably, in a new era. Locked."""
-        self.look()
-        known = self.known
-        self._write(Anchored(head, known.era + 1 if known else 1, known.turn + 1 if known else 0))
+        """A person accepted a new log: this is its head, durably, in a new era, in which the old one has no say."""
+        newest = self.read()
+        step = self.step(head, newest.era + 1 if newest else 1)
+        if step is not None:
+            self.take(step)
         os.fsync(self._descriptor)
+        directory = os.open(self._state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Leave our anchor to the next process."""
         if self._lock is not None:
             self._lock.abandon()
         self._lock = None
 
-    def _write(self, anchored: Anchored) -> None:
-        head = anchored.head
-        slot = _SLOT.pack(_MARK, anchored.turn, anchored.era, head.seq, head.size, bytes.fromhex(head.entry_hash))
-        slot += _CHECK.pack(crc32(slot))
-        place = _SECTOR * (anchored.turn & 1)
-        told, self._told = self._told, b""
-        if os.pwrite(self._descriptor, slot, place) != len(slot):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        self._told = told[:place].ljust(place, b"\0") + slot + told[place + len(slot) :]
-        self.known = anchored
+    def _all(self) -> Iterator[Anchored]:
+        for place in self._state.glob(f"{_NAME}*"):
+            with suppress(FileNotFoundError):
+                found = _newest(place.read_bytes())
+                if found is not None:
+                    yield found
+
+    def _make_sure_of_our_own(self) -> None:
+        """The first anchor that no living process has. A deleted one is noticed before long."""
+        self._uses += 1
+        if self._lock is not None and self._uses % _NOW_AND_THEN == 0 and os.fstat(self._descriptor).st_nlink == 0:
+            self.close()
+        if self._lock is not None:
+            return
+        self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for number in count(1):
+            descriptor = os.open(self._state / (f"{_NAME}-{number}" if number > 1 else _NAME), _HOW, 0o600)
+            lock = FileLock(descriptor)
+            if lock.taken():
+                break
+            lock.abandon()
+        self._lock, self._descriptor = lock, descriptor
+        self._own = _newest(os.pread(descriptor, _SECTOR + _WHOLE, 0))
+
+
+def _step_to(head: Head, era: int, turn: int) -> Step:
+    slot = _SLOT.pack(_MARK, turn, era, head.seq, head.size, bytes.fromhex(head.entry_hash))
+    return Step(Anchored(head, era, turn), slot + _CHECK.pack(crc32(slot)))
 
 
 def _newest(told: bytes) -> Anchored | None:
     """The sound slot with the higher turn. The one that claims it is looked at first, the other only if it is torn."""
-    turns = [_TURN.unpack_from(told, place)[0] if len(told) >= place + _SLOT.size else -1 for place in (0, _SECTOR)]
-    first = 0 if turns[0] > turns[1] else _SECTOR
-    return _parsed(told, first) or _parsed(told, _SECTOR - first)
+    slots = told[:_WHOLE], told[_SECTOR : _SECTOR + _WHOLE]
+    first, second = (_TURN.unpack_from(slot)[0] if len(slot) == _WHOLE else -1 for slot in slots)
+    newer, older = slots if first > second else slots[::-1]
+    return _parsed(newer) or _parsed(older)
 
 
-def _parsed(told: bytes, start: int) -> Anchored | None:
-    slot, check = told[start : start + _SLOT.size], told[start + _SLOT.size : start + _SLOT.size + _CHECK.size]
+def _parsed(whole: bytes) -> Anchored | None:
+    slot, check = whole[: _SLOT.size], whole[_SLOT.size :]
     if not slot.startswith(_MARK) or check != _CHECK.pack(crc32(slot)):
         return None
     _, turn, era, seq, size, entry_hash = _SLOT.unpack(slot)

@@ -13,7 +13,7 @@ from typing import Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.record import Fault, Head, Verdict
-from kaiza.store import log_file, state
+from kaiza.store import log_file, state, unsynced
 from kaiza.store.accept import Accepted, accept
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
@@ -86,6 +86,8 @@ class AuditLog:
                 written = self._write(file, make, refuse=damage.verdict if durable and damage else None)
             finally:
                 self._leave(file)
+            if durable:
+                unsynced.begin(file.descriptor)
             point = self._point(file, damage)
         finally:
             self._threads.release()

@@ -9,14 +9,14 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable
 
 import portalocker
 
 from kaiza.domain import errors
 
 _AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
-_TRIES = 10
+_YIELDS = 30
+_TRIES = _YIELDS + 10
 _NAP = 0.0001
 
 
@@ -43,20 +43,17 @@ class FileLock:
             raise _failure(refused) from refused
         return True
 
-    def acquire(self, seconds: float, *, nap: float = _NAP, enough: Callable[[], bool] | None = None) -> bool:
-        """Whether the lock is ours; not, where meanwhile it is `enough` that others had it.
-
-        AUDIT_LOCK_FAILED after that many seconds, or where it cannot be had.
-        """
-        for _ in range(_TRIES):
+    def acquire(self, seconds: float) -> None:
+        """The lock is ours when this returns. AUDIT_LOCK_FAILED after that many seconds, or where it cannot be had."""
+        for turn in range(_TRIES):
             if self.taken():
-                return True
-            if enough is not None and enough():
-                return False
-            time.sleep(nap)
+                return
+            if turn < _YIELDS:
+                os.sched_yield()
+            else:
+                time.sleep(_NAP)
         with self._turn:
             self._wait(seconds)
-        return True
 
     def release(self) -> None:
         """Let go. AUDIT_LOCK_FAILED where the system refuses even that."""

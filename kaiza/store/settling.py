@@ -2,25 +2,21 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kaiza.domain import errors
-from kaiza.domain.chain import head_in
 from kaiza.domain.record import Head
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
 from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile, failure
-from kaiza.store.log_lines import last_line
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _LATEST = 0.8
-_SHORTEST_NAP, _LONGEST_NAP = 0.0001, 0.005
 
 
 class Point(NamedTuple):
@@ -45,8 +41,6 @@ class Settling:
         self._thread: threading.Thread | None = None
         self._failed = False
         self._beside: ThreadPoolExecutor | None = None
-        self._nap = _SHORTEST_NAP
-        """How long to sleep while somebody else syncs: half as long again as a sync took lately."""
 
     def refuse_if_failed(self) -> None:
         """AUDIT_LOG_FAILED where an earlier record did not become durable."""
@@ -56,39 +50,21 @@ class Settling:
     def now(self, point: Point) -> None:
         """Everything up to there is durable, and anchored, when this returns. AUDIT_LOG_FAILED otherwise.
 
-        Whoever holds the anchor syncs for all who have written by then; the others find their record covered.
+        What can be made ready is ready before the disk is: between the disk and the answer there is one small write.
         """
         if not self._one_by_one.acquire(timeout=self._lock_seconds):
             raise late(self._lock_seconds)
         try:
             self.refuse_if_failed()
-            if point.head is None:
-                self._sync(point.file)
-            else:
-                self._anchored(point, point.head)
+            step = self._anchor.step(point.head, point.era) if point.head is not None else None
+            self._sync(point.file)
+            if step is not None:
+                self._anchor.take(step)
         except OSError as refused:
             sentence = "The anchor outside the workspace could not be written. Check the state directory."
             raise failure(refused, sentence) from refused
         finally:
             self._one_by_one.release()
-
-    def _anchored(self, point: Point, head: Head) -> None:
-        anchor = self._anchor
-        lock = anchor.lock()
-        alone = lock.taken()
-        if not alone and not lock.acquire(
-            self._lock_seconds, nap=self._nap, enough=lambda: anchor.has_reached(head.seq, point.era)
-        ):
-            return
-        try:
-            alone = not anchor.look() and alone
-            if not anchor.covers(head.seq, point.era):
-                if not alone:
-                    head = last_head(point.file, head)
-                self._sync(point.file)
-                anchor.advance(head, point.era)
-        finally:
-            lock.release()
 
     def begin(self, point: Point) -> Callable[[], None]:
         """The same on a thread of its own; what this gives waits for it, and raises what it came to."""
@@ -136,13 +112,11 @@ class Settling:
             raise
 
     def _sync(self, file: LogFile) -> None:
-        begin = time.perf_counter()
         try:
             os.fdatasync(file.descriptor)
         except OSError as refused:
             self._failed = True
             raise failure(refused) from refused
-        self._nap = min(max(_SHORTEST_NAP, 1.5 * (time.perf_counter() - begin)), _LONGEST_NAP)
 
     def _work(self) -> None:
         while not self._failed:
@@ -153,12 +127,3 @@ class Settling:
                     return
             with suppress(errors.SystemError):  # it is still pending, and is tried again unless a sync failed
                 self._flush()
-
-
-def last_head(file: LogFile, head: Head) -> Head:
-    """The head that a sync would make durable now: ours, or one that somebody has written after it."""
-    size = file.size()
-    if size <= head.size:
-        return head
-    there = head_in(last_line(file.descriptor, size), size)
-    return there if there is not None and there.seq > head.seq else head

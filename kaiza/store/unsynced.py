@@ -31,7 +31,7 @@ class Unsynced:
             os.close(fd)
             return
         self._fds.append(fd)
-        _begin(fd)
+        begin(fd)
         if len(self._fds) >= _MOST:
             self._drain()
 
@@ -39,7 +39,7 @@ class Unsynced:
         """The same with one that stays its owner's; it is waited for once, after the others."""
         if self._file_system < 0 and fd not in self._lent:
             self._lent.append(fd)
-            _begin(fd)
+            begin(fd)
 
     def sync(self) -> None:
         """Wait until all of it is on disk."""
@@ -61,7 +61,7 @@ class Unsynced:
         self.close()
 
 
-def _begin(fd: int) -> None:
+def begin(fd: int) -> None:
     """Let the disk begin with what was written to a file, without waiting; where that lacks, it begins later."""
     if _SYNC_FILE_RANGE is not None:
         _SYNC_FILE_RANGE(fd, 0, 0, _SYNC_FILE_RANGE_WRITE)

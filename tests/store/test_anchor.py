@@ -17,12 +17,10 @@ from kaiza.store.anchor import Anchor
 from pathlib import Path
 anchor = Anchor(Path(sys.argv[1]))
 for seq in range(int(sys.argv[2]), 400, 4):
-    lock = anchor.lock()
-    lock.acquire(20)
-    anchor.look()
-    anchor.advance(Head(seq, "%064x" % seq, seq * 100), 0)
+    step = anchor.step(Head(seq, "%064x" % seq, seq * 100), 0)
+    if step is not None:
+        anchor.take(step)
     known = anchor.read()
-    lock.release()
     assert known.head.seq >= seq, known
 """
 
@@ -39,11 +37,9 @@ def anchor(tmp_path):
 
 
 def advance(anchor, seq, era=0):
-    lock = anchor.lock()
-    lock.acquire(1)
-    anchor.look()
-    anchor.advance(head(seq), era)
-    lock.release()
+    step = anchor.step(head(seq), era)
+    if step is not None:
+        anchor.take(step)
 
 
 def test_without_an_anchor_nothing_is_known(anchor, tmp_path):
@@ -119,9 +115,7 @@ def test_a_deleted_anchor_is_made_again(anchor, tmp_path):
 
 def test_a_new_era_may_go_back_and_the_old_one_has_no_say(anchor):
     advance(anchor, 9)
-    anchor.lock().acquire(1)
     anchor.begin_anew(head(1))
-    anchor.lock().release()
     advance(anchor, 10, era=0)
 
     assert anchor.read().head == head(1)
@@ -135,6 +129,32 @@ def test_processes_together_only_go_forward(tmp_path):
     assert [process.communicate(timeout=30)[0] for process in running] == [""] * 4
     assert [process.returncode for process in running] == [0] * 4
     assert Anchor(tmp_path / "state").read().head == head(399)
+
+
+def test_each_process_has_one_of_its_own_and_leaves_it_to_the_next(tmp_path):
+    first, second, third = (Anchor(tmp_path / "state") for _ in range(3))
+    advance(first, 1)
+    advance(second, 2)
+    first.close()
+    advance(third, 3)
+
+    assert {one.name for one in (tmp_path / "state").iterdir()} == {"anchor", "anchor-2"}
+    assert third.read().head == head(3)
+    second.close()
+    third.close()
+
+
+def test_a_new_era_that_another_process_begins_has_the_last_word(tmp_path):
+    server, person = Anchor(tmp_path / "state"), Anchor(tmp_path / "state")
+    advance(server, 500)
+    person.begin_anew(head(1))
+    advance(server, 501)
+
+    assert person.read().head == head(1)
+    advance(server, 2, era=1)
+    assert person.read().head == head(2)
+    server.close()
+    person.close()
 
 
 def test_the_state_directory_is_named_by_the_real_path(tmp_path, monkeypatch):

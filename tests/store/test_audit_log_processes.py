@@ -103,9 +103,11 @@ def stopped_with(path):
     process = python(HOLDER, path)
     process.stdout.readline()
     os.waitpid(process.pid, os.WUNTRACED)
-    yield process
-    process.kill()
-    process.communicate()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture
@@ -114,28 +116,27 @@ def stopped(root):
         yield process
 
 
-def test_a_process_stopped_while_it_syncs_holds_up_changes_until_the_deadline_and_reads_not_at_all(root):
-    log, place = open_log(root, lock_seconds=0.3), state.directory(str(root))
-    log.append(body, durable=True)
+def test_a_process_stopped_with_its_anchor_in_hand_holds_up_nobody(root):
+    log, place = open_log(root, lock_seconds=0.3), state.directory(str(root), create=True)
     with stopped_with(place / "anchor"):
-        begin = time.monotonic()
-        threads = [threading.Thread(target=log.append, args=(body,), kwargs={"durable": False}) for _ in range(9)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        quick = time.monotonic() - begin
-        with pytest.raises(errors.SystemError) as refused:
-            log.append(body, durable=True)
+        log.append(body, durable=True)
+        log.append(body, durable=False)
 
-        with pytest.raises(errors.SystemError):
-            log._settling._flush()
+        assert Anchor(place).read().head.seq == 1
+        log.close()
+    assert Anchor(place).read().head.seq == 2
 
-    assert refused.value.error_code == "AUDIT_LOCK_FAILED"
-    assert quick < 0.3
-    assert Anchor(place).read().head.seq == 1
+
+def test_threads_that_sync_together_are_all_anchored(root):
+    log = open_log(root)
+    threads = [threading.Thread(target=log.append, args=(body,), kwargs={"durable": True}) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert Anchor(state.directory(str(root))).read().head.seq == 40
     log.close()
-    assert Anchor(place).read().head.seq in {10, 11}, "the refused one was written, and may be on disk by now"
 
 
 def test_a_lock_that_a_stopped_process_holds_is_given_up_after_the_deadline(root, stopped):
@@ -205,13 +206,15 @@ def test_verifying_beside_writers_never_sees_a_fault(root):
     running = [writer(root, 10**6, name=number) for number in range(2)]
     for process in running:
         process.stdout.readline()
-    found = [verify.verify(str(root)) for _ in range(100 if LONG else 30)]
+    found, until = [verify.verify(str(root))], time.monotonic() + 10
+    while len(found) < (100 if LONG else 30) or found[-1].records == found[0].records:
+        found.append(verify.verify(str(root)))
+        assert time.monotonic() < until
     for process in running:
         process.kill()
         process.communicate()
 
     assert {one.verdict for one in found} == {"intact"}
-    assert found[-1].records > found[0].records
 
 
 LOOK = """
