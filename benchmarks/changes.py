@@ -95,14 +95,12 @@ class Stage:
         os.fdatasync(self.log)
 
     def locked_record(self):
-        """With the log's lock, and the anchor's, which is written behind the sync."""
+        """With the log's lock, and the anchor, which is written behind the sync."""
         fcntl.flock(self.log, fcntl.LOCK_EX)
         os.write(self.log, RECORD)
         fcntl.flock(self.log, fcntl.LOCK_UN)
-        fcntl.flock(self.anchor, fcntl.LOCK_EX)
         os.fdatasync(self.log)
         os.pwrite(self.anchor, RECORD[:76], 0)
-        fcntl.flock(self.anchor, fcntl.LOCK_UN)
 
 
 def timed(work):

@@ -107,7 +107,8 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
 
 def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The intent, composed under the log's lock: freeze, lock and limits are judged again, with all that is known."""
-    judge(at_intent(case.card), replace(case, damage=ground.damage()))
+    damage = ground.damage()
+    judge(at_intent(case.card), case if damage == case.damage else replace(case, damage=damage))
     session = call.session
     detail: dict[str, Any] = {"live": ground.committer.live_id}
     if case.card.name == "undo_changes":

@@ -38,7 +38,10 @@ def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
     head = _alike(old, new)
     tail = _alike(old[head:][::-1], new[head:][::-1])
     ours, theirs = old[head : len(old) - tail], new[head : len(new) - tail]
-    shared = set(ours) & set(theirs)
+    shared = set(ours).intersection(theirs)
+    if not shared:
+        whole = Span(head, head + len(ours), head, head + len(theirs))
+        return [] if whole.empty else [whole]
     rows, gone = _sorted_out(ours, shared)
     columns, came = _sorted_out(theirs, shared)
     for span in _Search([ours[row] for row in rows], [theirs[column] for column in columns]).run():

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ class AuditLog:
     def announce(self, make: Callable[[], dict[str, Any]]) -> Callable[[], None]:
         """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
         _, point = self._appended(make, durable=True)
-        return self._settling.begin(point)
+        return partial(self._settling.now, point)
 
     def _appended(self, make: Callable[[], dict[str, Any]], *, durable: bool) -> tuple[dict[str, Any], Point]:
         if durable:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from kaiza.store.objects import read_all, write_all
 from kaiza.store.own import Own
 from kaiza.store.unsynced import Unsynced
@@ -41,7 +43,7 @@ class Entry:
 
     def note(self, line: Line) -> None:
         """Write one more line."""
-        write_all(self.fd, [json.dumps(line).encode() + b"\n"])
+        write_all(self.fd, [_told(line) + b"\n"])
 
     def join(self, unsynced: Unsynced) -> None:
         """Let every line and the journal's own name become durable with the rest."""
@@ -163,6 +165,14 @@ class Journal:
             return {path for path in _values(fd) if isinstance(path, str)}
         finally:
             os.close(fd)
+
+
+def _told(line: Line) -> bytes:
+    """A line as JSON; a name that is not UTF-8 is beyond the quick way."""
+    try:
+        return orjson.dumps(line)
+    except orjson.JSONEncodeError:
+        return json.dumps(line).encode()
 
 
 def _lines(fd: int) -> list[Line]:

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from kaiza.domain import errors
@@ -19,8 +20,9 @@ from kaiza.store.own import Own
 from kaiza.store.unsynced import Unsynced
 
 SMALL = 1 << 20
+FIRST_CHUNK = 1 << 16
 CHUNK = 1 << 20
-LEVEL = 1
+LEVEL, MEMORY, SMALLEST_WINDOW = 1, 6, 9
 PACKED = ".z"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -111,10 +113,10 @@ class Objects:
 
 
 def read_all(fd: int) -> Iterator[bytes]:
-    """Read an open file from its beginning to its end, a chunk at a time."""
-    offset = 0
-    while chunk := os.pread(fd, CHUNK, offset):
-        offset += len(chunk)
+    """Read an open file from its beginning to its end, a chunk at a time; a small file takes no large buffer."""
+    offset, size = 0, FIRST_CHUNK
+    while chunk := os.pread(fd, size, offset):
+        offset, size = offset + len(chunk), CHUNK
         yield chunk
 
 
@@ -162,8 +164,12 @@ def _written(digest: str, content: Iterable[bytes], where: int, *, pack: bool) -
 
 
 def _packed(content: Iterable[bytes]) -> Iterator[bytes]:
-    pack = zlib.compressobj(LEVEL)
-    for chunk in content:
+    """Compressed in a window no larger than the first chunk: making the usual one takes longer than using it."""
+    chunks = iter(content)
+    first = next(chunks, b"")
+    window = min(max(len(first).bit_length(), SMALLEST_WINDOW), zlib.MAX_WBITS)
+    pack = zlib.compressobj(LEVEL, wbits=window, memLevel=MEMORY)
+    for chunk in chain((first,), chunks):
         yield pack.compress(chunk)
     yield pack.flush()
 

@@ -2,9 +2,8 @@
 
 import os
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kaiza.domain import errors
 from kaiza.domain.record import Head
@@ -12,9 +11,6 @@ from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
 from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile, failure
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
 
 _LATEST = 0.8
 
@@ -40,7 +36,6 @@ class Settling:
         self._closing = False
         self._thread: threading.Thread | None = None
         self._failed = False
-        self._beside: ThreadPoolExecutor | None = None
 
     def refuse_if_failed(self) -> None:
         """AUDIT_LOG_FAILED where an earlier record did not become durable."""
@@ -66,14 +61,6 @@ class Settling:
         finally:
             self._one_by_one.release()
 
-    def begin(self, point: Point) -> Callable[[], None]:
-        """The same on a thread of its own; what this gives waits for it, and raises what it came to."""
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  a server that only reads never pays for it
-
-        with self._news:
-            self._beside = self._beside or ThreadPoolExecutor(1, "kaiza-settle")
-            return self._beside.submit(self.now, point).result
-
     def later(self, point: Point) -> None:
         """The same, in the background, at the latest one second from now."""
         with self._news:
@@ -92,8 +79,6 @@ class Settling:
             self._news.notify()
         if self._thread is not None:
             self._thread.join()
-        if self._beside is not None:
-            self._beside.shutdown()
         try:
             self._flush()
         finally:

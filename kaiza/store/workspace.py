@@ -19,6 +19,8 @@ from kaiza.store.refusal import not_a_file, refusal
 from kaiza.store.walk import WalkResolver
 
 CHUNK = 1 << 20
+_SPARE = 4096
+"""So much may a file have grown since it was opened, and still come in one piece."""
 MOST_TRIES = 128
 
 Judge = Callable[[RelPath], None]
@@ -92,9 +94,9 @@ class OpenFile(Held):
     stamp: tuple[int, ...]
 
     def read(self, size: int) -> bytes:
-        """Read on, at most so many bytes; empty at the end."""
+        """Read on, at most so many bytes; empty at the end. A buffer far larger than the file costs more than it."""
         try:
-            return os.read(self.fd, size)
+            return os.read(self.fd, min(size, self.size + _SPARE))
         except OSError as error:
             raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
 
@@ -105,7 +107,7 @@ class OpenFile(Held):
     def pread(self, size: int, offset: int) -> bytes:
         """Read at an offset, at most so many bytes."""
         try:
-            return os.pread(self.fd, size, offset)
+            return os.pread(self.fd, min(size, self.size + _SPARE), offset)
         except OSError as error:
             raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
 
