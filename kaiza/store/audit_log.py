@@ -14,7 +14,7 @@ from typing import Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.record import Fault, Head, Verdict
-from kaiza.store import log_file, state, unsynced
+from kaiza.store import log_file, state
 from kaiza.store.accept import Accepted, accept
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
@@ -88,7 +88,7 @@ class AuditLog:
             finally:
                 self._leave(file)
             if durable:
-                unsynced.begin(file.descriptor)
+                file.hasten()
             point = self._point(file, damage)
         finally:
             self._threads.release()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.paths import ROOT, RelPath
+from kaiza.store import together
 from kaiza.store.place import Place
 from kaiza.store.refusal import refusal
 from kaiza.store.workspace import Workspace
@@ -64,8 +65,7 @@ class Directories:
 
     def sync(self, paths: set[RelPath]) -> None:
         """Make the names in these directories durable, and those of directories that were made."""
-        for path in sorted(paths | {made.parent for made in self.made}):
-            os.fsync(self.held[path])
+        together.sync([self.held[path] for path in sorted(paths | {made.parent for made in self.made})])
 
     def close(self) -> None:
         """Let all of them go."""

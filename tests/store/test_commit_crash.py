@@ -25,6 +25,8 @@ ROUNDS = 5 if LONG else 1
 FIRST, LAST = 200, 600
 SECOND = (1, 9, 23, 40, 61) if LONG else (17,)
 MODULES = {"posix", "fcntl"}
+CALLS = {"_renamed", "_call"}
+"""Ours, around what the system is asked for without the standard library."""
 FALLIBLE = {"open", "write", "pread", "fsync", "fdatasync", "mkdir", "rename", "unlink", "fchmod", "setxattr", "flock"}
 OTHERWISE = {"before": ("not_applied", "taken_back"), "after": ("applied",)}
 
@@ -43,7 +45,7 @@ class Stepwise:
         sys.setprofile(None)
 
     def see(self, frame, event, arg):
-        ours = event in {"call", "return"} and frame.f_code.co_name == "_renamed"
+        ours = event in {"call", "return"} and frame.f_code.co_name in CALLS
         if ours or (event in {"c_call", "c_return"} and arg.__module__ in MODULES):
             self.left -= 1
             if self.left == 0:

@@ -12,7 +12,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
-from kaiza.store import path_locks, rename, unsynced
+from kaiza.store import path_locks, rename, together, unsynced
 from kaiza.store.live import Live
 from kaiza.store.objects import SMALL, Objects
 from kaiza.store.own import Own
@@ -125,12 +125,19 @@ def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, ow
     assert b"".join(Objects(own).chunks(digest)) == b"x" * (SMALL + 1)
 
 
-@pytest.mark.parametrize(("files", "has_syncfs", "one_by_one"), [(FEW, 1, True), (FEW + 1, 1, False), (99, 0, True)])
+@pytest.fixture
+def synced(monkeypatch):
+    """The identities of what was synced, in order."""
+    seen = []
+    monkeypatch.setattr(together, "sync", lambda fds: seen.extend(os.fstat(fd).st_ino for fd in fds))
+    return seen
+
+
+@pytest.mark.parametrize(("files", "has_syncfs"), [(FEW, True), (FEW + 1, True), (99, False)])
 def test_what_was_added_is_synced_file_by_file_where_few_change_and_all_at_once_where_many(
-    tmp_path, root_fd, monkeypatch, files, has_syncfs, one_by_one
+    tmp_path, root_fd, monkeypatch, synced, files, has_syncfs
 ):
-    synced, at_once, before = [], [], len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+    at_once, before = [], len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(unsynced, "_sync_all", at_once.append)
     if not has_syncfs:
         monkeypatch.setattr(unsynced, "_SYNCFS", None)
@@ -141,13 +148,11 @@ def test_what_was_added_is_synced_file_by_file_where_few_change_and_all_at_once_
             inodes.append((tmp_path / f"{number}").stat().st_ino)
         waiting.sync()
 
-    assert (synced, at_once) == ((inodes, []) if one_by_one else ([], [root_fd]))
+    assert (synced, at_once) == ((inodes, []) if files <= FEW or not has_syncfs else ([], [root_fd]))
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-def test_what_was_lent_is_synced_once_after_the_rest_and_stays_open(tmp_path, root_fd, monkeypatch):
-    synced = []
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino))
+def test_what_was_lent_is_synced_once_after_the_rest_and_stays_open(tmp_path, root_fd, synced):
     inodes = []
     with closing(Unsynced()) as waiting:
         for number in range(40):
