@@ -168,8 +168,8 @@ class AuditLog:
     def _wait_for(self, file: LogFile, deadline: float) -> None:
         """Somebody writes: what can be followed before the lock need not be followed under it."""
         try:
-            self._watch.follower.advance(file, file.size())
-            file.lock.acquire(deadline - time.monotonic())
+            follower = self._watch.follower
+            file.lock.acquire(deadline - time.monotonic(), lambda: follower.advance(file, file.size()))
         except OSError as refused:
             raise log_file.failure(refused) from refused
         except errors.SystemError:
