@@ -7,6 +7,7 @@ synced: after a power cut it may be older than the log, a lower bound and never 
 
 import errno
 import os
+import re
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,6 +20,7 @@ from kaiza.domain.record import Head
 from kaiza.store.lock import FileLock
 
 _NAME = "anchor"
+_NAMES = re.compile(r"anchor(-[0-9]+)?")
 _HOW = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _SECTOR = 512
 _SLOT = struct.Struct(">8sQQQQ32s")
@@ -52,6 +54,7 @@ class Anchor:
         self._descriptor = -1
         self._lock: FileLock | None = None
         self._uses = 0
+        self._closed = False
         self._own: Anchored | None = None
 
     def read(self) -> Anchored | None:
@@ -89,34 +92,67 @@ class Anchor:
             os.close(directory)
 
     def close(self) -> None:
-        """Leave our anchor to the next process."""
-        if self._lock is not None:
-            self._lock.abandon()
-        self._lock = None
+        """Leave our anchor to the next process. Whoever comes late is refused, and writes into nothing."""
+        self._closed = True
+        self._let_go()
 
     def _all(self) -> Iterator[Anchored]:
-        for place in self._state.glob(f"{_NAME}*"):
+        try:
+            names = os.listdir(self._state)  # noqa: PTH208  a glob would pass over a directory that it may not read
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name in filter(_NAMES.fullmatch, names):
             with suppress(FileNotFoundError):
-                found = _newest(place.read_bytes())
+                found = _newest((self._state / name).read_bytes())
                 if found is not None:
                     yield found
 
     def _make_sure_of_our_own(self) -> None:
         """The first anchor that no living process has. A deleted one is noticed before long."""
+        if self._closed:
+            raise OSError(errno.ESHUTDOWN, os.strerror(errno.ESHUTDOWN))
         self._uses += 1
         if self._lock is not None and self._uses % _NOW_AND_THEN == 0 and os.fstat(self._descriptor).st_nlink == 0:
-            self.close()
+            self._let_go()
         if self._lock is not None:
             return
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
         for number in count(1):
-            descriptor = os.open(self._state / (f"{_NAME}-{number}" if number > 1 else _NAME), _HOW, 0o600)
-            lock = FileLock(descriptor)
-            if lock.taken():
+            if self._claimed(self._state / (f"{_NAME}-{number}" if number > 1 else _NAME)):
                 break
+
+    def _claimed(self, path: Path) -> bool:
+        """Whether this one is ours now; not where somebody else has it, or it is another account's."""
+        try:
+            descriptor = os.open(path, _HOW, 0o600)
+        except PermissionError:
+            if not path.exists():
+                raise
+            return False
+        lock = FileLock(descriptor)
+        try:
+            if not lock.taken():
+                lock.abandon()
+                return False
+            _give_to_owner_of(self._state, descriptor)
+            own = _newest(os.pread(descriptor, _SECTOR + _WHOLE, 0))
+        except BaseException:
             lock.abandon()
-        self._lock, self._descriptor = lock, descriptor
-        self._own = _newest(os.pread(descriptor, _SECTOR + _WHOLE, 0))
+            raise
+        self._lock, self._descriptor, self._own = lock, descriptor, own
+        return True
+
+    def _let_go(self) -> None:
+        if self._lock is not None:
+            self._lock.abandon()
+        self._lock, self._descriptor, self._own = None, -1, None
+
+
+def _give_to_owner_of(state: Path, descriptor: int) -> None:
+    """What an administrator's process makes must not be in the way of the user's own."""
+    if os.geteuid() == 0:
+        owner = state.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def _step_to(head: Head, era: int, turn: int) -> Step:

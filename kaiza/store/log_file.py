@@ -4,7 +4,7 @@ import ctypes
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kaiza.domain import errors
@@ -120,6 +120,13 @@ def is_absent(root: str) -> bool:
         return False
     with audit_directory(root):
         return True
+
+
+def is_there(root: str, descriptor: int) -> bool:
+    """Whether this open file is the one that stands where the log belongs."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.lstat(path_of(root)), os.fstat(descriptor))
+    return False
 
 
 def open_log(root: str, *, create: bool = False) -> LogFile | None:

@@ -82,7 +82,9 @@ class Settling:
         try:
             self._flush()
         finally:
-            self._anchor.close()
+            if self._one_by_one.acquire(timeout=self._lock_seconds):  # else a sync is stuck, and the anchor with it
+                self._anchor.close()
+                self._one_by_one.release()
 
     def _flush(self) -> None:
         with self._news:

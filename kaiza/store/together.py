@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 MOST = 32
+_MOST_IDLE = 4
 _FSYNC = 2
-_NUMBERS = {("Linux", "x86_64"): (206, 208, 209), ("Linux", "aarch64"): (0, 4, 2)}
+_NUMBERS = {("Linux", "x86_64"): (206, 207, 208, 209), ("Linux", "aarch64"): (0, 1, 4, 2)}
 _SYSTEM = os.uname()
 _CALLS = _NUMBERS.get((_SYSTEM.sysname, _SYSTEM.machine)) if ctypes.sizeof(ctypes.c_long) == 8 else None  # noqa: PLR2004
-_SETUP, _EVENTS, _SUBMIT = _CALLS or (-1, -1, -1)
+_SETUP, _DESTROY, _EVENTS, _SUBMIT = _CALLS or (-1, -1, -1, -1)
 _SYSCALL = ctypes.CDLL(None, use_errno=True).syscall
 _SYSCALL.restype = ctypes.c_long
 _SYSCALL.argtypes = (ctypes.c_long,) * 6
@@ -27,7 +28,7 @@ def sync(fds: Sequence[int]) -> None:
     taken = failed = 0
     if queue is not None:
         taken, failed = queue.sync(fds)
-        _idle.append(queue)
+        queue.rest()
     for fd in fds[taken:]:
         os.fsync(fd)
     if failed:
@@ -79,6 +80,13 @@ class _Queue:
             wish.operation, wish.fd = _FSYNC, fd
         taken = max(0, _call(_SUBMIT, self._context, len(fds), ctypes.addressof(self._list)))
         return taken, self._wait(taken)
+
+    def rest(self) -> None:
+        """Wait for the next who needs one; the system has only so many, so that few of them do."""
+        if len(_idle) < _MOST_IDLE:
+            _idle.append(self)
+        else:
+            _call(_DESTROY, self._context)
 
     def _wait(self, left: int) -> int:
         failed = 0

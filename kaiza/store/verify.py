@@ -20,6 +20,7 @@ from kaiza.store.records import records
 
 Progress = Callable[[int, int], None]
 _PATIENCE = 5.0
+_MOST_LOGS = 3
 
 
 def verify(root: str, *, head: tuple[int, str] | None = None, progress: Progress | None = None) -> Verdict:
@@ -37,18 +38,27 @@ def verify(root: str, *, head: tuple[int, str] | None = None, progress: Progress
 
 
 def judge(root: str, place: Path, progress: Progress | None = None) -> Verdict:
-    """The verdict alone; nothing is remembered."""
-    anchor = Anchor(place)
-    descriptor = None if log_file.is_absent(root) else log_file.open_to_read(root)
-    if descriptor is None:
-        return Verdict("missing" if anchor.read() else "intact", 0, None, None, anchored=False)
-    lock = FileLock(descriptor)
+    """The verdict alone; nothing is remembered. Where a person accepts the log meanwhile, it is the new one's."""
+    for _ in range(_MOST_LOGS):
+        found, stands = _judged_once(root, Anchor(place), progress)
+        if stands:
+            break
+    return found
+
+
+def _judged_once(root: str, anchor: Anchor, progress: Progress | None) -> tuple[Verdict, bool]:
+    """The verdict, and whether it is about the log that stands there now."""
     try:
-        return _judged(descriptor, lock, anchor, progress)
+        descriptor = None if log_file.is_absent(root) else log_file.open_to_read(root)
+        if descriptor is None:
+            return Verdict("missing" if anchor.read() else "intact", 0, None, None, anchored=False), True
+        lock = FileLock(descriptor)
+        try:
+            return _judged(descriptor, lock, anchor, progress), log_file.is_there(root, descriptor)
+        finally:
+            lock.abandon()
     except OSError as refused:
         raise log_file.failure(refused, "The record could not be read. Check the disk that holds audit/.") from refused
-    finally:
-        lock.abandon()
 
 
 def _judged(descriptor: int, lock: FileLock, anchor: Anchor, progress: Progress | None) -> Verdict:

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from logs import python
 
+from kaiza.domain import errors
 from kaiza.domain.record import Head
 from kaiza.store import state
 from kaiza.store.anchor import Anchor
@@ -155,6 +156,119 @@ def test_a_new_era_that_another_process_begins_has_the_last_word(tmp_path):
     assert person.read().head == head(2)
     server.close()
     person.close()
+
+
+def test_whoever_takes_one_over_goes_on_where_it_stood(tmp_path):
+    first, second = Anchor(tmp_path / "state"), Anchor(tmp_path / "state")
+    for seq in (1, 2, 3):
+        advance(first, seq)
+    first.close()
+
+    assert second.step(head(2), 0) is None
+    advance(second, 4)
+    assert second.read().head == head(4)
+    with (tmp_path / "state" / "anchor").open("r+b") as file:
+        file.seek(512 + 20)
+        file.write(b"\xff\xff\xff")
+    assert second.read().head == head(3), "the other slot still holds the head before"
+    second.close()
+
+
+def test_the_next_era_comes_after_the_newest_of_all(tmp_path):
+    server, one, other = (Anchor(tmp_path / "state") for _ in range(3))
+    advance(server, 500)
+    one.begin_anew(head(1))
+    server.close()
+    other.begin_anew(head(2))
+
+    assert (other.read().era, other.read().head) == (2, head(2))
+    one.close()
+    other.close()
+
+
+def test_a_new_era_is_durable_with_its_name(tmp_path, monkeypatch):
+    synced, really = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_ino), really(fd)))
+    anchor = Anchor(tmp_path / "state")
+    anchor.begin_anew(head(1))
+    anchor.close()
+
+    assert synced == [(tmp_path / "state" / name).stat().st_ino for name in ("anchor", "")]
+
+
+def test_a_closed_one_writes_nothing_any_more(anchor, tmp_path):
+    advance(anchor, 1)
+    step = anchor.step(head(2), 0)
+    anchor.close()
+    with (tmp_path / "other").open("w+b") as other:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            anchor.take(step)
+        with pytest.raises(OSError, match="shutdown"):
+            anchor.step(head(3), 0)
+
+        assert other.read() == b""
+
+
+def test_one_that_cannot_be_read_when_it_is_claimed_is_not_begun_anew(tmp_path, monkeypatch):
+    first, second = Anchor(tmp_path / "state"), Anchor(tmp_path / "state")
+    for seq in (8, 9):
+        advance(first, seq)
+    first.close()
+    open_before = len(os.listdir("/proc/self/fd"))
+
+    def failing(*_):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pread", failing)
+        with pytest.raises(OSError, match="Input/output"):
+            second.step(head(10), 0)
+    assert len(os.listdir("/proc/self/fd")) == open_before
+    advance(second, 11)
+
+    assert second.read().head == head(11)
+    second.close()
+
+
+def test_a_lock_that_the_system_refuses_leaves_nothing_open(anchor, monkeypatch):
+    def refusing(*_):
+        raise OSError(37, "No locks available")
+
+    open_before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr("fcntl.flock", refusing)
+    for _ in range(5):
+        with pytest.raises(errors.SystemError):
+            anchor.step(head(1), 0)
+
+    assert len(os.listdir("/proc/self/fd")) == open_before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can play two accounts")
+def test_what_root_makes_is_the_users(tmp_path):
+    (tmp_path / "state").mkdir(mode=0o700)
+    os.chown(tmp_path / "state", 65534, 65534)
+    anchor = Anchor(tmp_path / "state")
+    advance(anchor, 1)
+    anchor.close()
+
+    assert (tmp_path / "state" / "anchor").stat().st_uid == 65534
+
+
+def test_one_that_another_account_has_is_passed_over(tmp_path, monkeypatch):
+    first, second, really = Anchor(tmp_path / "state"), Anchor(tmp_path / "state"), os.open
+    advance(first, 1)
+    first.close()
+
+    def refusing(path, *how, **more):
+        if str(path).endswith("/anchor"):
+            raise PermissionError(13, "Permission denied")
+        return really(path, *how, **more)
+
+    with monkeypatch.context() as refused:
+        refused.setattr(os, "open", refusing)
+        assert second.step(head(2), 0) is not None
+    assert (tmp_path / "state" / "anchor-2").exists()
+    second.close()
 
 
 def test_the_state_directory_is_named_by_the_real_path(tmp_path, monkeypatch):

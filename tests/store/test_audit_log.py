@@ -569,6 +569,36 @@ def test_the_lock_is_let_go_before_the_sync_and_the_anchor_comes_after_it(root, 
     assert anchored(root) == 1
 
 
+def test_what_is_announced_is_on_disk_and_anchored_when_it_has_been_waited_for(root, log, monkeypatch):
+    synced, really = [], os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda fd: (synced.append(fd), really(fd)))
+    announced = log.announce(intent)
+
+    assert (seqs(lines_of(root)), synced, anchored(root)) == ([1], [], None)
+    announced()
+    assert (synced, anchored(root)) == ([log._file.descriptor], 1)
+
+
+@pytest.mark.parametrize("patience", [0.05, 5.0])
+def test_closing_leaves_a_sync_that_is_under_way_its_anchor(root, monkeypatch, patience):
+    log, begun, really, told = open_log(root, lock_seconds=patience), threading.Event(), os.fdatasync, []
+
+    def slow(descriptor):
+        begun.set()
+        time.sleep(0.3)
+        really(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+    syncing = threading.Thread(target=lambda: told.append(log.append(body, durable=True)))
+    syncing.start()
+    begun.wait(5)
+    log.close()
+    syncing.join()
+
+    assert [one["seq"] for one in told] == [1]
+    assert anchored(root) == 1
+
+
 def test_every_process_anchors_what_it_made_durable_and_the_newest_counts(root, log):
     other = open_log(root)
     log.append(body, durable=True)

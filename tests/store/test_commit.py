@@ -12,7 +12,7 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
-from kaiza.store import facts, rename
+from kaiza.store import facts, rename, together
 from kaiza.store.commit import Committer
 from kaiza.store.objects import SMALL
 from kaiza.store.place import stamp_of
@@ -227,6 +227,28 @@ def test_an_intent_that_does_not_reach_the_disk_changes_nothing(root, committer)
     assert code_of(committer.apply, prepared, refused) == "AUDIT_LOG_FAILED"
     assert manifest(root) == before
     assert committer.recover(lambda _txn: True, lambda _txn: False) == []
+
+
+def test_all_that_a_change_needs_after_a_power_cut_is_synced_before_and_after_the_exchange(
+    root, committer, monkeypatch
+):
+    """What the sync order promises: journal, pre-image and new file first, then the name in the user's directory."""
+    (root / "f").write_bytes(b"before")
+    synced, really = [], together.sync
+    names = {}
+
+    def looking(fds):
+        synced.append([os.fstat(fd).st_ino for fd in fds])
+        for path in (root, *root.rglob("*")):
+            names.setdefault(path.stat().st_ino, path.relative_to(root).as_posix())
+        really(fds)
+
+    monkeypatch.setattr(together, "sync", looking)
+    commit(committer, "t", modify("f", b"before"))
+    told = [{names[inode] for inode in group} for group in synced]
+
+    packed = f".kaiza/objects/{digest(b'before')}.z"
+    assert told == [{packed, ".kaiza/objects", ".kaiza/journal", ".kaiza/journal/t", ".kaiza-t-0"}, {"."}]
 
 
 def test_mode_owner_and_attributes_stay(root, committer):

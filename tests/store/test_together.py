@@ -1,6 +1,7 @@
 import errno
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -124,6 +125,21 @@ def test_threads_have_queues_of_their_own(opened, monkeypatch):
 
     assert failed == []
     assert 1 <= len(together._idle) <= 4
+
+
+@KERNEL
+def test_few_queues_rest_and_the_others_are_given_back(monkeypatch):
+    def in_use():
+        return int(Path("/proc/sys/fs/aio-nr").read_text())
+
+    monkeypatch.setattr(together, "_idle", [])
+    queues = [together._Queue() for _ in range(8)]
+    most = in_use()
+    for queue in queues:
+        queue.rest()
+
+    assert len(together._idle) == 4
+    assert in_use() < most
 
 
 @KERNEL

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from logs import LONG, anchor_at, body, chained, head_of, intent, log_path, open_log, write
 
 from kaiza.domain import errors, record
+from kaiza.domain.record import Verdict
 from kaiza.store import state, stretch, verify
+from kaiza.store.accept import accept
 from kaiza.store.audit_log import records
 from kaiza.store.damage import Damage
 
@@ -306,3 +308,37 @@ def test_verifying_leaves_the_log_alone(tmp_path):
         before.st_mtime_ns,
         stat.S_IMODE(before.st_mode),
     )
+
+
+def test_a_log_that_is_accepted_while_it_is_judged_is_not_held_against_the_new_ones_anchor(tmp_path, monkeypatch):
+    lines = chained(5)
+    write(tmp_path, b"".join(lines[:3]))
+    anchor_at(tmp_path, head_of(lines))
+    really, accepted = verify._judged, []
+
+    def judged(descriptor, lock, anchor, progress):
+        if not accepted:
+            accepted.append(accept(str(tmp_path), reason="cut", person="me"))
+        return really(descriptor, lock, anchor, progress)
+
+    monkeypatch.setattr(verify, "_judged", judged)
+    monkeypatch.setattr("kaiza.store.accept.verify", lambda _root: Verdict("cut_off", 3, None, None, anchored=False))
+    found = verify.verify(str(tmp_path))
+
+    assert (found.verdict, found.records, found.anchored) == ("intact", 1, True)
+    assert Damage(state.directory(str(tmp_path))).holds() is None
+
+
+def test_a_state_directory_that_cannot_be_listed_is_no_absence_of_anchors(tmp_path, monkeypatch):
+    lines = chained(5)
+    write(tmp_path, b"".join(lines[:2]))
+    anchor_at(tmp_path, head_of(lines))
+
+    def refused(_place):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "listdir", refused)
+    with pytest.raises(errors.SystemError) as failed:
+        verify.verify(str(tmp_path))
+
+    assert failed.value.error_code == "AUDIT_LOG_FAILED"

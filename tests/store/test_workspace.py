@@ -66,6 +66,23 @@ def test_a_file_is_read_with_its_facts(workspace, root):
         assert list(opened.chunks(4)) == [b"4567", b"89"]
 
 
+@pytest.mark.parametrize("size", [0, 1, 4096, 4097, 300_000])
+def test_a_file_is_read_to_its_end_whatever_is_asked_for(workspace, root, size):
+    (root / "f").write_bytes(b"x" * size)
+
+    with workspace.open_file(parse("f"), agree) as opened:
+        assert len(opened.pread(1 << 20, 0)) == size
+        assert sum(map(len, opened.chunks())) == size
+
+
+def test_a_file_that_grew_since_it_was_opened_is_read_to_its_end(workspace, root):
+    (root / "f").write_bytes(b"x")
+
+    with workspace.open_file(parse("f"), agree) as opened:
+        (root / "f").write_bytes(b"x" * 100_000)
+        assert sum(map(len, opened.chunks())) == 100_000
+
+
 def test_a_directory_is_opened_for_listing(workspace, root):
     (root / "d").mkdir()
     (root / "d/x").touch()
