@@ -3,7 +3,7 @@
 The profile: ASCII keys, no floats, integers under 2**53, no lone surrogates.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -29,7 +29,7 @@ def encode(value: Any) -> bytes:
         told = orjson.dumps(value, option=_OPTIONS)
     except orjson.JSONEncodeError as refused:
         raise ValueError(f"outside the profile: {refused}") from refused
-    if not _inside((value,), any_key=told.isascii()):
+    if not _inside((value,), _any_keys if told.isascii() else _ascii_keys, _SEQUENCES):
         raise ValueError("outside the profile: a float, a key that is not ASCII, or a type JSON does not have")
     return told
 
@@ -42,10 +42,11 @@ def decode(told: bytes) -> dict[str, Any] | None:
             return None
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    return value if _inside((value,), any_key=told.isascii()) else None
+    keys = _any_keys if told.isascii() else _ascii_keys
+    return value if keys(value) and _inside(value.values(), keys, _SEQUENCES) else None
 
 
-def _inside(items: Iterable[Any], *, any_key: bool, sequences: frozenset[type] = _SEQUENCES) -> bool:
+def _inside(items: Iterable[Any], keys: Callable[[dict[str, Any]], bool], sequences: frozenset[type]) -> bool:
     """Whether no float, no odd key and no foreign type hides in values that orjson was able to write."""
     for item in items:
         if item is None:
@@ -54,15 +55,20 @@ def _inside(items: Iterable[Any], *, any_key: bool, sequences: frozenset[type] =
         if kind is str or kind is int or kind is bool:
             continue
         if kind is dict:
-            if not (any_key or _ascii_keys(item)) or not _inside(item.values(), any_key=any_key, sequences=sequences):
+            if not keys(item) or not _inside(item.values(), keys, sequences):
                 return False
-        elif kind not in sequences or not _inside(item, any_key=any_key, sequences=sequences):
+        elif kind not in sequences or not _inside(item, keys, sequences):
             return False
     return True
 
 
 def _ascii_keys(members: dict[str, Any]) -> bool:
     return all(map(str.isascii, members))
+
+
+def _any_keys(_members: dict[str, Any]) -> bool:
+    """Where the whole is ASCII, so are they."""
+    return True
 
 
 def tellable(value: Any) -> tuple[Any, tuple[str, ...]]:
@@ -84,7 +90,7 @@ def _is_tellable(value: Any) -> bool:
         told = orjson.dumps(value, option=_OPTIONS)
     except orjson.JSONEncodeError:
         return False
-    return b"\x7f" not in told and _inside((value,), any_key=told.isascii(), sequences=_LISTS)
+    return b"\x7f" not in told and _inside((value,), _any_keys if told.isascii() else _ascii_keys, _LISTS)
 
 
 def _told(value: Any, place: str, places: list[str], depth: int) -> Any:

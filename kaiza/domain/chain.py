@@ -77,16 +77,19 @@ class Chain:
         self.take(record["entry_hash"], len(line))
         return record
 
-    def follow(self, lines: Iterable[bytes]) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """Lines just appended and their records, as far as each continues the chain.
+    def follow(self, lines: Iterable[bytes], *, strictly: bool = False) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        """The next lines and their records, as far as each continues the chain; in one loop, since there may be many.
 
-        What `feed` judges, but for the canonical form, which is left to a verification: at half the price.
+        `strictly`: what `feed` judges. Else the canonical form is left to a verification, at half the price.
         """
+        read = canonical.decode if strictly else _loaded
         for line in lines:
-            digest = sha256(line[:-_SEAL_LENGTH] + b"}").hexdigest()
-            record = _loaded(line) if line.endswith((_SEAL % digest).encode()) else None
-            if record is None or not self._is_next(record):
+            told = line[:-_SEAL_LENGTH] + b"}"
+            digest = sha256(told).hexdigest()
+            record = read(told) if line.endswith((_SEAL % digest).encode()) else None
+            if record is None or "entry_hash" in record or not self._is_next(record):
                 return
+            record["entry_hash"] = digest
             self.before = self.size
             self.size += len(line)
             self.seq += 1

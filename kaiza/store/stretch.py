@@ -32,12 +32,12 @@ def judge(descriptor: int, start: int, end: int) -> Stretch | None:
     try:
         first = unseal(next(lines(descriptor, start, end), b""))
         before = Head(first["seq"] - 1, first["prev_hash"], start)
-        chain = Chain(before)
-        for line in lines(descriptor, start, end):
-            chain.feed(line)
     except (FaultyLineError, KeyError, TypeError):
         return None
-    return Stretch(before, Head(chain.seq, chain.entry_hash, chain.size))
+    chain = Chain(before)
+    for _ in chain.follow(lines(descriptor, start, end), strictly=True):
+        pass
+    return Stretch(before, Head(chain.seq, chain.entry_hash, chain.size)) if chain.size >= end else None
 
 
 def cuts(descriptor: int, size: int) -> list[int]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kaiza.domain import errors
-from kaiza.domain.chain import Chain, FaultyLineError
+from kaiza.domain.chain import Chain
 from kaiza.domain.record import Fault, Head, Verdict
 from kaiza.store import log_file, state, stretch
 from kaiza.store.anchor import Anchor
@@ -96,17 +96,15 @@ def _share(chain: Chain, descriptor: int, size: int) -> None:
 def _walk(chain: Chain, descriptor: int, size: int, progress: Progress | None) -> bool:
     """Whether every line up to `size` is sound; the chain stands where the first one is not."""
     told = chain.size
-    try:
-        for line in lines(descriptor, chain.size, size):
-            chain.feed(line)
-            if progress and chain.size - told > BLOCK:
-                told = chain.size
-                progress(told, size)
-    except FaultyLineError:
+    for _ in chain.follow(lines(descriptor, chain.size, size), strictly=True):
+        if progress and chain.size - told > BLOCK:
+            told = chain.size
+            progress(told, size)
+    if chain.size < size:
         return False
     if progress:
         progress(size, size)
-    return chain.size >= size
+    return True
 
 
 def _torn(chain: Chain, known: Head | None, torn: Torn) -> Verdict:
