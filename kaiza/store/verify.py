@@ -51,7 +51,8 @@ def _judged_once(root: str, anchor: Anchor, progress: Progress | None) -> tuple[
     try:
         descriptor = None if log_file.is_absent(root) else log_file.open_to_read(root)
         if descriptor is None:
-            return Verdict("missing" if anchor.read() else "intact", 0, None, None, anchored=False), True
+            found = Verdict("missing" if anchor.read() else "intact", 0, None, None, anchored=False)
+            return found, log_file.is_absent(root)
         lock = FileLock(descriptor)
         try:
             return _judged(descriptor, lock, anchor, progress), log_file.is_there(root, descriptor)

@@ -51,10 +51,10 @@ class Watch:
         self._fresh = True
 
     def absent(self) -> Verdict | None:
-        """There is no log: damage, where one is known to have been there."""
+        """There is no log: damage, where one is known to have been there, and nobody has just begun it."""
         self.restart()
         known = self._head_from_elsewhere() or self._known
-        if known is not None:
+        if known is not None and log_file.is_absent(self._root):
             self._found(Verdict("missing", 0, None, None, anchored=False))
         return self._damage.holds()
 

@@ -599,6 +599,30 @@ def test_closing_leaves_a_sync_that_is_under_way_its_anchor(root, monkeypatch, p
     assert anchored(root) == 1
 
 
+@pytest.mark.parametrize("look", ["append", "catch_up", "verify"])
+def test_a_log_that_somebody_begins_at_this_moment_is_not_missing(root, monkeypatch, look):
+    log, other, really, begun = open_log(root), open_log(root), Anchor.read, []
+
+    def late(anchor):
+        if not begun:
+            begun.append(anchor)
+            other.append(body, durable=True)
+        return really(anchor)
+
+    monkeypatch.setattr(Anchor, "read", late)
+    if look == "append":
+        log.append(intent, durable=True)
+    elif look == "catch_up":
+        log.catch_up()
+    else:
+        assert verify.verify(str(root)).verdict == "intact"
+
+    assert log.damage() is None
+    assert log_path(root).exists()
+    log.close()
+    other.close()
+
+
 def test_every_process_anchors_what_it_made_durable_and_the_newest_counts(root, log):
     other = open_log(root)
     log.append(body, durable=True)
