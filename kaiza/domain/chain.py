@@ -71,11 +71,9 @@ class Chain:
 
     def feed(self, line: bytes) -> dict[str, Any]:
         """The record of the next line. FaultyLineError, and nothing moved, where it does not continue the chain."""
-        record = unseal(line)
-        if not self._is_next(record):
-            raise FaultyLineError
-        self.take(record["entry_hash"], len(line))
-        return record
+        for _, record in self.follow((line,), strictly=True):
+            return record
+        raise FaultyLineError
 
     def follow(self, lines: Iterable[bytes], *, strictly: bool = False) -> Iterator[tuple[bytes, dict[str, Any]]]:
         """The next lines and their records, as far as each continues the chain; in one loop, since there may be many.

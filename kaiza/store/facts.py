@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kaiza.store.objects import SMALL, is_written_by_nobody, read_all
-from kaiza.store.place import stamp_of
+from kaiza.store.place import WHATEVER_IT_IS, stamp_of
 
 _NO_ATTRIBUTES = {errno.ENOTSUP, errno.ENOSYS, errno.EPERM, errno.EACCES}
 NOTHING: Mapping[tuple[int, ...], str] = {}
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def look(
     What is known under the very stamp that the file has is not read again. `lone` asks whether anybody still writes it.
     """
     try:
-        fd = os.open(name, _OPEN, dir_fd=dir_fd)
+        fd = os.open(name, WHATEVER_IT_IS, dir_fd=dir_fd)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
             return None

@@ -10,6 +10,8 @@ from kaiza.domain.paths import RelPath
 
 HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 UNBLOCKED = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+WHATEVER_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | UNBLOCKED
+"""How to open a name to read where a link, a pipe or a terminal may stand by now."""
 _SWAPPED = {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}
 
 

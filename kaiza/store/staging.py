@@ -12,11 +12,11 @@ from kaiza.store.directories import Directories, last_name
 from kaiza.store.facts import Facts, inode_at
 from kaiza.store.journal import Journal
 from kaiza.store.objects import SMALL, Objects, read_all, write_all
+from kaiza.store.place import WHATEVER_IT_IS
 from kaiza.store.step import Part, Step, mismatch
 from kaiza.store.unsynced import Unsynced
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +105,4 @@ class Staging:
         where = self.directories.held.get(path.parent)
         if where is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return os.open(last_name(path), _READ, dir_fd=where)
+        return os.open(last_name(path), WHATEVER_IT_IS, dir_fd=where)
