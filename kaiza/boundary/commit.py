@@ -105,7 +105,7 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     return outcome
 
 
-def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> record.Body:
     """The intent, composed under the log's lock: freeze, lock and limits are judged again, with all that is known."""
     damage = ground.damage()
     judge(at_intent(case.card), case if damage == case.damage else replace(case, damage=damage))
@@ -149,7 +149,7 @@ def _seal(call: Call, case: Case, ground: Ground) -> None:
         "detail": {"how": "edited", "approved_by": plan.approved_by, "files": ground.files_in_scope(plan)},
     }
 
-    def make() -> dict[str, Any]:
+    def make() -> record.Body:
         if plan.plan_id in case.facts.seals:
             raise _Sealed
         return record.compose("plan", **members)

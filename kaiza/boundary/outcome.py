@@ -81,7 +81,7 @@ def _failed(call: Call, error: errors.SystemError | None, written: Mapping[str, 
 
 def outcome_body(
     call: Call, error: errors.SystemError | None, changes: Sequence[Mapping[str, Any]] = ()
-) -> dict[str, Any]:
+) -> record.Body:
     """The call's record, before its place in the chain is known."""
     session = call.session if error is None or call.ask.tool_name != "begin_session" else None
     return record.compose(

@@ -73,7 +73,7 @@ def carry_out(ground: Ground, part: Part, person: str) -> Mapping[str, Any]:
 
 def _intent(
     ground: Ground, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
-) -> dict[str, Any]:
+) -> record.Body:
     detail = {"live": ground.committer.live_id, "unlimited": True, "action": "undo", "person": person}
     return record.compose("intent", timestamp=now(), changes=list(changes), detail=detail, **members)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NewType
 
 import kaiza
 from kaiza.domain import canonical, errors
@@ -37,7 +37,11 @@ FIELDS = (
     "entry_hash",
 )
 _GIVEN_BY_SEAL = ("seq", "prev_hash", "entry_hash")
+_SHA256 = sha256()
 _EMPTY: dict[str, Any] = {name: None for name in FIELDS if name not in _GIVEN_BY_SEAL} | {"kaiza": kaiza.__version__}
+
+Body = NewType("Body", dict[str, Any])
+"""A record before it has its place: every member present, and each of them tellable. `compose` makes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Verdict:
     anchored: bool
 
 
-def compose(kind: str, **members: Any) -> dict[str, Any]:
+def compose(kind: str, **members: Any) -> Body:
     """A body with every member present, null where nothing was given (`changes`: empty), made tellable.
 
     Its number and its link come with `seal`.
@@ -83,19 +87,24 @@ def compose(kind: str, **members: Any) -> dict[str, Any]:
     if unknown := members.keys() - _EMPTY.keys():
         raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
     told, places = canonical.tellable(members)
-    body: dict[str, Any] = {**_EMPTY, **told, "kind": kind}
+    body = Body({**_EMPTY, **told, "kind": kind})
     body["changes"] = body["changes"] or []
     if places:
         body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
     return body
 
 
-def seal(body: dict[str, Any], seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
-    """The line, with its newline, and the whole record. CAP_EXCEEDED where it would be longer than a record may be."""
+def seal(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
+    """The line, with its newline, and the whole record. CAP_EXCEEDED where it would be longer than a record may be.
+
+    Under the log's lock, and from a cold cache: a hash is copied rather than begun, which looks up the algorithm anew.
+    """
     record = {**body, "seq": seq, "prev_hash": prev_hash}
-    told = canonical.encode(record)
-    digest = sha256(told).hexdigest()
-    line = told[:-1] + b',"entry_hash":"%b"}\n' % digest.encode()
+    told = canonical.write(record)
+    hashed = _SHA256.copy()
+    hashed.update(told)
+    digest = hashed.hexdigest()
+    line = told[:-1] + b',"entry_hash":"' + digest.encode() + b'"}\n'
     if len(line) > MAX_RECORD:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.domain import errors, record
-from kaiza.domain.record import Fault, Head, Verdict
+from kaiza.domain.record import Body, Fault, Head, Verdict
 from kaiza.store import log_file, state
 from kaiza.store.accept import Accepted, accept
 from kaiza.store.anchor import Anchor
@@ -55,7 +55,7 @@ class AuditLog:
         self._threads = threading.Lock()
         self._file: LogFile | None = None
 
-    def append(self, make: Callable[[], dict[str, Any]], *, durable: bool) -> dict[str, Any]:
+    def append(self, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
         """The record that `make` composes, numbered, chained and written; on the disk and anchored where `durable`.
 
         `make` is called when everything that others appended has been followed, under the lock; what it raises passes,
@@ -71,12 +71,12 @@ class AuditLog:
             self._settling.later(point)
         return written
 
-    def announce(self, make: Callable[[], dict[str, Any]]) -> Callable[[], None]:
+    def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
         """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
         _, point = self._appended(make, durable=True)
         return partial(self._settling.now, point)
 
-    def _appended(self, make: Callable[[], dict[str, Any]], *, durable: bool) -> tuple[dict[str, Any], Point]:
+    def _appended(self, make: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], Point]:
         if durable:
             self._settling.refuse_if_failed()
         deadline = self._take_turn()
@@ -200,7 +200,7 @@ class AuditLog:
         self._file = file
         return file
 
-    def _write(self, file: LogFile, make: Callable[[], dict[str, Any]], *, refuse: str | None) -> dict[str, Any]:
+    def _write(self, file: LogFile, make: Callable[[], Body], *, refuse: str | None) -> dict[str, Any]:
         while self._watch.unrecorded:
             self._put(file, self._watch.unrecorded[0])
             del self._watch.unrecorded[0]
@@ -213,7 +213,7 @@ class AuditLog:
             )
         return self._put(file, body)
 
-    def _put(self, file: LogFile, body: dict[str, Any]) -> dict[str, Any]:
+    def _put(self, file: LogFile, body: Body) -> dict[str, Any]:
         follower = self._watch.follower
         seq, entry_hash = follower.link
         line, whole = record.seal(body, seq + 1, entry_hash)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from kaiza.domain.record import compose
+from kaiza.domain.record import Body, compose
 from kaiza.store.ground import Ground
 
 Check = Callable[[], None]
@@ -28,7 +28,7 @@ def give(ground: Ground, action: str, person: str, check: Check | None = None, *
     """
     detail = {"action": action, "person": person, **members.pop("detail", {})}
 
-    def make() -> dict[str, Any]:
+    def make() -> Body:
         if check is not None:
             check()
         return compose("person", timestamp=now(), workspace_root=ground.root, outcome="ok", detail=detail, **members)

@@ -3,7 +3,6 @@
 import os
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
 
 from kaiza.domain import record
 from kaiza.store import log_file
@@ -12,7 +11,7 @@ from kaiza.store.log_file import LogFile
 from kaiza.store.log_lines import BLOCK
 
 
-def set_aside(root: str, file: LogFile, torn: Torn) -> dict[str, Any]:
+def set_aside(root: str, file: LogFile, torn: Torn) -> record.Body:
     """The body of the record that tells it; the bytes are in a file of their own, durably. The lock is held."""
     with log_file.audit_directory(root) as directory:
         try:

@@ -1,8 +1,6 @@
 """Whether the log still is what this process knows of it, and what is new: the continuity of one process's view."""
 
-from typing import Any
-
-from kaiza.domain.record import Head, Verdict
+from kaiza.domain.record import Body, Head, Verdict
 from kaiza.store import log_file, torn_tail
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
@@ -20,7 +18,7 @@ class Watch:
         self._damage = damage
         self.follower = Follower(tell, start)
         self.era = 0
-        self.unrecorded: list[dict[str, Any]] = []
+        self.unrecorded: list[Body] = []
         """Records of what was mended, to be written before anything else."""
         self._known: Head | None = None
         """What this process saw in a log that it then lost hold of, and that must still be in there."""

@@ -64,7 +64,7 @@ def test_bytes_in_any_other_form_are_no_canonical_object(other):
 def test_everything_a_client_can_send_becomes_tellable(value):
     told, places = canonical.tellable(value)
 
-    canonical.encode(told)
+    assert canonical.write({"told": told}) == canonical.encode({"told": told})
     assert canonical.tellable(told) == (told, ())
     assert (told == value) == (not places)
 

@@ -17,6 +17,10 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
 
 PARTS = st.lists(st.sampled_from(["a", "é", "\x7f", "\udcff", '"', "\\", "\n", "\u2028"]), max_size=6).map("".join)
+ANYTHING = st.recursive(
+    st.none() | st.integers() | st.floats() | PARTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PARTS, inner, max_size=3),
+)
 
 
 def dozen_lines_verifier(log):
@@ -81,6 +85,13 @@ def test_what_had_to_be_told_differently_is_flagged_in_the_record():
 
     assert made["arguments"] == {"path": "a\\xff\\x7f"}
     assert made["detail"] == {"how": "edited", "escaped": ["arguments.path"]}
+
+
+@given(st.dictionaries(PARTS, ANYTHING, max_size=4), ANYTHING)
+def test_whatever_a_record_is_composed_of_its_line_is_sound(arguments, cause):
+    line, whole = record.seal(record.compose("call", arguments=arguments, cause=cause), 1, record.GENESIS)
+
+    assert unseal(line) == whole
 
 
 def test_a_record_beyond_its_length_is_refused_before_it_is_written():
