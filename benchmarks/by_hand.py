@@ -1,4 +1,4 @@
-"""The floor under a durable append: the same system calls in one function, without a rule, a deadline or a mended log.
+"""The floor under a durable append: the same system calls in one function, without a deadline or a mended log.
 
     uv run python benchmarks/by_hand.py [--rounds 3]
 
@@ -23,6 +23,9 @@ from zlib import crc32
 import orjson
 from audit_log import SECONDS, bare, body, counted, timed
 
+from kaiza.domain import record
+from kaiza.store.look import Look
+
 SLOT = struct.Struct(">8sQQQQ32s")
 SEAL = 82
 BEGIN = ctypes.CDLL(None).sync_file_range
@@ -32,7 +35,8 @@ BEGIN.argtypes = (ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_uint)
 class ByHand:
     def __init__(self, place, *, following=True):
         how = os.O_RDWR | os.O_CREAT
-        self.path, self.following = f"{place}/log", following
+        self.path, self.damage, self.following = f"{place}/log".encode(), f"{place}/damage", following
+        self.look = Look()
         self.log = os.open(self.path, how | os.O_APPEND, 0o600)
         self.anchor = os.open(f"{place}/anchor-{os.getpid()}", how, 0o600)
         self.inode, self.body = os.fstat(self.log).st_ino, body()
@@ -40,16 +44,15 @@ class ByHand:
 
     def append(self):
         fcntl.flock(self.log, fcntl.LOCK_EX)
-        there = os.lstat(self.path)
-        assert there.st_ino == self.inode
-        os.access(f"{self.path}.damage", os.F_OK)
-        if there.st_size > self.size:
-            self.catch_up(there.st_size)
+        _, inode, size, *_ = self.look.at(self.path)
+        assert inode == self.inode
+        os.access(self.damage, os.F_OK)
+        if size > self.size:
+            self.catch_up(size)
         elif self.last:
             assert os.pread(self.log, len(self.last), self.size - len(self.last)) == self.last
-        told = orjson.dumps({**self.body, "seq": self.seq + 1, "prev_hash": self.prev}, option=orjson.OPT_SORT_KEYS)
-        digest = sha256(told).hexdigest()
-        line = told[:-1] + b',"entry_hash":"%b"}\n' % digest.encode()
+        line, whole = record.seal(self.body, self.seq + 1, self.prev)
+        digest = whole["entry_hash"]
         os.write(self.log, line)
         fcntl.flock(self.log, fcntl.LOCK_UN)
         BEGIN(self.log, 0, 0, 2)

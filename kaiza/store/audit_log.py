@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from kaiza.domain import errors, record
@@ -45,7 +44,7 @@ class AuditLog:
         lock_seconds: float = 5.0,
     ) -> None:
         self._root = root
-        self._path = os.fspath(log_file.path_of(root))
+        self._path = os.fsencode(log_file.path_of(root))
         place = state.directory(root)
         self._damage = Damage(place)
         self._settling = Settling(Anchor(place), self._damage, lock_seconds)
@@ -125,7 +124,7 @@ class AuditLog:
 
     def exists(self) -> bool:
         """Whether `audit/` is there."""
-        place = Path(self._path).parent
+        place = log_file.path_of(self._root).parent
         return place.is_dir() and not place.is_symlink()
 
     @property
@@ -205,7 +204,7 @@ class AuditLog:
             self._put(file, self._watch.unrecorded[0])
             del self._watch.unrecorded[0]
         body = make()
-        if refuse is not None and _is_about_change(body):
+        if refuse is not None and _is_about_change(body.members):
             raise errors.SystemError.tool_failure(
                 "SELF_AUDIT_FAILURE",
                 human_message="The record is damaged, so nothing may be changed. Ask a person to verify it.",
@@ -226,5 +225,5 @@ class AuditLog:
         return Point(file, self._watch.head if damage is None else None, self._watch.era)
 
 
-def _is_about_change(body: Mapping[str, Any]) -> bool:
-    return body["kind"] in ("intent", "plan") or (body["kind"] == "call" and bool(body["changes"]))
+def _is_about_change(told: Mapping[str, Any]) -> bool:
+    return told["kind"] in ("intent", "plan") or (told["kind"] == "call" and bool(told["changes"]))

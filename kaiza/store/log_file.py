@@ -10,6 +10,7 @@ from pathlib import Path
 from kaiza.domain import errors
 from kaiza.store.lock import FileLock
 from kaiza.store.log_lines import read_exactly
+from kaiza.store.look import Look
 
 DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
@@ -43,7 +44,8 @@ class LogFile:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
-        self._inode, self._device = known.st_ino, known.st_dev
+        self._inode, self._major, self._minor = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
+        self._look = Look()
 
     def __del__(self) -> None:
         self.close()
@@ -52,17 +54,17 @@ class LogFile:
         """Let go of it, and with it of the lock."""
         self.lock.abandon()
 
-    def size_at(self, path: str) -> int | None:
+    def size_at(self, path: bytes) -> int | None:
         """How long the log is now; None where the path no longer names it. AUDIT_LOG_FAILED where it is read-only."""
         try:
-            there = os.lstat(path)
+            mode, inode, size, major, minor = self._look.at(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if there.st_ino != self._inode or there.st_dev != self._device:
+        if inode != self._inode or major != self._major or minor != self._minor:
             return None
-        if there.st_mode & 0o222 == 0:
+        if mode & 0o222 == 0:
             raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
-        return there.st_size
+        return size
 
     def size(self) -> int:
         """How long the log is now."""

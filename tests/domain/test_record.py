@@ -81,7 +81,7 @@ def test_the_one_liner_of_the_contract_checks_any_line(tmp_path_factory, names):
 
 
 def test_what_had_to_be_told_differently_is_flagged_in_the_record():
-    made = record.compose("call", arguments={"path": "a\udcff\x7f"}, detail={"how": "edited"})
+    made = record.compose("call", arguments={"path": "a\udcff\x7f"}, detail={"how": "edited"}).members
 
     assert made["arguments"] == {"path": "a\\xff\\x7f"}
     assert made["detail"] == {"how": "edited", "escaped": ["arguments.path"]}
