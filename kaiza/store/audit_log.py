@@ -165,12 +165,8 @@ class AuditLog:
             self._lost()
 
     def _wait_for(self, file: LogFile, deadline: float) -> None:
-        """Somebody writes: what can be followed before the lock need not be followed under it."""
         try:
-            follower = self._watch.follower
-            file.lock.acquire(deadline - time.monotonic(), lambda: follower.advance(file, file.size()))
-        except OSError as refused:
-            raise log_file.failure(refused) from refused
+            file.lock.acquire(deadline - time.monotonic())
         except errors.SystemError:
             if file.size_at(self._path) is None:
                 self._lost()

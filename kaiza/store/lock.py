@@ -9,7 +9,6 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable
 
 import portalocker
 
@@ -44,15 +43,11 @@ class FileLock:
             raise _failure(refused) from refused
         return True
 
-    def acquire(self, seconds: float, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """The lock is ours when this returns. AUDIT_LOCK_FAILED after that many seconds, or where it cannot be had.
-
-        What there is to do `meanwhile` is done between the first tries.
-        """
+    def acquire(self, seconds: float) -> None:
+        """The lock is ours when this returns. AUDIT_LOCK_FAILED after that many seconds, or where it cannot be had."""
         for turn in range(_TRIES):
             if self.taken():
                 return
-            meanwhile()
             if turn < _YIELDS:
                 os.sched_yield()
             else:
