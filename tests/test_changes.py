@@ -241,6 +241,23 @@ def test_an_undo_can_be_undone_by_its_name(begun, workspace, approved):
     assert (workspace / "src/b.py").read_bytes() == b"x\n"
 
 
+@pytest.mark.parametrize("size", [9, 3 << 20])
+def test_what_is_no_longer_kept_whole_is_not_put_back(begun, workspace, approved, size):
+    (workspace / "src/big.bin").write_bytes(b"x" * size)
+    asked = {"path": "src/big.bin", "expected_hash": sha(b"x" * size), "plan_hash": approved}
+    gone = begun.call("delete_file", asked).output
+    (kept,) = (workspace / ".kaiza/objects").glob(f"{sha(b'x' * size)}*")
+    kept.chmod(0o600)
+    with kept.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"y")
+    before = manifest(workspace)
+    told = begun.call("undo_changes", {"request_ids": [gone["request_id"]], "plan_hash": approved}).envelope
+
+    assert told["error_code"] == "FILE_READ_FAILED"
+    assert manifest(workspace) == before
+
+
 @pytest.mark.parametrize(
     "path",
     ["plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml", ".git/hooks/pre-commit", "PLANS/x", ".env"],

@@ -19,13 +19,12 @@ Bytes = bytes | bytearray
 LineEnding = Literal["lf", "crlf", "mixed", "none"]
 
 
-class Whole:
-    """What a whole file is, told chunk by chunk: its size, hash, number of lines and how they end."""
+class Sum:
+    """What a whole file comes to, told chunk by chunk: its size, hash and number of lines."""
 
     def __init__(self) -> None:
         self.size = 0
         self._breaks = 0
-        self._with_return = 0
         self._last = b""
         self._digest = hashlib.sha256()
 
@@ -37,10 +36,6 @@ class Whole:
         """Take the next bytes, never none, into the counts."""
         self.size += len(chunk)
         self._breaks += chunk.count(LF)
-        if b"\r" in chunk:
-            self._with_return += chunk.count(_CRLF)
-        if self._last == b"\r" and chunk[:1] == LF:
-            self._with_return += 1
         self._last = bytes(chunk[-1:])
 
     @property
@@ -52,6 +47,22 @@ class Whole:
     def total_lines(self) -> int:
         """How many lines there are; what follows the last LF is one more."""
         return self._breaks + (self._last not in {b"", LF})
+
+
+class Whole(Sum):
+    """The same, and how its lines end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._with_return = 0
+
+    def look(self, chunk: Bytes) -> None:
+        """Take the next bytes, never none, into the counts."""
+        if b"\r" in chunk:
+            self._with_return += chunk.count(_CRLF)
+        if self._last == b"\r" and chunk[:1] == LF:
+            self._with_return += 1
+        super().look(chunk)
 
     @property
     def line_ending(self) -> LineEnding:

@@ -150,7 +150,7 @@ def _written(digest: str, content: Iterable[bytes], where: int, *, pack: bool) -
     draft = f".{digest}.{os.urandom(6).hex()}"
     fd = os.open(draft, _CREATE, 0o400, dir_fd=where)
     try:
-        seen = _watched(content, check)
+        seen = watched(content, check)
         write_all(fd, _packed(seen) if pack else seen)
         if check.hexdigest() != digest:
             raise _changed(check.hexdigest(), digest)  # noqa: TRY301 (one way out for all that is missing)
@@ -181,7 +181,8 @@ def _unpacked(fd: int) -> Iterator[bytes]:
     yield unpack.flush()
 
 
-def _watched(content: Iterable[bytes], check: Hash) -> Iterator[bytes]:
+def watched(content: Iterable[bytes], check: Hash) -> Iterator[bytes]:
+    """The same, each chunk taken into a hash as it goes by."""
     for chunk in content:
         check.update(chunk)
         yield chunk

@@ -11,7 +11,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.store.directories import Directories, last_name
 from kaiza.store.facts import Facts, inode_at
 from kaiza.store.journal import Journal
-from kaiza.store.objects import SMALL, Objects, read_all, write_all
+from kaiza.store.objects import SMALL, Objects, read_all, watched, write_all
 from kaiza.store.place import WHATEVER_IT_IS
 from kaiza.store.step import Part, Step, mismatch
 from kaiza.store.unsynced import Unsynced
@@ -61,25 +61,24 @@ class Staging:
         self.unsynced.add(fd)
 
     def _fill(self, fd: int, change: Change) -> None:
+        if change.content is None and (change.operation != "move" or change.source is None):
+            write_all(fd, self.objects.chunks(change.after_hash or ""))  # which checks them itself
+            return
         check = hashlib.sha256()
-        for chunk in self._bytes_of(change):
-            check.update(chunk)
-            write_all(fd, [chunk])
+        write_all(fd, watched(self._given(change), check))
         expected = change.after_hash or change.before_hash
         if check.hexdigest() != expected:
             raise mismatch(change.source or change.path, expected, check.hexdigest())
 
-    def _bytes_of(self, change: Change) -> Iterator[bytes]:
-        if change.content is not None:
-            yield change.content
-        elif change.operation == "move" and change.source is not None:
-            fd = self._opened(change.source)
-            try:
-                yield from read_all(fd)
-            finally:
-                os.close(fd)
-        else:
-            yield from self.objects.chunks(change.after_hash or "")
+    def _given(self, change: Change) -> Iterator[bytes]:
+        if change.content is not None or change.source is None:
+            yield change.content or b""
+            return
+        fd = self._opened(change.source)
+        try:
+            yield from read_all(fd)
+        finally:
+            os.close(fd)
 
     def _dress(self, fd: int, step: Step, change: Change) -> None:
         """Give the new file the mode, owner and attributes that it is to have."""

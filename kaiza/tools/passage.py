@@ -1,9 +1,10 @@
 """Reads a file once, from its beginning, in chunks: what the whole is, and the lines that were asked for."""
 
+import sys
 from collections.abc import Callable, Sequence
 
 from kaiza.domain import errors
-from kaiza.domain.lines import Text, Whole, Window
+from kaiza.domain.lines import Sum, Text, Whole, Window
 from kaiza.tools.view import OpenFile, View
 
 CHUNK = 256 * 1024
@@ -21,26 +22,26 @@ def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> W
             in_time(view)
             window.feed(chunk)
         return None
-    whole = Whole()
+    whole, most = Whole(), view.caps.hashed_bytes
+    reckon(file, view, whole, *(() if window is None else (window.feed,)), most=most)
+    return whole if whole.size <= most else None
+
+
+def reckon(file: OpenFile, view: View, whole: Sum, *takers: Take, most: int = sys.maxsize) -> None:
+    """What the whole file comes to; of one that grows above `most` while it is read, only that it does."""
     if file.size < LARGE:
-        return _whole(lambda: file.read(CHUNK), view, whole, (whole.digest, *_taker(window)))
-    with file.beside(whole.digest) as beside:
-        return _whole(beside.read, view, whole, _taker(window))
+        _read(lambda: file.read(CHUNK), view, whole, (whole.digest, *takers), most)
+    else:
+        with file.beside(whole.digest) as beside:
+            _read(beside.read, view, whole, takers, most)
 
 
-def _taker(window: Window | Text | None) -> tuple[Take, ...]:
-    return () if window is None else (window.feed,)
-
-
-def _whole(read: Callable[[], Bytes], view: View, whole: Whole, takers: Sequence[Take]) -> Whole | None:
-    while chunk := read():
+def _read(read: Callable[[], Bytes], view: View, whole: Sum, takers: Sequence[Take], most: int) -> None:
+    while whole.size <= most and (chunk := read()):
         in_time(view)
         for take in takers:
             take(chunk)
         whole.look(chunk)
-        if whole.size > view.caps.hashed_bytes:
-            return None
-    return whole
 
 
 def in_time(view: View) -> None:

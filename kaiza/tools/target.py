@@ -1,16 +1,15 @@
 """What stands where a change is wanted; what no change may touch is refused here, in a dry run too."""
 
-import hashlib
 from dataclasses import dataclass
 
-from kaiza.domain import errors, lines
+from kaiza.domain import errors
+from kaiza.domain.lines import Sum
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
 from kaiza.tools.view import Entry, OpenFile, View
 
 _MISSING = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
 _MAY_WRITE = 0o222
-CHUNK = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +120,16 @@ def _plain(path: RelPath, entry: Entry) -> None:
 def _seen(path: RelPath, file: OpenFile, view: View, keep: int) -> Standing:
     if file.nlink > 1:
         raise _refused(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
-    digest = hashlib.sha256()
-    size = breaks = 0
-    last = b""
-    kept: list[bytes] = []
-    while chunk := file.read(CHUNK):
-        passage.in_time(view)
-        digest.update(chunk)
-        size, breaks, last = size + len(chunk), breaks + chunk.count(lines.LF), chunk
-        if size <= keep:
-            kept.append(chunk)
-    total_lines = breaks + (not last.endswith(lines.LF) if last else 0)
-    content = b"".join(kept) if size <= keep else None
-    return Standing(path, digest.hexdigest(), size, total_lines, file.mode, content, file.stamp)
+    kept = bytearray()
+
+    def take(chunk: passage.Bytes) -> None:
+        if len(kept) <= keep:
+            kept.extend(chunk)
+
+    whole = Sum()
+    passage.reckon(file, view, whole, *((take,) if file.size <= keep else ()))
+    content = bytes(kept) if len(kept) == whole.size <= keep else None
+    return Standing(path, whole.hash, whole.size, whole.total_lines, file.mode, content, file.stamp)
 
 
 def _room_for(path: RelPath, view: View) -> None:
