@@ -22,6 +22,7 @@ CHUNK = 1 << 20
 _SPARE = 4096
 """So much may a file have grown since it was opened, and still come in one piece."""
 MOST_TRIES = 128
+KERNEL_TRIES = 64
 
 Judge = Callable[[RelPath], None]
 Kind = Literal["file", "directory", "link", "other"]
@@ -147,16 +148,21 @@ class Workspace(Held):
         return self._use(path, judge, lambda place: Entry.of(place.real, place.stat), missing="FILE_NOT_FOUND")
 
     def at(self, path: RelPath, use: Callable[[Place], _T], *, follow: bool = True) -> _T:
-        """Use the place that a path leads to, again where it is swapped meanwhile; OSError where it leads nowhere."""
-        tries = 0
+        """Use the place that a path leads to, again where it is swapped meanwhile; OSError where it leads nowhere.
+
+        The kernel gives up on `..` while anything anywhere is renamed; in a storm of that, our own walk does not.
+        """
+        tries, resolver = 0, self._resolver
         while True:
             try:
-                with self._resolver.locate(path, follow=follow) as place:
+                with resolver.locate(path, follow=follow) as place:
                     return use(place)
             except BlockingIOError:
                 tries += 1
                 if tries == MOST_TRIES:
                     raise
+                if tries == KERNEL_TRIES:
+                    resolver = WalkResolver(self.fd)
 
     def real(self, path: RelPath) -> RelPath:
         """Say where a path really leads, links followed, also for names that are not there yet."""

@@ -389,3 +389,18 @@ with Workspace(sys.argv[1]) as workspace:
 def test_where_the_kernel_offers_it_it_is_used(tmp_path):
     with Workspace(str(tmp_path)) as workspace:
         assert workspace.resolver == ("openat2" if openat2.is_supported(workspace.fd) else "walk")
+
+
+def test_where_the_kernel_gives_up_in_a_storm_of_renames_the_walk_takes_over(tmp_path, monkeypatch):
+    def give_up(*_):
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    (tmp_path / "f").write_bytes(b"here")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/l").symlink_to("../f")
+    (tmp_path / "a/out").symlink_to("../../f")
+    with Workspace(str(tmp_path), resolver="openat2") as workspace:
+        monkeypatch.setattr(openat2, "openat2", give_up)
+
+        assert content(workspace, "a/l") == b"here"
+        assert code_of(workspace.open_file, "a/out") == "OUTSIDE_WORKSPACE"
