@@ -33,37 +33,60 @@ class Beside:
         self._work = work
         self._free: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
         self._full: queue.SimpleQueue[bytearray] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, args=(_elsewhere(),), name="kaiza-beside", daemon=True)
+        self._thread: threading.Thread | None = None
+        self._broken = False
+        """Whether the work failed in its thread, which told on standard error and is gone."""
 
     def read(self) -> bytearray:
         """Read the next piece, empty at the end, and hand it over; waits where the work is behind."""
         piece = self._free.get()
+        if self._broken:
+            raise _unfinished()
         try:
             size = os.readv(self._fd, [piece])
         except OSError as error:
             raise refusal(error, self._real, missing="FILE_NOT_FOUND") from error
         del piece[size:]
-        if size:
+        if size and self._thread is None:
+            self._work(piece)
+            self._free.put(bytearray(PIECE))
+        elif size:
             self._full.put(piece)
         return piece
 
     def __enter__(self) -> Self:
         for _ in range(PIECES):
             self._free.put(bytearray(PIECE))
-        self._thread.start()
+        thread = threading.Thread(target=self._run, args=(_elsewhere(),), name="kaiza-beside", daemon=True)
+        with suppress(RuntimeError):  # where no more threads can be had, the reader does the work itself
+            thread.start()
+            self._thread = thread
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._full.put(bytearray())
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
+        if self._broken and error is None:
+            raise _unfinished()
 
     def _run(self, processors: set[int]) -> None:
         if processors:
             with suppress(OSError):
                 os.sched_setaffinity(0, processors)
-        while piece := self._full.get():
-            self._work(piece)
-            self._free.put(piece if len(piece) == PIECE else bytearray(PIECE))
+        sound = False
+        try:
+            while piece := self._full.get():
+                self._work(piece)
+                self._free.put(piece if len(piece) == PIECE else bytearray(PIECE))
+            sound = True
+        finally:
+            self._broken = not sound
+            self._free.put(bytearray(PIECE))  # for a reader that waits
+
+
+def _unfinished() -> RuntimeError:
+    return RuntimeError("the work beside the reading failed")
 
 
 def _elsewhere() -> set[int]:

@@ -25,10 +25,10 @@ def opened(tmp_path):
         os.close(fd)
 
 
-def passed(fd):
+def passed(fd, work=None):
     """What the reader and the work each got to see."""
     seen, done = bytearray(), bytearray()
-    with Beside(fd, ROOT, done.extend) as pieces:
+    with Beside(fd, ROOT, work or done.extend) as pieces:
         while piece := pieces.read():
             seen += piece
     return bytes(seen), bytes(done)
@@ -70,3 +70,29 @@ def test_the_work_stays_off_the_readers_processor_where_there_is_another(opened,
 
     assert theirs == [(mine - {current}) or mine for current in mine]
     assert os.sched_getaffinity(0) == mine
+
+
+def test_where_no_thread_can_be_had_the_reader_does_the_work_itself(opened, monkeypatch):
+    def no_more(_):
+        raise RuntimeError("can't start new thread")
+
+    content = os.urandom(7 * PIECE + 5)
+    monkeypatch.setattr(threading.Thread, "start", no_more)
+
+    assert passed(opened(content)) == (content, content)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("pieces", [1, 2, 3, 9])
+def test_work_that_fails_is_never_taken_for_done(opened, pieces):
+    left = [pieces - 1]
+
+    def work(_):
+        if not left[0]:
+            raise MemoryError
+        left[0] -= 1
+
+    before = threading.active_count()
+    with pytest.raises(RuntimeError, match="beside"):
+        passed(opened(b"x" * pieces * PIECE), work)
+    assert threading.active_count() == before
