@@ -24,6 +24,7 @@ from kaiza.store.settling import Point, Settling
 from kaiza.store.verify import verify
 from kaiza.store.watch import Watch
 
+_MUCH = 1 << 16
 __all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "records", "verify"]
 
 
@@ -165,12 +166,22 @@ class AuditLog:
             self._lost()
 
     def _wait_for(self, file: LogFile, deadline: float) -> None:
+        self._follow_ahead(file)
         try:
             file.lock.acquire(deadline - time.monotonic())
         except errors.SystemError:
             if file.size_at(self._path) is None:
                 self._lost()
             raise
+
+    def _follow_ahead(self, file: LogFile) -> None:
+        """Follow much before the lock is asked for, so that nobody has to wait for it; a few lines are not worth it."""
+        try:
+            size = file.size()
+            if size > self._watch.follower.position + _MUCH:
+                self._watch.follower.advance(file, size)
+        except OSError as refused:
+            raise log_file.failure(refused) from refused
 
     def _leave(self, file: LogFile) -> None:
         try:
@@ -193,6 +204,7 @@ class AuditLog:
         if file is None:
             raise log_file.failure(sentence="The record is gone. Run 'kaiza audit verify'.")
         self._file = file
+        self._follow_ahead(file)
         return file
 
     def _write(self, file: LogFile, make: Callable[[], Body], *, refuse: str | None) -> dict[str, Any]:

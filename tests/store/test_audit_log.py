@@ -10,6 +10,7 @@ from scenes import records as lines_of
 from kaiza.domain import errors, record
 from kaiza.store import audit_log, state, verify
 from kaiza.store.anchor import Anchor
+from kaiza.store.lock import FileLock
 
 
 @pytest.fixture
@@ -652,3 +653,21 @@ def test_nobody_is_told_a_path_outside(tmp_path):
     with pytest.raises(errors.SystemError) as caught:
         log.append(body, durable=True)
     assert str(tmp_path) not in caught.value.human_message + str(caught.value.cause)
+
+
+def test_a_newcomer_follows_a_long_log_before_it_asks_for_the_lock(root, told, monkeypatch):
+    write(root, b"".join(chained(500)))
+    followed = []
+    taken = FileLock.taken
+
+    def watched(lock):
+        followed.append(len(told))
+        return taken(lock)
+
+    monkeypatch.setattr(FileLock, "taken", watched)
+    log = open_log(root, told)
+    log.append(body, durable=False)
+    log.close()
+
+    assert followed[0] == 500
+    assert [one["seq"] for one in told] == list(range(1, 502))
