@@ -1,4 +1,4 @@
-"""The floor under a durable append: the same system calls in one function, without a deadline or a mended log.
+"""What Kaiza's layers cost an append: the same calls, with its own sealing and looking, in one function.
 
     uv run python benchmarks/by_hand.py [--rounds 3]
 

@@ -18,7 +18,7 @@ _OPTIONS = (
 _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _SEQUENCES = frozenset({list, tuple})
 _LISTS = frozenset({list})
-_LARGEST = 2**53 - 1
+LARGEST = 2**53 - 1
 _DEEPEST = 128
 _DELETE = "\x7f"
 
@@ -82,20 +82,24 @@ def tellable(value: Any) -> tuple[Any, tuple[str, ...]]:
     Odd bytes of a file name (lone surrogates from `os.fsdecode`) become `\xNN`, so does U+007F; other lone
     surrogates become `\uNNNN`, keys are made ASCII, floats and integers of 2**53 and more become text.
     """
-    if _is_tellable(value):
+    if write_tellable(value) is not None:
         return value, ()
     places: list[str] = []
     told = _told(value, "", places, 0)
     return told, tuple(places)
 
 
-def _is_tellable(value: Any) -> bool:
-    """Whether nothing has to be told differently, which is so for nearly every record."""
+def write_tellable(value: Any, within: dict[str, Any] | None = None) -> bytes | None:
+    """The bytes of a value if nothing in it has to be told differently, as in nearly every record; else None.
+
+    Or those of what it stands `within`, whose other members are known to be tellable.
+    """
     try:
-        told = orjson.dumps(value, option=_OPTIONS)
+        told = orjson.dumps(value if within is None else within, option=_OPTIONS)
     except orjson.JSONEncodeError:
-        return False
-    return b"\x7f" not in told and _inside((value,), _any_keys if told.isascii() else _ascii_keys, _LISTS)
+        return None
+    inside = b"\x7f" not in told and _inside((value,), _any_keys if told.isascii() else _ascii_keys, _LISTS)
+    return told if inside else None
 
 
 def _told(value: Any, place: str, places: list[str], depth: int) -> Any:
@@ -107,7 +111,7 @@ def _told(value: Any, place: str, places: list[str], depth: int) -> Any:
         return plain if _plain(plain) else _escaped(plain, place, places)
     if isinstance(value, int):
         plain_int = int(value)
-        if -_LARGEST <= plain_int <= _LARGEST:
+        if -LARGEST <= plain_int <= LARGEST:
             return plain_int
     if depth > _DEEPEST:
         raise ValueError("too deep to be recorded")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import kaiza
 from kaiza.domain import canonical, errors
@@ -39,6 +39,8 @@ FIELDS = (
 _GIVEN_BY_SEAL = ("seq", "prev_hash", "entry_hash")
 _SHA256 = sha256()
 _EMPTY: dict[str, Any] = {name: None for name in FIELDS if name not in _GIVEN_BY_SEAL} | {"kaiza": kaiza.__version__}
+_PREV_HASH, _SEQ = b',"prev_hash":"",', b',"seq":0,'
+_PLACE = {"prev_hash": "", "seq": 0}
 _STRETCHES = [
     [name for name in sorted(_EMPTY) if before < name < after]
     for before, after in (("", "prev_hash"), ("prev_hash", "seq"), ("seq", "~"))
@@ -54,9 +56,8 @@ class Head:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A record before it has its place in the chain. `compose` makes it, so that under the lock little is left to do.
+class Body(NamedTuple):
+    """A record before it has its place in the chain. `compose` makes it; an outcome's is made before the log's lock.
 
     `told` are its bytes but for those that say the place: up to `prev_hash`, from there to `seq`, and the rest.
     """
@@ -98,13 +99,27 @@ def compose(kind: str, **members: Any) -> Body:
         raise ValueError(f"no such kind of record: {kind}")
     if unknown := members.keys() - _EMPTY.keys():
         raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
-    told, places = canonical.tellable(members)
-    body = {**_EMPTY, **told, "kind": kind}
+    body = {**_EMPTY, **members, "kind": kind}
     body["changes"] = body["changes"] or []
-    if places:
-        body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
-    first, second, third = (canonical.write({name: body[name] for name in names})[1:-1] for names in _STRETCHES)
-    return Body(body, (first, second, third))
+    told = canonical.write_tellable(members, {**body, **_PLACE})
+    if told is None:
+        body, places = canonical.tellable(body)
+        body["detail"] = {**(body["detail"] or {}), "escaped": list(places)} if places else body["detail"]
+        told = canonical.write({**body, **_PLACE})
+    return Body(body, _around_place(told, body))
+
+
+def _around_place(told: bytes, body: dict[str, Any]) -> tuple[bytes, bytes, bytes]:
+    """A record's bytes without those that tell its place: before `prev_hash`, up to `seq`, and the rest.
+
+    An argument may look like a place; what follows the last one is a place only if no object ends in there.
+    """
+    first, _, rest = told.rpartition(_PREV_HASH)
+    if rest.find(b"}") == len(rest) - 1:
+        second, _, third = rest.partition(_SEQ)
+        return first, second, third
+    first, second, third = (canonical.write({name: body[name] for name in names}) for names in _STRETCHES)
+    return first[:-1], second[1:-1], third[1:]
 
 
 def seal(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
@@ -112,13 +127,14 @@ def seal(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
 
     Under the log's lock, and from a cold cache: a hash is copied rather than begun, which looks up the algorithm anew.
     """
+    if seq > canonical.LARGEST:
+        raise ValueError("outside the profile: a record's number")
     first, second, third = body.told
-    told = b'{%b,"prev_hash":"%b",%b,"seq":%d,%b' % (first, prev_hash.encode(), second, seq, third)
+    told = b'%b,"prev_hash":"%b",%b,"seq":%d,%b' % (first, prev_hash.encode(), second, seq, third)
     hashed = _SHA256.copy()
     hashed.update(told)
-    hashed.update(b"}")
     digest = hashed.hexdigest()
-    line = told + b',"entry_hash":"' + digest.encode() + b'"}\n'
+    line = told[:-1] + b',"entry_hash":"' + digest.encode() + b'"}\n'
     if len(line) > MAX_RECORD:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",

@@ -123,12 +123,12 @@ def _seen(path: RelPath, file: OpenFile, view: View, keep: int) -> Standing:
     kept = bytearray()
 
     def take(chunk: passage.Bytes) -> None:
-        if len(kept) <= keep:
+        if len(kept) + len(chunk) <= keep:
             kept.extend(chunk)
 
     whole = Sum()
-    passage.reckon(file, view, whole, *((take,) if file.size <= keep else ()))
-    content = bytes(kept) if len(kept) == whole.size <= keep else None
+    passage.reckon(file, view, whole, take)
+    content = bytes(kept) if len(kept) == whole.size else None
     return Standing(path, whole.hash, whole.size, whole.total_lines, file.mode, content, file.stamp)
 
 

@@ -94,6 +94,21 @@ def test_whatever_a_record_is_composed_of_its_line_is_sound(arguments, cause):
     assert unseal(line) == whole
 
 
+@pytest.mark.parametrize("place", ["request_id", "role", "session_id", "timestamp", "tool_name", "workspace_root"])
+@pytest.mark.parametrize("like", [{"p": 1, "prev_hash": "", "request_id": "x", "seq": 0, "z": 2}, ["{", "}"], "}{"])
+def test_what_looks_like_a_place_is_none(place, like):
+    nested = {"p": 1, "prev_hash": "", "seq": 0, "z": '","prev_hash":"","seq":0,'}
+    line, whole = record.seal(record.compose("call", arguments=nested, **{place: like}), 7, "a" * 64)
+
+    assert unseal(line) == whole
+    assert (whole["arguments"], whole[place], whole["seq"]) == (nested, like, 7)
+
+
+def test_a_number_that_no_record_can_have_is_refused():
+    with pytest.raises(ValueError, match="number"):
+        record.seal(body(), 2**53, record.GENESIS)
+
+
 def test_a_record_beyond_its_length_is_refused_before_it_is_written():
     record.seal(body(arguments={"path": "x" * (record.MAX_RECORD - 1100)}), 1, record.GENESIS)
 

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -103,6 +104,16 @@ def test_four_kinds_of_change_happen_together(root, committer):
         "to/t": b"s",
         "sub/x": b"sub/x",
     }
+
+
+@pytest.mark.parametrize("path", ["n", "m"])
+def test_another_content_than_was_announced_is_never_put_in_place(root, committer, path):
+    before = manifest(root)
+    announced = create(path) if path == "n" else modify(path, b"m")
+    prepared = committer.prepare("t", [replace(announced, content=b"other")])
+
+    assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
+    assert manifest(root) == before
 
 
 def test_preparing_writes_nothing(root, committer):

@@ -5,10 +5,12 @@ import pytest
 from kaiza.store import look
 
 
-@pytest.fixture(params=["statx", "lstat"])
+@pytest.fixture(params=["statx", "refused", "lstat"])
 def at(request, monkeypatch):
     if request.param == "lstat":
         monkeypatch.setattr(look, "_STATX", None)
+    elif request.param == "refused":
+        monkeypatch.setattr(look, "_STATX", lambda *_: -1)
     elif look._STATX is None:
         pytest.skip("no statx here")
     return look.Look().at
