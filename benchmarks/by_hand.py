@@ -1,4 +1,4 @@
-"""What Kaiza's layers cost an append: the same calls, with its own sealing and looking, in one function.
+"""What Kaiza's layers cost an append: the same calls, with its own sealing and `statx`, in one function.
 
     uv run python benchmarks/by_hand.py [--rounds 3]
 
@@ -24,7 +24,7 @@ import orjson
 from audit_log import SECONDS, bare, body, counted, timed
 
 from kaiza.domain import record
-from kaiza.store.look import Look
+from kaiza.store.statx import Statx
 
 SLOT = struct.Struct(">8sQQQQ32s")
 SEAL = 82
@@ -36,7 +36,7 @@ class ByHand:
     def __init__(self, place, *, following=True):
         how = os.O_RDWR | os.O_CREAT
         self.path, self.damage, self.following = f"{place}/log".encode(), f"{place}/damage", following
-        self.look = Look()
+        self.statx = Statx()
         self.log = os.open(self.path, how | os.O_APPEND, 0o600)
         self.anchor = os.open(f"{place}/anchor-{os.getpid()}", how, 0o600)
         self.inode, self.body = os.fstat(self.log).st_ino, body()
@@ -44,7 +44,7 @@ class ByHand:
 
     def append(self):
         fcntl.flock(self.log, fcntl.LOCK_EX)
-        _, inode, size, *_ = self.look.at(self.path)
+        _, inode, size, *_ = self.statx.at(self.path)
         assert inode == self.inode
         os.access(self.damage, os.F_OK)
         if size > self.size:

@@ -29,7 +29,7 @@ def encode(value: Any) -> bytes:
         told = orjson.dumps(value, option=_OPTIONS)
     except orjson.JSONEncodeError as refused:
         raise ValueError(f"outside the profile: {refused}") from refused
-    if not _inside((value,), _any_keys if told.isascii() else _ascii_keys, _SEQUENCES):
+    if not _inside((value,), _keys_of(told), _SEQUENCES):
         raise ValueError("outside the profile: a float, a key that is not ASCII, or a type JSON does not have")
     return told
 
@@ -47,7 +47,7 @@ def decode(told: bytes) -> dict[str, Any] | None:
             return None
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    keys = _any_keys if told.isascii() else _ascii_keys
+    keys = _keys_of(told)
     return value if keys(value) and _inside(value.values(), keys, _SEQUENCES) else None
 
 
@@ -65,6 +65,11 @@ def _inside(items: Iterable[Any], keys: Callable[[dict[str, Any]], bool], sequen
         elif kind not in sequences or not _inside(item, keys, sequences):
             return False
     return True
+
+
+def _keys_of(told: bytes) -> Callable[[dict[str, Any]], bool]:
+    """What says of the keys in these bytes whether they are ASCII."""
+    return _any_keys if told.isascii() else _ascii_keys
 
 
 def _ascii_keys(members: dict[str, Any]) -> bool:
@@ -98,7 +103,7 @@ def write_tellable(value: Any, within: dict[str, Any] | None = None) -> bytes | 
         told = orjson.dumps(value if within is None else within, option=_OPTIONS)
     except orjson.JSONEncodeError:
         return None
-    inside = b"\x7f" not in told and _inside((value,), _any_keys if told.isascii() else _ascii_keys, _LISTS)
+    inside = b"\x7f" not in told and _inside((value,), _keys_of(told), _LISTS)
     return told if inside else None
 
 

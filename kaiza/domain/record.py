@@ -104,7 +104,8 @@ def compose(kind: str, **members: Any) -> Body:
     told = canonical.write_tellable(members, {**body, **_PLACE})
     if told is None:
         body, places = canonical.tellable(body)
-        body["detail"] = {**(body["detail"] or {}), "escaped": list(places)} if places else body["detail"]
+        if places:
+            body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
         told = canonical.write({**body, **_PLACE})
     return Body(body, _around_place(told, body))
 

@@ -24,8 +24,10 @@ from kaiza.store.settling import Point, Settling
 from kaiza.store.verify import verify
 from kaiza.store.watch import Watch
 
-_MUCH = 1 << 16
 __all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "records", "verify"]
+
+_MUCH = 1 << 16
+"""So far behind, in bytes of the log, it is worth following before the lock."""
 
 
 class AuditLog:

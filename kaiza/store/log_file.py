@@ -10,7 +10,7 @@ from pathlib import Path
 from kaiza.domain import errors
 from kaiza.store.lock import FileLock
 from kaiza.store.log_lines import read_exactly
-from kaiza.store.look import Look
+from kaiza.store.statx import Statx
 
 DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
@@ -44,8 +44,8 @@ class LogFile:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
-        self._inode, self._major, self._minor = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
-        self._look = Look()
+        self._identity = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
+        self._statx = Statx()
 
     def __del__(self) -> None:
         self.close()
@@ -57,10 +57,10 @@ class LogFile:
     def size_at(self, path: bytes) -> int | None:
         """How long the log is now; None where the path no longer names it. AUDIT_LOG_FAILED where it is read-only."""
         try:
-            mode, inode, size, major, minor = self._look.at(path)
+            mode, inode, size, major, minor = self._statx.at(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if inode != self._inode or major != self._major or minor != self._minor:
+        if (inode, major, minor) != self._identity:
             return None
         if mode & 0o222 == 0:
             raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")

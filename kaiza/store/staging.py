@@ -3,7 +3,7 @@
 import errno
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kaiza.domain.change import Change
@@ -53,32 +53,25 @@ class Staging:
         fd = os.open(part.temp, _CREATE, 0o600 if step.facts else 0o666, dir_fd=part.where)
         try:
             part.ours = os.fstat(fd).st_ino
-            self._fill(fd, change)
+            write_all(fd, self._bytes_of(change))
             self._dress(fd, step, change)
         except BaseException:
             os.close(fd)
             raise
         self.unsynced.add(fd)
 
-    def _fill(self, fd: int, change: Change) -> None:
-        if change.content is None and (change.operation != "move" or change.source is None):
-            write_all(fd, self.objects.chunks(change.after_hash or ""))  # which checks them itself
-            return
-        check = hashlib.sha256()
-        write_all(fd, watched(self._given(change), check))
-        expected = change.after_hash or change.before_hash
-        if check.hexdigest() != expected:
-            raise mismatch(change.source or change.path, expected, check.hexdigest())
-
-    def _given(self, change: Change) -> Iterator[bytes]:
-        if change.content is not None or change.source is None:
-            yield change.content or b""
-            return
-        fd = self._opened(change.source)
-        try:
-            yield from read_all(fd)
-        finally:
-            os.close(fd)
+    def _bytes_of(self, change: Change) -> Iterator[bytes]:
+        """What the change brings; at its end an error where that is not what was announced."""
+        if change.content is not None:
+            yield from _checked([change.content], change)
+        elif change.operation == "move" and change.source is not None:
+            fd = self._opened(change.source)
+            try:
+                yield from _checked(read_all(fd), change)
+            finally:
+                os.close(fd)
+        else:
+            yield from self.objects.chunks(change.after_hash or "")
 
     def _dress(self, fd: int, step: Step, change: Change) -> None:
         """Give the new file the mode, owner and attributes that it is to have."""
@@ -105,3 +98,11 @@ class Staging:
         if where is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         return os.open(last_name(path), WHATEVER_IT_IS, dir_fd=where)
+
+
+def _checked(content: Iterable[bytes], change: Change) -> Iterator[bytes]:
+    check = hashlib.sha256()
+    yield from watched(content, check)
+    expected = change.after_hash or change.before_hash
+    if check.hexdigest() != expected:
+        raise mismatch(change.source or change.path, expected, check.hexdigest())

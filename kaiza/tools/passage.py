@@ -23,7 +23,8 @@ def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> W
             window.feed(chunk)
         return None
     whole, most = Whole(), view.caps.hashed_bytes
-    reckon(file, view, whole, *(() if window is None else (window.feed,)), most=most)
+    takers = () if window is None else (window.feed,)
+    reckon(file, view, whole, *takers, most=most)
     return whole if whole.size <= most else None
 
 

@@ -19,8 +19,8 @@ if _STATX is not None:
     _STATX.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p)  # type: ignore[attr-defined]
 
 
-class Look:
-    """Looks, one thread at a time."""
+class Statx:
+    """Asks, one thread at a time."""
 
     def __init__(self) -> None:
         self._answer = ctypes.create_string_buffer(_ANSWER.size)

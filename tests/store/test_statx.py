@@ -2,18 +2,18 @@ import os
 
 import pytest
 
-from kaiza.store import look
+from kaiza.store import statx
 
 
 @pytest.fixture(params=["statx", "refused", "lstat"])
 def at(request, monkeypatch):
     if request.param == "lstat":
-        monkeypatch.setattr(look, "_STATX", None)
+        monkeypatch.setattr(statx, "_STATX", None)
     elif request.param == "refused":
-        monkeypatch.setattr(look, "_STATX", lambda *_: -1)
-    elif look._STATX is None:
+        monkeypatch.setattr(statx, "_STATX", lambda *_: -1)
+    elif statx._STATX is None:
         pytest.skip("no statx here")
-    return look.Look().at
+    return statx.Statx().at
 
 
 def test_it_says_what_lstat_says(at, tmp_path):
