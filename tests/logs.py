@@ -3,9 +3,8 @@
 import os
 import subprocess
 import sys
-from hashlib import sha256
 
-from kaiza.domain import canonical, record
+from kaiza.domain import record
 from kaiza.store import log_file, state
 from kaiza.store.anchor import Anchor
 from kaiza.store.audit_log import AuditLog
@@ -35,14 +34,6 @@ def log_path(root):
 def open_log(root, told=None, **options):
     options.setdefault("follow", (told if told is not None else []).append)
     return AuditLog(str(root), **options)
-
-
-def sealed_by_hand(members, seq, link):
-    """As another version of Kaiza may have written it: only these members."""
-    whole = {**members, "seq": seq, "prev_hash": link}
-    told = canonical.encode(whole)
-    whole["entry_hash"] = sha256(told).hexdigest()
-    return told[:-1] + b',"entry_hash":"%b"}\n' % whole["entry_hash"].encode(), whole
 
 
 def chained(count, *, link=record.GENESIS, first=1, **members):

@@ -43,7 +43,7 @@ def conclude(
         error = _unrecorded(as_ours(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
         body = outcome_body(call, error)
     if error is not None or answer is None:
-        return _failed(call, error, written or body.members)
+        return _failed(call, error, written or body)
     if written is not None:
         _remember(call, house)
     return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written) if written else None)

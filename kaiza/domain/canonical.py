@@ -18,7 +18,7 @@ _OPTIONS = (
 _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _SEQUENCES = frozenset({list, tuple})
 _LISTS = frozenset({list})
-LARGEST = 2**53 - 1
+_LARGEST = 2**53 - 1
 _DEEPEST = 128
 _DELETE = "\x7f"
 
@@ -35,7 +35,7 @@ def encode(value: Any) -> bytes:
 
 
 def write(value: dict[str, Any]) -> bytes:
-    """As `encode`, of members that are known to be inside the profile: nobody looks again."""
+    """As `encode`, of members known to be inside the profile: nobody looks again, but at how large integers are."""
     return orjson.dumps(value, option=_SORTED)
 
 
@@ -87,24 +87,20 @@ def tellable(value: Any) -> tuple[Any, tuple[str, ...]]:
     Odd bytes of a file name (lone surrogates from `os.fsdecode`) become `\xNN`, so does U+007F; other lone
     surrogates become `\uNNNN`, keys are made ASCII, floats and integers of 2**53 and more become text.
     """
-    if write_tellable(value) is not None:
+    if _is_tellable(value):
         return value, ()
     places: list[str] = []
     told = _told(value, "", places, 0)
     return told, tuple(places)
 
 
-def write_tellable(value: Any, within: dict[str, Any] | None = None) -> bytes | None:
-    """The bytes of a value if nothing in it has to be told differently, as in nearly every record; else None.
-
-    Or those of what it stands `within`, whose other members are known to be tellable.
-    """
+def _is_tellable(value: Any) -> bool:
+    """Whether nothing has to be told differently, which is so for nearly every record."""
     try:
-        told = orjson.dumps(value if within is None else within, option=_OPTIONS)
+        told = orjson.dumps(value, option=_OPTIONS)
     except orjson.JSONEncodeError:
-        return None
-    inside = b"\x7f" not in told and _inside((value,), _keys_of(told), _LISTS)
-    return told if inside else None
+        return False
+    return b"\x7f" not in told and _inside((value,), _keys_of(told), _LISTS)
 
 
 def _told(value: Any, place: str, places: list[str], depth: int) -> Any:
@@ -116,7 +112,7 @@ def _told(value: Any, place: str, places: list[str], depth: int) -> Any:
         return plain if _plain(plain) else _escaped(plain, place, places)
     if isinstance(value, int):
         plain_int = int(value)
-        if -LARGEST <= plain_int <= LARGEST:
+        if -_LARGEST <= plain_int <= _LARGEST:
             return plain_int
     if depth > _DEEPEST:
         raise ValueError("too deep to be recorded")

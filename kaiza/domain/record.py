@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NewType
 
 import kaiza
 from kaiza.domain import canonical, errors
@@ -39,12 +39,9 @@ FIELDS = (
 _GIVEN_BY_SEAL = ("seq", "prev_hash", "entry_hash")
 _SHA256 = sha256()
 _EMPTY: dict[str, Any] = {name: None for name in FIELDS if name not in _GIVEN_BY_SEAL} | {"kaiza": kaiza.__version__}
-_PREV_HASH, _SEQ = b',"prev_hash":"",', b',"seq":0,'
-_PLACE = {"prev_hash": "", "seq": 0}
-_STRETCHES = [
-    [name for name in sorted(_EMPTY) if before < name < after]
-    for before, after in (("", "prev_hash"), ("prev_hash", "seq"), ("seq", "~"))
-]
+
+Body = NewType("Body", dict[str, Any])
+"""A record before it has its place: every member present, and each of them tellable. `compose` makes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +51,6 @@ class Head:
     seq: int
     entry_hash: str
     size: int
-
-
-class Body(NamedTuple):
-    """A record before it has its place in the chain. `compose` makes it; an outcome's is made before the log's lock.
-
-    `told` are its bytes but for those that say the place: up to `prev_hash`, from there to `seq`, and the rest.
-    """
-
-    members: dict[str, Any]
-    told: tuple[bytes, bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,34 +80,18 @@ class Verdict:
 def compose(kind: str, **members: Any) -> Body:
     """A body with every member present, null where nothing was given (`changes`: empty), made tellable.
 
-    Its number and its link come with `seal`. What was given is not to change any more.
+    Its number and its link come with `seal`.
     """
     if kind not in KINDS:
         raise ValueError(f"no such kind of record: {kind}")
     if unknown := members.keys() - _EMPTY.keys():
         raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
-    body = {**_EMPTY, **members, "kind": kind}
+    told, places = canonical.tellable(members)
+    body = Body({**_EMPTY, **told, "kind": kind})
     body["changes"] = body["changes"] or []
-    told = canonical.write_tellable(members, {**body, **_PLACE})
-    if told is None:
-        body, places = canonical.tellable(body)
-        if places:
-            body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
-        told = canonical.write({**body, **_PLACE})
-    return Body(body, _around_place(told, body))
-
-
-def _around_place(told: bytes, body: dict[str, Any]) -> tuple[bytes, bytes, bytes]:
-    """A record's bytes without those that tell its place: before `prev_hash`, up to `seq`, and the rest.
-
-    An argument may look like a place; what follows the last one is a place only if no object ends in there.
-    """
-    first, _, rest = told.rpartition(_PREV_HASH)
-    if rest.find(b"}") == len(rest) - 1:
-        second, _, third = rest.partition(_SEQ)
-        return first, second, third
-    first, second, third = (canonical.write({name: body[name] for name in names}) for names in _STRETCHES)
-    return first[:-1], second[1:-1], third[1:]
+    if places:
+        body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
+    return body
 
 
 def seal(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
@@ -128,10 +99,8 @@ def seal(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
 
     Under the log's lock, and from a cold cache: a hash is copied rather than begun, which looks up the algorithm anew.
     """
-    if seq > canonical.LARGEST:
-        raise ValueError("outside the profile: a record's number")
-    first, second, third = body.told
-    told = b'%b,"prev_hash":"%b",%b,"seq":%d,%b' % (first, prev_hash.encode(), second, seq, third)
+    record = {**body, "seq": seq, "prev_hash": prev_hash}
+    told = canonical.write(record)
     hashed = _SHA256.copy()
     hashed.update(told)
     digest = hashed.hexdigest()
@@ -142,4 +111,5 @@ def seal(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
             human_message="The record of this call would be too long. Ask for less in one call.",
             cause={"cap": "record_bytes", "limit": MAX_RECORD, "size": len(line)},
         )
-    return line, {**body.members, "seq": seq, "prev_hash": prev_hash, "entry_hash": digest}
+    record["entry_hash"] = digest
+    return line, record

@@ -214,7 +214,7 @@ class AuditLog:
             self._put(file, self._watch.unrecorded[0])
             del self._watch.unrecorded[0]
         body = make()
-        if refuse is not None and _is_about_change(body.members):
+        if refuse is not None and _is_about_change(body):
             raise errors.SystemError.tool_failure(
                 "SELF_AUDIT_FAILURE",
                 human_message="The record is damaged, so nothing may be changed. Ask a person to verify it.",

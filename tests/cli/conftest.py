@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from logs import sealed_by_hand
 
 from kaiza.cli import dispatch
 from kaiza.domain import record
@@ -44,7 +43,7 @@ def written(workspace):
         with (workspace / "audit" / "audit-log.jsonl").open("ab") as log:
             for body in bodies:
                 seq += 1
-                line, whole = (record.seal if isinstance(body, record.Body) else sealed_by_hand)(body, seq, link)
+                line, whole = record.seal(body, seq, link)
                 log.write(line)
                 link = whole["entry_hash"]
                 kept.append(whole)

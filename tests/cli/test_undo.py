@@ -10,7 +10,6 @@ import pytest
 
 from kaiza.app import App
 from kaiza.boundary import put_back
-from kaiza.domain import record
 from kaiza.store import audit_log
 
 PLAN = """---
@@ -217,7 +216,7 @@ def test_what_a_record_names_of_the_control_plane_is_kept(kaiza, agent, workspac
     writer = audit_log.AuditLog(str(workspace), follow=lambda _record: None)
     body = {name: value for name, value in records(log)[-1].items() if name not in ("seq", "prev_hash", "entry_hash")}
     bad = json.loads(json.dumps(body).replace("src/1", "plans/PLAN-1.md").replace(made, "forged"))
-    writer.append(lambda: record.compose(**bad), durable=True)
+    writer.append(lambda: bad, durable=True)
     writer.close()
     told = json.loads(kaiza("undo", "--request", "forged", "--yes", "--json").out)
 

@@ -11,7 +11,7 @@ AT = "2026-11-18T12:00:00.000Z"
 
 def told(seq, kind="call", **members):
     members.setdefault("timestamp", AT)
-    return {**record.compose(kind, **members).members, "seq": seq}
+    return {**record.compose(kind, **members), "seq": seq}
 
 
 def begin(seq=1, session_id="s1", role="WINDSURF", **more):
