@@ -86,11 +86,12 @@ class AuditLog:
             file, size = self._enter(deadline, create=True)
             try:
                 damage = self._watch.look(file, size, mend=True)
-                written = self._write(file, make, refuse=damage.verdict if durable and damage else None)
+                written = self._write(file, make, durable=durable)
             finally:
                 self._leave(file)
             if durable:
                 file.hasten()
+                damage = damage or self._damage.holds()
             point = self._point(file, damage)
         finally:
             self._threads.release()
@@ -209,12 +210,12 @@ class AuditLog:
         self._follow_ahead(file)
         return file
 
-    def _write(self, file: LogFile, make: Callable[[], Body], *, refuse: str | None) -> dict[str, Any]:
+    def _write(self, file: LogFile, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
         while self._watch.unrecorded:
             self._put(file, self._watch.unrecorded[0])
             del self._watch.unrecorded[0]
         body = make()
-        if refuse is not None and _is_about_change(body):
+        if durable and _is_about_change(body) and (refuse := self.damage()) is not None:
             raise errors.SystemError.tool_failure(
                 "SELF_AUDIT_FAILURE",
                 human_message="The record is damaged, so nothing may be changed. Ask a person to verify it.",

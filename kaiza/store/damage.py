@@ -21,7 +21,7 @@ class Damage:
 
     def __init__(self, place: Path) -> None:
         self._path = place / "damage.json"
-        self._name = os.fspath(self._path)
+        self._name = os.fsencode(self._path)
         self._unkept: Verdict | None = None
 
     def note(self, verdict: Verdict) -> None:

@@ -1,7 +1,7 @@
 """What stands at a path, in the few numbers that the log needs before every append.
 
 `os.lstat` makes twenty objects of its answer, which costs more than the look itself. Where the system lacks `statx`, or
-refuses it, that is what is asked.
+refuses it, that is what is asked. Without declared types its arguments are passed as they are, a third quicker.
 """
 
 import ctypes
@@ -15,8 +15,6 @@ _MODE, _INODE, _SIZE = 0x002, 0x100, 0x200
 _WANTED = _MODE | _INODE | _SIZE
 _ANSWER = Struct("=28xHxxQQ88xLL112x")
 _STATX: Callable[..., int] | None = getattr(ctypes.CDLL(None), "statx", None)
-if _STATX is not None:
-    _STATX.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p)  # type: ignore[attr-defined]
 
 
 class Statx:

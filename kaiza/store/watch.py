@@ -66,11 +66,10 @@ class Watch:
 
     def look(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
         """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
-        held = self._damage.holds()
         try:
-            if held is None and not self._fresh and not self._was_damaged and self.follower.is_at_end(file, size):
+            if not self._fresh and not self._was_damaged and self.follower.is_at_end(file, size):
                 return None
-            return self._look_closely(file, size, held, mend=mend)
+            return self._look_closely(file, size, self._damage.holds(), mend=mend)
         except OSError as refused:
             raise log_file.failure(refused) from refused
 

@@ -10,6 +10,7 @@ from scenes import records as lines_of
 from kaiza.domain import errors, record
 from kaiza.store import audit_log, state, verify
 from kaiza.store.anchor import Anchor
+from kaiza.store.damage import Damage
 from kaiza.store.lock import FileLock
 
 
@@ -304,6 +305,18 @@ def test_damage_under_a_running_process_stops_changes_and_reads_go_on(root, log,
     assert anchored(root) == before
     assert log.head is None
     assert log.catch_up().verdict == DAMAGES[damage]
+
+
+def test_damage_that_somebody_else_found_stops_changes_and_the_anchor(root, log):
+    log.append(body, durable=True)
+    found = record.Verdict("broken", 0, None, record.Fault(1, "edited", 0), anchored=False)
+    Damage(state.directory(str(root))).note(found)
+
+    log.append(body, durable=True)
+    log.append(body, durable=False)
+    log.sync()
+    assert (refused(log), anchored(root)) == ("SELF_AUDIT_FAILURE", 1)
+    assert seqs(lines_of(root)) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
