@@ -3,7 +3,7 @@
 Bytes, canonical form, numbers and links are judged, not which members a body has.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from itertools import chain as joined
 from typing import Any
@@ -36,23 +36,17 @@ def unseal(line: bytes) -> dict[str, Any]:
     return record
 
 
-def _loaded(line: bytes) -> dict[str, Any] | None:
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    return record if type(record) is dict else None
-
-
 class Chain:
     """Judges lines one by one, each against the one before; starts at a head that is believed, or at the beginning."""
 
-    __slots__ = ("before", "entry_hash", "seq", "size")
+    __slots__ = ("before", "entry_hash", "last", "seq", "size")
 
     def __init__(self, head: Head | None = None) -> None:
         self.seq, self.entry_hash, self.size = 0, GENESIS, 0
         self.before = 0
         """Where the line of the last sound record begins."""
+        self.last = b""
+        """That line, if it was seen."""
         if head is not None:
             self.go_on_from(head)
 
@@ -67,43 +61,52 @@ class Chain:
 
     def go_on_from(self, head: Head) -> None:
         """Everything up to here is known to be sound."""
-        self.seq, self.entry_hash, self.size = head.seq, head.entry_hash, head.size
+        self.seq, self.entry_hash, self.size, self.last = head.seq, head.entry_hash, head.size, b""
 
     def feed(self, line: bytes) -> dict[str, Any]:
         """The record of the next line. FaultyLineError, and nothing moved, where it does not continue the chain."""
-        for _, record in self.follow((line,), strictly=True):
-            return record
-        raise FaultyLineError
+        told: list[dict[str, Any]] = []
+        if not self.follow((line,), told.append, strictly=True):
+            raise FaultyLineError
+        return told[0]
 
-    def follow(self, lines: Iterable[bytes], *, strictly: bool = False) -> Iterator[tuple[bytes, dict[str, Any]]]:
-        """The next lines and their records, as far as each continues the chain; in one loop, since there may be many.
+    def follow(
+        self, lines: Iterable[bytes], tell: Callable[[dict[str, Any]], object] | None = None, *, strictly: bool = False
+    ) -> bool:
+        """Go on over these lines as far as each continues the chain, and tell its record; whether all of them do.
 
-        `strictly`: what `feed` judges. Else the canonical form is left to a verification, at half the price.
+        `strictly`: what `feed` judges. Else the canonical form is left to a verification, at half the price. One loop
+        without a call of our own in it: what others wrote is followed from a cold cache, where calls are dear.
         """
-        read = canonical.decode if strictly else _loaded
-        for line in lines:
-            told = line[:-_SEAL_LENGTH] + b"}"
-            digest = sha256(told).hexdigest()
-            record = read(told) if line.endswith((_SEAL % digest).encode()) else None
-            if record is None or "entry_hash" in record or not self._is_next(record):
-                return
-            record["entry_hash"] = digest
-            self.before = self.size
-            self.size += len(line)
-            self.seq += 1
-            self.entry_hash = digest
-            yield line, record
+        read = canonical.decode if strictly else orjson.loads
+        seq, entry_hash, size, before, last = self.seq, self.entry_hash, self.size, self.before, self.last
+        try:
+            for line in lines:
+                told = line[:-_SEAL_LENGTH] + b"}"
+                digest = sha256(told).hexdigest()
+                try:
+                    record = read(told) if line.endswith((_SEAL % digest).encode()) else None
+                except orjson.JSONDecodeError:
+                    return False
+                if not record or "entry_hash" in record or record.get("prev_hash") != entry_hash:
+                    return False
+                if record.get("seq") != seq + 1 or type(record["seq"]) is not int:
+                    return False
+                seq, entry_hash, before, last = seq + 1, digest, size, line
+                size += len(line)
+                if tell is not None:
+                    record["entry_hash"] = digest
+                    tell(record)
+        finally:
+            self.seq, self.entry_hash, self.size, self.before, self.last = seq, entry_hash, size, before, last
+        return True
 
-    def _is_next(self, record: dict[str, Any]) -> bool:
-        seq = record.get("seq")
-        return seq == self.seq + 1 and record.get("prev_hash") == self.entry_hash and type(seq) is int
-
-    def take(self, entry_hash: str, length: int) -> None:
-        """The next record is this one."""
+    def take(self, entry_hash: str, line: bytes) -> None:
+        """The next record is the one in this line."""
         self.seq += 1
         self.entry_hash = entry_hash
-        self.before = self.size
-        self.size += length
+        self.before, self.last = self.size, line
+        self.size += len(line)
 
 
 def is_torn(line: bytes, offset: int) -> bool:

@@ -30,7 +30,6 @@ class Follower:
 
     def __init__(self, tell: Tell, start: Head | None = None) -> None:
         self._tell = tell
-        self._last = b""
         self.mute = False
         """Whether what is read has been told before."""
         self.chain = Chain(start)
@@ -44,22 +43,22 @@ class Follower:
     @property
     def seen(self) -> Head | None:
         """The head, if this process itself has seen it in the log."""
-        return self.chain.head if self._last else None
+        return self.chain.head if self.chain.last else None
 
     def stands_in(self, file: LogFile) -> bool:
         """Whether the log still goes as far as we have come, and its last line there is still the one we know."""
         if not self.sound or self.chain.seq == 0:
             return True
-        if self._last:
-            return file.read(self.chain.size - len(self._last), self.chain.size) == self._last
+        if self.chain.last:
+            return file.read(self.chain.size - len(self.chain.last), self.chain.size) == self.chain.last
         line = last_line(file.descriptor, self.chain.size)
         if names(line, self.chain.seq, self.chain.entry_hash):
-            self._last = line
-        return bool(self._last)
+            self.chain.last = line
+        return bool(self.chain.last)
 
     def is_at_end(self, file: LogFile, size: int) -> bool:
         """Whether nobody wrote since our last look: the log ends there, with the last line that we know."""
-        last = self._last
+        last = self.chain.last
         return size == self.position and self.sound and os.pread(file.descriptor, len(last), size - len(last)) == last
 
     def advance(self, file: LogFile, size: int) -> None:
@@ -67,10 +66,7 @@ class Follower:
         if size <= self.position or not self.sound:
             return
         try:
-            for line, record in self.chain.follow(lines(file.descriptor, self.position, size)):
-                self._last = line
-                if not self.mute:
-                    self._tell(record)
+            self.chain.follow(lines(file.descriptor, self.position, size), None if self.mute else self._tell)
         finally:
             self._arrived()
 
@@ -94,8 +90,7 @@ class Follower:
     def own(self, line: bytes, record: dict[str, Any], length: int) -> None:
         """We appended this record ourselves, in so many bytes."""
         if self.sound:
-            self.chain.take(record["entry_hash"], len(line))
-            self._last = line
+            self.chain.take(record["entry_hash"], line)
             self._arrived()
         else:
             self.position += length

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from io import BytesIO
+from itertools import chain as joined
 
 BLOCK = 1 << 20
 _LONGEST_LINE = 2 * BLOCK
@@ -21,6 +22,11 @@ def read_exactly(descriptor: int, start: int, end: int) -> bytes:
 
 def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
     """The lines between two places; the last may lack its newline. A line beyond all measure is cut short."""
+    return joined.from_iterable(blocks(descriptor, start, end))
+
+
+def blocks(descriptor: int, start: int, end: int) -> Iterator[list[bytes]]:
+    """The same lines, as many at a time as are read at once."""
     kept = b""
     while start < end:
         block = read_exactly(descriptor, start, min(end, start + BLOCK))
@@ -30,11 +36,16 @@ def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
         if b"\n" not in block:
             kept += block[: _LONGEST_LINE - len(kept)]
             continue
-        whole = BytesIO(kept + block).readlines()
+        whole = split(kept + block)
         kept = b"" if whole[-1].endswith(b"\n") else whole.pop()
-        yield from whole
+        yield whole
     if kept:
-        yield kept
+        yield [kept]
+
+
+def split(told: bytes) -> list[bytes]:
+    """Lines with their newlines; nothing but a newline ends one."""
+    return BytesIO(told).readlines()
 
 
 def last_line(descriptor: int, end: int, *, first_look: int = 4096) -> bytes:

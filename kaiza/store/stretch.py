@@ -35,8 +35,7 @@ def judge(descriptor: int, start: int, end: int) -> Stretch | None:
     except (FaultyLineError, KeyError, TypeError):
         return None
     chain = Chain(before)
-    for _ in chain.follow(lines(descriptor, start, end), strictly=True):
-        pass
+    chain.follow(lines(descriptor, start, end), strictly=True)
     return Stretch(before, Head(chain.seq, chain.entry_hash, chain.size)) if chain.size >= end else None
 
 

@@ -15,7 +15,7 @@ from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage, is_damage
 from kaiza.store.follower import Torn, against, judge_rest
 from kaiza.store.lock import FileLock
-from kaiza.store.log_lines import BLOCK, lines
+from kaiza.store.log_lines import blocks
 from kaiza.store.records import records
 
 Progress = Callable[[int, int], None]
@@ -96,16 +96,12 @@ def _share(chain: Chain, descriptor: int, size: int) -> None:
 
 def _walk(chain: Chain, descriptor: int, size: int, progress: Progress | None) -> bool:
     """Whether every line up to `size` is sound; the chain stands where the first one is not."""
-    told = chain.size
-    for _ in chain.follow(lines(descriptor, chain.size, size), strictly=True):
-        if progress and chain.size - told > BLOCK:
-            told = chain.size
-            progress(told, size)
-    if chain.size < size:
-        return False
-    if progress:
-        progress(size, size)
-    return True
+    for block in blocks(descriptor, chain.size, size):
+        if not chain.follow(block, strictly=True):
+            return False
+        if progress:
+            progress(chain.size, size)
+    return chain.size >= size
 
 
 def _torn(chain: Chain, known: Head | None, torn: Torn) -> Verdict:

@@ -167,13 +167,16 @@ def test_following_goes_as_far_as_a_verification_does(place, how):
     elif how == "change":
         lines[place] = lines[place].replace(b"src", b"scr")
     followed, fed = Chain(), Chain()
-    told = [one["seq"] for _, one in followed.follow(lines)]
+    told = []
+    whole = followed.follow(lines, lambda one: told.append(one["seq"]))
     with suppress(FaultyLineError):
         for line in lines:
             fed.feed(line)
 
     assert followed.head == fed.head
     assert told == list(range(1, fed.seq + 1))
+    assert whole == (len(told) == len(lines))
+    assert followed.last == (lines[fed.seq - 1] if told else b"")
 
 
 def test_a_sound_line_gives_its_record():
