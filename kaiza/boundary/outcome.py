@@ -38,7 +38,7 @@ def conclude(
     written = None
     try:
         if ground is not None and ground.recording():
-            written = ground.log.append(lambda: body, durable=durable)
+            written = ground.log.report(body, durable=durable)
     except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
         error = _unrecorded(as_ours(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
         body = outcome_body(call, error)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from kaiza.domain.record import Head
+from kaiza.store import state
 from kaiza.store.lock import FileLock
 
 _NAME = "anchor"
@@ -49,8 +50,8 @@ class Step(NamedTuple):
 class Anchor:
     """One process's hand on the anchors of a workspace; one thread at a time, but for `read`."""
 
-    def __init__(self, state: Path) -> None:
-        self._state = state
+    def __init__(self, place: Path) -> None:
+        self._state = place
         self._descriptor = -1
         self._lock: FileLock | None = None
         self._uses = 0
@@ -134,7 +135,7 @@ class Anchor:
             if not lock.taken():
                 lock.abandon()
                 return False
-            _give_to_owner_of(self._state, descriptor)
+            state.give_to_owner(self._state, descriptor)
             own = _newest(os.pread(descriptor, _SECTOR + _WHOLE, 0))
         except BaseException:
             lock.abandon()
@@ -146,13 +147,6 @@ class Anchor:
         if self._lock is not None:
             self._lock.abandon()
         self._lock, self._descriptor, self._own = None, -1, None
-
-
-def _give_to_owner_of(state: Path, descriptor: int) -> None:
-    """What an administrator's process makes must not be in the way of the user's own."""
-    if os.geteuid() == 0:
-        owner = state.stat()
-        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def _step_to(head: Head, era: int, turn: int) -> Step:

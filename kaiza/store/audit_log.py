@@ -1,7 +1,8 @@
 """The record on disk: one chained line per event, whole or not at all, and never a word about what is not there.
 
-An append holds a thread's lock, then the file's; under both it reads what others appended, asks for the record,
-writes it in one piece, and lets go before it syncs, so that waiting writers share the syncs.
+An append holds a thread's lock, then the file's; under both it reads what others appended, or where nothing depends on
+that the last line alone, asks for the record, writes it in one piece, and lets go before it syncs, so that waiting
+writers share the syncs.
 """
 
 import os
@@ -50,7 +51,7 @@ class AuditLog:
         self._path = os.fsencode(log_file.path_of(root))
         place = state.directory(root)
         self._damage = Damage(place)
-        self._settling = Settling(Anchor(place), self._damage, lock_seconds)
+        self._settling = Settling(place, self._damage, lock_seconds)
         self._watch = Watch(root, follow, start, Anchor(place), self._damage)
         self._sync_every = sync_every
         self._lock_seconds = lock_seconds
@@ -65,34 +66,45 @@ class AuditLog:
         record that announces or reports a change is SELF_AUDIT_FAILURE while the log is damaged; every other one goes
         to the end of what is there.
         """
-        durable = durable or self._sync_every
-        written, point = self._appended(make, durable=durable)
+        return self._settled(make, durable=durable or self._sync_every, follow=True)
+
+    def report(self, body: Body, *, durable: bool) -> dict[str, Any]:
+        """As `append`, of a record that nothing can change any more.
+
+        Only the last line is read for it. What others appended, and then this record too, is followed by the next who
+        has to know.
+        """
+        return self._settled(lambda: body, durable=durable or self._sync_every, follow=False)
+
+    def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
+        """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
+        _, point = self._appended(make, durable=True, follow=True)
+        point.file.hasten()
+        return partial(self._settling.now, point)
+
+    def _settled(self, make: Callable[[], Body], *, durable: bool, follow: bool) -> dict[str, Any]:
+        written, point = self._appended(make, durable=durable, follow=follow)
         if durable:
             self._settling.now(point)
         else:
             self._settling.later(point)
         return written
 
-    def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
-        """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
-        _, point = self._appended(make, durable=True)
-        return partial(self._settling.now, point)
-
-    def _appended(self, make: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], Point]:
+    def _appended(self, make: Callable[[], Body], *, durable: bool, follow: bool) -> tuple[dict[str, Any], Point]:
         if durable:
             self._settling.refuse_if_failed()
         deadline = self._take_turn()
         try:
+            if follow:
+                self._follow_ahead()
             file, size = self._enter(deadline, create=True)
             try:
-                damage = self._watch.look(file, size, mend=True)
+                crowded = size != self._watch.follower.end
+                damage = self._watch.look(file, size, mend=True, follow=follow)
                 written = self._write(file, make, durable=durable)
             finally:
                 self._leave(file)
-            if durable:
-                file.hasten()
-                damage = damage or self._damage.holds()
-            point = self._point(file, damage)
+            point = self._point(file, damage, crowded=crowded)
         finally:
             self._threads.release()
         return written, point
@@ -103,6 +115,7 @@ class AuditLog:
         try:
             if log_file.is_absent(self._root):
                 return self._watch.absent() or Verdict("intact", 0, None, None, anchored=False)
+            self._follow_ahead()
             file, size = self._enter(deadline, create=False)
             try:
                 return self._watch.verdict(file, size)
@@ -115,7 +128,7 @@ class AuditLog:
         """What was appended so far is durable and anchored when this returns."""
         self._take_turn()
         try:
-            point = self._point(self._file, self._damage.holds()) if self._file is not None else None
+            point = self._point(self._file, None) if self._file is not None else None
         finally:
             self._threads.release()
         if point is not None:
@@ -169,7 +182,6 @@ class AuditLog:
             self._lost()
 
     def _wait_for(self, file: LogFile, deadline: float) -> None:
-        self._follow_ahead(file)
         try:
             file.lock.acquire(deadline - time.monotonic())
         except errors.SystemError:
@@ -177,11 +189,11 @@ class AuditLog:
                 self._lost()
             raise
 
-    def _follow_ahead(self, file: LogFile) -> None:
+    def _follow_ahead(self) -> None:
         """Follow much before the lock is asked for, so that nobody has to wait for it; a few lines are not worth it."""
+        file = self._file
         try:
-            size = file.size()
-            if size > self._watch.follower.position + _MUCH:
+            if file is not None and (size := file.size()) > self._watch.follower.chain.size + _MUCH:
                 self._watch.follower.advance(file, size)
         except OSError as refused:
             raise log_file.failure(refused) from refused
@@ -207,7 +219,7 @@ class AuditLog:
         if file is None:
             raise log_file.failure(sentence="The record is gone. Run 'kaiza audit verify'.")
         self._file = file
-        self._follow_ahead(file)
+        self._follow_ahead()
         return file
 
     def _write(self, file: LogFile, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
@@ -228,12 +240,12 @@ class AuditLog:
         seq, entry_hash = follower.link
         line, whole = record.seal(body, seq + 1, entry_hash)
         written = b"\n" + line if follower.ragged else line
-        file.append(written, follower.position)
+        file.append(written, follower.end)
         follower.own(line, whole, len(written))
         return whole
 
-    def _point(self, file: LogFile, damage: Verdict | None) -> Point:
-        return Point(file, self._watch.head if damage is None else None, self._watch.era)
+    def _point(self, file: LogFile, damage: Verdict | None, *, crowded: bool = False) -> Point:
+        return Point(file, self._watch.follower.head if damage is None else None, self._watch.era, crowded)
 
 
 def _is_about_change(told: Mapping[str, Any]) -> bool:

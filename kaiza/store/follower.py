@@ -1,14 +1,14 @@
 """Reads what was appended since the last look, judges each line, and tells each record once, in order."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.chain import Chain, FaultyLineError, diagnose, is_torn, unseal
+from kaiza.domain.chain import Chain, FaultyLineError, diagnose, is_torn, link_of, unseal
 from kaiza.domain.record import GENESIS, Fault, Head, Verdict
 from kaiza.store.log_file import LogFile
-from kaiza.store.log_lines import last_line, lines
+from kaiza.store.log_lines import BLOCK, last_line, lines, split
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -22,10 +22,11 @@ class Torn:
 
 
 class Follower:
-    """Where one process stands in the log.
+    """Where one process stands in the log: how far it has followed, and where it last saw the log end.
 
-    As long as the log is `sound`, that is the end of its chain. In a damaged one it is the end of what is there, and
-    every record that is sound in itself is told, so that reads can go on.
+    As long as the log is `sound`, it has followed to the end of its chain, and told every record up to there. Whoever
+    only reports something goes on from the last line, and what is between is told when somebody follows. In a damaged
+    log every record that is sound in itself is told, up to the end of what is there, so that reads can go on.
     """
 
     def __init__(self, tell: Tell, start: Head | None = None) -> None:
@@ -33,49 +34,101 @@ class Follower:
         self.mute = False
         """Whether what is read has been told before."""
         self.chain = Chain(start)
-        self.position = self.chain.size
         self.sound = True
         self.ragged = False
         """Whether the last line there lacks its newline."""
+        self._arrived()
+
+    def _arrived(self) -> None:
+        """We have followed to where the log ends."""
+        self.end = self.chain.size
+        self.last = self.chain.last
+        """The last line there, if it was seen."""
         self.link = (self.chain.seq, self.chain.entry_hash)
         """The number and hash that the next record goes on from."""
 
     @property
+    def head(self) -> Head | None:
+        """The head of the log as we last saw it, where it is sound."""
+        seq, entry_hash = self.link
+        return Head(seq, entry_hash, self.end) if self.sound and seq else None
+
+    @property
     def seen(self) -> Head | None:
-        """The head, if this process itself has seen it in the log."""
-        return self.chain.head if self.chain.last else None
+        """The same, if this process itself has seen it in the log."""
+        return self.head if self.last else None
+
+    @property
+    def told(self) -> Head | None:
+        """How far everything was told, if this process itself has seen it in the log."""
+        return self.chain.head if self.sound and self.chain.last and not self.mute else None
 
     def stands_in(self, file: LogFile) -> bool:
-        """Whether the log still goes as far as we have come, and its last line there is still the one we know."""
+        """Whether the log still goes as far as we have come, and the lines there are still the ones we know."""
         if not self.sound or self.chain.seq == 0:
             return True
-        if self.chain.last:
-            return file.read(self.chain.size - len(self.chain.last), self.chain.size) == self.chain.last
-        line = last_line(file.descriptor, self.chain.size)
-        if names(line, self.chain.seq, self.chain.entry_hash):
-            self.chain.last = line
-        return bool(self.chain.last)
+        if not self.chain.last:
+            line = last_line(file.descriptor, self.chain.size)
+            if names(line, self.chain.seq, self.chain.entry_hash):
+                self.chain.last = line
+        known = self.chain.last
+        if not known or file.read(self.chain.size - len(known), self.chain.size) != known:
+            return False
+        return self.end == self.chain.size or file.read(self.end - len(self.last), self.end) == self.last
 
-    def is_at_end(self, file: LogFile, size: int) -> bool:
-        """Whether nobody wrote since our last look: the log ends there, with the last line that we know."""
-        last = self.chain.last
-        return size == self.position and self.sound and os.pread(file.descriptor, len(last), size - len(last)) == last
+    def sees_end(self, file: LogFile, size: int) -> bool:
+        """Whether the log goes on from where we saw it end, and ends with a line that is sound; nothing is followed."""
+        told = self._since(file, self.end, self.last, size)
+        if told is None or size == self.end:
+            return told is not None
+        line = told[told.rfind(b"\n", 0, -1) + 1 :]
+        link = link_of(line)
+        if link is None:
+            return False
+        self.end, self.last, self.link = size, line, link
+        return True
+
+    def goes_on(self, file: LogFile, size: int) -> bool:
+        """Follow what was written since we last did; whether that is sound, and all there is."""
+        told = self._since(file, self.chain.size, self.chain.last, size)
+        if told is None or not self._still_ends(told, size):
+            return False
+        return size == self.chain.size or self._followed(split(told)[1:])
+
+    def _since(self, file: LogFile, end: int, last: bytes, size: int) -> bytes | None:
+        """What was written after a line that we know, which is looked at again, in the same reading.
+
+        None where it is not there any more, or we are far behind, or nothing is to be told.
+        """
+        begin = end - len(last)
+        if not last or not self.sound or self.mute or not end <= size <= begin + BLOCK:
+            return None
+        told = os.pread(file.descriptor, size - begin, begin)
+        return told if len(told) == size - begin and told.startswith(last) else None
+
+    def _still_ends(self, told: bytes, size: int) -> bool:
+        """Whether the line is still there with which we last saw the log end."""
+        place = len(told) - (size - self.end)
+        return self.end <= size and told[:place].endswith(self.last)
 
     def advance(self, file: LogFile, size: int) -> None:
         """Tell what is sound up to here; stop quietly where it is not."""
-        if size <= self.position or not self.sound:
-            return
+        if self.sound:
+            self._followed(lines(file.descriptor, self.chain.size, size))
+
+    def _followed(self, more: Iterable[bytes]) -> bool:
         try:
-            self.chain.follow(lines(file.descriptor, self.position, size), None if self.mute else self._tell)
+            return self.chain.follow(more, None if self.mute else self._tell)
         finally:
             self._arrived()
 
     def advance_damaged(self, file: LogFile, size: int) -> None:
         """Tell every record that is sound in itself, up to here."""
+        start = self.chain.size if self.sound else self.end
         self.sound = False
         if size == 0:
             self.link, self.ragged = (0, GENESIS), False
-        for line in lines(file.descriptor, min(self.position, size), size):
+        for line in lines(file.descriptor, min(start, size), size):
             self.ragged = not line.endswith(b"\n")
             try:
                 record = unseal(line)
@@ -85,21 +138,20 @@ class Follower:
                 self.link = (record["seq"], record["entry_hash"])
                 if not self.mute:
                     self._tell(record)
-        self.position = size
+        self.end = size
 
     def own(self, line: bytes, record: dict[str, Any], length: int) -> None:
-        """We appended this record ourselves, in so many bytes."""
+        """We appended this record ourselves, in so many bytes. It is told now, where there is none before it to tell."""
+        if self.sound and self.chain.size != self.end:
+            self.end, self.last, self.link = self.end + length, line, (record["seq"], record["entry_hash"])
+            return
         if self.sound:
             self.chain.take(record["entry_hash"], line)
             self._arrived()
         else:
-            self.position += length
+            self.end += length
             self.link, self.ragged = (record["seq"], record["entry_hash"]), False
         self._tell(record)
-
-    def _arrived(self) -> None:
-        self.position = self.chain.size
-        self.link = (self.chain.seq, self.chain.entry_hash)
 
 
 def judge_rest(chain: Chain, descriptor: int, size: int, anchored: Head | None) -> Verdict | Torn:

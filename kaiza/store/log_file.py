@@ -1,6 +1,7 @@
 """The log as a file: opened without following a link, locked, read, and written whole or not at all."""
 
 import ctypes
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -17,8 +18,13 @@ NAME = "audit-log.jsonl"
 _HOW = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HOW_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-_WRITE = 2
-_SYNC_FILE_RANGE: Callable[[int, int, int, int], int] | None = getattr(ctypes.CDLL(None), "sync_file_range", None)
+Identity = tuple[int, int, int]
+"""Which file it is: its inode, and its device's two numbers."""
+
+_WAIT, _WRITE = 1, 2
+_LACKING = {errno.ENOSYS, errno.EPERM}
+_SYNC_FILE_RANGE: Callable[[int, int, int, int], int] | None
+_SYNC_FILE_RANGE = getattr(ctypes.CDLL(None, use_errno=True), "sync_file_range", None)
 """Without declared types, which cost a microsecond in a cold call: each of its numbers here fits an int."""
 
 
@@ -43,7 +49,7 @@ class LogFile:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
-        self._identity = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
+        self.identity: Identity = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
         self._statx = Statx()
 
     def __del__(self) -> None:
@@ -59,7 +65,7 @@ class LogFile:
             mode, inode, size, major, minor = self._statx.at(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if (inode, major, minor) != self._identity:
+        if (inode, major, minor) != self.identity:
             return None
         if mode & 0o222 == 0:
             raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
@@ -67,7 +73,7 @@ class LogFile:
 
     def size(self) -> int:
         """How long the log is now."""
-        return os.fstat(self.descriptor).st_size
+        return os.lseek(self.descriptor, 0, os.SEEK_END)
 
     def read(self, start: int, end: int) -> bytes:
         """These bytes; fewer where the file ends before."""
@@ -88,6 +94,19 @@ class LogFile:
         """Let the disk begin with what was appended, without waiting; where that lacks, it begins with the sync."""
         if _SYNC_FILE_RANGE is not None:
             _SYNC_FILE_RANGE(self.descriptor, 0, 0, _WRITE)
+
+    def take_for_synced(self) -> None:
+        """Somebody else synced the file, and that counts for us; OSError where our own sync would have failed.
+
+        The kernel tells each open file once that something was lost on the way to the disk, and here we ask it.
+        """
+        if _SYNC_FILE_RANGE is None:
+            os.fdatasync(self.descriptor)
+        elif _SYNC_FILE_RANGE(self.descriptor, 0, 1, _WAIT) != 0:
+            number = ctypes.get_errno()
+            if number not in _LACKING:
+                raise OSError(number, os.strerror(number))
+            os.fdatasync(self.descriptor)
 
     def cut(self, at: int) -> None:
         """The file ends here when this returns. The lock is held."""

@@ -3,6 +3,7 @@
 import os
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from kaiza.domain import errors
@@ -11,6 +12,7 @@ from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
 from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile, failure
+from kaiza.store.rounds import Rounds
 
 _LATEST = 0.8
 
@@ -21,14 +23,17 @@ class Point(NamedTuple):
     file: LogFile
     head: Head | None
     era: int
+    crowded: bool
+    """Whether others write to it at the same time."""
 
 
 class Settling:
     """Syncs at once where asked to, and what nobody waits for within a second. A failed sync is final."""
 
-    def __init__(self, anchor: Anchor, damage: Damage, lock_seconds: float) -> None:
+    def __init__(self, place: Path, damage: Damage, lock_seconds: float) -> None:
         self._lock_seconds = lock_seconds
-        self._anchor = anchor
+        self._anchor = Anchor(place)
+        self._rounds = Rounds(place)
         self._damage = damage
         self._one_by_one = threading.Lock()
         self._news = threading.Condition()
@@ -51,8 +56,11 @@ class Settling:
             raise late(self._lock_seconds)
         try:
             self.refuse_if_failed()
-            step = self._anchor.step(point.head, point.era) if point.head is not None else None
-            self._sync(point.file)
+            if not point.crowded:
+                point.file.hasten()
+            head = point.head if self._damage.holds() is None else None
+            step = self._anchor.step(head, point.era) if head is not None else None
+            self._sync(point)
             if step is not None:
                 self._anchor.take(step)
         except OSError as refused:
@@ -84,6 +92,7 @@ class Settling:
         finally:
             if self._one_by_one.acquire(timeout=self._lock_seconds):  # else a sync is stuck, and the anchor with it
                 self._anchor.close()
+                self._rounds.close()
                 self._one_by_one.release()
 
     def _flush(self) -> None:
@@ -92,15 +101,18 @@ class Settling:
         if pending is None:
             return
         try:
-            self.now(pending if self._damage.holds() is None else pending._replace(head=None))
+            self.now(pending)
         except errors.SystemError:
             with self._news:
                 self._pending = self._pending or pending
             raise
 
-    def _sync(self, file: LogFile) -> None:
+    def _sync(self, point: Point) -> None:
         try:
-            os.fdatasync(file.descriptor)
+            if point.crowded:
+                self._rounds.sync(point.file)
+            else:
+                os.fdatasync(point.file.descriptor)
         except OSError as refused:
             self._failed = True
             raise failure(refused) from refused

@@ -64,10 +64,14 @@ class Watch:
             self.era = anchored.era
         return anchored.head if anchored else None
 
-    def look(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
-        """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
+    def look(self, file: LogFile, size: int, *, mend: bool, follow: bool = True) -> Verdict | None:
+        """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held.
+
+        Without `follow`, where the log goes on from the line we know and ends with a sound one, that is enough.
+        """
+        goes_on = self.follower.goes_on if follow else self.follower.sees_end
         try:
-            if not self._fresh and not self._was_damaged and self.follower.is_at_end(file, size):
+            if not self._fresh and not self._was_damaged and goes_on(file, size):
                 return None
             return self._look_closely(file, size, self._damage.holds(), mend=mend)
         except OSError as refused:
@@ -100,11 +104,11 @@ class Watch:
                 self.follower = Follower(self._tell, told)
             elif era != self.era:
                 self.follower = Follower(self._tell)
-            self.follower.advance(file, follower.position)
+            self.follower.advance(file, follower.end)
         self.follower.mute = False
 
     def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
-        behind = self.follower.position < size
+        behind = self.follower.end < size
         if not behind and not self._fresh:
             return None
         chain = self.follower.chain
@@ -124,9 +128,9 @@ class Watch:
 
     def _remember(self) -> None:
         """How far the log was told, before it is lost hold of."""
-        seen = self.follower.seen
-        if seen is not None and self.follower.sound and not self.follower.mute:
-            self._told = (seen, self.era)
+        told = self.follower.told
+        if told is not None:
+            self._told = (told, self.era)
 
     def _found(self, damage: Verdict) -> None:
         self._remember()
