@@ -77,13 +77,18 @@ class Follower:
         return self.end == self.chain.size or file.read(self.end - len(self.last), self.end) == self.last
 
     def sees_end(self, file: LogFile, size: int) -> bool:
-        """Whether the log goes on from where we saw it end, and ends with a line that is sound; nothing is followed."""
+        """Whether the log goes on from the line that we know and ends with one that is sound; nothing is followed.
+
+        As many lines as the numbers say, and one of them names ours; the others are judged when they are followed.
+        """
         told = self._since(file, self.end, self.last, size)
         if told is None or size == self.end:
             return told is not None
-        line = told[told.rfind(b"\n", 0, -1) + 1 :]
+        more = told[len(self.last) :]
+        line = more[more.rfind(b"\n", 0, -1) + 1 :]
+        seq, entry_hash = self.link
         link = link_of(line)
-        if link is None:
+        if link is None or link[0] != seq + more.count(b"\n") or b'"prev_hash":"%b"' % entry_hash.encode() not in more:
             return False
         self.end, self.last, self.link = size, line, link
         return True
@@ -141,7 +146,7 @@ class Follower:
         self.end = size
 
     def own(self, line: bytes, record: dict[str, Any], length: int) -> None:
-        """We appended this record ourselves, in so many bytes. It is told now, where there is none before it to tell."""
+        """We appended this record ourselves, in so many bytes; told at once where none before it is left to tell."""
         if self.sound and self.chain.size != self.end:
             self.end, self.last, self.link = self.end + length, line, (record["seq"], record["entry_hash"])
             return

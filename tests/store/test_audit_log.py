@@ -25,8 +25,22 @@ def told():
     return []
 
 
+class Reporting(audit_log.AuditLog):
+    """Whatever holds of a record that is appended holds of one that is reported."""
+
+    def append(self, make, *, durable):
+        return self.report(make(), durable=durable)
+
+
+@pytest.fixture(params=[audit_log.AuditLog, Reporting])
+def log(root, told, request):
+    made = request.param(str(root), follow=told.append)
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def log(root, told):
+def judging(root, told):
     made = open_log(root, told)
     yield made
     made.close()
@@ -112,7 +126,7 @@ def test_a_record_that_is_too_long_is_refused_and_the_next_one_fits(root, log):
     assert log.append(body, durable=True)["seq"] == 1
 
 
-def test_a_second_process_is_followed_before_make_is_asked(root, log, told):
+def test_a_second_process_is_followed_before_make_is_asked(root, judging, told):
     other = open_log(root)
     for _ in range(3):
         other.append(body, durable=False)
@@ -122,8 +136,67 @@ def test_a_second_process_is_followed_before_make_is_asked(root, log, told):
         seen.extend(seqs(told))
         return body()
 
-    assert log.append(make, durable=True)["seq"] == 4
+    assert judging.append(make, durable=True)["seq"] == 4
     assert seen == [1, 2, 3]
+
+
+def test_a_report_is_told_with_what_came_before_it_when_somebody_follows(root, judging, told):
+    judging.append(body, durable=True)
+    other = open_log(root)
+    for _ in range(3):
+        other.append(body, durable=True)
+        judging.report(body(), durable=True)
+    written = lines_of(root)
+
+    assert seqs(written) == [1, 2, 3, 4, 5, 6, 7]
+    assert seqs(told) == [1]
+    assert judging.head.seq == 1
+    assert anchored(root) == 7
+    assert judging.catch_up().verdict == "intact"
+    assert told == written
+    assert judging.head.seq == 7
+
+
+def test_a_report_alone_is_told_at_once(judging, told):
+    written = [judging.report(body(), durable=False) for _ in range(3)]
+
+    assert told == written
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_what_a_report_did_not_look_at_is_found_before_the_next_change(root, judging, place):
+    judging.append(body, durable=True)
+    other = open_log(root)
+    for number in range(4):
+        other.append(lambda number=number: body(detail={"number": number}), durable=True)
+    content = log_path(root).read_bytes()
+    log_path(root).write_bytes(content.replace(b'"number":%d' % (place - 1), b'"number":7'))
+    judging.report(body(), durable=True)
+
+    assert refused(judging) == "SELF_AUDIT_FAILURE"
+    assert judging.damage() == verify.verify(str(root)).verdict == "broken"
+
+
+def test_what_was_reported_is_known_to_have_been_there(root, judging):
+    judging.append(body, durable=True)
+    open_log(root).append(body, durable=True)
+    kept = log_path(root).read_bytes()
+    judging.report(body(), durable=False)
+    log_path(root).write_bytes(kept)
+
+    assert judging.catch_up().verdict == "cut_off"
+    assert refused(judging) == "SELF_AUDIT_FAILURE"
+
+
+def test_what_was_reported_and_put_elsewhere_is_missed(root, judging):
+    judging.append(body, durable=True)
+    open_log(root).append(body, durable=True)
+    judging.report(body(), durable=False)
+    whole = log_path(root).read_bytes().splitlines(keepends=True)
+    link = whole[1][-67:-3].decode()
+    log_path(root).write_bytes(b"".join((*whole[:2], *chained(3, first=3, link=link))))
+
+    assert judging.catch_up().verdict == "replaced"
 
 
 def test_everybody_is_told_every_record_once_and_in_order(root):
@@ -555,14 +628,14 @@ def is_free(root):
         return True
 
 
-def test_the_record_is_composed_under_the_lock(root, log):
+def test_the_record_is_composed_under_the_lock(root, judging):
     seen = []
 
     def make():
         seen.append(is_free(root))
         return body()
 
-    log.append(make, durable=True)
+    judging.append(make, durable=True)
 
     assert seen == [False]
     assert is_free(root)
