@@ -21,8 +21,6 @@ _TOLD = Struct("=5Q")
 _CHECK = Struct("=L")
 _WHOLE = _TOLD.size + _CHECK.size
 _NEVER = 2**64 - 1
-_LET_OTHERS_IN = 2
-"""So often whoever has written lets the others run before it begins a round, which then counts for more of them."""
 _LOOKS = 300
 _DOUBT = 32
 """After so many looks at a round that does not end, whether somebody is still in it."""
@@ -68,8 +66,7 @@ class Rounds:
     def _synced(self, file: LogFile) -> bool:
         """Whether a round that began since has ended, be it our own; False where that takes too long."""
         since = self._look().began
-        for _ in range(_LET_OTHERS_IN):
-            os.sched_yield()
+        os.sched_yield()  # whoever writes now is in our round already
         for look in range(_LOOKS):
             seen = self._look()
             if _counts(seen, since, file):

@@ -212,11 +212,11 @@ def test_the_executor_saves_no_plan(root, executor):
 
 
 def test_a_plan_that_cannot_be_recorded_is_not_kept(root, planner, monkeypatch):
-    def full(_log, _make, **_options):
+    def full(_log, _body, **_options):
         assert os.listdir(root / "plans") == ["PLAN-1.md"]
         raise errors.SystemError.tool_failure("AUDIT_LOG_FAILED")
 
-    monkeypatch.setattr(AuditLog, "append", full)
+    monkeypatch.setattr(AuditLog, "report", full)
 
     assert code(planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()})) == "AUDIT_LOG_FAILED"
     assert os.listdir(root / "plans") == []
