@@ -9,7 +9,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from kaiza.domain import errors, record
@@ -71,16 +70,15 @@ class AuditLog:
     def report(self, body: Body, *, durable: bool) -> dict[str, Any]:
         """As `append`, of a record that nothing can change any more.
 
-        Only the last line is read for it. What others appended, and then this record too, is followed by the next who
-        has to know.
+        Only the last line is read for it. Where others appended since, that and then this record is told to `follow`
+        when somebody has to know, if the log is still there by then.
         """
         return self._settled(lambda: body, durable=durable or self._sync_every, follow=False)
 
     def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
         """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
         _, point = self._appended(make, durable=True, follow=True)
-        point.file.hasten()
-        return partial(self._settling.now, point)
+        return self._settling.begun(point)
 
     def _settled(self, make: Callable[[], Body], *, durable: bool, follow: bool) -> dict[str, Any]:
         written, point = self._appended(make, durable=durable, follow=follow)
@@ -95,16 +93,16 @@ class AuditLog:
             self._settling.refuse_if_failed()
         deadline = self._take_turn()
         try:
+            end = self._watch.follower.end
             if follow:
                 self._follow_ahead()
             file, size = self._enter(deadline, create=True)
             try:
-                crowded = size != self._watch.follower.end
                 damage = self._watch.look(file, size, mend=True, follow=follow)
                 written = self._write(file, make, durable=durable)
             finally:
                 self._leave(file)
-            point = self._point(file, damage, crowded=crowded)
+            point = self._point(file, damage, crowded=size != end)
         finally:
             self._threads.release()
         return written, point

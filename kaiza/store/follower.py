@@ -71,6 +71,7 @@ class Follower:
             line = last_line(file.descriptor, self.chain.size)
             if names(line, self.chain.seq, self.chain.entry_hash):
                 self.chain.last = line
+                self.last = self.last or line
         known = self.chain.last
         if not known or file.read(self.chain.size - len(known), self.chain.size) != known:
             return False
@@ -96,9 +97,14 @@ class Follower:
     def goes_on(self, file: LogFile, size: int) -> bool:
         """Follow what was written since we last did; whether that is sound, and all there is."""
         told = self._since(file, self.chain.size, self.chain.last, size)
-        if told is None or not self._still_ends(told, size):
+        if told is None or size < self.end:
             return False
-        return size == self.chain.size or self._followed(split(told)[1:])
+        if size == self.chain.size:
+            return True
+        known = len(told) - (size - self.end)
+        if self.chain.size < self.end:
+            self.chain.follow(split(told[:known])[1:], self._listener)
+        return self.stands_at_end and self._follow(split(told[known:]))
 
     def _since(self, file: LogFile, end: int, last: bytes, size: int) -> bytes | None:
         """What was written after a line that we know, which is looked at again, in the same reading.
@@ -111,19 +117,25 @@ class Follower:
         told = os.pread(file.descriptor, size - begin, begin)
         return told if len(told) == size - begin and told.startswith(last) else None
 
-    def _still_ends(self, told: bytes, size: int) -> bool:
-        """Whether the line is still there with which we last saw the log end."""
-        place = len(told) - (size - self.end)
-        return self.end <= size and told[:place].endswith(self.last)
-
     def advance(self, file: LogFile, size: int) -> None:
-        """Tell what is sound up to here; stop quietly where it is not."""
-        if self.sound:
-            self._followed(lines(file.descriptor, self.chain.size, size))
+        """Tell what is sound up to here; stop quietly where it is not, or is not what we saw there."""
+        if self.sound and self.chain.size < self.end <= size:
+            self.chain.follow(lines(file.descriptor, self.chain.size, self.end), self._listener)
+        if self.sound and self.stands_at_end:
+            self._follow(lines(file.descriptor, self.end, size))
 
-    def _followed(self, more: Iterable[bytes]) -> bool:
+    @property
+    def stands_at_end(self) -> bool:
+        """Whether we have followed to where we last saw the log end."""
+        return self.chain.size == self.end and (self.chain.seq, self.chain.entry_hash) == self.link
+
+    @property
+    def _listener(self) -> Tell | None:
+        return None if self.mute else self._tell
+
+    def _follow(self, more: Iterable[bytes]) -> bool:
         try:
-            return self.chain.follow(more, None if self.mute else self._tell)
+            return self.chain.follow(more, self._listener)
         finally:
             self._arrived()
 

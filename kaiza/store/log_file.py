@@ -22,6 +22,7 @@ Identity = tuple[int, int, int]
 """Which file it is: its inode, and its device's two numbers."""
 
 _WAIT, _WRITE = 1, 2
+_EXT = 0xEF53
 _LACKING = {errno.ENOSYS, errno.EPERM}
 _SYNC_FILE_RANGE: Callable[[int, int, int, int], int] | None
 _SYNC_FILE_RANGE = getattr(ctypes.CDLL(None, use_errno=True), "sync_file_range", None)
@@ -50,6 +51,8 @@ class LogFile:
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
         self.identity: Identity = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
+        self.hears_losses = _hears_losses(descriptor)
+        """Whether `take_for_synced` can tell."""
         self._statx = Statx()
 
     def __del__(self) -> None:
@@ -100,9 +103,7 @@ class LogFile:
 
         The kernel tells each open file once that something was lost on the way to the disk, and here we ask it.
         """
-        if _SYNC_FILE_RANGE is None:
-            os.fdatasync(self.descriptor)
-        elif _SYNC_FILE_RANGE(self.descriptor, 0, 1, _WAIT) != 0:
+        if _SYNC_FILE_RANGE is not None and _SYNC_FILE_RANGE(self.descriptor, 0, 1, _WAIT) != 0:
             number = ctypes.get_errno()
             if number not in _LACKING:
                 raise OSError(number, os.strerror(number))
@@ -117,6 +118,14 @@ class LogFile:
             self.cut(at)
         except OSError as refused:
             raise failure(refused, step="cut_back") from refused
+
+
+def _hears_losses(descriptor: int) -> bool:
+    """On ext2 to ext4 the kernel tells them to whom asks. One stacked on another file system (overlayfs) does not."""
+    found = ctypes.create_string_buffer(256)
+    if _SYNC_FILE_RANGE is None or ctypes.CDLL(None).fstatfs(descriptor, found) != 0:
+        return False
+    return int(ctypes.c_long.from_buffer(found).value) == _EXT
 
 
 @contextmanager

@@ -6,6 +6,7 @@ depends on it: who has waited long, be it for a process that was stopped in its 
 
 import fcntl
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 from struct import Struct
@@ -21,7 +22,9 @@ _TOLD = Struct("=5Q")
 _CHECK = Struct("=L")
 _WHOLE = _TOLD.size + _CHECK.size
 _NEVER = 2**64 - 1
-_LOOKS = 300
+_LOOKS = 64
+_NAPS = 100
+_NAP = 0.0001
 _DOUBT = 32
 """After so many looks at a round that does not end, whether somebody is still in it."""
 
@@ -43,10 +46,12 @@ class Rounds:
     def __init__(self, place: Path) -> None:
         self._place = place
         self._descriptor = -1
+        self._stuck = -1
+        """The round that we gave up waiting for; we do not wait for it again."""
 
     def sync(self, file: LogFile) -> None:
         """What was written to this file before this call is on the disk when this returns. OSError where it is not."""
-        if not (self._takes_part() and self._synced(file)):
+        if not (file.hears_losses and self._takes_part() and self._synced(file)):
             os.fdatasync(file.descriptor)
 
     def close(self) -> None:
@@ -67,8 +72,10 @@ class Rounds:
         """Whether a round that began since has ended, be it our own; False where that takes too long."""
         since = self._look().began
         os.sched_yield()  # whoever writes now is in our round already
-        for look in range(_LOOKS):
+        for look in range(_LOOKS + _NAPS):
             seen = self._look()
+            if seen.began == self._stuck:
+                break
             if _counts(seen, since, file):
                 file.take_for_synced()
                 return True
@@ -77,7 +84,11 @@ class Rounds:
                     return self._led(file, since)
                 finally:
                     self._leave()
-            os.sched_yield()
+            if look < _LOOKS:
+                os.sched_yield()
+            else:
+                time.sleep(_NAP)
+        self._stuck = seen.began
         return False
 
     def _is_free(self) -> bool:

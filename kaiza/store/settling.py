@@ -2,7 +2,9 @@
 
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,12 +54,20 @@ class Settling:
 
         What can be made ready is ready before the disk is: between the disk and the answer there is one small write.
         """
+        if not point.crowded:
+            point.file.hasten()
+        self._wait(point)
+
+    def begun(self, point: Point) -> Callable[[], None]:
+        """The same, but the disk has only begun when this returns; what it gives waits for the rest."""
+        point.file.hasten()
+        return partial(self._wait, point)
+
+    def _wait(self, point: Point) -> None:
         if not self._one_by_one.acquire(timeout=self._lock_seconds):
             raise late(self._lock_seconds)
         try:
             self.refuse_if_failed()
-            if not point.crowded:
-                point.file.hasten()
             head = point.head if self._damage.holds() is None else None
             step = self._anchor.step(head, point.era) if head is not None else None
             self._sync(point)

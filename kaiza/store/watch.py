@@ -108,15 +108,17 @@ class Watch:
         self.follower.mute = False
 
     def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
-        behind = self.follower.end < size
-        if not behind and not self._fresh:
-            return None
         chain = self.follower.chain
+        behind = chain.size < size
+        beyond = None if self.follower.stands_at_end else self.follower.head
+        if not behind and beyond is None and not self._fresh:
+            return None
         anchored = self._head_from_elsewhere()
-        rest = judge_rest(chain, file.descriptor, size, anchored) if behind else None
+        rest = judge_rest(chain, file.descriptor, size, beyond or anchored) if behind else None
         if isinstance(rest, Verdict):
             return rest
-        found = against(chain, file.descriptor, anchored) or against(chain, file.descriptor, self._known)
+        heads = (anchored, self._known, beyond)
+        found = next(filter(None, (against(chain, file.descriptor, head) for head in heads)), None)
         self._known, self._fresh = None, False
         return found or rest
 

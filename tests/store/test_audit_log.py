@@ -212,6 +212,42 @@ def test_what_was_reported_is_known_to_have_been_there(root, judging, found):
     assert refused(judging) == "SELF_AUDIT_FAILURE"
 
 
+def test_what_was_reported_far_behind_is_known_to_have_been_there(root, judging, found):
+    judging.append(body, durable=True)
+    other = open_log(root)
+    for _ in range(60):
+        other.append(lambda: body(detail={"much": "x" * 2000}), durable=False)
+    kept = log_path(root).read_bytes()
+    judging.report(body(), durable=True)
+    log_path(root).write_bytes(kept)
+
+    assert found() == "cut_off"
+
+
+def test_what_stands_before_a_report_is_never_taken_for_a_torn_tail(root, judging, found):
+    judging.append(body, durable=True)
+    open_log(root).append(body, durable=False)
+    judging.report(body(), durable=False)
+    lines = log_path(root).read_bytes().splitlines(keepends=True)
+    log_path(root).write_bytes(lines[0] + bytes(len(lines[1])) + lines[2])
+
+    assert found() == "broken"
+    assert len(list((root / "audit").iterdir())) == 1
+
+
+def test_what_was_not_followed_yet_is_told_when_the_log_is_damaged(root, judging, told):
+    judging.append(body, durable=True)
+    other = open_log(root)
+    for number in range(3):
+        other.append(lambda number=number: body(detail={"number": number}), durable=True)
+    judging.report(body(), durable=True)
+    content = log_path(root).read_bytes()
+    log_path(root).write_bytes(content.replace(b'"number":1', b'"number":7'))
+
+    assert judging.catch_up().verdict == "broken"
+    assert seqs(told) == [1, 2, 4, 5]
+
+
 def test_what_was_reported_and_put_elsewhere_is_missed(root, judging, found):
     judging.append(body, durable=True)
     open_log(root).append(body, durable=True)

@@ -2,6 +2,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import time
 
 import pytest
 from logs import body, log_path, open_log
@@ -19,7 +20,9 @@ def root(tmp_path):
 
 @pytest.fixture
 def file(root):
-    return log_file.open_log(str(root), create=True)
+    made = log_file.open_log(str(root), create=True)
+    made.hears_losses = True
+    return made
 
 
 @pytest.fixture
@@ -42,6 +45,11 @@ def synced(monkeypatch):
     return seen
 
 
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs a file that is on no disk")
+def test_losses_are_heard_of_only_where_that_is_known():
+    assert log_file.LogFile(os.memfd_create("on no disk")).hears_losses is False
+
+
 class Other:
     """Another process's hand on the rounds; it is in one for as long as it has the lock."""
 
@@ -61,6 +69,14 @@ class Other:
     @property
     def seen(self):
         return self.rounds._look()[:2]
+
+    def hears_of(self, file):
+        return self.rounds._look().file == file.identity
+
+    def is_free(self):
+        free = self.rounds._is_free()
+        self.leave()
+        return free
 
 
 @pytest.fixture
@@ -86,6 +102,32 @@ def test_whoever_finds_nobody_syncs_and_tells_the_others(mine, other, file, sync
 
     assert synced == [file.descriptor] * 2
     assert other.seen == (1, 1)
+    assert other.hears_of(file)
+    assert other.is_free()
+
+
+def test_closing_leaves_nothing_open(place, file):
+    made = Rounds(place)
+    made.sync(file)
+    ours = made._descriptor
+    made.close()
+
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(ours)
+    made.close()
+
+
+def test_one_that_was_waited_for_in_vain_is_not_waited_for_again(mine, other, file, synced, monkeypatch):
+    other.tell(8, 7, file)
+    other.enter()
+    mine.sync(file)
+    monkeypatch.setattr(time, "sleep", None)
+    mine.sync(file)
+    other.tell(9, 8, file)
+    meanwhile(monkeypatch, lambda: other.tell(10, 9, file), lambda: other.tell(10, 10, file))
+    mine.sync(file)
+
+    assert synced == [file.descriptor] * 2
 
 
 def test_a_round_that_began_later_counts(mine, other, file, synced, monkeypatch):
@@ -222,8 +264,8 @@ def test_where_the_kernel_refuses_that_question_everybody_syncs(mine, other, fil
     assert synced == [file.descriptor]
 
 
-def test_where_nobody_can_be_asked_for_losses_everybody_syncs_too(mine, other, file, synced, monkeypatch):
-    monkeypatch.setattr(log_file, "_SYNC_FILE_RANGE", None)
+def test_where_nobody_is_told_of_losses_everybody_syncs(mine, other, file, synced, monkeypatch):
+    file.hears_losses = False
     other.tell(7, 7, file)
     meanwhile(monkeypatch, lambda: other.tell(8, 8, file))
     mine.sync(file)
