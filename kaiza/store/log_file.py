@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from struct import Struct
 
 from kaiza.domain import errors
 from kaiza.store.lock import FileLock
@@ -18,9 +19,7 @@ NAME = "audit-log.jsonl"
 _HOW = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HOW_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-Identity = tuple[int, int, int]
-"""Which file it is: its inode, and its device's two numbers."""
-
+_IDENTITY = Struct("=QQQ")
 _WAIT, _WRITE = 1, 2
 _EXT = 0xEF53
 _LACKING = {errno.ENOSYS, errno.EPERM}
@@ -50,7 +49,9 @@ class LogFile:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
-        self.identity: Identity = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
+        self._stands_for = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
+        self.identity = _IDENTITY.pack(*self._stands_for)
+        """Which file it is: its inode, and its device's two numbers."""
         self.hears_losses = _hears_losses(descriptor)
         """Whether `take_for_synced` can tell."""
         self._statx = Statx()
@@ -68,7 +69,7 @@ class LogFile:
             mode, inode, size, major, minor = self._statx.at(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if (inode, major, minor) != self.identity:
+        if (inode, major, minor) != self._stands_for:
             return None
         if mode & 0o222 == 0:
             raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")

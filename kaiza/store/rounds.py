@@ -6,38 +6,31 @@ depends on it: who has waited long, be it for a process that was stopped in its 
 
 import fcntl
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from struct import Struct
-from typing import NamedTuple
 from zlib import crc32
 
 from kaiza.store import state
-from kaiza.store.log_file import Identity, LogFile
+from kaiza.store.log_file import LogFile
 
 _NAME = "rounds"
 _HOW = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-_TOLD = Struct("=5Q")
+_TOLD = Struct("=QQ24s")
 _CHECK = Struct("=L")
 _WHOLE = _TOLD.size + _CHECK.size
 _NEVER = 2**64 - 1
-_LOOKS = 64
-_NAPS = 100
-_NAP = 0.0001
+_LOOKS = 300
+_ALONE = 32
+"""Who looked so often in vain, as the disk is slow or somebody was stopped, syncs alone so many times after that."""
 _DOUBT = 32
 """After so many looks at a round that does not end, whether somebody is still in it."""
 
 
-class _Round(NamedTuple):
-    """The last round that began, the last that came to its end, and the file that was synced in that one."""
+_Round = tuple[int, int, bytes]
+"""The last round that began, the last that came to its end, and the file that was synced in that one."""
 
-    began: int
-    done: int
-    file: Identity
-
-
-_UNKNOWN = _Round(_NEVER, _NEVER, (0, 0, 0))
+_UNKNOWN: _Round = (_NEVER, _NEVER, b"")
 
 
 class Rounds:
@@ -46,8 +39,7 @@ class Rounds:
     def __init__(self, place: Path) -> None:
         self._place = place
         self._descriptor = -1
-        self._stuck = -1
-        """The round that we gave up waiting for; we do not wait for it again."""
+        self._alone = 0
 
     def sync(self, file: LogFile) -> None:
         """What was written to this file before this call is on the disk when this returns. OSError where it is not."""
@@ -61,7 +53,10 @@ class Rounds:
         self._descriptor = -1
 
     def _takes_part(self) -> bool:
-        """Not where there is no place for the file: then everybody syncs on their own."""
+        """Not where that was in vain, or there is no place for the file: then we sync on our own."""
+        if self._alone > 0:
+            self._alone -= 1
+            return False
         if self._descriptor < 0:
             with suppress(OSError):
                 self._descriptor = os.open(self._place / _NAME, _HOW, 0o600)
@@ -70,25 +65,20 @@ class Rounds:
 
     def _synced(self, file: LogFile) -> bool:
         """Whether a round that began since has ended, be it our own; False where that takes too long."""
-        since = self._look().began
+        since, _, _ = self._look()
         os.sched_yield()  # whoever writes now is in our round already
-        for look in range(_LOOKS + _NAPS):
-            seen = self._look()
-            if seen.began == self._stuck:
-                break
-            if _counts(seen, since, file):
+        for look in range(_LOOKS):
+            began, done, synced = self._look()
+            if done > since and synced == file.identity:
                 file.take_for_synced()
                 return True
-            if (seen.began == seen.done or look % _DOUBT == _DOUBT - 1) and self._is_free():
+            if (began == done or look % _DOUBT == _DOUBT - 1) and self._is_free():
                 try:
                     return self._led(file, since)
                 finally:
                     self._leave()
-            if look < _LOOKS:
-                os.sched_yield()
-            else:
-                time.sleep(_NAP)
-        self._stuck = seen.began
+            os.sched_yield()
+        self._alone = _ALONE
         return False
 
     def _is_free(self) -> bool:
@@ -106,15 +96,15 @@ class Rounds:
 
     def _led(self, file: LogFile, since: int) -> bool:
         """A round of our own, unless one that counts has just ended. False where its beginning cannot be told."""
-        seen = self._look()
-        if _counts(seen, since, file):
+        began, done, synced = self._look()
+        if done > since and synced == file.identity:
             file.take_for_synced()
             return True
-        number = (seen.began + 1) & _NEVER
-        if not self._tell(seen._replace(began=number)):
+        number = (began + 1) & _NEVER
+        if not self._tell((number, done, synced)):
             return False
         os.fdatasync(file.descriptor)
-        self._tell(_Round(number, number, file.identity))
+        self._tell((number, number, file.identity))
         return True
 
     def _look(self) -> _Round:
@@ -123,19 +113,13 @@ class Rounds:
             told = os.pread(self._descriptor, _WHOLE, 0)
         except OSError:
             return _UNKNOWN
-        if len(told) != _WHOLE or _CHECK.unpack_from(told, _TOLD.size)[0] != crc32(told[: _TOLD.size]):
+        if len(told) != _WHOLE or told[_TOLD.size :] != _CHECK.pack(crc32(told[: _TOLD.size])):
             return _UNKNOWN
-        began, done, inode, major, minor = _TOLD.unpack_from(told)
-        return _Round(began, done, (inode, major, minor))
+        return _TOLD.unpack_from(told)
 
     def _tell(self, seen: _Round) -> bool:
-        told = _TOLD.pack(seen.began, seen.done, *seen.file)
+        told = _TOLD.pack(*seen)
         try:
             return os.pwrite(self._descriptor, told + _CHECK.pack(crc32(told)), 0) == _WHOLE
         except OSError:
             return False
-
-
-def _counts(seen: _Round, since: int, file: LogFile) -> bool:
-    """Whether a round that began later than `since` has synced this file."""
-    return seen.file == file.identity and seen.done > since
