@@ -23,6 +23,19 @@ for number in range(8):
     except errors.SystemError as refused:
         print("refused", refused.error_code, flush=True)
 """
+CROWD = """
+import sys
+from kaiza.domain import errors
+from logs import body, open_log
+logs = [open_log(sys.argv[1], lock_seconds=1) for _ in range(2)]
+for number in range(8):
+    told, log = body(detail={"number": number}), logs[number % 2]
+    try:
+        told = log.append(lambda: told, durable=True) if number % 3 else log.report(told, durable=True)
+        print("ack", told["seq"], told["entry_hash"], flush=True)
+    except errors.SystemError as refused:
+        print("refused", refused.error_code, flush=True)
+"""
 SHORT = ["retval=0", "retval=1", "retval=511"]
 ERRORS = ["error=EIO", "error=ENOSPC", "error=EINTR"]
 FAULTS = [
@@ -33,6 +46,7 @@ FAULTS = [
     *(("pread64", fault) for fault in ("error=EIO", "error=EINTR", "retval=0")),
     *(("write,ftruncate", fault) for fault in ("error=EIO", "error=EINTR")),
 ]
+CROWDED = [*FAULTS, *(("sync_file_range", fault) for fault in ("error=EIO", "error=ENOSYS"))]
 FINAL = {"EIO", "ENOSPC"}
 
 
@@ -70,11 +84,12 @@ def lines_of_whole(root):
 
 
 def injected(root, calls, fault, when):
-    """strace between the process and the kernel, for these calls on the log and the anchor only."""
+    """strace between the process and the kernel, for these calls on the log and what stands beside it only."""
     place = state.directory(str(root), create=True)
-    log_path(root).touch()
-    (place / "anchor").touch()
-    return ["strace", "-f", "-qq", "-o", "/dev/null", "-P", str(log_path(root)), "-P", str(place / "anchor"),
+    files = [log_path(root), *(place / name for name in ("anchor", "anchor-2", "rounds"))]
+    for file in files:
+        file.touch()
+    return ["strace", "-f", "-qq", "-o", "/dev/null", *(word for file in files for word in ("-P", str(file))),
             *(f"-einject={call}:{fault}:when={when}" for call in calls)]  # fmt: skip
 
 
@@ -105,11 +120,27 @@ def test_a_call_that_fails_or_falls_short_loses_nothing_and_breaks_nothing(root,
 
 @pytest.mark.long
 @pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
+@pytest.mark.parametrize("when", range(1, 25) if LONG else [5])
+@pytest.mark.parametrize(("calls", "fault"), CROWDED if LONG else CROWDED[1::2])
+def test_a_call_that_fails_among_several_who_share_their_syncs_loses_nothing(root, calls, fault, when):
+    first, *then = calls.split(",")
+    before = injected(root, [first], "retval=5" if then else fault, when)
+    before += [f"-einject={call}:{fault}:when=1" for call in then]
+    acks, refused = outcome(python(CROWD, root, before=before))
+
+    assert set(refused) <= {"AUDIT_LOG_FAILED", "AUDIT_LOCK_FAILED", "SELF_AUDIT_FAILURE"}
+    assert len(acks) + len(refused) == 8
+    nothing_is_lost(root, acks)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
 @pytest.mark.parametrize("call", ["write", "fdatasync", "flock", "pwrite64"])
 @pytest.mark.parametrize("when", range(1, 13) if LONG else [4])
-def test_a_process_killed_in_a_call_loses_nothing(root, call, when):
+@pytest.mark.parametrize("script", [APPENDS, CROWD], ids=["alone", "crowd"])
+def test_a_process_killed_in_a_call_loses_nothing(root, script, call, when):
     before = injected(root, [call], "signal=KILL", when)
-    acks, _ = outcome(python(APPENDS, root, before=before))
+    acks, _ = outcome(python(script, root, before=before))
 
     nothing_is_lost(root, acks)
 
