@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from kaiza.domain import errors, record
@@ -78,7 +79,9 @@ class AuditLog:
     def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
         """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
         _, point = self._appended(make, durable=True, follow=True)
-        return self._settling.begun(point)
+        if point.crowded:
+            point.file.hasten()
+        return partial(self._settling.now, point)
 
     def _settled(self, make: Callable[[], Body], *, durable: bool, follow: bool) -> dict[str, Any]:
         written, point = self._appended(make, durable=durable, follow=follow)
@@ -94,15 +97,16 @@ class AuditLog:
         deadline = self._take_turn()
         try:
             end = self._watch.follower.end
-            if follow:
-                self._follow_ahead()
-            file, size = self._enter(deadline, create=True)
+            file, size = self._enter(deadline, create=True, follow=follow)
             try:
                 damage = self._watch.look(file, size, mend=True, follow=follow)
                 written = self._write(file, make, durable=durable)
             finally:
                 self._leave(file)
-            point = self._point(file, damage, crowded=size != end)
+            crowded = size != end
+            if durable and not crowded:
+                file.hasten()
+            point = self._point(file, damage, crowded=crowded)
         finally:
             self._threads.release()
         return written, point
@@ -113,8 +117,7 @@ class AuditLog:
         try:
             if log_file.is_absent(self._root):
                 return self._watch.absent() or Verdict("intact", 0, None, None, anchored=False)
-            self._follow_ahead()
-            file, size = self._enter(deadline, create=False)
+            file, size = self._enter(deadline, create=False, follow=True)
             try:
                 return self._watch.verdict(file, size)
             finally:
@@ -163,12 +166,12 @@ class AuditLog:
             raise late(self._lock_seconds)
         return deadline
 
-    def _enter(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:
+    def _enter(self, deadline: float, *, create: bool, follow: bool) -> tuple[LogFile, int]:
         """The file that the path names, locked, and its size. One that was replaced meanwhile is let go of."""
         while True:
             file = self._file or self._opened(create=create)
             if not file.lock.taken():
-                self._wait_for(file, deadline)
+                self._wait_for(file, deadline, follow=follow)
             try:
                 size = file.size_at(self._path)
             except BaseException:
@@ -179,7 +182,9 @@ class AuditLog:
             self._leave(file)
             self._lost()
 
-    def _wait_for(self, file: LogFile, deadline: float) -> None:
+    def _wait_for(self, file: LogFile, deadline: float, *, follow: bool) -> None:
+        if follow:
+            self._follow_ahead(file)
         try:
             file.lock.acquire(deadline - time.monotonic())
         except errors.SystemError:
@@ -187,11 +192,11 @@ class AuditLog:
                 self._lost()
             raise
 
-    def _follow_ahead(self) -> None:
+    def _follow_ahead(self, file: LogFile) -> None:
         """Follow much before the lock is asked for, so that nobody has to wait for it; a few lines are not worth it."""
-        file = self._file
         try:
-            if file is not None and (size := file.size()) > self._watch.follower.chain.size + _MUCH:
+            size = file.size()
+            if size > self._watch.follower.chain.size + _MUCH:
                 self._watch.follower.advance(file, size)
         except OSError as refused:
             raise log_file.failure(refused) from refused
@@ -217,7 +222,7 @@ class AuditLog:
         if file is None:
             raise log_file.failure(sentence="The record is gone. Run 'kaiza audit verify'.")
         self._file = file
-        self._follow_ahead()
+        self._follow_ahead(file)
         return file
 
     def _write(self, file: LogFile, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:

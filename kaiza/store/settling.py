@@ -2,9 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,16 +52,6 @@ class Settling:
 
         What can be made ready is ready before the disk is: between the disk and the answer there is one small write.
         """
-        if not point.crowded:
-            point.file.hasten()
-        self._wait(point)
-
-    def begun(self, point: Point) -> Callable[[], None]:
-        """The same, but the disk has only begun when this returns; what it gives waits for the rest."""
-        point.file.hasten()
-        return partial(self._wait, point)
-
-    def _wait(self, point: Point) -> None:
         if not self._one_by_one.acquire(timeout=self._lock_seconds):
             raise late(self._lock_seconds)
         try:
