@@ -2,6 +2,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import threading
 
 import pytest
 from logs import body, log_path, open_log
@@ -92,9 +93,9 @@ def other(place):
 
 
 def meanwhile(monkeypatch, *events):
-    """What happens each time that whoever waits lets the others run."""
-    left = list(events)
-    monkeypatch.setattr(os, "sched_yield", lambda: left.pop(0)() if left else None)
+    """What happens each time that whoever waits here lets the others run; other logs' threads may do so meanwhile."""
+    left, here = list(events), threading.get_ident()
+    monkeypatch.setattr(os, "sched_yield", lambda: left.pop(0)() if left and threading.get_ident() == here else None)
 
 
 def nothing():
@@ -127,12 +128,14 @@ def test_whoever_waited_in_vain_syncs_alone_for_a_while(mine, other, file, synce
     other.enter()
     mine.sync(file)
     with monkeypatch.context() as watched:
-        watched.setattr(os, "sched_yield", None)
+        waited = []
+        meanwhile(watched, *[lambda: waited.append(1)] * 32)
         for _ in range(32):
             mine.sync(file)
     meanwhile(monkeypatch, lambda: other.tell(9, 9, file))
     mine.sync(file)
 
+    assert waited == []
     assert len(synced) == 33
 
 
