@@ -1,6 +1,7 @@
 """Logs to judge, and processes that write them."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -73,3 +74,10 @@ def python(script, *arguments, before=(), **options):
     """A process of its own that runs this; it speaks in lines."""
     command = [*before, sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+
+
+def strace_works():
+    """Whether what a process asks of the kernel can be watched, and made to fail."""
+    if shutil.which("strace") is None:
+        return False
+    return subprocess.run(["strace", "-qq", "true"], capture_output=True, check=False).returncode == 0

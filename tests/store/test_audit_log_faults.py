@@ -1,11 +1,10 @@
 import os
 import resource
-import shutil
 import signal
 import subprocess
 
 import pytest
-from logs import LONG, anchor_at, body, log_path, open_log, python, write
+from logs import LONG, anchor_at, body, log_path, open_log, python, strace_works, write
 from scenes import records as lines_of
 
 from kaiza.domain import errors, record
@@ -91,12 +90,6 @@ def injected(root, calls, fault, when):
         file.touch()
     return ["strace", "-f", "-qq", "-o", "/dev/null", *(word for file in files for word in ("-P", str(file))),
             *(f"-einject={call}:{fault}:when={when}" for call in calls)]  # fmt: skip
-
-
-def strace_works():
-    if shutil.which("strace") is None:
-        return False
-    return subprocess.run(["strace", "-qq", "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.long

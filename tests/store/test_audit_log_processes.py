@@ -20,7 +20,8 @@ from logs import body, open_log
 log = open_log(sys.argv[1])
 durable = sys.argv[3] == "durable"
 for number in range(int(sys.argv[2])):
-    told = log.append(lambda: body(detail={"writer": sys.argv[4], "number": number}), durable=durable)
+    told = body(detail={"writer": sys.argv[4], "number": number})
+    told = log.report(told, durable=durable) if number % 2 else log.append(lambda: told, durable=durable)
     print(told["seq"], told["entry_hash"], flush=durable)
 log.close()
 """

@@ -2,12 +2,10 @@
 
 import os
 import re
-import shutil
-import subprocess
 from typing import NamedTuple
 
 import pytest
-from logs import LONG, log_path, python
+from logs import LONG, log_path, python, strace_works
 
 from kaiza.store.log_file import LogFile
 
@@ -55,12 +53,6 @@ def traced(path):
         else:
             done.setdefault(process, []).append(Done(call, file, float(at), float(at) + float(took)))
     return done
-
-
-def strace_works():
-    if shutil.which("strace") is None:
-        return False
-    return subprocess.run(["strace", "-qq", "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.long
