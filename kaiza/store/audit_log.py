@@ -111,6 +111,24 @@ class AuditLog:
             self._threads.release()
         return written, point
 
+    def follow(self) -> None:
+        """What others appended so far was told when this returns.
+
+        Where the log simply goes on, nobody is locked out or waited for; a line that is being written is looked at
+        again under the lock, and so is everything else that is not as it should be.
+        """
+        self._take_turn()
+        try:
+            file = self._file
+            size = file.size_at(self._path) if file is not None else None
+            done = file is not None and size is not None and self._watch.goes_on(file, size)
+        except OSError as refused:
+            raise log_file.failure(refused) from refused
+        finally:
+            self._threads.release()
+        if not done:
+            self.catch_up()
+
     def catch_up(self) -> Verdict:
         """Follow what is new, and judge it, the tail and the anchor. Nothing is written to the log."""
         deadline = self._take_turn()

@@ -186,7 +186,7 @@ class Ground:
         except OSError:
             size = -1
         if (head is None or head.size != size) and self.recording():
-            self.log.catch_up()
+            self.log.follow()
 
 
 def read_settings(workspace: Workspace) -> settings.Settings:

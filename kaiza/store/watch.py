@@ -69,13 +69,18 @@ class Watch:
 
         Without `follow`, where the log goes on from the line we know and ends with a sound one, that is enough.
         """
-        goes_on = self.follower.goes_on if follow else self.follower.sees_end
         try:
-            if not self._fresh and not self._was_damaged and goes_on(file, size):
+            if self.goes_on(file, size, follow=follow):
                 return None
             return self._look_closely(file, size, self._damage.holds(), mend=mend)
         except OSError as refused:
             raise log_file.failure(refused) from refused
+
+    def goes_on(self, file: LogFile, size: int, *, follow: bool = True) -> bool:
+        """Whether the log simply goes on from where it stood; then it is followed, or only its end is seen."""
+        if self._fresh or self._was_damaged:
+            return False
+        return self.follower.goes_on(file, size) if follow else self.follower.sees_end(file, size)
 
     def _look_closely(self, file: LogFile, size: int, held: Verdict | None, *, mend: bool) -> Verdict | None:
         if held is None and self._was_damaged:

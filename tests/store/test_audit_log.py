@@ -157,6 +157,38 @@ def test_a_report_is_told_with_what_came_before_it_when_somebody_follows(root, j
     assert judging.head.seq == 7
 
 
+def test_following_tells_what_others_wrote_and_waits_for_nobody(root, told):
+    mine, other = open_log(root, told, lock_seconds=0.2), open_log(root)
+    mine.append(body, durable=True)
+    written = [other.append(body, durable=False) for _ in range(3)]
+    with log_path(root).open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        mine.follow()
+        mine.follow()
+
+    assert told[1:] == written
+    assert mine.head.seq == 4
+
+
+@pytest.mark.parametrize("length", [1, 100, -1])
+def test_a_line_that_is_being_written_is_looked_at_again_under_the_lock(root, told, length):
+    mine, other = open_log(root, told, lock_seconds=0.2), open_log(root)
+    mine.append(body, durable=True)
+    other.append(body, durable=False)
+    line, _ = record.seal(body(), 3, lines_of(root)[-1]["entry_hash"])
+    with log_path(root).open("ab") as writing:
+        fcntl.flock(writing, fcntl.LOCK_EX)
+        writing.write(line[:length])
+        writing.flush()
+        with pytest.raises(errors.SystemError) as refused:
+            mine.follow()
+        writing.write(line[length:])
+    mine.follow()
+
+    assert refused.value.error_code == "AUDIT_LOCK_FAILED"
+    assert seqs(told) == [1, 2, 3]
+
+
 def test_a_report_alone_is_told_at_once(judging, told):
     written = [judging.report(body(), durable=False) for _ in range(3)]
 
@@ -417,6 +449,16 @@ DAMAGES = {
     replaced_in_place: "replaced",
     rolled_back: "cut_off",
 }
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_following_finds_damage(root, judging, damage):
+    for _ in range(5):
+        judging.append(body, durable=True)
+    damage(log_path(root))
+    judging.follow()
+
+    assert judging.damage() == DAMAGES[damage]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
