@@ -13,6 +13,7 @@ from scenes import make_ready, records
 from kaiza.domain import codes, envelope
 from kaiza.domain.call import Ask
 from kaiza.domain.caps import Caps
+from kaiza.store.audit_log import AuditLog
 
 UTC_MS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -392,3 +393,24 @@ def test_a_damaged_record_is_told_at_the_beginning_and_reads_go_on(make_app, wor
     assert begun["audit"]["verdict"] == "cut_off"
     assert second.call("verify_audit_log", {}).output["verdict"] != "intact"
     assert second.call("session_status", {}).output["state"] == "active"
+
+
+def test_a_session_that_began_while_others_wrote_outlives_its_log(make_app, workspace, monkeypatch):
+    mine, other = make_app(workspace), make_app(workspace)
+    other.call("begin_session", {"role": "WINDSURF"})
+    really = AuditLog.catch_up
+
+    def crowded(log):
+        judged = really(log)
+        if log is mine.house.grounds[str(workspace)].log:
+            other.call("list_directory", {"path": "."})
+        return judged
+
+    with monkeypatch.context() as busy:
+        busy.setattr(AuditLog, "catch_up", crowded)
+        began = mine.call("begin_session", {"role": "WINDSURF"})
+    (workspace / "audit" / "audit-log.jsonl").unlink()
+    read = mine.call("list_directory", {"path": ".", "session_id": began.output["session_id"]})
+
+    assert read.envelope is None
+    assert [one["tool_name"] for one in records(workspace)] == ["list_directory"]

@@ -2,6 +2,8 @@ import ctypes
 import errno
 import fcntl
 import os
+import shutil
+import subprocess
 import threading
 
 import pytest
@@ -54,6 +56,21 @@ def synced(monkeypatch, file):
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs a file that is on no disk")
 def test_losses_are_heard_of_only_where_that_is_known():
     assert log_file.LogFile(os.memfd_create("on no disk")).hears_losses is False
+
+
+def test_losses_are_not_heard_of_through_a_file_system_that_is_stacked_on_another(tmp_path):
+    lower, upper, work, there = (tmp_path / name for name in ("lower", "upper", "work", "there"))
+    for place in (lower, upper, work, there):
+        place.mkdir()
+    layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    mount = ["mount", "-t", "overlay", "overlay", "-o", layers, str(there)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a file system may not be stacked on another here")
+    try:
+        (there / "audit").mkdir()
+        assert log_file.open_log(str(there), create=True).hears_losses is False
+    finally:
+        subprocess.run(["umount", str(there)], check=True)
 
 
 class Other:
