@@ -19,6 +19,7 @@ from zlib import crc32
 from kaiza.domain.record import Head
 from kaiza.store import state
 from kaiza.store.lock import FileLock
+from kaiza.store.state_key import StateKey
 
 _NAME = "anchor"
 _NAMES = re.compile(r"anchor(-[0-9]+)?")
@@ -86,11 +87,7 @@ class Anchor:
         if step is not None:
             self.take(step)
         os.fsync(self._descriptor)
-        directory = os.open(self._state, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        state.sync_directory(self._state)
 
     def close(self) -> None:
         """Leave our anchor to the next process. Whoever comes late is refused, and writes into nothing."""
@@ -118,6 +115,8 @@ class Anchor:
         if self._lock is not None:
             return
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if next(self._all(), None) is None:
+            StateKey(self._state).require()  # an anchor without a key beside it is one that a version without keys made
         for number in count(1):
             if self._claimed(self._state / (f"{_NAME}-{number}" if number > 1 else _NAME)):
                 break

@@ -12,7 +12,7 @@ from kaiza.store.directories import Directories, last_name, write_refusal
 from kaiza.store.facts import NOTHING, Facts, Seen, look
 from kaiza.store.objects import Objects
 from kaiza.store.refusal import not_a_file
-from kaiza.store.step import Do, Step, mismatch
+from kaiza.store.step import Do, Step, mismatch, temporary_name
 from kaiza.store.workspace import Workspace, kind_of
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -65,7 +65,7 @@ class Checker:
         self._add("take", taken, seen.facts)
 
     def _add(self, do: Do, change: Change, facts: Facts | None = None) -> None:
-        temp = f".kaiza-{self._txn}-{len(self._steps)}"
+        temp = temporary_name(self._txn, len(self._steps))
         brings = do in {"put", "swap"}
         after = (change.after_hash or change.before_hash) if brings else None
         step = Step(do, change.path, temp, change.before_hash, after, change.source, facts)

@@ -2,23 +2,24 @@
 
 import errno
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
-from kaiza.store import path_locks, recovery
+from kaiza.store import path_locks, recovery, state
 from kaiza.store.check import Checker
 from kaiza.store.directories import Directories, remove_empty
-from kaiza.store.journal import Entry, Journal, Line
+from kaiza.store.journal import Abandoned, Entry, Journal, Line
 from kaiza.store.live import Live
 from kaiza.store.objects import Objects
 from kaiza.store.own import Own
-from kaiza.store.recovery import Fate, Recovery
+from kaiza.store.recovery import Announced, Fate, Recovery
 from kaiza.store.refusal import refusal
 from kaiza.store.staging import Staging
+from kaiza.store.state_key import StateKey
 from kaiza.store.step import Part, Step, mismatch
 from kaiza.store.unsynced import Unsynced
 from kaiza.store.workspace import Workspace
@@ -82,7 +83,7 @@ class Committer:
     def of(cls, workspace: Workspace) -> "Committer":
         """Make one that keeps what it needs in the workspace's `.kaiza`, from the first change on."""
         own = Own(workspace.fd)
-        return cls(workspace, Objects(own), Journal(own))
+        return cls(workspace, Objects(own), Journal(own, StateKey(state.directory(workspace.root))))
 
     @property
     def live_id(self) -> str:
@@ -144,23 +145,52 @@ class Committer:
             except (OSError, errors.SystemError):
                 running.leave()
 
-    def recover(self, txn_is_dead: Callable[[str], bool], stands: Callable[[str], bool]) -> list[Recovery]:
-        """Finish or take back what dead processes left half-done; what living ones have under way is left alone.
+    def recover(self, announced: Callable[[str], Announced | None], first: Collection[str] = ()) -> list[Recovery]:
+        """Finish or take back what dead processes left half-done, as far as the log announced it.
 
-        The journal's last word is not waited for when it is written: where the power took it, the record knows.
+        What living ones have under way is left alone. `announced` says what the log has of a change; the journals
+        named in `first` are looked at before all others. A journal that is not ours is left where it is, one that is
+        none, or that the log does not bear out, is set aside: neither is acted on, and neither raises.
         """
         found = []
-        for entry, lines in self._journal.abandoned():
-            if not txn_is_dead(entry.txn):
-                entry.leave()
-                continue
+        for journal in self._journal.abandoned(first):
             try:
-                fate = _fate(lines, recorded=stands(entry.txn))
-                found.append(recovery.recover(self._workspace, self._objects, entry, lines, LOCK_SECONDS, fate))
-            except BaseException:
-                entry.leave()
-                raise
+                recovered = self._recover(journal, announced)
+            except (OSError, errors.SystemError) as error:
+                recovered = _left(journal, type(error).__name__)
+            finally:
+                if journal.entry is not None:
+                    journal.entry.leave()
+            if recovered is not None:
+                found.append(recovered)
         return found
+
+    def _recover(self, journal: Abandoned, announced: Callable[[str], Announced | None]) -> Recovery | None:
+        """Bring one journal's change to its end; None where its writer lives."""
+        if journal.origin in ("foreign", "unreadable"):
+            return _left(journal, journal.origin)
+        if journal.entry is None or not journal.lines:
+            return self._set_aside(journal, "malformed")
+        said = announced(journal.name)
+        live = said.live if said is not None else str(journal.lines[0].get("live", ""))
+        if (said is None or said.is_open) and not self.is_dead(live):
+            return None
+        if said is None:
+            return self._set_aside(journal, "not_announced")
+        try:
+            plan = recovery.JournaledSteps.of_lines(journal.lines, journal.name)
+        except ValueError:
+            return self._set_aside(journal, "malformed")
+        if not plan.is_announced_by(said.changes) or plan.touches_protected():
+            return self._set_aside(journal, "not_as_announced")
+        fate = _fate(journal.lines, recorded=said.is_made)
+        return recovery.recover(self._workspace, self._objects, journal.entry, plan, LOCK_SECONDS, fate)
+
+    def _set_aside(self, journal: Abandoned, why: str) -> Recovery:
+        moved = self._journal.set_aside(journal.name)
+        if moved is None:
+            return _left(journal, why)
+        return Recovery(journal.name, "set_aside", (), ({"path": moved, "reason": why},))
 
     def sweep(self, txn: str, paths: Iterable[RelPath]) -> int:
         """Clear away temporaries of a change whose journal the power took; the intent names where they may be."""
@@ -191,7 +221,7 @@ class Committer:
             "steps": [step.as_json() for step, _ in prepared.steps],
             "made": [path.parts for path in running.directories.missing],
         }
-        entry = running.entry = self._journal.begin(prepared.txn, head)
+        entry = running.entry = self._journal.begin(prepared.txn, self.live_id, head)
         with closing(Unsynced(len(prepared.steps), self._workspace.fd)) as unsynced:
             staging = Staging(self._objects, self._journal, running.directories, unsynced, prepared.undoes)
             kept = [staging.keep(step) for step, _ in prepared.steps]
@@ -254,6 +284,11 @@ def _fate(lines: Sequence[Line], *, recorded: bool) -> Fate:
     if recorded:
         return "recorded"
     return "committed" if any("committed" in line for line in lines) else "taken_back"
+
+
+def _left(journal: Abandoned, why: str) -> Recovery:
+    """A journal that stays where it is, with the reason."""
+    return Recovery(journal.name, "left", (), ({"path": f".kaiza/journal/{journal.name}", "reason": why},))
 
 
 def _sources(parts: Sequence[Part]) -> set[RelPath]:

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any
 
 from kaiza.store.objects import SMALL, is_written_by_nobody, read_all
@@ -32,9 +33,10 @@ class Facts:
 
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> "Facts":
-        """Take them from a journal."""
-        attributes = {name: bytes.fromhex(value) for name, value in told["attributes"].items()}
-        return cls(told["mode"], told["uid"], told["gid"], attributes)
+        """Take them from a journal. TypeError, ValueError where they are none."""
+        attributes = {str(name): bytes.fromhex(value) for name, value in told["attributes"].items()}
+        mode, uid, gid = (index(told[name]) for name in ("mode", "uid", "gid"))
+        return cls(mode, uid, gid, attributes)
 
     def as_json(self) -> Mapping[str, Any]:
         """Write them for a journal."""

@@ -2,19 +2,20 @@
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths import RelPath, is_unreadable, parse
+from kaiza.domain.paths import RelPath, is_control_plane, is_unreadable, parse
 from kaiza.domain.plan import Plan
-from kaiza.domain.record import GENESIS, Head, Verdict, compose
+from kaiza.domain.record import GENESIS, Body, Head, Verdict, compose
 from kaiza.domain.session import Session
 from kaiza.domain.way_back import happened
 from kaiza.store import index, roots, settings, state
+from kaiza.store.anchor import Anchor
 from kaiza.store.audit_log import AuditLog
 from kaiza.store.commit import Committer
 from kaiza.store.journal import Journal
@@ -22,12 +23,15 @@ from kaiza.store.objects import Objects
 from kaiza.store.own import Own
 from kaiza.store.plans import Plans
 from kaiza.store.records import records
+from kaiza.store.recovery import Announced, Recovery
 from kaiza.store.reports import Reports
+from kaiza.store.state_key import StateKey
 from kaiza.store.touched import touched
 from kaiza.store.workspace import Workspace
 
 LOG_NAME = "audit/audit-log.jsonl"
 MOST_TOLD = 50
+_LONGEST_NAME = 64
 _SETTINGS = RelPath(("kaiza.toml",))
 
 
@@ -41,9 +45,11 @@ class Ground:
         self.plans = Plans(self.workspace)
         self.reports = Reports(self.workspace)
         self.objects = Objects(Own(self.workspace.fd))
-        self.committer = Committer(self.workspace, self.objects, Journal(self.objects.own))
-        self.settings = told or read_settings(self.workspace)
         self._state = state.directory(root)
+        self.key = StateKey(self._state, self._unsigned_journals)
+        self._journal = Journal(self.objects.own, self.key)
+        self.committer = Committer(self.workspace, self.objects, self._journal)
+        self.settings = told or read_settings(self.workspace)
         self._log = f"{root}/{LOG_NAME}"
         self._audit = f"{root}/audit"
         self.facts, head = index.load(self._state, Path(self._log))
@@ -88,33 +94,65 @@ class Ground:
 
         Nothing is touched while the record is damaged.
         """
-        self._follow()
+        if not self.recording():
+            return []
+        self.log.catch_up()
         if self.damage() is not None:
             return []
-        found = [
-            self._recovered(now, request_id, one.txn, one.result, [str(path) for path in one.paths], list(one.left))
-            for one in self.committer.recover(self._is_dead, self._stands)
-        ]
+        self.key.require()
+        found = self._recover_journals(now, request_id)
+        waiting = {one["request_id"] for one in found}
         return found + [
             self._recovered(now, request_id, txn, *self._unstarted(txn, intent))
             for txn, intent in list(self.facts.intents.items())
-            if self._is_dead(txn)
+            if txn not in waiting and self.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
         ]
 
-    def _is_dead(self, txn: str) -> bool:
-        """Whether nobody alive works on a change; one whose outcome is recorded only has to be tidied up."""
-        intent = self.facts.intents.get(txn)
-        return intent is None or self.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
+    def _recover_journals(self, now: str, request_id: str) -> list[dict[str, Any]]:
+        """What became of the journals; one that is not ours, or is none, is told and stops nothing."""
+        try:
+            found = self.committer.recover(self._announced, list(self.facts.intents))
+        except (OSError, errors.SystemError) as refused:
+            reason = {"path": ".kaiza", "reason": type(refused).__name__}
+            return [{"request_id": "", "result": "left", "paths": [], "left": [reason]}]
+        return [self._tell_recovery(now, request_id, one) for one in found]
 
-    def _stands(self, txn: str) -> bool:
-        """Whether the record says that a change was made; it is looked through from its end."""
-        told = (one for one in records(self.root, reverse=True) if one["request_id"] == txn and one["kind"] != "intent")
-        return txn not in self.facts.intents and happened(next(told, {}))
+    def _tell_recovery(self, now: str, request_id: str, one: Recovery) -> dict[str, Any]:
+        """A recovery as `begin_session` tells it, after its record."""
+        if one.result == "left":
+            return _as_told(one.txn, one.result, [], one.left)
+        if one.result == "set_aside":
+            detail = {"result": one.result, "journal": one.txn, "left": list(one.left), "found_by": request_id}
+            self._record(compose("recovery", timestamp=now, workspace_root=self.root, detail=detail))
+            return _as_told(one.txn, one.result, [], one.left)
+        return self._recovered(now, request_id, one.txn, one.result, [str(path) for path in one.paths], list(one.left))
+
+    def _announced(self, txn: str) -> Announced | None:
+        """What the log says of a change, read to its end; None where it never announced it."""
+        self._follow()
+        intent = self.facts.intents.get(txn)
+        if intent is not None:
+            return Announced(intent["changes"], str((intent["detail"] or {}).get("live", "")), True, False)
+        is_made = False
+        for one in records(self.root, reverse=True):
+            if one["request_id"] != txn:
+                continue
+            if one["kind"] == "intent":
+                return Announced(one["changes"], str((one["detail"] or {}).get("live", "")), False, is_made)
+            is_made = is_made or happened(one)
+        return None
 
     def _unstarted(self, txn: str, intent: Mapping[str, Any]) -> tuple[str, list[str], list[dict[str, str]]]:
         """An intent without a journal: decided from the hashes that are there."""
         changes = intent["changes"]
-        self.committer.sweep(txn, [parse(path) for one in changes for path in (one["path"], one["source"]) if path])
+        named = [change["path"] for change in changes]
+        try:
+            touched = [parse(path) for one in changes for path in (one["path"], one["source"]) if path]
+        except errors.SystemError:
+            return "unknown", named, []
+        if any(is_control_plane(path) or self.unreadable(path) for path in touched):
+            return "unknown", named, []
+        self.committer.sweep(txn, touched)
         states = [self._hash(change["path"]) for change in changes]
         before = [change["before_hash"] if change["source"] is None else None for change in changes]
         result = "unknown"
@@ -122,7 +160,7 @@ class Ground:
             result = "applied"
         elif states == before:
             result = "not_applied"
-        return result, [change["path"] for change in changes], []
+        return result, named, []
 
     def _hash(self, path: str) -> str | None:
         """The hash of what is there now."""
@@ -135,18 +173,10 @@ class Ground:
     def _recovered(
         self, now: str, request_id: str, txn: str, result: str, paths: list[str], left: list[dict[str, str]]
     ) -> dict[str, Any]:
-        """The record of a recovery; an outcome that was recorded before the crash needs none."""
-        intent = self.facts.intents.get(txn)
-        told: dict[str, Any] = {
-            "request_id": txn,
-            "result": result,
-            "paths": paths[:MOST_TOLD],
-            "left": left[:MOST_TOLD],
-        }
-        if intent is None:
-            return told
-        self.log.append(
-            lambda: compose(
+        """Record a recovery. Where an outcome was recorded before, nothing is left to tell of but the tidying up."""
+        intent = self.facts.intents.get(txn) or {"session_id": None, "plan_id": None, "changes": []}
+        self._record(
+            compose(
                 "recovery",
                 timestamp=now,
                 request_id=txn,
@@ -160,10 +190,12 @@ class Ground:
                     "found_by": request_id,
                     "live": self.committer.live_id,
                 },
-            ),
-            durable=True,
+            )
         )
-        return told
+        return _as_told(txn, result, paths, left)
+
+    def _record(self, body: Body) -> None:
+        self.log.append(lambda: body, durable=True)
 
     def keep_index(self, now: str) -> None:
         """Spare the next process from reading the whole log."""
@@ -177,6 +209,10 @@ class Ground:
         self.keep_index(now)
         self.committer.close()
         self.workspace.close()
+
+    def _unsigned_journals(self) -> Mapping[str, str]:
+        """The journals that a version without keys left here; none where that version never anchored this log."""
+        return self._journal.hashes() if Anchor(self._state).read() is not None else {}
 
     def _follow(self) -> None:
         """Read what other processes appended, if anything."""
@@ -195,6 +231,13 @@ def read_settings(workspace: Workspace) -> settings.Settings:
         return settings.Settings()
     with workspace.open_file(_SETTINGS, lambda _real: None) as file:
         return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
+
+
+def _as_told(txn: str, result: str, paths: Sequence[str], left: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """A recovery as `begin_session` tells it; a name that came with the workspace is spelled in plain letters."""
+    plain = txn.encode("ascii", "backslashreplace").decode()[:_LONGEST_NAME]
+    shown = [{key: value.encode("utf-8", "backslashreplace").decode() for key, value in one.items()} for one in left]
+    return {"request_id": plain, "result": result, "paths": list(paths[:MOST_TOLD]), "left": shown[:MOST_TOLD]}
 
 
 def hash_of(chunks: Iterable[bytes]) -> str:

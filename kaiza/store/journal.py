@@ -1,21 +1,27 @@
-"""What is about to be done, written before it is begun; a line counts only if it is whole.
+"""Write-ahead journals of changes: what is about to be done, written before it is begun.
 
-The process that works on a journal holds its lock, so a journal whose lock can be taken belongs to nobody alive.
+The process that works on a journal holds its lock, so a journal whose lock can be taken has no living writer. Each
+line ends with a code of the state directory's key over the line, the journal's name and the line before: a journal
+that came with a clone, or was written by another program, is told from our own.
 """
 
 import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from hashlib import sha256
+from itertools import count
+from typing import Any, Literal
 
 import orjson
 
 from kaiza.store.objects import read_all, write_all
 from kaiza.store.own import Own
+from kaiza.store.state_key import StateKey
 from kaiza.store.unsynced import Unsynced
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -24,11 +30,20 @@ _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_LIST = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_COMMITTED = b'{"committed": true}\n'
-_TAKING_BACK = b'{"taken_back":true}\n'
+_COMMITTED = b'{"committed": true}'
+_TAKING_BACK = b'{"taken_back":true}'
 """As long as the word it is written over, so that it needs no space on a full disk."""
 
+_PURPOSE = "journal line"
+_CODE_LENGTH = 64
+_LARGEST = 16 << 20
+"""No journal of ours comes near to this size."""
+_MOST_READ = 200
+"""Journals looked at in one recovery; those of the log's open intents come first."""
+
 Line = Mapping[str, Any]
+Origin = Literal["own", "foreign", "malformed", "unreadable"]
+"""Whose journal it is: this state directory's, another one's, no journal at all, or one this account cannot read."""
 
 
 @dataclass(slots=True)
@@ -36,14 +51,20 @@ class Entry:
     """The journal of one change, locked for as long as it is held."""
 
     own: Own
+    key: StateKey
     txn: str
     fd: int
+    last_code: bytes = b""
+    """Code of the line before."""
     last_word: int | None = None
     """Where the journal says that the change is committed."""
 
     def note(self, line: Line) -> None:
         """Write one more line."""
-        write_all(self.fd, [_told(line) + b"\n"])
+        told = _told(line)
+        code = self._code(told)
+        write_all(self.fd, [told + b" " + code + b"\n"])
+        self.last_code = code
 
     def join(self, unsynced: Unsynced) -> None:
         """Let every line and the journal's own name become durable with the rest."""
@@ -53,13 +74,19 @@ class Entry:
     def commit(self) -> None:
         """Say that everything is done and on disk. The word itself is not waited for; the record says it again."""
         self.last_word = os.lseek(self.fd, 0, os.SEEK_CUR)
-        write_all(self.fd, [_COMMITTED])
+        write_all(self.fd, [self._word(_COMMITTED)])
 
     def take_back(self) -> None:
         """Say, durably, that what was committed is taken back from here on, whatever the record says."""
         if self.last_word is not None:
-            os.pwrite(self.fd, _TAKING_BACK, self.last_word)
+            os.pwrite(self.fd, self._word(_TAKING_BACK), self.last_word)
             os.fdatasync(self.fd)
+
+    def _word(self, told: bytes) -> bytes:
+        return told + b" " + self._code(told) + b"\n"
+
+    def _code(self, told: bytes) -> bytes:
+        return self.key.code(_PURPOSE, self.txn.encode(), self.last_code, told).encode()
 
     def drop(self) -> None:
         """Forget the change: nothing of it is left."""
@@ -81,18 +108,32 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Abandoned:
+    """A journal without a living writer, as it was found."""
+
+    name: str
+    origin: Origin
+    entry: Entry | None = None
+    """Its lock, where it is a file that could be opened; whoever got this lets go of it."""
+    lines: tuple[Line, ...] = ()
+    """Its lines, where it is our own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Journal:
     """The journals of changes under way and of finished ones."""
 
     own: Own
+    key: StateKey
 
-    def begin(self, txn: str, head: Line) -> Entry:
+    def begin(self, txn: str, live: str, head: Line) -> Entry:
         """Begin a journal; a dead process cannot have done anything that is not in it, unless the power went."""
         if not _NAME.fullmatch(txn):
             raise ValueError("not a name for a journal")
+        whole = {"state": self.key.state_id, "live": live, **head}
         entry = self._locked(txn)
         try:
-            entry.note(head)
+            entry.note(whole)
         except BaseException:
             with suppress(OSError):
                 entry.drop()
@@ -105,7 +146,7 @@ class Journal:
             fd = os.open(txn, _CREATE, 0o600, dir_fd=self.own.directory("journal"))
             fcntl.flock(fd, fcntl.LOCK_EX)
             if os.fstat(fd).st_nlink:
-                return Entry(self.own, txn, fd)
+                return Entry(self.own, self.key, txn, fd)
             os.close(fd)
 
     def knows(self, txn: str) -> bool:
@@ -113,35 +154,115 @@ class Journal:
         where = self.own.existing("journal")
         return where is not None and txn in os.listdir(where)  # noqa: PTH208 (of a descriptor)
 
-    def abandoned(self) -> Iterator[tuple[Entry, list[Line]]]:
-        """Give the journals that nobody alive works on, locked, with their whole lines."""
+    def abandoned(self, first: Collection[str] = ()) -> Iterator[Abandoned]:
+        """Find the journals without a living writer, those named in `first` before all others."""
         where = self.own.existing("journal")
         if where is None:
             return
-        for txn in sorted(os.listdir(where)):  # noqa: PTH208 (of a descriptor)
-            with suppress(FileNotFoundError, BlockingIOError, PermissionError):
-                fd = os.open(txn, _OPEN, dir_fd=where)
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    os.close(fd)
-                    raise
-                yield Entry(self.own, txn, fd), _lines(fd)
+        names = sorted(os.listdir(where), key=lambda name: (name not in first, name))  # noqa: PTH208 (of a descriptor)
+        for name in names[:_MOST_READ]:
+            found = self._look_at(name, where)
+            if found is not None:
+                yield found
+
+    def _look_at(self, name: str, where: int) -> Abandoned | None:
+        """What stands at a name; None where its writer lives, it has gone, or its writer died before the first line."""
+        try:
+            if not stat.S_ISREG(os.stat(name, dir_fd=where, follow_symlinks=False).st_mode):
+                return Abandoned(name, "malformed")
+            fd = os.open(name, _OPEN, dir_fd=where)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return Abandoned(name, "unreadable")
+        entry = Entry(self.own, self.key, name, fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            entry.leave()
+            return None
+        if os.fstat(fd).st_size == 0:
+            with suppress(OSError):
+                entry.drop()
+            return None
+        return self._read(entry)
+
+    def _read(self, entry: Entry) -> Abandoned:
+        """Read a journal and tell whose it is."""
+        content = _content(entry.fd)
+        if content is None or not _NAME.fullmatch(entry.txn):
+            return Abandoned(entry.txn, "malformed", entry)
+        lines = self._lines(entry.txn, content)
+        if lines:
+            return Abandoned(entry.txn, "own", entry, tuple(lines))
+        head = _parsed(content.split(b"\n", 1)[0][: -_CODE_LENGTH - 1])
+        foreign = head is not None and isinstance(head.get("state"), str) and head["state"] != self.key.state_id
+        return Abandoned(entry.txn, "foreign" if foreign else "malformed", entry)
+
+    def _lines(self, txn: str, content: bytes) -> list[Line]:
+        """The lines that are whole and ours, up to the first that is not; none where the journal is not our own."""
+        if self.key.is_older(txn, content):
+            return _unsigned_lines(content)
+        found: list[Line] = []
+        before = b""
+        for line in content.split(b"\n")[:-1]:
+            told, code = line[: -_CODE_LENGTH - 1], line[-_CODE_LENGTH:]
+            if not self.key.is_code(code.decode("ascii", "replace"), _PURPOSE, txn.encode(), before, told):
+                break
+            parsed = _parsed(told)
+            if parsed is None:
+                break
+            found.append(parsed)
+            before = code
+        return found
+
+    def set_aside(self, name: str) -> str | None:
+        """Move what stands among the journals to `.kaiza/set-aside/`; its path there, None where it cannot be moved."""
+        try:
+            where, there = self.own.directory("journal"), self.own.directory("set-aside")
+            taken = set(os.listdir(there))  # noqa: PTH208 (of a descriptor)
+            moved = next(new for new in map("journal-{}".format, count(1)) if new not in taken)
+            os.rename(name, moved, src_dir_fd=where, dst_dir_fd=there)
+        except OSError:
+            return None
+        return f".kaiza/set-aside/{moved}"
 
     def finished(self, txn: str) -> Line | None:
-        """Tell how a finished change began."""
+        """Tell how a finished change began; None where that is not known from a journal of our own."""
         where = self.own.existing("done")
         if where is None or not _NAME.fullmatch(txn):
             return None
         try:
-            fd = os.open(txn, _READ, dir_fd=where)
-        except FileNotFoundError:
+            fd = os.open(txn, _READ | os.O_NONBLOCK, dir_fd=where)
+        except OSError:
             return None
         try:
-            lines = _lines(fd)
+            content = _content(fd)
         finally:
             os.close(fd)
+        lines = self._lines(txn, content) if content is not None else []
         return lines[0] if lines else None
+
+    def hashes(self) -> dict[str, str]:
+        """The hash of every journal that is there, finished ones too."""
+        found: dict[str, str] = {}
+        for directory in ("done", "journal"):
+            with suppress(OSError):
+                found |= self._hashes_in(self.own.existing(directory))
+        return found
+
+    def _hashes_in(self, where: int | None) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in os.listdir(where) if where is not None else ():  # noqa: PTH208 (of a descriptor)
+            with suppress(OSError):
+                fd = os.open(name, _READ | os.O_NONBLOCK, dir_fd=where)
+                try:
+                    content = _content(fd)
+                finally:
+                    os.close(fd)
+                if content is not None and _NAME.fullmatch(name):
+                    found[name] = sha256(content).hexdigest()
+        return found
 
     def remember_made(self, paths: list[str]) -> None:
         """Remember directories that Kaiza made."""
@@ -156,15 +277,16 @@ class Journal:
         """Tell which directories Kaiza made."""
         where = self.own.existing("made")
         try:
-            fd = os.open("list", _READ, dir_fd=where) if where is not None else None
-        except FileNotFoundError:
+            fd = os.open("list", _READ | os.O_NONBLOCK, dir_fd=where) if where is not None else None
+        except OSError:
             fd = None
         if fd is None:
             return set()
         try:
-            return {path for path in _values(fd) if isinstance(path, str)}
+            content = _content(fd) or b""
         finally:
             os.close(fd)
+        return {path for path in map(_value, content.split(b"\n")[:-1]) if isinstance(path, str)}
 
 
 def _told(line: Line) -> bytes:
@@ -175,16 +297,32 @@ def _told(line: Line) -> bytes:
         return json.dumps(line).encode()
 
 
-def _lines(fd: int) -> list[Line]:
-    return [line for line in _values(fd) if isinstance(line, dict)]
+def _content(fd: int) -> bytes | None:
+    """The bytes of a journal; None for anything that cannot be one."""
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        return None
+    return b"".join(read_all(fd))
 
 
-def _values(fd: int) -> list[object]:
-    """Read whole lines up to the first that is none."""
-    found: list[object] = []
-    for line in b"".join(read_all(fd)).split(b"\n")[:-1]:
-        try:
-            found.append(json.loads(line))
-        except ValueError:
+def _unsigned_lines(content: bytes) -> list[Line]:
+    """The whole lines of a journal that is older than the key, up to the first that is none."""
+    found: list[Line] = []
+    for line in content.split(b"\n")[:-1]:
+        parsed = _parsed(line)
+        if parsed is None:
             break
+        found.append(parsed)
     return found
+
+
+def _parsed(told: bytes) -> dict[str, Any] | None:
+    value = _value(told)
+    return value if isinstance(value, dict) else None
+
+
+def _value(told: bytes) -> object:
+    try:
+        return json.loads(told)
+    except (ValueError, RecursionError):
+        return None

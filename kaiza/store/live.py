@@ -26,7 +26,9 @@ class Live:
             return True
         try:
             fd = os.open(other, _OPEN, dir_fd=self._own.directory("live"))
-        except FileNotFoundError:
+        except PermissionError:
+            return False  # another account's
+        except OSError:
             return True
         try:
             return _try(fd)

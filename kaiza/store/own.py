@@ -27,9 +27,13 @@ class Own:
             return self._hold(name.encode(), home)
 
     def existing(self, name: str) -> int | None:
-        """Hold one of the directories if it has been made."""
+        """Hold one of the directories if it has been made. OSError where something else is in its place."""
         try:
-            os.close(os.open(NAME + b"/" + name.encode(), _OPEN, dir_fd=self._root_fd))
+            home = os.open(NAME, _OPEN, dir_fd=self._root_fd)
+            try:
+                os.close(os.open(name, _OPEN, dir_fd=home))
+            finally:
+                os.close(home)
         except FileNotFoundError:
             return None
         return self.directory(name)

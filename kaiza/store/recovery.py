@@ -1,14 +1,18 @@
-"""After a crash: what was committed is finished, what was not is taken back, what somebody changed since is left."""
+"""Recovery after a crash: what was committed is finished, what was not is taken back.
+
+What was changed since is left alone. A journal says how far a change came; what the change was, the log says: a journal
+whose steps are not those of an intent in the log is never acted on.
+"""
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from kaiza.domain import errors
-from kaiza.domain.paths import RelPath
+from kaiza.domain import canonical, errors
+from kaiza.domain.paths import RelPath, is_control_plane
 from kaiza.store import path_locks
 from kaiza.store.directories import Directories, last_name
 from kaiza.store.facts import inode_at
@@ -18,7 +22,7 @@ from kaiza.store.rename import BACKUP
 from kaiza.store.step import Part, Step, keep_away
 from kaiza.store.workspace import Workspace
 
-Result = Literal["applied", "not_applied", "taken_back", "unknown"]
+Result = Literal["applied", "not_applied", "taken_back", "unknown", "set_aside", "left"]
 Fate = Literal["recorded", "committed", "taken_back"]
 """What is to become of a change: its outcome was recorded, it was only committed, or neither."""
 
@@ -32,6 +36,97 @@ class Recovery:
     paths: tuple[RelPath, ...]
     left: tuple[dict[str, str], ...] = ()
     """Paths that were not touched, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """What the log says of a change: the intent's changes, who made it, and what its outcome was, if there is one."""
+
+    changes: Sequence[Mapping[str, Any]]
+    live: str
+    is_open: bool
+    is_made: bool
+    """Whether an outcome is recorded that says the change was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournaledSteps:
+    """What a journal says is to be done: the steps, the directories made for them, and how far it came."""
+
+    steps: tuple[Step, ...]
+    made: tuple[RelPath, ...]
+    staged: Sequence[int | None] | None
+    """The identities of the files that the steps bring in; None where the change did not come that far."""
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[Line], txn: str) -> "JournaledSteps":
+        """Read them from a journal's lines. ValueError where the lines do not say such a thing."""
+        head = lines[0]
+        try:
+            steps = tuple(Step.of_json(one, txn, number) for number, one in enumerate(head["steps"]))
+            made = tuple(RelPath(tuple(map(str, parts))) for parts in head["made"])
+        except (KeyError, TypeError) as fault:
+            raise ValueError("not the first line of a journal") from fault
+        above = {place for step in steps for place in _places_above(step.path)}
+        if not above.issuperset(made):
+            raise ValueError("a directory that no step needs")
+        staged = next((line["staged"] for line in lines if "staged" in line), None)
+        return cls(steps, made, staged if isinstance(staged, list) and len(staged) == len(steps) else None)
+
+    @property
+    def paths(self) -> tuple[RelPath, ...]:
+        """Every path that the steps touch."""
+        return tuple(path for step in self.steps for path in (step.path, step.source) if path is not None)
+
+    def is_announced_by(self, changes: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether the steps are those of an intent's changes: the same operations, paths and hashes, in order."""
+        left = [_outline(step) for step in self.steps]
+        for change in changes:
+            expected = next((one for one in _outlines(change) if left[: len(one)] == one), None)
+            if expected is None:
+                return False
+            del left[: len(expected)]
+        return not left
+
+    def touches_protected(self) -> bool:
+        """Whether a path belongs to what governs the agent; no change that was judged has such a path."""
+        return any(is_control_plane(path) for path in self.paths)
+
+
+Outline = tuple[str, str, str | None, str | None, str | None]
+"""A step as an intent can tell it: what is done, the path, the source, the hash before and after."""
+
+
+def _outline(step: Step) -> Outline:
+    source = None if step.source is None else _as_recorded(step.source)
+    return (step.do, _as_recorded(step.path), source, step.before, step.after)
+
+
+def _outlines(change: Mapping[str, Any]) -> Iterator[list[Outline]]:
+    """The ways in which a recorded change is made, each as its steps."""
+    path, source, before, after = (change[name] for name in ("path", "source", "before_hash", "after_hash"))
+    if change["operation"] == "create":
+        yield [("put", path, None, None, after)]
+    elif change["operation"] == "modify":
+        yield [("swap", path, None, before, after)]
+    elif change["operation"] == "delete":
+        yield [("take", path, None, before, None)]
+    elif change["operation"] == "move":
+        if after in (None, before):
+            yield [("move", path, source, before, None)]
+        yield [("put", path, source, before, after or before), ("take", source, None, before, None)]
+
+
+def _as_recorded(path: RelPath) -> str:
+    """A path as records spell it, where bytes that are not UTF-8 are escaped."""
+    spelled, _ = canonical.tellable({"path": str(path)})
+    return str(spelled["path"])
+
+
+def _places_above(path: RelPath) -> Iterator[RelPath]:
+    while path.parts:
+        path = path.parent
+        yield path
 
 
 def undo(parts: Sequence[Part], directories: Directories) -> tuple[list[dict[str, str]], bool]:
@@ -54,21 +149,22 @@ def undo(parts: Sequence[Part], directories: Directories) -> tuple[list[dict[str
 
 
 def recover(
-    workspace: Workspace, objects: Objects, entry: Entry, lines: Sequence[Line], seconds: float, fate: Fate
+    workspace: Workspace,
+    objects: Objects,
+    entry: Entry,
+    plan: JournaledSteps,
+    seconds: float,
+    fate: Fate,
 ) -> Recovery:
     """Bring one abandoned change to its end; its journal goes when there is nothing left to do."""
-    if not lines:
-        entry.drop()
-        return Recovery(entry.txn, "not_applied", ())
-    steps = [Step.of_json(told) for told in lines[0]["steps"]]
-    paths = tuple(step.path for step in steps)
+    paths = tuple(step.path for step in plan.steps)
     with ExitStack() as held:
         held.enter_context(path_locks.hold(objects.own, paths, seconds))
         directories = Directories(workspace)
         held.callback(directories.close)
-        parts, lost = _parts(steps, lines, directories, objects)
+        parts, lost = _parts(plan, directories, objects)
         if fate == "taken_back":
-            result, left = _abort(parts, directories, entry, lines)
+            result, left = _abort(parts, directories, entry, plan.made)
         else:
             result, left = _finish(parts, entry, fate)
     left += [{"path": str(path), "reason": "directory_is_gone"} for path in lost]
@@ -90,14 +186,11 @@ def sweep(workspace: Workspace, objects: Objects, txn: str, parent: RelPath) -> 
         directories.close()
 
 
-def _parts(
-    steps: Sequence[Step], lines: Sequence[Line], directories: Directories, objects: Objects
-) -> tuple[list[Part], list[RelPath]]:
+def _parts(plan: JournaledSteps, directories: Directories, objects: Objects) -> tuple[list[Part], list[RelPath]]:
     """Find out how far each step came; steps whose directory is gone came to nothing that could be mended."""
-    staged = next((line["staged"] for line in lines if "staged" in line), None)
-    made = {RelPath(tuple(told)) for told in lines[0]["made"]}
+    made, staged = set(plan.made), plan.staged
     parts, lost = [], []
-    for number, step in enumerate(steps):
+    for number, step in enumerate(plan.steps):
         if not _there(step, directories):
             if staged is not None and not _is_back(step, staged[number], made, directories):
                 lost.append(step.path)
@@ -155,11 +248,10 @@ def _was_done(part: Part) -> bool:
 
 
 def _abort(
-    parts: Sequence[Part], directories: Directories, entry: Entry, lines: Sequence[Line]
+    parts: Sequence[Part], directories: Directories, entry: Entry, made: Sequence[RelPath]
 ) -> tuple[Result, list[dict[str, str]]]:
     acted = any(part.done for part in parts)
-    for told in lines[0]["made"]:
-        path = RelPath(tuple(told))
+    for path in made:
         with suppress(OSError):
             if directories.need(path) and directories.need(path.parent):
                 directories.made.append(path)

@@ -86,8 +86,8 @@ class Staging:
     def _facts_before(self, txn: str, path: RelPath) -> Facts | None:
         """Tell what a file had beside its bytes before a settled change."""
         head = self.journal.finished(txn)
-        for told in head["steps"] if head else ():
-            step = Step.of_json(told)
+        for number, told in enumerate(head["steps"] if head else ()):
+            step = Step.of_json(told, txn, number)
             if path == (step.source if step.do == "move" else step.path) and step.do != "put":
                 return step.facts
         return None

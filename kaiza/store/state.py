@@ -34,6 +34,28 @@ def replace(place: Path, content: bytes) -> None:
     beside.replace(place)
 
 
+def write_new(place: Path, content: bytes) -> None:
+    """A new file, readable for its owner only, is on disk with this content when this returns."""
+    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        give_to_owner(place.parent, descriptor)
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_directory(place: Path) -> None:
+    """The names in a directory are on disk when this returns."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def give_to_owner(place: Path, descriptor: int) -> None:
     """What an administrator's process makes in there must not be in the way of the user's own."""
     if os.geteuid() == 0:

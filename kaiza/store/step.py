@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
@@ -14,6 +14,7 @@ from kaiza.store.facts import NOTHING, Facts, Seen, inode_at, look
 from kaiza.store.objects import Objects
 
 Do = Literal["put", "swap", "take", "move"]
+_DOINGS: tuple[Do, ...] = get_args(Do)
 MOST_RIVALS = 1000
 CHANGED_SINCE = "changed_since"
 
@@ -31,30 +32,50 @@ class Step:
     facts: Facts | None = None
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any]) -> "Step":
-        """Read it from a journal."""
-        source, facts = told["source"], told["facts"]
-        return cls(
-            told["do"],
-            RelPath(tuple(told["path"])),
-            told["temp"],
-            told["before"],
-            told["after"],
-            None if source is None else RelPath(tuple(source)),
-            None if facts is None else Facts.of_json(facts),
-        )
+    def of_json(cls, told: Mapping[str, Any], txn: str, number: int) -> "Step":
+        """Read it from a journal; the temporary name is worked out, not read. ValueError where it is no step."""
+        try:
+            source, facts = told["source"], told["facts"]
+            return cls(
+                _DOINGS[_DOINGS.index(told["do"])],
+                _path_of(told["path"]),
+                temporary_name(txn, number),
+                _text_of(told["before"]),
+                _text_of(told["after"]),
+                None if source is None else _path_of(source),
+                None if facts is None else Facts.of_json(facts),
+            )
+        except (KeyError, TypeError, AttributeError) as fault:
+            raise ValueError("not a step") from fault
 
     def as_json(self) -> Mapping[str, Any]:
         """Write it for a journal."""
         return {
             "do": self.do,
             "path": self.path.parts,
-            "temp": self.temp,
             "before": self.before,
             "after": self.after,
             "source": None if self.source is None else self.source.parts,
             "facts": None if self.facts is None else self.facts.as_json(),
         }
+
+
+def temporary_name(txn: str, number: int) -> str:
+    """Name beside a path that only one step of one change uses."""
+    return f".kaiza-{txn}-{number}"
+
+
+def _path_of(told: object) -> RelPath:
+    """The path whose names a journal lists; the root is none that a step could change."""
+    if not isinstance(told, list) or not told or not all(isinstance(part, str) for part in told):
+        raise ValueError("not a path")
+    return RelPath(tuple(told))
+
+
+def _text_of(told: object) -> str | None:
+    if told is not None and not isinstance(told, str):
+        raise ValueError("not a text")
+    return told
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from kaiza.domain import errors
 from kaiza.domain.record import Head
 from kaiza.store import state
 from kaiza.store.anchor import Anchor
+from kaiza.store.state_key import StateKey
 
 ADVANCE = """
 import sys
@@ -139,7 +140,7 @@ def test_each_process_has_one_of_its_own_and_leaves_it_to_the_next(tmp_path):
     first.close()
     advance(third, 3)
 
-    assert {one.name for one in (tmp_path / "state").iterdir()} == {"anchor", "anchor-2"}
+    assert {one.name for one in (tmp_path / "state").iterdir()} == {"anchor", "anchor-2", "key.json"}
     assert third.read().head == head(3)
     second.close()
     third.close()
@@ -188,6 +189,7 @@ def test_the_next_era_comes_after_the_newest_of_all(tmp_path):
 
 def test_a_new_era_is_durable_with_its_name(tmp_path, monkeypatch):
     synced, really = [], os.fsync
+    StateKey(tmp_path / "state").require()
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_ino), really(fd)))
     anchor = Anchor(tmp_path / "state")
     anchor.begin_anew(head(1))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 import pytest
+from announcing import recovered
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
@@ -237,7 +238,7 @@ def test_an_intent_that_does_not_reach_the_disk_changes_nothing(root, committer)
 
     assert code_of(committer.apply, prepared, refused) == "AUDIT_LOG_FAILED"
     assert manifest(root) == before
-    assert committer.recover(lambda _txn: True, lambda _txn: False) == []
+    assert recovered(committer, []) == []
 
 
 def test_all_that_a_change_needs_after_a_power_cut_is_synced_before_and_after_the_exchange(
@@ -310,7 +311,7 @@ def test_what_was_applied_can_be_taken_back_until_it_is_settled(root, committer)
     assert committer.take_back(prepared) == []
     assert manifest(root) == before
     committer.settle("t")
-    assert committer.recover(lambda _txn: True, lambda _txn: False) == []
+    assert recovered(committer, []) == []
 
 
 def test_what_somebody_changed_since_is_not_taken_back(root, committer):
@@ -449,7 +450,7 @@ def test_descriptors_are_let_go_whatever_comes_of_a_change(root, committer):
         (root / f"l{number}").touch()
         assert code_of(committer.apply, late) == "FILE_ALREADY_EXISTS"
         assert code_of(committer.prepare, "no", [modify("none", b"")]) == "FILE_NOT_FOUND"
-        committer.recover(lambda _txn: True, lambda _txn: False)
+        recovered(committer, [])
 
     assert descriptors() <= before
 

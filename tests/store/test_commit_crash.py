@@ -11,6 +11,7 @@ from contextlib import closing
 from hashlib import sha256
 
 import pytest
+from announcing import announcing, recovered
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
@@ -95,7 +96,7 @@ def change(root):
 
 def recover(root):
     with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
-        return committer.recover(lambda _txn: True, lambda _txn: False)
+        return recovered(committer, CHANGES)
 
 
 def dies(act, root, at):
@@ -122,10 +123,10 @@ def worlds(tmp_path):
     return {"before": manifest(tmp_path / "before"), "after": manifest(tmp_path / "after")}
 
 
-def settled_in(worlds, root, recovered):
+def settled_in(worlds, root, found):
     """Which of the two worlds it is, where the recovery says the same."""
     (world,) = [name for name, content in worlds.items() if content == manifest(root)] or ["neither"]
-    told = [recovery.result for recovery in recovered]
+    told = [one.result for one in found]
     if told and told[0] not in OTHERWISE.get(world, ()):
         return f"{world}, but told {told}"
     return world
@@ -191,7 +192,7 @@ def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, 
                 code = "none"
             except errors.SystemError as error:
                 code = error.error_code
-            committer.recover(lambda _txn: True, lambda _txn: False)
+            recovered(committer, CHANGES)
         seen[at] = (code, settled_in(worlds, root, []), tuple(leftovers(root)))
         if stepwise.left > 0:
             break
@@ -268,8 +269,8 @@ def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds)
         lay_out(root)
         if not dies(take_back, root, 0):
             break
-        recovered = recover(root)
-        seen.append((settled_in(worlds, root, recovered if at > 6 else []), tuple(leftovers(root))))
+        found = recover(root)
+        seen.append((settled_in(worlds, root, found if at > 6 else []), tuple(leftovers(root))))
 
     assert set(seen) <= {("before", ()), ("after", ())}
     assert set(seen[2:]) == {("before", ())}
@@ -283,9 +284,9 @@ def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
     rename.exchange(here, b".kaiza-t-1", b"m")
     (root / "to/t").rename(root / "s")
     os.close(here)
-    (recovered,) = recover(root)
+    (found,) = recover(root)
 
-    assert recovered.result == "applied"
+    assert found.result == "applied"
     assert manifest(root) == worlds["after"]
 
 
@@ -307,7 +308,7 @@ def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
         committer.apply(committer.prepare("t", CHANGES))
         before = manifest(tmp_path / "ws")
 
-        assert Committer.of(theirs).recover(lambda _txn: True, lambda _txn: False) == []
+        assert recovered(Committer.of(theirs), CHANGES) == []
         assert manifest(tmp_path / "ws") == before
         committer.settle("t")
 
@@ -317,8 +318,9 @@ def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
     assert dies(change, tmp_path / "ws", 300)
 
     with Workspace(str(tmp_path / "ws")) as workspace:
-        assert Committer.of(workspace).recover(lambda _txn: False, lambda _txn: False) == []
-        assert [found.txn for found in Committer.of(workspace).recover(lambda _txn: True, lambda _txn: False)] == ["t"]
+        alive = Committer.of(workspace).live_id
+        assert recovered(Committer.of(workspace), CHANGES, live=alive) == []
+        assert [found.txn for found in recovered(Committer.of(workspace), CHANGES)] == ["t"]
 
 
 def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
@@ -330,10 +332,10 @@ def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
             break
         recover(root)
     (root / "m").write_bytes(b"theirs")
-    (recovered,) = recover(root)
+    (found,) = recover(root)
 
-    assert recovered.result == "unknown"
-    assert recovered.left == ({"path": "m", "reason": "changed_since"},)
+    assert found.result == "unknown"
+    assert found.left == ({"path": "m", "reason": "changed_since"},)
     assert (root / "m").read_bytes() == b"theirs"
     assert (root / "d").read_bytes() == b"d"
     assert [path.name for path in root.iterdir() if path.name.startswith(".kaiza-")] == []
@@ -355,7 +357,7 @@ def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_sin
     before = manifest(root)
     journal.write_bytes(old)
     with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
-        committer.recover(lambda _txn: True, lambda _txn: recorded)
+        recovered(committer, CHANGES, is_open=not recorded, is_made=recorded)
 
     assert manifest(root) == before
     assert leftovers(root) == []
@@ -367,7 +369,9 @@ def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, wo
     lay_out(root)
     dies_unsettled(root)
     (journal,) = leftovers(root)
-    journal.write_bytes(journal.read_bytes().removesuffix(b'{"committed": true}\n') + tail)
+    *lines, last = journal.read_bytes().splitlines(keepends=True)
+    assert b'{"committed": true}' in last
+    journal.write_bytes(b"".join(lines) + tail)
 
     assert settled_in(worlds, root, recover(root)) == "before"
     change(root)
@@ -393,8 +397,8 @@ def test_what_is_being_taken_back_is_taken_back_whatever_the_record_says(tmp_pat
 
     assert os.waitpid(child, 0)[1] == 0
     with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
-        recovered = committer.recover(lambda _txn: True, lambda _txn: True)
-    assert settled_in(worlds, root, recovered) == "before"
+        found = recovered(committer, CHANGES, is_open=False, is_made=True)
+    assert settled_in(worlds, root, found) == "before"
 
 
 def test_what_can_no_longer_be_cleared_away_stands_and_raises_nothing(tmp_path, worlds, monkeypatch):
@@ -405,12 +409,16 @@ def test_what_can_no_longer_be_cleared_away_stands_and_raises_nothing(tmp_path, 
     lay_out(root)
     with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
         committer.apply(committer.prepare("t", CHANGES))
-        for name in ("unlink", "rename", "ftruncate", "write"):
-            monkeypatch.setattr(os, name, refuses)
-        committer.settle("t")
-        monkeypatch.undo()
+        with monkeypatch.context() as refusing:
+            for name in ("unlink", "rename", "ftruncate", "write"):
+                refusing.setattr(os, name, refuses)
+            committer.settle("t")
 
     assert settled_in(worlds, root, recover(root)) == "after"
+
+
+def made(number, turn):
+    return Change(parse(f"w{number}/{turn}"), "create", None, digest(b"x"), content=b"x")
 
 
 def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
@@ -424,14 +432,14 @@ def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
                 with Workspace(str(root)) as workspace, Stepwise(500 if number == 2 else -1, kill):
                     committer = Committer.of(workspace)
                     for turn in range(10):
-                        made = Change(parse(f"w{number}/{turn}"), "create", None, digest(b"x"), content=b"x")
-                        committer.apply(committer.prepare(f"w{number}-{turn}", [made]))
+                        committer.apply(committer.prepare(f"w{number}-{turn}", [made(number, turn)]))
                         committer.settle(f"w{number}-{turn}")
             finally:
                 os._exit(0)
         children.append(child)
     ends = [os.WIFSIGNALED(os.waitpid(child, 0)[1]) for child in children]
-    recover(root)
+    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        committer.recover(lambda txn: announcing([made(*txn[1:].split("-"))])(txn))
 
     assert ends == [False, False, True, False, False]
     assert {number: len(list((root / f"w{number}").iterdir())) for number in (0, 1, 3, 4)} == dict.fromkeys(
