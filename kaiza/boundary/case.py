@@ -1,12 +1,14 @@
 """What is known of a call before it is judged: its session, its typed request, the facts the rules look at."""
 
+import time
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
 from kaiza.boundary.call import Call, House
 from kaiza.domain import errors, told
-from kaiza.domain.card import Card
+from kaiza.domain.card import CHANGES, Card
 from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Session
@@ -17,6 +19,8 @@ from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
 from kaiza.tools.table import Tool
 
+MOST_WAITED = 10.0
+"""Seconds for which a change waits for the verification of the log."""
 HELD_BACK = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
 
 
@@ -58,6 +62,7 @@ def case_of(call: Call, card: Card, house: House, request: object, fault: errors
     ground = call.ground
     assert ground is not None  # noqa: S101  _locate has been here
     paths = _paths_of(request)
+    unverified = _unverified(call, ground) if card.safety_level == CHANGES else None
     call.plan_id, reading = _plan_of(call, ground)
     return Case(
         card=card,
@@ -67,6 +72,7 @@ def case_of(call: Call, card: Card, house: House, request: object, fault: errors
         session=call.session,
         bound_role=house.bound_role,
         damage=ground.damage(),
+        unverified=unverified,
         fault=fault,
         paths=paths,
         hidden=tuple(path for path in paths if ground.unreadable(path)),
@@ -74,6 +80,13 @@ def case_of(call: Call, card: Card, house: House, request: object, fault: errors
         reading=reading,
         by_command=ground.settings.approval_by_command,
     )
+
+
+def _unverified(call: Call, ground: Ground) -> Mapping[str, int] | None:
+    """Wait, for a change, until the whole log was verified; how far that has come where it takes too long."""
+    if call.session is None:
+        return None
+    return ground.unverified(min(MOST_WAITED, max(0.0, call.deadline - time.monotonic())))
 
 
 def under_plan(case: Case, tool: Tool, request: object, view: Seen) -> Case:

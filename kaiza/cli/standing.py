@@ -10,6 +10,8 @@ from kaiza.store import persons_word
 from kaiza.store.ground import Ground
 from kaiza.store.settings import Settings
 
+_LOOK_SECONDS = 0.1
+
 
 @contextmanager
 def ground(args: argparse.Namespace, told: Settings | None = None) -> Iterator[Ground]:
@@ -22,6 +24,14 @@ def ground(args: argparse.Namespace, told: Settings | None = None) -> Iterator[G
         yield found
     finally:
         found.close(persons_word.now())
+
+
+def verify_whole_record(found: Ground) -> None:
+    """The whole log is verified when this returns, with progress on a terminal; a Stop where it is damaged."""
+    with say.Progress("verifying") as progress:
+        while (come := found.unverified(_LOOK_SECONDS)) is not None:
+            progress(come["bytes"], come["of"])
+    insist_on_a_sound_record(found)
 
 
 def insist_on_a_sound_record(found: Ground) -> None:

@@ -65,7 +65,7 @@ class Way:
 def _undo(args: argparse.Namespace) -> int:
     name = person.name(args.name)
     with standing.ground(args) as ground:
-        standing.insist_on_a_sound_record(ground)
+        standing.verify_whole_record(ground)
         view = _view(ground)
         if not args.dry_run:
             ground.recover(view.now, view.request_id)

@@ -24,6 +24,8 @@ class Case:
     session: Session | None = None
     bound_role: str | None = None
     damage: str | None = None
+    unverified: Mapping[str, int] | None = None
+    """How far the verification of the whole log has come, where a change did not wait for its end."""
     fault: errors.SystemError | None = None
     """What was wrong with a path the caller named, held back until the paths' turn."""
     paths: Sequence[RelPath] = ()

@@ -7,7 +7,7 @@ from kaiza.policy.case import Case
 def log_sound(case: Case) -> errors.SystemError | None:
     """Refuse changes from the moment damage is seen until a person has looked."""
     if case.damage is None:
-        return None
+        return None if case.unverified is None else _not_verified_yet(case)
     return errors.SystemError.tool_failure(
         "SELF_AUDIT_FAILURE",
         human_message=(
@@ -15,4 +15,13 @@ def log_sound(case: Case) -> errors.SystemError | None:
             "Ask a person to run kaiza audit verify and then kaiza audit accept."
         ),
         cause={"verdict": case.damage},
+    )
+
+
+def _not_verified_yet(case: Case) -> errors.SystemError:
+    return errors.SystemError.invariant_violation(
+        "AUDIT_NOT_VERIFIED_YET",
+        error_code="AUDIT_LOG_FAILED",
+        human_message="The record is still being verified. Try again in a few seconds; reads are answered meanwhile.",
+        cause={"progress": dict(case.unverified or {})},
     )

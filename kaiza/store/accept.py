@@ -14,6 +14,7 @@ from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage, is_damage
 from kaiza.store.lock import FileLock
 from kaiza.store.records import records
+from kaiza.store.state_key import StateKey
 from kaiza.store.torn_tail import now
 from kaiza.store.verify import verify
 
@@ -40,7 +41,7 @@ def accept(root: str, *, reason: str, person: str) -> Accepted | None:
     held = Damage(place).holds()
     if held is None and not is_damage(found.verdict):
         return None
-    binding = standing(index.last_known(place), _told_by(root))
+    binding = standing(index.last_known(place, StateKey(place))[0], _told_by(root))
     old = log_file.open_log(root)
     try:
         if old is not None:

@@ -24,9 +24,15 @@ from kaiza.store.records import records
 from kaiza.store.settling import Point, Settling
 from kaiza.store.verify import verify
 from kaiza.store.watch import Watch
+from kaiza.store.whole_check import Stamp, WholeCheck
 
 __all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "records", "verify"]
 
+_TROUBLE = {
+    "root_replaced": "Another directory has taken the workspace's place since the server began. Restart the server.",
+    "missing": "The audit/ directory is gone. Put it back, then run kaiza audit verify.",
+    "replaced": "Something else is in the place of the audit/ directory. Put it back, then run kaiza audit verify.",
+}
 _MUCH = 1 << 16
 """So far behind, in bytes of the log, it is worth following before the lock."""
 
@@ -57,6 +63,8 @@ class AuditLog:
         self._lock_seconds = lock_seconds
         self._threads = threading.Lock()
         self._file: LogFile | None = None
+        self._directory = log_file.HeldDirectory(root)
+        self.whole = WholeCheck(root, place, self._damage)
 
     def append(self, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
         """The record that `make` composes, numbered, chained and written; on the disk and anchored where `durable`.
@@ -99,8 +107,10 @@ class AuditLog:
             end = self._watch.follower.end
             file, size = self._enter(deadline, create=True, follow=follow)
             try:
+                before = Stamp.of(file.stat())
                 damage = self._watch.look(file, size, mend=True, follow=follow)
                 written = self._write(file, make, durable=durable)
+                self.whole.follow_append(before, Stamp.of(file.stat()))
             finally:
                 self._leave(file)
             crowded = size != end
@@ -119,6 +129,7 @@ class AuditLog:
         """
         self._take_turn()
         try:
+            self.require_place()
             file = self._file
             size = file.size_at(self._path) if file is not None else None
             done = file is not None and size is not None and self._watch.goes_on(file, size)
@@ -133,6 +144,7 @@ class AuditLog:
         """Follow what is new, and judge it, the tail and the anchor. Nothing is written to the log."""
         deadline = self._take_turn()
         try:
+            self.require_place()
             if log_file.is_absent(self._root):
                 return self._watch.absent() or Verdict("intact", 0, None, None, anchored=False)
             file, size = self._enter(deadline, create=False, follow=True)
@@ -164,17 +176,33 @@ class AuditLog:
         return place.is_dir() and not place.is_symlink()
 
     @property
+    def is_held(self) -> bool:
+        """Whether this process has had the log in its hands: from then on there is no answer without a record."""
+        return self._directory.is_held
+
+    def require_place(self) -> None:
+        """AUDIT_LOG_FAILED where the workspace or its `audit/` is no longer the directory that is held."""
+        trouble = self._directory.trouble()
+        if trouble is None:
+            return
+        if trouble != "root_replaced":
+            self._damage.note(Verdict(trouble, 0, None, None, anchored=False))
+        raise log_file.failure(sentence=_TROUBLE[trouble], reason=trouble)
+
+    @property
     def head(self) -> Head | None:
         """The verified head up to which `follow` was told; None where there is none, also while the log is damaged."""
         return self._watch.head
 
     def close(self) -> None:
         """Everything is durable and anchored, and the log let go of, when this returns."""
+        self.whole.stop()
         try:
             self._settling.close()
         finally:
             self._take_turn()
             self._file = None
+            self._directory.close()
             self._threads.release()
 
     def _take_turn(self) -> float:
@@ -187,6 +215,7 @@ class AuditLog:
     def _enter(self, deadline: float, *, create: bool, follow: bool) -> tuple[LogFile, int]:
         """The file that the path names, locked, and its size. One that was replaced meanwhile is let go of."""
         while True:
+            self.require_place()
             file = self._file or self._opened(create=create)
             if not file.lock.taken():
                 self._wait_for(file, deadline, follow=follow)
@@ -239,6 +268,7 @@ class AuditLog:
             file = log_file.open_log(self._root, create=create)
         if file is None:
             raise log_file.failure(sentence="The record is gone. Run 'kaiza audit verify'.")
+        self._directory.hold()
         self._file = file
         self._follow_ahead(file)
         return file

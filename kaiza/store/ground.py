@@ -1,8 +1,8 @@
 """One workspace root and everything Kaiza keeps for it: the files, the record, and the facts the record gives."""
 
 import os
-import stat
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Ground:
         self.settings = told or read_settings(self.workspace)
         self._log = f"{root}/{LOG_NAME}"
         self._audit = f"{root}/audit"
-        self.facts, head = index.load(self._state, Path(self._log))
+        self.facts, head = index.load(self._state, Path(self._log), self.key)
         self.log = AuditLog(
             root,
             follow=self.facts.apply,
@@ -66,14 +66,15 @@ class Ground:
         return roots.ready(self.root)
 
     def recording(self) -> bool:
-        """Whether there is a place for the record."""
-        try:
-            return stat.S_ISDIR(os.lstat(self._audit).st_mode)
-        except OSError:
-            return False
+        """Whether calls are recorded: always once a record was looked for, before that where there is an `audit/`.
+
+        Whatever else is in its place counts too, so that its record fails, and no answer goes out without one.
+        """
+        return self.log.is_held or os.path.lexists(self._audit)
 
     def session(self, session_id: str, now: str) -> Session | None:
         """The open session of that id, also one that another process began or ended."""
+        self.log.require_place()
         self._follow()
         return self.facts.open_session(session_id, now, self.caps.session_idle_hours)
 
@@ -197,11 +198,18 @@ class Ground:
     def _record(self, body: Body) -> None:
         self.log.append(lambda: body, durable=True)
 
+    def unverified(self, seconds: float) -> Mapping[str, int] | None:
+        """How far the verification of the whole log has come after so many seconds; None where it has ended."""
+        return None if self.damage() is not None else self.log.whole.wait(seconds)
+
     def keep_index(self, now: str) -> None:
-        """Spare the next process from reading the whole log."""
+        """Spare the next process from reading the whole log. Without a snapshot it takes longer, and that is all."""
         head = self.log.head
         if head is not None and self._state.is_dir():
-            index.save(self._state, self.facts.without_expired(now, self.caps.session_idle_hours), head)
+            with suppress(OSError):
+                self.log.whole.keep()
+                facts = self.facts.without_expired(now, self.caps.session_idle_hours)
+                index.save(self._state, facts, head, self.key)
 
     def close(self, now: str) -> None:
         """Sync what is written and let go."""

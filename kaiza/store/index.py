@@ -1,7 +1,7 @@
-"""The facts of a log as a file outside the workspace: only there to save reading the whole log again.
+"""Snapshot of the log's projection, outside the workspace: only there to save reading the whole log again.
 
-It may be deleted at any time, and is never believed over the log: it counts only while the record it was
-made from still stands where it stood.
+It may be deleted at any time. It carries a code of the state directory's key over its head and its facts, and counts
+only with that, and while the record it was made from is where it was: else the facts are read from the log again.
 """
 
 import os
@@ -11,46 +11,60 @@ import orjson
 
 from kaiza.domain.record import Head
 from kaiza.domain.session import Facts
+from kaiza.store.state_key import StateKey
 
-_FORMAT = 1
+_FORMAT = 2
 _NAME = "index.json"
+_PURPOSE = "snapshot"
 _TAIL = 128
 
 
-def load(state: Path, log: Path) -> tuple[Facts, Head | None]:
-    """The facts up to a verified head, or none at all where the index is missing, strange or overtaken."""
+def load(state: Path, log: Path, key: StateKey) -> tuple[Facts, Head | None]:
+    """The facts up to a verified head; none at all where the snapshot is missing, not ours, strange or overtaken."""
     try:
-        told = orjson.loads((state / _NAME).read_bytes())
+        body, is_ours = _read(state, key)
+        told = orjson.loads(body) if is_ours else {}
         head = Head(**told["head"])
         if told["format"] == _FORMAT and _stands(log, head):
             return Facts.from_json(told["facts"]), head
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Facts(), None
     return Facts(), None
 
 
-def last_known(state: Path) -> Facts:
-    """The facts it holds, whatever became of the log: for what may only make stricter, never laxer."""
+def last_known(state: Path, key: StateKey) -> tuple[Facts, bool]:
+    """The facts it holds, whatever became of the log, and whether they carry our code: else they may only restrict."""
     try:
-        return Facts.from_json(orjson.loads((state / _NAME).read_bytes())["facts"])
-    except (OSError, ValueError, TypeError, KeyError):
-        return Facts()
+        body, is_ours = _read(state, key)
+        return Facts.from_json(orjson.loads(body)["facts"]), is_ours
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return Facts(), False
 
 
-def save(state: Path, facts: Facts, head: Head) -> None:
+def save(state: Path, facts: Facts, head: Head, key: StateKey) -> None:
     """Keep the facts for the next process. Whole or not at all; losing it costs time, never truth."""
-    told = {
-        "format": _FORMAT,
-        "head": {"seq": head.seq, "entry_hash": head.entry_hash, "size": head.size},
-        "facts": facts.as_json(),
-    }
+    body = orjson.dumps(
+        {
+            "format": _FORMAT,
+            "head": {"seq": head.seq, "entry_hash": head.entry_hash, "size": head.size},
+            "facts": facts.as_json(),
+        }
+    )
     beside = state / f"{_NAME}.{os.getpid()}"
-    beside.write_bytes(orjson.dumps(told))
+    beside.write_bytes(key.code(_PURPOSE, body).encode() + b"\n" + body)
     beside.replace(state / _NAME)
 
 
+def _read(state: Path, key: StateKey) -> tuple[bytes, bool]:
+    """The snapshot's body, and whether it carries our code. What a version without keys wrote has none."""
+    code, newline, body = (state / _NAME).read_bytes().partition(b"\n")
+    if not newline:
+        return code, False
+    return body, key.is_code(code.decode("ascii", "replace"), _PURPOSE, body)
+
+
 def _stands(log: Path, head: Head) -> bool:
-    """Whether the record the index was made from is still where it was."""
+    """Whether the record the snapshot was made from is still where it was."""
     with log.open("rb") as file:
         file.seek(max(0, head.size - _TAIL))
         tail = file.read(min(_TAIL, head.size))

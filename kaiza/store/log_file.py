@@ -75,6 +75,10 @@ class LogFile:
             raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
         return size
 
+    def stat(self) -> os.stat_result:
+        """What the system knows of the log now."""
+        return os.fstat(self.descriptor)
+
     def size(self) -> int:
         """How long the log is now."""
         return os.lseek(self.descriptor, 0, os.SEEK_END)
@@ -142,6 +146,55 @@ def audit_directory(root: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+class HeldDirectory:
+    """`audit/` of a workspace, held open from the first record on: a record is written there or nowhere."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._path = f"{root}/{DIRECTORY}"
+        self._descriptor = -1
+        self._known: tuple[os.stat_result, os.stat_result] | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a record was looked for or written here."""
+        return self._known is not None
+
+    def hold(self) -> None:
+        """Hold it open, where that was not done before. AUDIT_LOG_FAILED where it is not there, or is a link."""
+        if self._known is not None:
+            return
+        with audit_directory(self._root) as directory:
+            self._known = Path(self._root).stat(), os.fstat(directory)
+            self._descriptor = os.dup(directory)
+
+    def trouble(self) -> str | None:
+        """What is no longer as it was: `root_replaced`, `missing` or `replaced`; None where nothing is held yet."""
+        if self._known is None:
+            return None
+        root, audit = self._known
+        if not _is_same(root, self._root):
+            return "root_replaced"
+        if not os.path.lexists(self._path):
+            return "missing"
+        return None if _is_same(audit, self._path, follow_symlinks=False) else "replaced"
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor, self._known = -1, None
+
+
+def _is_same(known: os.stat_result, path: str, *, follow_symlinks: bool = True) -> bool:
+    """Whether a name still leads to what it led to."""
+    try:
+        found = os.stat(path, follow_symlinks=follow_symlinks)  # noqa: PTH116  at each call, and a third of the price
+    except OSError:
+        return False
+    return (found.st_ino, found.st_dev) == (known.st_ino, known.st_dev)
 
 
 def is_absent(root: str) -> bool:

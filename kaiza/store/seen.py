@@ -30,11 +30,13 @@ class SeenLog:
         return verdict_json(audit_log.verify(self.ground.root))
 
     def catch_up(self) -> Mapping[str, Any]:
-        """What is new in the log judged, and its head before this call."""
+        """What is new in the log judged, and its head before this call; whether the rest was verified too."""
         judged = self.ground.log.catch_up()
         head = judged.head or record.Head(0, record.GENESIS, 0)
+        self.ground.log.whole.begin()
         verdict = self.ground.damage() or judged.verdict
-        return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict}
+        checked = "whole" if self.ground.log.whole.is_done else "tail"
+        return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict, "checked": checked}
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,16 +37,19 @@ def verify(root: str, *, head: tuple[int, str] | None = None, progress: Progress
     return found if head is None or is_damage(found.verdict) else _held_against(root, found, *head)
 
 
-def judge(root: str, place: Path, progress: Progress | None = None) -> Verdict:
-    """The verdict alone; nothing is remembered. Where a person accepts the log meanwhile, it is the new one's."""
+def judge(root: str, place: Path, progress: Progress | None = None, *, alone: bool = False) -> Verdict:
+    """The verdict alone; nothing is remembered. Where a person accepts the log meanwhile, it is the new one's.
+
+    `alone`: on one processor, and with `progress` from the beginning to the end.
+    """
     for _ in range(_MOST_LOGS):
-        found, stands = _judged_once(root, Anchor(place), progress)
+        found, stands = _judged_once(root, Anchor(place), progress, alone=alone)
         if stands:
             break
     return found
 
 
-def _judged_once(root: str, anchor: Anchor, progress: Progress | None) -> tuple[Verdict, bool]:
+def _judged_once(root: str, anchor: Anchor, progress: Progress | None, *, alone: bool) -> tuple[Verdict, bool]:
     """The verdict, and whether it is about the log that stands there now."""
     try:
         descriptor = None if log_file.is_absent(root) else log_file.open_to_read(root)
@@ -55,20 +58,22 @@ def _judged_once(root: str, anchor: Anchor, progress: Progress | None) -> tuple[
             return found, log_file.is_absent(root)
         lock = FileLock(descriptor)
         try:
-            return _judged(descriptor, lock, anchor, progress), log_file.is_there(root, descriptor)
+            found = _judged(descriptor, lock, anchor, progress, alone=alone)
+            return found, log_file.is_there(root, descriptor)
         finally:
             lock.abandon()
     except OSError as refused:
         raise log_file.failure(refused, "The record could not be read. Check the disk that holds audit/.") from refused
 
 
-def _judged(descriptor: int, lock: FileLock, anchor: Anchor, progress: Progress | None) -> Verdict:
+def _judged(descriptor: int, lock: FileLock, anchor: Anchor, progress: Progress | None, *, alone: bool) -> Verdict:
     chain = Chain()
     with _quiet(lock):
         size = os.fstat(descriptor).st_size
         anchored = anchor.read()
     known = anchored.head if anchored else None
-    _share(chain, descriptor, size)
+    if not alone:
+        _share(chain, descriptor, size)
     if not _walk(chain, descriptor, size, progress):
         with _quiet(lock):
             size = os.fstat(descriptor).st_size

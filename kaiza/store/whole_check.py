@@ -1,0 +1,184 @@
+"""Verification of the whole log, once for each process, in the background.
+
+A process follows only what is new in the log; a record that was edited while no process ran is found by reading all of
+it. That is spared where the file is, by its inode, size and times, the very one that was verified before and went on
+with nothing but our own appends: then its stamp is the one noted in the state directory.
+"""
+
+import fcntl
+import os
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from kaiza.domain import errors
+from kaiza.store import log_file
+from kaiza.store.damage import Damage, is_damage
+from kaiza.store.verify import judge
+
+SMALL = 1 << 20
+"""A log up to this size is verified at once: that takes a few milliseconds."""
+_NOTE = "whole.json"
+_LOCK = "verify.lock"
+
+
+class Stamp(NamedTuple):
+    """What the system knows of the log file; while that is the same, so are its bytes."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> "Stamp":
+        """Take it from what a stat found."""
+        return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+class _StoppedError(Exception):
+    """The process is about to end, and the verification with it."""
+
+
+class WholeCheck:
+    """One process's verification, and the stamp up to which the log is known to be whole."""
+
+    def __init__(self, root: str, place: Path, damage: Damage) -> None:
+        self._root = root
+        self._place = place
+        self._damage = damage
+        self._guard = threading.Lock()
+        """Protects the stamp and whether the verification has begun."""
+        self._stamp: Stamp | None = None
+        self._has_looked = False
+        self._has_begun = False
+        self._ended = threading.Event()
+        self._failure: errors.SystemError | None = None
+        self._progress = (0, 0)
+        self._stopping = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of the log was verified, by this process or up to its beginning."""
+        return self._ended.is_set()
+
+    def follow_append(self, before: Stamp, after: Stamp) -> None:
+        """Take in an append of our own: the stamps just before and just after it, under the log's lock."""
+        with self._guard:
+            self._look(before)
+            self._stamp = after if before == self._stamp or before.size == 0 else None
+
+    def begin(self) -> None:
+        """Begin, where that was not done before; a small log is verified when this returns."""
+        with self._guard:
+            if self._has_begun or self._ended.is_set():
+                return
+            found = self._now()
+            if found is None or found.size == 0:
+                self._ended.set()
+                return
+            self._look(found)
+            if self._ended.is_set():
+                return
+            self._stamp = found
+            self._has_begun = True
+        if found.size <= SMALL:
+            self._verify()
+        else:
+            threading.Thread(target=self._take_turn, name="kaiza-verify", daemon=True).start()
+
+    def wait(self, seconds: float) -> dict[str, int] | None:
+        """None as soon as the log was verified; after so many seconds without, how far it has come.
+
+        AUDIT_LOG_FAILED where the log could not be read; the next call tries again.
+        """
+        self.begin()
+        if self._ended.wait(0 if self._failure else seconds):
+            return None
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        done, total = self._progress
+        return {"bytes": done, "of": total}
+
+    def keep(self) -> None:
+        """Note for the next process that the log is whole, if it is the one we know."""
+        with self._guard:
+            stamp = self._stamp
+        if not self._ended.is_set() or stamp is None or stamp != self._now() or not self._place.is_dir():
+            return
+        beside = self._place / f"{_NOTE}.{os.getpid()}"
+        beside.write_bytes(orjson.dumps(list(stamp)))
+        beside.replace(self._place / _NOTE)
+
+    def stop(self) -> None:
+        """Let a verification that is under way end soon."""
+        self._stopping = True
+
+    def _look(self, now: Stamp) -> None:
+        """Compare the log as it is first seen with the one that was noted."""
+        if self._has_looked:
+            return
+        self._has_looked = True
+        if now.size == 0 or now == self._noted():
+            self._stamp = now
+            self._ended.set()
+
+    def _noted(self) -> Stamp | None:
+        try:
+            return Stamp(*orjson.loads((self._place / _NOTE).read_bytes()))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def _now(self) -> Stamp | None:
+        try:
+            return Stamp.of(os.lstat(log_file.path_of(self._root)))
+        except OSError:
+            return None
+
+    def _take_turn(self) -> None:
+        """Verify while no other process does; where one just did, what it noted will do."""
+        try:
+            before = self._noted()
+            descriptor = os.open(self._place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            self._verify()
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            noted = self._noted()
+            if noted is not None and noted != before and self._goes_on_from(noted):
+                self._ended.set()
+            else:
+                self._verify()
+        finally:
+            os.close(descriptor)
+
+    def _goes_on_from(self, noted: Stamp) -> bool:
+        """Whether the log is the file that another process has just verified, or that file with more at its end."""
+        now = self._now()
+        return now is not None and now.inode == noted.inode and now.size >= noted.size
+
+    def _verify(self) -> None:
+        """Judge all of the log; damage is noted and stops changes. What could not be read is tried again later."""
+        try:
+            found = judge(self._root, self._place, self._advance, alone=True)
+        except (_StoppedError, errors.SystemError) as failure:
+            with self._guard:
+                self._failure = failure if isinstance(failure, errors.SystemError) else None
+                self._has_begun = False
+            return
+        if is_damage(found.verdict):
+            self._damage.note(found)
+        self._ended.set()
+        try:
+            self.keep()
+        except OSError:
+            return  # the next process verifies once more
+
+    def _advance(self, done: int, total: int) -> None:
+        self._progress = (done, total)
+        if self._stopping:
+            raise _StoppedError

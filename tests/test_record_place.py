@@ -1,0 +1,144 @@
+"""`audit/` and the workspace are held open: once they are replaced or gone, nothing is answered without a record."""
+
+import os
+import shutil
+
+import pytest
+from agents import person
+from scenes import make_ready, records
+from test_changes import code, plan
+
+from kaiza.app import App
+
+
+@pytest.fixture
+def served(workspace):
+    """A server with a session under an approved plan, and the plan's hash."""
+    plan_hash = plan(workspace)
+    app = App([os.path.realpath(workspace)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    yield app, plan_hash
+    app.close()
+
+
+def to_a_link(root):
+    (root / "audit").rename(root.parent / "larger-disk")
+    (root / "audit").symlink_to(root.parent / "larger-disk")
+
+
+def to_a_link_to_a_copy(root):
+    shutil.copytree(root / "audit", root.parent / "larger-disk")
+    (root / "audit").rename(root.parent / "before")
+    (root / "audit").symlink_to(root.parent / "larger-disk")
+
+
+def away(root):
+    (root / "audit").rename(root.parent / "larger-disk")
+
+
+def to_a_file(root):
+    away(root)
+    (root / "audit").write_text("")
+
+
+def to_an_empty_directory(root):
+    away(root)
+    (root / "audit").mkdir()
+
+
+def to_a_copy(root):
+    away(root)
+    shutil.copytree(root.parent / "larger-disk", root / "audit")
+
+
+MOVES = [to_a_link, to_a_link_to_a_copy, away, to_a_file, to_an_empty_directory, to_a_copy]
+CALLS = {
+    "server_info": {},
+    "list_directory": {"path": "."},
+    "read_file": {"path": "a.txt"},
+    "session_status": {},
+    "write_report": {"title": "t", "content": "c"},
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_nothing_is_answered_or_changed_once_audit_is_another_or_gone(served, workspace, move):
+    app, plan_hash = served
+    (workspace / "a.txt").write_text("mine\n")
+    move(workspace)
+    codes = {code(app, tool, **arguments) for tool, arguments in CALLS.items()}
+    change = code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+
+    assert codes == {"AUDIT_LOG_FAILED"}
+    assert change == "AUDIT_LOG_FAILED"
+    assert not (workspace / "src").exists()
+    assert not (workspace / "docs").exists()
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_once_audit_is_back_reads_are_recorded_and_changes_wait_for_a_verification(served, workspace, move):
+    app, plan_hash = served
+    move(workspace)
+    code(app, "list_directory", path=".")
+    if (workspace / "audit").is_symlink() or (workspace / "audit").is_file():
+        (workspace / "audit").unlink()
+    elif (workspace / "audit").exists():
+        shutil.rmtree(workspace / "audit")
+    kept = workspace.parent / "before"
+    (kept if kept.exists() else workspace.parent / "larger-disk").rename(workspace / "audit")
+    ask = {"path": "src/x.py", "content": "x\n", "plan_hash": plan_hash}
+    before = code(app, "write_file", **ask), code(app, "list_directory", path=".")
+    verified = person(workspace, "audit", "verify")
+
+    assert before == ("SELF_AUDIT_FAILURE", "ok")
+    assert records(workspace)[-1]["tool_name"] == "list_directory"
+    assert verified == 0
+    assert code(app, "write_file", **ask) == "ok"
+
+
+def test_a_link_in_place_of_audit_at_the_start_is_not_followed_and_not_passed_over(workspace):
+    to_a_link(workspace)
+    app = App([os.path.realpath(workspace)])
+    told = code(app, "begin_session", role="WINDSURF"), code(app, "server_info")
+    app.close()
+
+    assert told == ("AUDIT_LOG_FAILED", "AUDIT_LOG_FAILED")
+    assert records(workspace) == []
+
+
+@pytest.mark.parametrize("how", ["copied", "empty", "gone", "linked"])
+def test_a_server_whose_workspace_was_replaced_refuses_every_call_until_it_is_restarted(served, workspace, how):
+    app, plan_hash = served
+    (workspace / "a.txt").write_text("mine\n")
+    old = workspace.rename(workspace.parent / "old")
+    if how == "copied":
+        shutil.copytree(old, workspace)
+    elif how == "empty":
+        make_ready(workspace)
+    elif how == "linked":
+        make_ready(workspace.parent / "third")
+        workspace.symlink_to(workspace.parent / "third")
+    there = len(records(old))
+    told = app.call("read_file", {"path": "a.txt"}).envelope
+    change = code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+
+    assert (told["error_code"], told["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
+    assert change == "AUDIT_LOG_FAILED"
+    assert not (workspace / "src").exists()
+    assert not (old / "src").exists()
+    assert len(records(old)) == there
+
+
+def test_a_restart_serves_the_directory_that_took_the_workspaces_place(served, workspace):
+    app, plan_hash = served
+    old = workspace.rename(workspace.parent / "old")
+    shutil.copytree(old, workspace)
+    code(app, "list_directory", path=".")
+    app.close()
+    again = App([os.path.realpath(workspace)])
+    begun = again.call("begin_session", {"role": "WINDSURF"}).output
+    told = code(again, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+    again.close()
+
+    assert begun["audit"]["verdict"] == "intact"
+    assert told == "ok"
