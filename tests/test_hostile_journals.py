@@ -17,7 +17,7 @@ from test_recovery import _settled, _stopped, files, lay_out
 from kaiza.app import App
 from kaiza.boundary import commit as boundary_commit
 from kaiza.domain import record
-from kaiza.store import audit_log, state
+from kaiza.store import audit_log, ground, state
 from kaiza.store.commit import Committer
 
 TXN = "3f2b9a52-0000-4000-8000-000000000000"
@@ -206,8 +206,10 @@ def test_something_else_in_place_of_kaizas_directories_stops_no_session(clone, p
     elsewhere = clone.parent / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine").write_text("mine")
+    change = announced("x", "create", after="0" * 64)
     if place not in {".kaiza/journal", ".kaiza"}:
-        ATTACKS["relative"](clone)
+        change = ATTACKS["relative"](clone)
+    ship_log(clone, change)
     (clone / place).parent.mkdir(exist_ok=True)
     if shape == "link":
         (clone / place).symlink_to(elsewhere)
@@ -236,6 +238,24 @@ def test_an_intent_of_a_shipped_log_tells_nothing_about_an_unreadable_file(clone
     (told,) = begin(clone)["recovered"]
 
     assert told["result"] == "unknown"
+
+
+def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypatch):
+    monkeypatch.setattr(ground, "MOST_RECOVERED", 3)
+    lines, link = [], record.GENESIS
+    for seq in range(1, 11):
+        members = {
+            "timestamp": "2026-11-18T09:00:00.000Z",
+            "request_id": f"{TXN[:-2]}{seq:02}",
+            "detail": {"live": "1"},
+        }
+        body = record.compose("intent", changes=[announced(f"x{seq}", "create", after="0" * 64)], **members)
+        line, whole = record.seal(body, seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    (clone / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+
+    assert [len(begin(clone)["recovered"]) for _ in range(5)] == [3, 3, 3, 1, 0]
 
 
 @pytest.fixture

@@ -31,6 +31,9 @@ from kaiza.store.workspace import Workspace
 
 LOG_NAME = "audit/audit-log.jsonl"
 MOST_TOLD = 50
+MOST_RECOVERED = 200
+"""Intents without a journal that one session looks after; the next one goes on with the rest."""
+LARGEST_HASHED = 1 << 30
 _LONGEST_NAME = 64
 _SETTINGS = RelPath(("kaiza.toml",))
 
@@ -103,19 +106,20 @@ class Ground:
         self.key.require()
         found = self._recover_journals(now, request_id)
         waiting = {one["request_id"] for one in found}
-        return found + [
-            self._recovered(now, request_id, txn, *self._unstarted(txn, intent))
-            for txn, intent in list(self.facts.intents.items())
-            if txn not in waiting and self.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
-        ]
+        try:
+            for txn, intent in [*self.facts.intents.items()][:MOST_RECOVERED]:
+                if txn not in waiting and self.committer.is_dead(str((intent["detail"] or {}).get("live", ""))):
+                    found.append(self._recovered(now, request_id, txn, *self._unstarted(txn, intent)))
+        except (OSError, errors.SystemError) as refused:
+            found.append(_nothing_recovered(refused))
+        return found
 
     def _recover_journals(self, now: str, request_id: str) -> list[dict[str, Any]]:
         """What became of the journals; one that is not ours, or is none, is told and stops nothing."""
         try:
             found = self.committer.recover(self._announced, list(self.facts.intents))
         except (OSError, errors.SystemError) as refused:
-            reason = {"path": ".kaiza", "reason": type(refused).__name__}
-            return [{"request_id": "", "result": "left", "paths": [], "left": [reason]}]
+            return [_nothing_recovered(refused)]
         return [self._tell_recovery(now, request_id, one) for one in found]
 
     def _tell_recovery(self, now: str, request_id: str, one: Recovery) -> dict[str, Any]:
@@ -136,9 +140,9 @@ class Ground:
             return Announced(intent["changes"], str((intent["detail"] or {}).get("live", "")), True, False)
         is_made = False
         for one in records(self.root, reverse=True):
-            if one["request_id"] != txn:
+            if one.get("request_id") != txn:
                 continue
-            if one["kind"] == "intent":
+            if one.get("kind") == "intent":
                 return Announced(one["changes"], str((one["detail"] or {}).get("live", "")), False, is_made)
             is_made = is_made or happened(one)
         return None
@@ -167,7 +171,7 @@ class Ground:
         """The hash of what is there now."""
         try:
             with self.workspace.open_file(parse(path), lambda _real: None) as file:
-                return hash_of(file.chunks())
+                return hash_of(file.chunks()) if file.size <= LARGEST_HASHED else None
         except errors.SystemError:
             return None
 
@@ -239,6 +243,11 @@ def read_settings(workspace: Workspace) -> settings.Settings:
         return settings.Settings()
     with workspace.open_file(_SETTINGS, lambda _real: None) as file:
         return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
+
+
+def _nothing_recovered(refused: Exception) -> dict[str, Any]:
+    """What is told where `.kaiza` cannot be used; a session begins all the same."""
+    return _as_told("", "left", [], [{"path": ".kaiza", "reason": type(refused).__name__}])
 
 
 def _as_told(txn: str, result: str, paths: Sequence[str], left: Sequence[Mapping[str, str]]) -> dict[str, Any]:

@@ -149,7 +149,10 @@ def audit_directory(root: str) -> Iterator[int]:
 
 
 class HeldDirectory:
-    """`audit/` of a workspace, held open from the first record on: a record is written there or nowhere."""
+    """`audit/` of a workspace, held open from the first record on: a record is written there or nowhere.
+
+    While it is held its inode number is given to no other directory, so that comparing the two is enough.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -316,10 +316,10 @@ def test_a_log_that_is_accepted_while_it_is_judged_is_not_held_against_the_new_o
     anchor_at(tmp_path, head_of(lines))
     really, accepted = verify._judged, []
 
-    def judged(descriptor, lock, anchor, progress):
+    def judged(descriptor, lock, anchor, progress, **how):
         if not accepted:
             accepted.append(accept(str(tmp_path), reason="cut", person="me"))
-        return really(descriptor, lock, anchor, progress)
+        return really(descriptor, lock, anchor, progress, **how)
 
     monkeypatch.setattr(verify, "_judged", judged)
     monkeypatch.setattr("kaiza.store.accept.verify", lambda _root: Verdict("cut_off", 3, None, None, anchored=False))
