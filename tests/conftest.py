@@ -56,6 +56,8 @@ def _fault(kind, view):
         raise SystemExit(1)
     if kind == "bad_output":
         return Answer({"ok": False, "error": "boom"})
+    if kind == "surplus":
+        return Answer({"said": "x", "summary": "fine", "more": "x"})
     if kind == "huge":
         return Answer({"said": "x" * 600_000, "summary": "long"})
     if kind == "cycle":
@@ -158,5 +160,7 @@ def small_disk(tmp_path):
     )
     if mounted.returncode:
         pytest.skip("only root may mount a small disk")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)

@@ -31,6 +31,7 @@ FAULTS = {
     "str": "INTERNAL_ERROR",
     "object": "INTERNAL_ERROR",
     "bad_output": "INTERNAL_ERROR",
+    "surplus": "INTERNAL_ERROR",
     "invariant": "INVARIANT_VIOLATION",
     "legacy": "HASH_MISMATCH",
     "huge": "CAP_EXCEEDED",
@@ -324,6 +325,26 @@ def test_no_record_no_answer(begun, workspace, hindrance):
     assert outcome.output is None
     assert outcome.envelope["error_code"] == "AUDIT_LOG_FAILED"
     assert outcome.receipt is None
+
+
+def test_a_session_whose_beginning_cannot_be_recorded_is_named_nowhere(app, workspace):
+    (workspace / "audit" / "audit-log.jsonl").mkdir()
+    told = failing(app, "begin_session", {"role": "WINDSURF"})
+
+    assert told["error_code"] == "AUDIT_LOG_FAILED"
+    assert (told["role"], told["session_id"], told["workspace_root"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("thrown", [SystemExit(1), KeyboardInterrupt(), MemoryError(), GeneratorExit()], ids=repr)
+def test_whatever_a_rule_throws_is_one_envelope_and_one_record(begun, workspace, monkeypatch, thrown):
+    def throws(*_):
+        raise thrown
+
+    monkeypatch.setattr("kaiza.boundary.judge", throws)
+    told = failing(begun, "read_file", {"path": "a"})
+
+    assert (told["error_code"], told["tool_name"]) == ("INTERNAL_ERROR", "read_file")
+    assert {key: records(workspace)[-1][key] for key in envelope.KEYS} == told
 
 
 @pytest.mark.rows("S1-53")

@@ -190,6 +190,32 @@ def test_a_patch_is_applied_whole_or_not_at_all(begun, workspace, approved):
     assert stat.S_IMODE((workspace / "src/c.py").stat().st_mode) & 0o111
 
 
+def test_no_text_of_an_accepted_patch_or_edit_is_recorded(begun, workspace, approved):
+    patch = PATCH.replace("+ONE", "+inside-the-patch")
+    edits = [{"old_text": "inside-the-patch", "new_text": "inside-the-edit"}]
+    asked = {"path": "src/a.py", "expected_hash": sha(b"inside-the-patch\r\ntwo\r\n"), "edits": edits}
+    done = [
+        code(begun, "apply_patch", patch=patch, plan_hash=approved),
+        code(begun, "edit_file", **asked, plan_hash=approved),
+    ]
+
+    assert done == ["ok", "ok"]
+    assert (workspace / "src/a.py").read_bytes() == b"inside-the-edit\r\ntwo\r\n"
+    assert b"inside-the" not in (workspace / "audit/audit-log.jsonl").read_bytes()
+
+
+def test_no_text_of_a_faulty_plan_is_recorded_or_answered(begun, workspace):
+    faulty = plan(workspace, more="inside_the_plan: 1\npolicy: {inside_the_policy: inside-the-value}\n")
+    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": faulty}
+    told = begun.call("write_file", asked).envelope
+
+    assert told["error_code"] == "PLAN_ENFORCEMENT_FAILED"
+    assert told["cause"]["findings"]
+    assert all(set(one) == {"rule", "line", "column"} for one in told["cause"]["findings"])
+    assert "inside" not in str(told)
+    assert b"inside" not in (workspace / "audit/audit-log.jsonl").read_bytes()
+
+
 def test_undo_puts_a_session_back_byte_for_byte_and_mode_for_mode_and_keeps_what_others_changed(
     begun, workspace, approved
 ):

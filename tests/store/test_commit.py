@@ -8,6 +8,7 @@ import sys
 import threading
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 
 import pytest
@@ -392,6 +393,24 @@ def test_what_somebody_changed_since_is_not_taken_back(root, committer):
     assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mdn", "changed_since")
     assert [(root / name).read_bytes() for name in "mdn"] == [b"theirs", b"theirs too", b"and this"]
     assert {path.name for path in root.iterdir()} == {".kaiza", "m", "d", "n", "s", "sub"}
+
+
+def test_a_new_file_that_somebody_wrote_into_is_not_replaced_even_for_a_moment(root, committer, monkeypatch):
+    prepared, seen = committer.prepare("t", [modify("m", b"m"), create("n")]), []
+
+    def looking(way, *names):
+        way(*names)
+        seen.append([(root / name).exists() and (root / name).read_bytes() for name in "mn"])
+
+    committer.apply(prepared)
+    for name in "mn":
+        (root / name).write_bytes(b"theirs")
+    for name in ("exchange", "put"):
+        monkeypatch.setattr(rename, name, partial(looking, getattr(rename, name)))
+    left = committer.take_back(prepared)
+
+    assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mn", "changed_since")
+    assert all(told == [b"theirs", b"theirs"] for told in seen)
 
 
 def test_an_undo_puts_back_bytes_modes_owners_attributes_and_directories(root, committer):
