@@ -6,16 +6,25 @@ import re
 import socket
 import threading
 import uuid
+from dataclasses import dataclass, replace
 
 import pytest
 from scenes import make_ready, records
 
+from kaiza import boundary
+from kaiza.app import App
 from kaiza.domain import codes, envelope
 from kaiza.domain.call import Ask
 from kaiza.domain.caps import Caps
 from kaiza.store.audit_log import AuditLog
+from kaiza.tools.table import AGENT
 
 UTC_MS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@dataclass(frozen=True)
+class NoRequest:
+    """What every tool is given where only its failure counts."""
 
 
 def failing(app, tool, arguments):
@@ -40,7 +49,7 @@ FAULTS = {
 
 
 @pytest.mark.rows(
-    "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-72", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
+    "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
 )
 @pytest.mark.parametrize(("kind", "code"), FAULTS.items())
 def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(begun, kind, code):
@@ -49,6 +58,24 @@ def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(b
     assert [one["error_code"] for one in told] == [code] * 3
     assert all(tuple(one) == envelope.KEYS for one in told)
     assert json.loads(json.dumps(told[0], allow_nan=False)) == told[0]
+
+
+@pytest.mark.rows("S1-72")
+@pytest.mark.parametrize("name", AGENT)
+def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monkeypatch, name):
+    def throws(*_):
+        raise RuntimeError("boom")
+
+    for rule in ("arguments_sound", "judge"):
+        monkeypatch.setattr(boundary, rule, lambda *_: None)
+    monkeypatch.setattr(boundary, "under_plan", lambda case, *_: case)
+    faulty = replace(AGENT[name], parse=lambda *_: NoRequest(), run=throws)
+    app = App([os.path.realpath(workspace)], tools={**AGENT, name: faulty}, allowed=["allow_checks"])
+    told = failing(app, name, {"role": "WINDSURF"})
+    app.close()
+
+    assert (told["error_code"], told["tool_name"]) == ("UNKNOWN_TOOL_FAILURE", name)
+    assert {key: records(workspace)[-1][key] for key in envelope.KEYS} == told
 
 
 @pytest.mark.rows("S1-64", "S1-66", "S1-75", "S1-77", "S1-78", "S1-79", "S1-82", "S1-83", "S1-97")
