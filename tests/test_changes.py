@@ -97,7 +97,7 @@ def test_a_retry_is_safe_and_a_stale_hash_changes_nothing(begun, workspace, appr
     assert (workspace / "src/b.py").read_bytes() == b"x\n"
 
 
-@pytest.mark.rows("S1-42", "S1-43", "S1-44", "S1-88")
+@pytest.mark.rows("S1-42", "S1-43", "S1-44")
 def test_nothing_changes_without_an_approved_plan(begun, workspace, approved):
     draft = plan(workspace, "PLAN-2", "DRAFT")
     broken = plan(workspace, "PLAN-3", "APPROVED", "surprise: 1\n")
@@ -123,7 +123,7 @@ def test_an_approval_seals_the_bytes(begun, workspace, approved):
     assert {one["invariant_id"] for one in told} == {"PLAN_CHANGED_AFTER_APPROVAL"}
 
 
-@pytest.mark.rows("S1-45", "S1-87")
+@pytest.mark.rows("S1-22", "S1-45", "S1-87")
 def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
     asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
     first = code(begun, "write_file", **asked)
@@ -364,6 +364,18 @@ def test_the_planner_does_not_change_files(app, workspace):
     app.call("begin_session", {"role": "ANTIGRAVITY"})
 
     assert code(app, "write_file", path="src/b.py", content="x", plan_hash="0" * 64) == "UNAUTHORIZED_ACTION"
+
+
+@pytest.mark.rows("S1-88")
+def test_a_role_that_may_not_and_a_plan_that_may_not_are_told_apart_by_their_codes(make_app, workspace):
+    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": plan(workspace, status="DRAFT")}
+    told = {}
+    for role in ("ANTIGRAVITY", "WINDSURF"):
+        app = make_app(workspace)
+        app.call("begin_session", {"role": role})
+        told[role] = code(app, "write_file", **asked)
+
+    assert told == {"ANTIGRAVITY": "UNAUTHORIZED_ACTION", "WINDSURF": "PLAN_NOT_APPROVED"}
 
 
 @pytest.mark.rows("S1-38")

@@ -63,7 +63,9 @@ def lint(file: str, document: object, *, output: bool) -> list[Finding]:
     nodes = list(_nodes(document))
     rules: tuple[Callable[[_Node], _Told], ...] = (*_EVERYWHERE, *(_IN_OUTPUTS if output else _IN_INPUTS))
     found = [*_root(document, output=output), *(told for node in nodes for rule in rules for told in rule(node))]
-    return [Finding(file, where, rule, message) for where, rule, message in found if not _may_be_open(file, where, rule)]
+    return [
+        Finding(file, where, rule, message) for where, rule, message in found if not _may_be_open(file, where, rule)
+    ]
 
 
 def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> list[Finding]:

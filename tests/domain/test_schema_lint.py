@@ -116,7 +116,7 @@ def test_an_output_schema_that_breaks_a_rule_is_found(place, value, found):
 
 def test_only_the_members_of_a_record_that_differ_from_record_to_record_are_open():
     free = {"type": ["object", "null"]}
-    members = {name: free for name in ("arguments", "cause", "changes", "detail")}
+    members = dict.fromkeys(("arguments", "cause", "changes", "detail"), free)
     item = {"type": "object", "additionalProperties": False, "required": [], "properties": members}
     document = changed(OUTPUT, "properties/items", {"type": "array", "maxItems": 1, "items": item})
 
