@@ -790,8 +790,9 @@ def test_closing_leaves_a_sync_that_is_under_way_its_anchor(root, monkeypatch, p
     log, begun, really, told = open_log(root, lock_seconds=patience), threading.Event(), os.fdatasync, []
 
     def slow(descriptor):
-        begun.set()
-        time.sleep(0.3)
+        if log._file is not None and descriptor == log._file.descriptor:
+            begun.set()
+            time.sleep(0.3)
         really(descriptor)
 
     monkeypatch.setattr(os, "fdatasync", slow)
