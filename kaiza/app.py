@@ -48,6 +48,7 @@ class App:
     ) -> None:
         self.caps = caps or Caps()
         self._closed = False
+        self._tools = tools
         registry = registry or SchemaRegistry()
         cards = list(offer.cards(registry, allowed=allowed))
         grounds = {root: Ground(root, self.caps) for root in roots}
@@ -62,6 +63,12 @@ class App:
             card.name: boundary.wrap_handler(tools[card.name], card, registry.load_tool_io(card.name), self.house)
             for card in cards
         }
+
+    @property
+    def wrapped(self) -> frozenset[str]:
+        """The tools whose calls go through the boundary."""
+        tools = self._tools
+        return frozenset(name for name, one in self._handlers.items() if boundary.is_wrapped(one, tools[name]))
 
     def stamp(self, ask: Ask) -> Call:
         """Give a call its id, its time and its deadline."""
@@ -113,7 +120,7 @@ class App:
 
 def _described(grounds: Mapping[str, Ground], cards: Sequence[Card], caps: Caps) -> Mapping[str, object]:
     """What `server_info` tells; the same for as long as the process lives."""
-    first = next(iter(grounds.values()))
+    first = next(iter(grounds.values()), None)
     return MappingProxyType(
         {
             "server_version": kaiza.__version__,
@@ -122,7 +129,7 @@ def _described(grounds: Mapping[str, Ground], cards: Sequence[Card], caps: Caps)
             "tier": "core",
             "categories": sorted({card.category for card in cards}),
             "limits": {name: limit for name, limit in caps.as_json().items() if name in TOLD_LIMITS},
-            "resolver": first.workspace.resolver,
+            "resolver": first and first.workspace.resolver,
             "workspace_roots": list(grounds),
         }
     )

@@ -39,13 +39,18 @@ class OwnError(Exception):
     pass
 
 
+NO_ANSWERS = {
+    "str": "boom",
+    "object": {"ok": False, "error": "boom"},
+    "bad_output": Answer({"ok": False, "error": "boom"}),
+    "surplus": Answer({"said": "x", "summary": "fine", "more": "x"}),
+    "huge": Answer({"said": "x" * 600_000, "summary": "long"}),
+}
+
+
 def _fault(kind, view):
     if kind == "raise":
         raise OwnError("boom")
-    if kind == "str":
-        return "boom"
-    if kind == "object":
-        return {"ok": False, "error": "boom"}
     if kind == "invariant":
         raise errors.SystemError.invariant_violation("MANDATORY_DIAGNOSTICS", human_message="No diagnostics. Run them.")
     if kind == "legacy":
@@ -54,10 +59,6 @@ def _fault(kind, view):
         raise PermissionError(13, "Permission denied", "/somewhere/private")
     if kind == "exit":
         raise SystemExit(1)
-    if kind == "bad_output":
-        return Answer({"ok": False, "error": "boom"})
-    if kind == "huge":
-        return Answer({"said": "x" * 600_000, "summary": "long"})
     if kind == "cycle":
         cause = {}
         cause["again"] = cause
@@ -66,7 +67,7 @@ def _fault(kind, view):
         while not view.over():
             os.sched_yield()
         return Answer({"said": "late", "summary": "late"})
-    return Answer({"said": kind, "summary": "fine"})
+    return NO_ANSWERS.get(kind, Answer({"said": kind, "summary": "fine"}))
 
 
 @dataclass(frozen=True)
@@ -158,5 +159,7 @@ def small_disk(tmp_path):
     )
     if mounted.returncode:
         pytest.skip("only root may mount a small disk")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agents import Agent, hash_of, person, plan, sha, word
-from scenes import records
+from scenes import make_ready, records
 
 GRANTS = (
     "approve_plan",
@@ -300,3 +300,38 @@ def test_what_a_person_decides_is_in_the_record_with_their_name(agent, workspace
         )["verdict"]
         == "intact"
     )
+
+
+def broken_invariants(root):
+    """The id of each invariant that an agent runs into in a workspace of its own."""
+    (make_ready(root) / ".env").write_text("TOKEN=1")
+    limited = plan(root, more="limits: {files: 1}\n")
+    other = plan(root, "PLAN-2")
+    one = Agent(root)
+    asked = {"path": "src/b", "content": "x\n"}
+    assert one.write("src/a", limited) == "ok"
+    told = [one.call("read_file", path=".env"), one.call("write_file", **asked, plan_hash=limited)]
+    assert one.write("src/c", other) == "ok"
+    (root / "plans/PLAN-2.md").write_text((root / "plans/PLAN-2.md").read_text() + "More.\n")
+    told.append(one.call("write_file", **asked, plan_hash=other))
+    assert person(root, "freeze", "stop") == 0
+    told.append(one.call("write_file", **asked, plan_hash=limited))
+    one.close()
+    one = Agent(make_ready(root / "another"))
+    told.append(one.call("write_file", path="AGENTS.md", content="x\n", plan_hash=plan(root / "another")))
+    one.close()
+    return [each["invariant_id"] for each in told]
+
+
+@pytest.mark.rows("S1-62")
+def test_an_invariant_has_the_same_id_in_every_run(tmp_path):
+    first, second = broken_invariants(tmp_path / "one"), broken_invariants(tmp_path / "two")
+
+    assert first == second
+    assert first == [
+        "READ_PROTECTED",
+        "PLAN_LIMIT_REACHED",
+        "PLAN_CHANGED_AFTER_APPROVAL",
+        "WORKSPACE_FROZEN",
+        "CONTROL_PLANE_PROTECTED",
+    ]

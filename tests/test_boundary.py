@@ -5,17 +5,29 @@ import os
 import re
 import socket
 import threading
+import time
 import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 import pytest
+from doors import until
 from scenes import make_ready, records
 
+from kaiza import boundary
+from kaiza.app import App
 from kaiza.domain import codes, envelope
 from kaiza.domain.call import Ask
 from kaiza.domain.caps import Caps
 from kaiza.store.audit_log import AuditLog
+from kaiza.tools.table import AGENT
 
 UTC_MS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@dataclass(frozen=True)
+class NoRequest:
+    """What every tool is given where only its failure counts."""
 
 
 def failing(app, tool, arguments):
@@ -31,6 +43,7 @@ FAULTS = {
     "str": "INTERNAL_ERROR",
     "object": "INTERNAL_ERROR",
     "bad_output": "INTERNAL_ERROR",
+    "surplus": "INTERNAL_ERROR",
     "invariant": "INVARIANT_VIOLATION",
     "legacy": "HASH_MISMATCH",
     "huge": "CAP_EXCEEDED",
@@ -39,7 +52,7 @@ FAULTS = {
 
 
 @pytest.mark.rows(
-    "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-72", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
+    "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
 )
 @pytest.mark.parametrize(("kind", "code"), FAULTS.items())
 def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(begun, kind, code):
@@ -48,6 +61,24 @@ def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(b
     assert [one["error_code"] for one in told] == [code] * 3
     assert all(tuple(one) == envelope.KEYS for one in told)
     assert json.loads(json.dumps(told[0], allow_nan=False)) == told[0]
+
+
+@pytest.mark.rows("S1-72")
+@pytest.mark.parametrize("name", AGENT)
+def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monkeypatch, name):
+    def throws(*_):
+        raise RuntimeError("boom")
+
+    for rule in ("arguments_sound", "judge"):
+        monkeypatch.setattr(boundary, rule, lambda *_: None)
+    monkeypatch.setattr(boundary, "under_plan", lambda case, *_: case)
+    faulty = replace(AGENT[name], parse=lambda *_: NoRequest(), run=throws)
+    app = App([os.path.realpath(workspace)], tools={**AGENT, name: faulty}, allowed=["allow_checks"])
+    told = failing(app, name, {"role": "WINDSURF"})
+    app.close()
+
+    assert (told["error_code"], told["tool_name"]) == ("UNKNOWN_TOOL_FAILURE", name)
+    assert {key: records(workspace)[-1][key] for key in envelope.KEYS} == told
 
 
 @pytest.mark.rows("S1-64", "S1-66", "S1-75", "S1-77", "S1-78", "S1-79", "S1-82", "S1-83", "S1-97")
@@ -62,7 +93,7 @@ def test_a_failing_call_is_one_record_equal_to_its_envelope(begun, workspace, ki
     assert written[-1]["kind"] == "call"
 
 
-@pytest.mark.rows("S1-12", "S1-62", "S1-80")
+@pytest.mark.rows("S1-12", "S1-80")
 def test_a_broken_invariant_is_named_in_envelope_and_record(begun, workspace):
     told = failing(begun, "debug_fault", {"kind": "invariant"})
 
@@ -101,7 +132,7 @@ def test_a_stack_trace_is_told_only_when_asked_for_and_never_recorded(begun, wor
     assert "stack_trace" not in records(workspace)[-1]
 
 
-@pytest.mark.rows("S1-8", "S1-9", "S1-10", "S1-16", "S1-94")
+@pytest.mark.rows("S1-8", "S1-9", "S1-10", "S1-94")
 def test_before_a_session_role_session_and_workspace_are_null_and_afterwards_they_are_its(app, workspace, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(workspace)
@@ -112,8 +143,23 @@ def test_before_a_session_role_session_and_workspace_are_null_and_afterwards_the
     assert (early["role"], early["session_id"], early["workspace_root"]) == (None, None, None)
     assert (late["role"], late["session_id"]) == ("ANTIGRAVITY", begun["session_id"])
     assert late["workspace_root"] == os.path.realpath(workspace)
-    assert UTC_MS.fullmatch(late["timestamp"])
     assert uuid.UUID(begun["session_id"]).version == 4
+
+
+@pytest.mark.rows("S1-16")
+def test_a_timestamp_is_the_servers_clock_whatever_the_client_says(begun, workspace):
+    asked = [{"path": "x"}, {"path": "x", "timestamp": "2001-02-03T04:05:06.000Z"}, {"kind": "raise"}]
+    seen = []
+    for arguments in asked:
+        before = boundary.now()
+        seen.append(failing(begun, "read_file" if "path" in arguments else "debug_fault", arguments)["timestamp"])
+        assert before <= seen[-1] <= boundary.now()
+        assert UTC_MS.fullmatch(seen[-1])
+        until(lambda: boundary.now() > seen[-1])
+
+    assert seen == sorted(set(seen))
+    assert [one["timestamp"] for one in records(workspace)][-3:] == seen
+    assert abs(datetime.fromisoformat(seen[-1]).timestamp() - time.time()) < 60
 
 
 @pytest.mark.rows("S1-21", "S1-86")
@@ -217,7 +263,35 @@ def test_no_message_names_a_place_of_the_machine(begun, workspace, path):
     assert told["human_message"].endswith(".")
 
 
-@pytest.mark.rows("S1-28", "S1-30")
+PLACES = [
+    ("read_file", {"path": "/etc/passwd"}),
+    ("read_file", {"path": "out/passwd"}),
+    ("read_file", {"path": "../../etc/passwd"}),
+    ("list_directory", {"path": "/var/log"}),
+    ("find_files", {"path": "/usr/share", "pattern": "*"}),
+    ("search_text", {"path": "/usr/share", "query": "x"}),
+    ("file_info", {"path": "/home/ann/notes.txt"}),
+    ("read_location", {"uri": "file:///etc/passwd", "position": {"line": 0, "character": 0}}),
+    ("write_file", {"path": "/etc/passwd", "content": "x", "plan_hash": "0" * 64}),
+    ("move_file", {"source": "/etc/a", "destination": "/etc/b", "expected_hash": "0" * 64, "plan_hash": "0" * 64}),
+    ("read_plan", {"plan_id": "/etc/passwd"}),
+    ("begin_session", {"role": "WINDSURF", "workspace_root": "/etc"}),
+    ("debug_fault", {"kind": "oserror"}),
+    ("/usr/bin/env", {}),
+]
+
+
+@pytest.mark.rows("S1-7")
+@pytest.mark.parametrize(("tool", "arguments"), PLACES)
+def test_no_message_repeats_a_place_that_was_asked_for(begun, workspace, tool, arguments):
+    (workspace / "out").symlink_to("/etc")
+    told = failing(begun, tool, arguments)
+
+    assert not re.search(r"(?<!\w)/\w+|passwd|etc\b", told["human_message"])
+    assert re.fullmatch(r"[A-Z].+\.", told["human_message"])
+
+
+@pytest.mark.rows("S1-30")
 def test_a_bound_server_opens_no_session_of_the_other_role_and_serves_none(make_app, workspace):
     unbound = make_app(workspace)
     other = unbound.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
@@ -324,6 +398,26 @@ def test_no_record_no_answer(begun, workspace, hindrance):
     assert outcome.output is None
     assert outcome.envelope["error_code"] == "AUDIT_LOG_FAILED"
     assert outcome.receipt is None
+
+
+def test_a_session_whose_beginning_cannot_be_recorded_is_named_nowhere(app, workspace):
+    (workspace / "audit" / "audit-log.jsonl").mkdir()
+    told = failing(app, "begin_session", {"role": "WINDSURF"})
+
+    assert told["error_code"] == "AUDIT_LOG_FAILED"
+    assert (told["role"], told["session_id"], told["workspace_root"]) == (None, None, None)
+
+
+@pytest.mark.parametrize("thrown", [SystemExit(1), KeyboardInterrupt(), MemoryError(), GeneratorExit()], ids=repr)
+def test_whatever_a_rule_throws_is_one_envelope_and_one_record(begun, workspace, monkeypatch, thrown):
+    def throws(*_):
+        raise thrown
+
+    monkeypatch.setattr("kaiza.boundary.judge", throws)
+    told = failing(begun, "read_file", {"path": "a"})
+
+    assert (told["error_code"], told["tool_name"]) == ("INTERNAL_ERROR", "read_file")
+    assert {key: records(workspace)[-1][key] for key in envelope.KEYS} == told
 
 
 @pytest.mark.rows("S1-53")

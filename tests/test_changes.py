@@ -97,7 +97,7 @@ def test_a_retry_is_safe_and_a_stale_hash_changes_nothing(begun, workspace, appr
     assert (workspace / "src/b.py").read_bytes() == b"x\n"
 
 
-@pytest.mark.rows("S1-42", "S1-43", "S1-44", "S1-88")
+@pytest.mark.rows("S1-42", "S1-43", "S1-44")
 def test_nothing_changes_without_an_approved_plan(begun, workspace, approved):
     draft = plan(workspace, "PLAN-2", "DRAFT")
     broken = plan(workspace, "PLAN-3", "APPROVED", "surprise: 1\n")
@@ -123,7 +123,7 @@ def test_an_approval_seals_the_bytes(begun, workspace, approved):
     assert {one["invariant_id"] for one in told} == {"PLAN_CHANGED_AFTER_APPROVAL"}
 
 
-@pytest.mark.rows("S1-45", "S1-87")
+@pytest.mark.rows("S1-22", "S1-45", "S1-87")
 def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
     asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
     first = code(begun, "write_file", **asked)
@@ -188,6 +188,32 @@ def test_a_patch_is_applied_whole_or_not_at_all(begun, workspace, approved):
 
     assert (workspace / "src/a.py").read_bytes() == b"ONE\r\ntwo\r\n"
     assert stat.S_IMODE((workspace / "src/c.py").stat().st_mode) & 0o111
+
+
+def test_no_text_of_an_accepted_patch_or_edit_is_recorded(begun, workspace, approved):
+    patch = PATCH.replace("+ONE", "+inside-the-patch")
+    edits = [{"old_text": "inside-the-patch", "new_text": "inside-the-edit"}]
+    asked = {"path": "src/a.py", "expected_hash": sha(b"inside-the-patch\r\ntwo\r\n"), "edits": edits}
+    done = [
+        code(begun, "apply_patch", patch=patch, plan_hash=approved),
+        code(begun, "edit_file", **asked, plan_hash=approved),
+    ]
+
+    assert done == ["ok", "ok"]
+    assert (workspace / "src/a.py").read_bytes() == b"inside-the-edit\r\ntwo\r\n"
+    assert b"inside-the" not in (workspace / "audit/audit-log.jsonl").read_bytes()
+
+
+def test_no_text_of_a_faulty_plan_is_recorded_or_answered(begun, workspace):
+    faulty = plan(workspace, more="inside_the_plan: 1\npolicy: {inside_the_policy: inside-the-value}\n")
+    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": faulty}
+    told = begun.call("write_file", asked).envelope
+
+    assert told["error_code"] == "PLAN_ENFORCEMENT_FAILED"
+    assert told["cause"]["findings"]
+    assert all(set(one) == {"rule", "line", "column"} for one in told["cause"]["findings"])
+    assert "inside" not in str(told)
+    assert b"inside" not in (workspace / "audit/audit-log.jsonl").read_bytes()
 
 
 def test_undo_puts_a_session_back_byte_for_byte_and_mode_for_mode_and_keeps_what_others_changed(
@@ -338,6 +364,18 @@ def test_the_planner_does_not_change_files(app, workspace):
     app.call("begin_session", {"role": "ANTIGRAVITY"})
 
     assert code(app, "write_file", path="src/b.py", content="x", plan_hash="0" * 64) == "UNAUTHORIZED_ACTION"
+
+
+@pytest.mark.rows("S1-88")
+def test_a_role_that_may_not_and_a_plan_that_may_not_are_told_apart_by_their_codes(make_app, workspace):
+    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": plan(workspace, status="DRAFT")}
+    told = {}
+    for role in ("ANTIGRAVITY", "WINDSURF"):
+        app = make_app(workspace)
+        app.call("begin_session", {"role": role})
+        told[role] = code(app, "write_file", **asked)
+
+    assert told == {"ANTIGRAVITY": "UNAUTHORIZED_ACTION", "WINDSURF": "PLAN_NOT_APPROVED"}
 
 
 @pytest.mark.rows("S1-38")

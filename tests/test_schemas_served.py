@@ -4,6 +4,7 @@ import json
 
 import pytest
 from agents import Agent, plan, sha
+from doors import call
 
 from kaiza.domain import codes
 from kaiza.store.schemas import SchemaRegistry, directory
@@ -46,7 +47,7 @@ def test_a_value_above_a_cap_of_the_schema_is_an_invalid_parameter(begun, tool, 
     assert outcome.code.rpc == codes.REGISTRY["INVALID_PARAMS"].rpc
 
 
-@pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-33", "S2-34", "S2-43", "S4-18")
+@pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-34", "S2-43", "S4-18")
 def test_what_a_tool_answers_is_as_its_output_schema_says(agent, workspace):
     approved = plan(workspace)
     asked = {
@@ -79,3 +80,40 @@ def test_what_a_tool_answers_is_as_its_output_schema_says(agent, workspace):
         REGISTRY.load_tool_io(tool).output.validate(told)
         assert json.loads(result["content"][0]["text"]) == told
         assert 0 < len(told["summary"]) <= 200
+
+
+READS = {
+    "read_file": {"path": "src/a"},
+    "read_files": {"paths": ["src/b", "src/a", "missing"]},
+    "list_directory": {"path": "src"},
+    "find_files": {"path": "src", "pattern": "**/*"},
+    "search_text": {"query": "here", "path": "src"},
+    "file_info": {"path": "src/a"},
+    "list_plans": {},
+    "read_plan": {"plan_id": "PLAN-1"},
+    "lint_plan": {"plan_id": "PLAN-1"},
+    "server_info": {},
+}
+
+
+@pytest.mark.rows("S2-33")
+def test_what_is_read_twice_is_the_same_bytes_also_from_another_server(agent, workspace):
+    for name in ("b", "c/d", "c/e"):
+        (workspace / "src" / name).parent.mkdir(exist_ok=True)
+        (workspace / "src" / name).write_text("here\n")
+    plan(workspace)
+    plan(workspace, "PLAN-2", status="DRAFT")
+    other = Agent(workspace)
+    asked = READS | {"read_location": {"uri": f"file://{workspace}/src/a", "position": {"line": 0, "character": 1}}}
+    answers = [
+        {tool: one.door.ask(call(tool, tool, **arguments))["result"] for tool, arguments in asked.items()}
+        for one in (agent, agent, other)
+    ]
+    other.close()
+
+    assert [tool for told in answers for tool, result in told.items() if result.get("isError")] == []
+    for tool in asked:
+        texts = {told[tool]["content"][0]["text"] for told in answers}
+        bodies = {json.dumps(told[tool]["structuredContent"]) for told in answers}
+        assert (len(texts), len(bodies)) == (1, 1), tool
+        assert json.dumps(json.loads(texts.pop())) == bodies.pop(), tool

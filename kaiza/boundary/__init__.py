@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import wraps
 
 from kaiza.boundary.call import Call, House, now, stamp
 from kaiza.boundary.case import case_of, locate, under_plan, understood
@@ -27,7 +28,7 @@ from kaiza.store.seen import Seen
 from kaiza.tools.table import Tool
 from kaiza.tools.view import Answer
 
-__all__ = ["Call", "Handler", "House", "now", "refuse", "stamp", "wrap_handler"]
+__all__ = ["Call", "Handler", "House", "is_wrapped", "now", "refuse", "stamp", "wrap_handler"]
 
 Handler = Callable[[Call], Outcome | None]
 
@@ -35,6 +36,7 @@ Handler = Callable[[Call], Outcome | None]
 def wrap_handler(tool: Tool, card: Card, schemas: ToolIo, house: House) -> Handler:
     """Put the boundary around one tool."""
 
+    @wraps(tool.run)
     def handler(call: Call) -> Outcome | None:
         try:
             case, answer, view = _answered(call, tool, card, schemas, house)
@@ -45,6 +47,11 @@ def wrap_handler(tool: Tool, card: Card, schemas: ToolIo, house: House) -> Handl
         return conclude(call, house, answer=answer) if call.take() else None
 
     return handler
+
+
+def is_wrapped(handler: Handler, tool: Tool) -> bool:
+    """Whether a handler is the boundary around that tool."""
+    return getattr(handler, "__wrapped__", None) is tool.run
 
 
 def refuse(call: Call, house: House, error: errors.SystemError) -> Outcome | None:

@@ -1,7 +1,7 @@
 """`kaiza tools`: what an agent can be offered, from the contract files."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kaiza.cli import options, say
@@ -31,18 +31,24 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _list(args: argparse.Namespace) -> int:
     rows = SchemaRegistry().catalog()
     if args.json:
-        say.document({"tools": [_told(row) for row in rows]})
+        wrapped = _wrapped(rows)
+        say.document({"tools": [_told(row, wrapped) for row in rows]})
     else:
         say.lines(lines(_COLUMNS, map(_cells, rows), say.width(), colour=say.colour()))
     return say.YES
 
 
-def _told(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The card under the name that calls it; what stands in the table of tools is reached through the boundary only."""
-    from kaiza.tools.table import AGENT  # noqa: PLC0415  the tools themselves; the table for people needs none
+def _wrapped(rows: Sequence[Mapping[str, Any]]) -> Collection[str]:
+    """The tools that a server puts behind the boundary, read off a server's own handlers."""
+    from kaiza.app import App  # noqa: PLC0415  the tools themselves; the table for people needs none
 
+    return App([], allowed={row["only_with"] for row in rows if "only_with" in row}).wrapped
+
+
+def _told(row: Mapping[str, Any], wrapped: Collection[str]) -> dict[str, Any]:
+    """The card under the name that calls it."""
     card = {key: value for key, value in row.items() if key != "id"}
-    return {"name": row["id"], **card, "wrapped": row["id"] in AGENT}
+    return {"name": row["id"], **card, "wrapped": row["id"] in wrapped}
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -109,7 +109,8 @@ def kaiza(capfdbinary):
 
 
 _AT_A_TERMINAL = """
-import fcntl, os, runpy, termios
+import fcntl, os, runpy, signal, termios
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
 with open(os.environ["KAIZA_TEST_TERMINAL"]) as terminal:
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 runpy.run_module("kaiza", run_name="__main__", alter_sys=True)

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from kaiza import boundary
 from kaiza.domain import codes
 from kaiza.domain.caps import Caps
 from kaiza.store.schemas import SchemaRegistry
@@ -30,6 +31,7 @@ def test_one_code_is_mapped_and_an_unknown_one_is_a_key_error(kaiza):
     assert "KeyError" in unknown.err
 
 
+@pytest.mark.rows("S1-72")
 def test_every_tool_is_listed_and_wrapped(kaiza):
     rows = json.loads(kaiza("tools", "--json").out)["tools"]
 
@@ -37,6 +39,19 @@ def test_every_tool_is_listed_and_wrapped(kaiza):
     assert all(row["wrapped"] is True for row in rows)
     assert {"name", "title", "category", "tier", "roles"} <= rows[0].keys()
     assert "read_file" in kaiza("tools").out
+
+
+@pytest.mark.rows("S1-72")
+def test_a_tool_that_is_served_without_the_boundary_is_not_called_wrapped(kaiza, monkeypatch):
+    really = boundary.wrap_handler
+
+    def forgets_one(tool, card, schemas, house):
+        return tool.run if card.name == "write_file" else really(tool, card, schemas, house)
+
+    monkeypatch.setattr(boundary, "wrap_handler", forgets_one)
+    rows = json.loads(kaiza("tools", "--json").out)["tools"]
+
+    assert [row["name"] for row in rows if row["wrapped"] is not True] == ["write_file"]
 
 
 @pytest.mark.rows("S4-52")

@@ -11,6 +11,7 @@ import pytest
 from kaiza.app import App
 from kaiza.boundary import put_back
 from kaiza.store import audit_log
+from kaiza.store.commit import Committer
 
 PLAN = """---
 kaiza_plan: 1
@@ -258,6 +259,29 @@ def test_a_failure_leaves_every_file_as_it_was_and_is_recorded(kaiza, agent, wor
     assert manifest(workspace) == before
     assert (last["kind"], last["outcome"], last["error_code"]) == ("person", "error", "FILE_WRITE_FAILED")
     assert json.loads(kaiza("status", "--json").out)["intents"] == []
+
+
+def test_an_undo_that_cannot_be_recorded_is_taken_back(kaiza, agent, workspace, log, monkeypatch):
+    change = agent()
+    work(change)
+    before, really = manifest(workspace), Committer.apply
+
+    def and_then_the_record_is_read_only(*arguments):
+        really(*arguments)
+        assert manifest(workspace) != before
+        log.chmod(0o444)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Committer, "apply", and_then_the_record_is_read_only)
+        told = kaiza("undo", "--session", change.session, "--yes")
+    log.chmod(0o600)
+
+    assert told.status == 1
+    assert "AUDIT_LOG_FAILED" in told.err
+    assert manifest(workspace) == before
+    assert records(log)[-1]["kind"] == "intent"
+    assert kaiza("undo", "--session", change.session, "--yes").status == 0
+    assert manifest(workspace) != before
 
 
 @pytest.mark.parametrize("words", [["--session", "0000"], ["--request", "nothing"]])

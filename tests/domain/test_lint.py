@@ -53,6 +53,16 @@ def test_a_small_plan_is_read_whole():
     assert reading.plan.policy == Policy(secrets=True, stubs=False, rust=False)
 
 
+@pytest.mark.parametrize("key", ["kaiza_plan", "plan_id", "title", "status", "author", "created", "scope"])
+def test_a_plan_that_leaves_out_a_required_key_is_refused(key):
+    without = re.sub(rf"^{key}:.*\n(?:  .*\n)*", "", HEAD, flags=re.MULTILINE)
+    reading = lint.read(plan(without))
+
+    assert without != HEAD
+    assert reading.plan is None
+    assert errors(plan(without)) == {"missing-key"}
+
+
 def test_everything_that_a_plan_may_say_is_read():
     told = lint.read(
         also(

@@ -136,6 +136,18 @@ def test_a_chain_takes_no_line_but_the_next(wrong):
     assert chain.head == head_of(lines[:3])
 
 
+@pytest.mark.parametrize("first", [5, 9, 3, 0])
+def test_a_chain_takes_no_number_but_the_next_though_hash_and_link_are_right(first):
+    head = head_of(chained(3))
+    lines = chained(2, first=first, link=head.entry_hash)
+    fed, followed = Chain(head), Chain(head)
+
+    with pytest.raises(FaultyLineError):
+        fed.feed(lines[0])
+    assert followed.follow(lines) is False
+    assert fed.head == followed.head == head
+
+
 @pytest.mark.parametrize(
     "how",
     [

@@ -82,6 +82,7 @@ def test_sound_files_have_no_findings():
         ("properties/path/description", "Such as /home/ann/project", "description-harmless"),
         ("properties/path/description", "Such as ghp_0123456789abcdefghij0123456789", "description-harmless"),
         ("properties/paths/maxItems", GONE, "array-bounded"),
+        ("properties/path/type", ["array", "null"], "array-bounded"),
         ("properties/paths/items", {"$ref": "other.json#/a"}, "local-reference"),
         ("properties/cursor/type", ["string", "null"], "argument-shape"),
         ("properties/pageSize/maximum", 500, "argument-shape"),
@@ -104,10 +105,26 @@ def test_an_input_schema_that_breaks_a_rule_is_found(place, value, rule):
         ("properties/summary/maxLength", GONE, {"summary"}),
         ("patternProperties", {"^x": {}}, {"no-free-form"}),
         ("additionalProperties", {"type": "string"}, {"closed"}),
+        ("properties/free", {"type": ["object", "null"]}, {"closed", "required"}),
+        ("properties/free", {"type": ["string", "object"], "required": []}, {"closed"}),
+        ("properties/detail", {"type": ["object", "null"]}, {"closed", "required"}),
     ],
 )
 def test_an_output_schema_that_breaks_a_rule_is_found(place, value, found):
     assert rules(changed(OUTPUT, place, value), output=True) == found
+
+
+def test_only_the_members_of_a_record_that_differ_from_record_to_record_are_open():
+    free = {"type": ["object", "null"]}
+    members = dict.fromkeys(("arguments", "cause", "changes", "detail"), free)
+    item = {"type": "object", "additionalProperties": False, "required": [], "properties": members}
+    document = changed(OUTPUT, "properties/items", {"type": "array", "maxItems": 1, "items": item})
+
+    def open_members(file):
+        return [(one.where.rsplit("/")[-1], one.rule) for one in schema_lint.lint(file, document, output=True)]
+
+    assert open_members("read_audit_log.output.json") == [("changes", "closed"), ("changes", "required")]
+    assert {name for name, _ in open_members("read_plan.output.json")} == set(members)
 
 
 def test_nesting_beyond_six_is_found():

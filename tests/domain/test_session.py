@@ -67,7 +67,6 @@ def test_a_session_ends_by_end_session_and_by_twelve_hours_without_a_call():
     assert idle.open_session("s1", "2026-11-19T00:00:00.001Z", 12) is None
 
 
-@pytest.mark.rows("S1-22")
 def test_a_refused_change_of_the_security_kind_locks_its_role():
     facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"))
 

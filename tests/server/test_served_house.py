@@ -1,12 +1,17 @@
 """The real house behind the real door, in its own process."""
 
+import fcntl
 import json
+import os
 import sys
 import time
 
 import pytest
-from doors import call, request
+from doors import call, request, until
+from logs import strace_works
 from scenes import records
+
+from kaiza.domain import envelope
 
 RESPONSE_CAP = 512 * 1024
 INITIALIZE = request(
@@ -67,3 +72,39 @@ def test_a_session_begun_without_a_handshake_has_to_be_named(served):
     unnamed = served.ask(request(1, "tools/call", name="session_status", arguments={}, _meta=meta))["result"]
 
     assert json.loads(unnamed["content"][0]["text"])["error_code"] == "SESSION_NOT_INITIALIZED"
+
+
+@pytest.mark.rows("S1-84")
+def test_a_failure_is_recorded_while_its_answer_cannot_leave(open_door, workspace):
+    incoming, outgoing = os.pipe()
+    door = open_door([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)], stdout=outgoing)
+    with os.fdopen(incoming, "rb") as answers:
+        door.say(call(0, "begin_session", role="WINDSURF"))
+        session = json.loads(answers.readline())["result"]["structuredContent"]["session_id"]
+        os.write(outgoing, b" " * fcntl.fcntl(outgoing, fcntl.F_GETPIPE_SZ))
+        os.close(outgoing)
+        door.say(call(1, "read_file", path="missing", session_id=session))
+        until(lambda: len(records(workspace)) == 2)
+        told = json.loads(answers.readline())["result"]
+
+    assert told["isError"] is True
+    assert {key: records(workspace)[1][key] for key in envelope.KEYS} == json.loads(told["content"][0]["text"])
+
+
+@pytest.mark.rows("S1-84")
+@pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
+def test_the_record_of_a_failure_is_written_before_its_answer(open_door, workspace, tmp_path):
+    trace = tmp_path / "trace"
+    watch = ["strace", "-f", "-qq", "-y", "-s", "9999", "-e", "trace=write,writev", "-o", str(trace)]
+    door = open_door([*watch, sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)])
+    door.ask(INITIALIZE)
+    door.ask(call(0, "begin_session", role="WINDSURF"))
+    for number in range(1, 6):
+        answer = door.ask(call(number, "read_file", path=f"missing-{number}"))
+        assert answer["result"]["isError"] is True
+    door.rest()
+    wrote = [line for line in trace.read_text().splitlines() if "FILE_NOT_FOUND" in line]
+
+    assert len(wrote) == 10
+    assert ["audit-log.jsonl>" in line.split(",")[0] for line in wrote] == [True, False] * 5
+    assert len(records(workspace)) == 6

@@ -1,5 +1,6 @@
 import fcntl
 import os
+import signal
 import threading
 import time
 
@@ -44,6 +45,20 @@ def judging(root, told):
     made = open_log(root, told)
     yield made
     made.close()
+
+
+@pytest.fixture
+def alarm():
+    """Fail a test that would otherwise never end."""
+
+    def rings(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, rings)
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def refused(log, make=intent, *, durable=True):
@@ -363,6 +378,7 @@ def test_without_its_directory_there_is_no_record(tmp_path):
 @pytest.mark.parametrize(
     "make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/dev/null", path), lambda path: os.symlink("x", path)]
 )
+@pytest.mark.usefixtures("alarm")
 def test_what_is_no_file_is_not_written_to(root, log, make):
     make(log_path(root))
 
@@ -774,8 +790,9 @@ def test_closing_leaves_a_sync_that_is_under_way_its_anchor(root, monkeypatch, p
     log, begun, really, told = open_log(root, lock_seconds=patience), threading.Event(), os.fdatasync, []
 
     def slow(descriptor):
-        begun.set()
-        time.sleep(0.3)
+        if log._file is not None and descriptor == log._file.descriptor:
+            begun.set()
+            time.sleep(0.3)
         really(descriptor)
 
     monkeypatch.setattr(os, "fdatasync", slow)

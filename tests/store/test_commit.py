@@ -1,11 +1,14 @@
 """Changes of several files: refused before anything is written, whole or not at all, and exactly undone."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 
 import pytest
@@ -14,10 +17,12 @@ from announcing import recovered
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
+from kaiza.store import commit as store_commit
 from kaiza.store import facts, rename, together
 from kaiza.store.commit import Committer
 from kaiza.store.objects import SMALL
 from kaiza.store.place import stamp_of
+from kaiza.store.step import Part
 from kaiza.store.workspace import Workspace
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
@@ -210,6 +215,40 @@ def test_what_changed_after_the_look_stops_the_whole_change(root, committer, lat
     commit(committer, "next", delete("d", b"d"))
 
 
+@pytest.mark.parametrize(
+    "change", [modify("m", b"m"), delete("m", b"m"), move("m", "n", b"m")], ids=lambda change: change.operation
+)
+def test_a_file_that_was_hard_linked_after_the_check_is_left_as_it_is(root, committer, change):
+    prepared = committer.prepare("t", [create("a/n"), change])
+    (root / "second").hardlink_to(root / "m")
+    before = manifest(root)
+
+    assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
+    assert manifest(root) == before
+    assert (root / "m").samefile(root / "second")
+
+
+@pytest.mark.parametrize("way", ["openat2", "walk"])
+def test_a_new_directory_that_is_replaced_by_a_link_lets_nothing_be_written_outside(root, tmp_path, monkeypatch, way):
+    outside, really = tmp_path / "outside", os.mkdir
+    outside.mkdir()
+
+    def swapped(name, *arguments, **options):
+        really(name, *arguments, **options)
+        if name == b"made":
+            (root / "made").rename(root / "aside")
+            (root / "made").symlink_to("../outside")
+
+    monkeypatch.setattr(os, "mkdir", swapped)
+    with Workspace(str(root), resolver=way) as workspace, closing(Committer.of(workspace)) as committer:
+        code = code_of(committer.apply, committer.prepare("t", [modify("m", b"m"), create("made/n")]))
+
+    assert code == "HASH_MISMATCH"
+    assert list(outside.iterdir()) == []
+    assert (root / "m").read_bytes() == b"m"
+    assert list((root / "aside").iterdir()) == []
+
+
 def test_a_directory_that_went_away_after_the_look_stops_the_change(root, committer):
     prepared = committer.prepare("t", [modify("sub/x", b"sub/x")])
     (root / "sub").rename(root / "elsewhere")
@@ -241,26 +280,56 @@ def test_an_intent_that_does_not_reach_the_disk_changes_nothing(root, committer)
     assert recovered(committer, []) == []
 
 
-def test_all_that_a_change_needs_after_a_power_cut_is_synced_before_and_after_the_exchange(
-    root, committer, monkeypatch
-):
-    """What the sync order promises: journal, pre-image and new file first, then the name in the user's directory."""
-    (root / "f").write_bytes(b"before")
-    synced, really = [], together.sync
-    names = {}
+@pytest.fixture
+def synced(root, monkeypatch):
+    """The names of what is synced together, one set for each time."""
+    told, names, really = [], {}, together.sync
 
     def looking(fds):
-        synced.append([os.fstat(fd).st_ino for fd in fds])
         for path in (root, *root.rglob("*")):
             names.setdefault(path.stat().st_ino, path.relative_to(root).as_posix())
+        told.append({names[os.fstat(fd).st_ino] for fd in fds})
         really(fds)
 
     monkeypatch.setattr(together, "sync", looking)
+    return told
+
+
+def test_all_that_a_change_needs_after_a_power_cut_is_synced_before_and_after_the_exchange(root, committer, synced):
+    """What the sync order promises: journal, pre-image and new file first, then the name in the user's directory."""
+    (root / "f").write_bytes(b"before")
     commit(committer, "t", modify("f", b"before"))
-    told = [{names[inode] for inode in group} for group in synced]
 
     packed = f".kaiza/objects/{digest(b'before')}.z"
-    assert told == [{packed, ".kaiza/objects", ".kaiza/journal", ".kaiza/journal/t", ".kaiza-t-0"}, {"."}]
+    assert synced == [{packed, ".kaiza/objects", ".kaiza/journal", ".kaiza/journal/t", ".kaiza-t-0"}, {"."}]
+
+
+def test_a_file_in_new_directories_is_synced_with_the_parent_of_each_of_them(committer, synced):
+    commit(committer, "t", create("sub/one/two/n"))
+
+    assert synced[-1] == {"sub", "sub/one", "sub/one/two"}
+
+
+def test_a_move_syncs_the_directory_it_left_and_the_one_it_reached(committer, synced):
+    commit(committer, "t", move("sub/x", "to/t", b"sub/x"))
+
+    assert synced[-1] == {"sub", "to", "."}
+
+
+def test_deleting_a_large_file_syncs_the_directory_that_keeps_it(root, committer, monkeypatch):
+    big, kept, really = b"x" * (2 * SMALL), [], os.fsync
+    objects = root / ".kaiza/objects"
+
+    def looking(fd):
+        really(fd)
+        if objects.exists() and os.path.samestat(os.fstat(fd), objects.stat()):
+            kept.append(os.listdir(objects))
+
+    (root / "big").write_bytes(big)
+    monkeypatch.setattr(os, "fsync", looking)
+    commit(committer, "t", delete("big", big))
+
+    assert kept[-1:] == [[digest(big)]]
 
 
 def test_mode_owner_and_attributes_stay(root, committer):
@@ -325,6 +394,24 @@ def test_what_somebody_changed_since_is_not_taken_back(root, committer):
     assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mdn", "changed_since")
     assert [(root / name).read_bytes() for name in "mdn"] == [b"theirs", b"theirs too", b"and this"]
     assert {path.name for path in root.iterdir()} == {".kaiza", "m", "d", "n", "s", "sub"}
+
+
+def test_a_new_file_that_somebody_wrote_into_is_not_replaced_even_for_a_moment(root, committer, monkeypatch):
+    prepared, seen = committer.prepare("t", [modify("m", b"m"), create("n")]), []
+
+    def looking(way, *names):
+        way(*names)
+        seen.append([(root / name).exists() and (root / name).read_bytes() for name in "mn"])
+
+    committer.apply(prepared)
+    for name in "mn":
+        (root / name).write_bytes(b"theirs")
+    for name in ("exchange", "put"):
+        monkeypatch.setattr(rename, name, partial(looking, getattr(rename, name)))
+    left = committer.take_back(prepared)
+
+    assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mn", "changed_since")
+    assert all(told == [b"theirs", b"theirs"] for told in seen)
 
 
 def test_an_undo_puts_back_bytes_modes_owners_attributes_and_directories(root, committer):
@@ -453,6 +540,89 @@ def test_descriptors_are_let_go_whatever_comes_of_a_change(root, committer):
         recovered(committer, [])
 
     assert descriptors() <= before
+
+
+class Stopped:
+    """Another process that makes a change and waits where everything is staged and nothing is in place yet."""
+
+    def __init__(self, root, change, monkeypatch):
+        staged, self._goes_on = os.pipe(), os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            self._change(root, change, monkeypatch, staged[1])
+        os.close(staged[1])
+        assert os.read(staged[0], 1) == b"."
+        os.close(staged[0])
+
+    def _change(self, root, change, monkeypatch, staged):
+        def waits(part):
+            os.write(staged, b".")
+            os.close(self._goes_on[1])
+            os.read(self._goes_on[0], 1)
+            monkeypatch.undo()
+            part.perform()
+
+        status = 1
+        try:
+            monkeypatch.setattr(Part, "perform", waits)
+            with Workspace(str(root)) as workspace:
+                commit(Committer.of(workspace), "first", change)
+            status = 0
+        finally:
+            os._exit(status)
+
+    def go_on(self):
+        """Its exit status, once it has made the change."""
+        os.close(self._goes_on[1])
+        os.close(self._goes_on[0])
+        child, self._child = self._child, None
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def end(self):
+        if self._child is not None:
+            os.kill(self._child, signal.SIGKILL)
+            self.go_on()
+
+
+@pytest.fixture
+def stopped(root, monkeypatch):
+    """Stops another process in the middle of a change."""
+    begun = []
+
+    def start(change):
+        begun.append(Stopped(root, change, monkeypatch))
+        return begun[-1]
+
+    yield start
+    for one in begun:
+        one.end()
+
+
+@pytest.mark.parametrize("second", [modify("m", b"m", b"second"), move("m", "n", b"m"), delete("m", b"m")])
+def test_a_change_to_a_file_that_another_process_is_changing_fails_after_its_wait(
+    root, committer, stopped, monkeypatch, second
+):
+    first = stopped(modify("m", b"m", b"first"))
+    monkeypatch.setattr(store_commit, "LOCK_SECONDS", 0.1)
+    before = manifest(root)
+
+    assert code_of(commit, committer, "second", second) == "FILE_WRITE_FAILED"
+    assert manifest(root) == before
+    assert first.go_on() == 0
+    assert (root / "m").read_bytes() == b"first"
+
+
+def test_a_change_that_waited_for_another_process_finds_the_new_content_and_fails(root, committer, stopped):
+    first, ends = stopped(modify("m", b"m", b"first")), []
+    prepared = committer.prepare("second", [modify("m", b"m", b"second")])
+    waiting = threading.Thread(target=lambda: ends.append(code_of(committer.apply, prepared)))
+    waiting.start()
+    status = first.go_on()
+    waiting.join()
+
+    assert status == 0
+    assert ends == ["HASH_MISMATCH"]
+    assert (root / "m").read_bytes() == b"first"
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from hashlib import sha256
 
 import pytest
@@ -23,6 +24,17 @@ while True:
     swap(here, sys.argv[1].encode(), here, sys.argv[2].encode(), 2)
     for _ in range(int(sys.argv[3])):
         pass
+"""
+RIVAL = """
+import ctypes, os
+swap = ctypes.CDLL(None).renameat2
+print("ready", flush=True)
+number = 0
+while True:
+    if swap(-100, b"made", -100, b"evil", 2) == 0:
+        number += 1
+        os.rename("evil", f"aside/{number}")
+        os.rename("made", "evil")
 """
 
 pytestmark = [
@@ -93,3 +105,32 @@ def test_nothing_outside_is_touched_while_names_are_swapped_for_links(tmp_path, 
     assert manifest(outside) == before
     assert seen["ok"] > 0
     assert len(seen) > 1
+
+
+@pytest.mark.parametrize("way", ["openat2", "walk"])
+def test_nothing_outside_is_touched_while_each_directory_that_kaiza_makes_is_swapped_for_a_link(tmp_path, way):
+    root, outside, seen = tmp_path / "ws", tmp_path / "outside", Counter()
+    for made in (root / "aside", outside):
+        made.mkdir(parents=True)
+    (root / "evil").symlink_to("../outside")
+    change = Change(parse("made/n"), "create", None, digest(b"n"), content=b"n")
+    with (
+        subprocess.Popen([sys.executable, "-c", RIVAL], cwd=root, stdout=subprocess.PIPE) as rival,
+        Workspace(str(root), resolver=way) as workspace,
+        closing(Committer.of(workspace)) as committer,
+    ):
+        rival.stdout.readline()
+        try:
+            while seen.total() < TRIES // 4 or (not any((root / "aside").iterdir()) and seen.total() < 50 * TRIES):
+                txn = f"t{seen.total()}"
+                try:
+                    committer.apply(committer.prepare(txn, [change]))
+                    committer.settle(txn)
+                    seen["ok"] += 1
+                except errors.SystemError as error:
+                    seen[error.error_code] += 1
+        finally:
+            rival.kill()
+
+    assert list(outside.iterdir()) == []
+    assert any((root / "aside").iterdir())

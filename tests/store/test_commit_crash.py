@@ -363,7 +363,7 @@ def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_sin
     assert leftovers(root) == []
 
 
-@pytest.mark.parametrize("tail", [b"", b"{", b"\0" * 20, b'{"committed": tr\0\0\0\0'])
+@pytest.mark.parametrize("tail", [b"", b"{", b"\0" * 20, b'{"committed": tr\0\0\0\0', b'{"committed": true}'])
 def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, worlds, tail):
     root = tmp_path / "ws"
     lay_out(root)

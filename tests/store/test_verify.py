@@ -160,6 +160,17 @@ def test_records_sealed_again_from_a_place_on_are_only_told_by_the_anchor(judged
     assert judged(b"".join(forged)) == ("intact", None, COUNT)
 
 
+@pytest.mark.parametrize("place", range(COUNT - 1))
+@pytest.mark.parametrize("numbered", [2, 7, 0, -1])
+def test_renumbered_records_are_broken_though_every_hash_and_link_is_right(judged, place, numbered):
+    before = LINES[:place]
+    link = before[-1][-67:-3].decode() if before else record.GENESIS
+    forged = chained(COUNT - place, first=place + numbered, link=link)
+    verdict, (seq, _, offset), records_before = judged(b"".join(before + forged))
+
+    assert (verdict, seq, offset, records_before) == ("broken", place + 1, STARTS[place], place)
+
+
 @pytest.mark.parametrize("which", range(COUNT - 1))
 def test_a_record_changed_and_sealed_again_is_the_faulty_one(judged, which):
     link = LINES[which - 1][-67:-3].decode() if which else record.GENESIS

@@ -253,6 +253,41 @@ def test_a_name_that_ends_as_a_deleted_one_would_is_itself(workspace, root):
     assert workspace.stat(parse("link"), agree).real == parse("a (deleted)")
 
 
+def test_a_file_deleted_while_it_is_found_is_not_taken_for_one_whose_name_looks_deleted(tmp_path, monkeypatch):
+    (tmp_path / "x").write_text("was asked for")
+    (tmp_path / "x (deleted)").write_text("another")
+    (tmp_path / "link").symlink_to("x")
+    really, judged = openat2.openat2, []
+
+    def deletes(*asked):
+        try:
+            return really(*asked)
+        finally:
+            if asked[-1] == openat2.INSIDE:
+                (tmp_path / "x").unlink(missing_ok=True)
+
+    with Workspace(str(tmp_path), resolver="openat2") as workspace:
+        monkeypatch.setattr(openat2, "openat2", deletes)
+        code = code_of(workspace.open_file, "link", judged.append)
+
+    assert code == "FILE_NOT_FOUND"
+    assert judged == []
+
+
+def test_a_file_exchanged_between_its_judgement_and_its_opening_is_judged_again(workspace, root):
+    (root / "a").write_text("first")
+    (root / "other").write_text("second")
+    judged = []
+
+    def exchanges(_real):
+        judged.append((root / "a").stat().st_ino)
+        if (root / "other").exists():
+            (root / "other").rename(root / "a")
+
+    with workspace.open_file(parse("a"), exchanges) as opened:
+        assert os.fstat(opened.fd).st_ino == judged[-1]
+
+
 def test_the_workspace_is_the_directory_not_its_name(workspace, root, tmp_path):
     (root / "f").write_text("mine")
     (root / "l").symlink_to("f")
