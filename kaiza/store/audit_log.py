@@ -228,6 +228,8 @@ class AuditLog:
                 return file, size
             self._leave(file)
             self._lost()
+            if time.monotonic() > deadline:  # the path names another file at each look
+                raise late(self._lock_seconds)
 
     def _wait_for(self, file: LogFile, deadline: float, *, follow: bool) -> None:
         if follow:
