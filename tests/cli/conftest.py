@@ -119,8 +119,9 @@ runpy.run_module("kaiza", run_name="__main__", alter_sys=True)
 class Screen:
     """A command at a pseudo-terminal of its own."""
 
-    def __init__(self, words, columns, environment, stdin, out):
+    def __init__(self, words, columns, environment, stdin, out, ahead):
         self.master, slave = os.openpty()
+        self.type(ahead)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
 
         self.child = subprocess.Popen(
@@ -144,6 +145,7 @@ class Screen:
         return self.shown
 
     def type(self, text):
+        """Typed now; what is typed ahead of the command is in the terminal before it starts."""
         os.write(self.master, text.encode())
 
     def end(self, seconds=20):
@@ -171,10 +173,10 @@ def screen(workspace):
     """Starts a command at a terminal; whatever is left of it is ended afterwards."""
     begun = []
 
-    def start(*words, columns=120, stdin=None, out=None, **environment):
+    def start(*words, columns=120, stdin=None, out=None, ahead="", **environment):
         told = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "LINES"}}
         with out.open("wb") if out else contextlib.nullcontext() as file:
-            begun.append(Screen(words, columns, told | {"TERM": "xterm", **environment}, stdin, file))
+            begun.append(Screen(words, columns, told | {"TERM": "xterm", **environment}, stdin, file, ahead))
         return begun[-1]
 
     yield start
