@@ -1,5 +1,6 @@
 """The command line as a person uses it: a workspace with a real log, commands in a process or at a terminal."""
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -131,6 +132,7 @@ class Screen:
         )  # fmt: skip
         os.close(slave)
         self.shown = ""
+        self.decode = codecs.getincrementaldecoder("utf-8")().decode
         if stdin is not None:
             with self.child.stdin as pipe:
                 pipe.write(stdin)
@@ -164,7 +166,7 @@ class Screen:
             told = os.read(self.master, 65536)
         except OSError:
             return False
-        self.shown += told.decode().replace("\r\n", "\n")
+        self.shown += self.decode(told).replace("\r\n", "\n")
         return bool(told)
 
 
