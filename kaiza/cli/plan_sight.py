@@ -202,11 +202,15 @@ def _words(plan: Plan, reached: Touched) -> Iterator[tuple[str, str]]:
 
 def _hidden(content: bytes) -> Iterator[dict[str, Any]]:
     """The first lines of the text whose characters do not all show."""
-    lines = content.decode("utf-8", "replace").replace("\t", " ").split("\n")
-    odd = ((number, line.removesuffix("\r")) for number, line in enumerate(lines))
-    for number, line in islice((pair for pair in odd if escape(pair[1]) != pair[1]), _MOST_HIDDEN):
+    lines = content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", " ").split("\n")
+    for number, line in islice((pair for pair in enumerate(lines) if _is_odd(pair[1])), _MOST_HIDDEN):
         message = f"The line holds what does not show: {escape(line)}"
         yield {"rule": "hidden-character", "line": number, "message": message}
+
+
+def _is_odd(line: str) -> bool:
+    text = lookalike.without_joiners(line)
+    return escape(text) != text
 
 
 def _prose(content: bytes) -> list[str]:

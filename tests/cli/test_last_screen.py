@@ -130,6 +130,40 @@ def test_a_long_word_of_the_head_is_wrapped_so_that_its_rest_is_quoted(plan, scr
     assert "  modify  **  (1 file now)" in unquoted(told)
 
 
+@pytest.mark.parametrize(
+    ("rule", "modify"),
+    [
+        ("long-line", '["a.py",' + " " * 400 + '"**"]'),
+        ("far-apart", '["a.py",' + "\n  # harmless" * 150 + '\n  "**"]'),
+        ("comment-beside", '["a.py", "**"]  # only a.py'),
+    ],
+)
+def test_a_scope_that_is_easily_overlooked_in_the_file_is_warned_of_beside_the_question(plan, screen, rule, modify):
+    path = plan(modify="HERE")
+    path.write_text(path.read_text().replace("scope: {modify: HERE}", f"scope:\n  modify: {modify}"))
+    told = asked(screen, "plan", "approve", "PLAN-1", question="Type PLAN-1")
+
+    assert any(f"[{rule}]" in row for row in told[-LINES:])
+
+
+@pytest.mark.parametrize(
+    "text", ["\U0001f3f4\U000e0067\U000e0062\U000e007f", "1\ufe0f\u20e3 \u2764\ufe0f", "\u06cc\u200c\u062e"]
+)
+def test_what_joins_letters_and_symbols_as_it_should_is_no_warning(plan, kaiza, text):
+    plan(f"{text}\n", modify='["src/a.py"]')
+
+    assert "Look twice" not in kaiza("plan", "show", "PLAN-1").out
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u200b", "\u200dx", "a\u200d ", "\ufe0f", "a\ufe0f\ufe0f", "\u2764\u200dx", "a\u00ad"]
+)
+def test_what_does_not_show_is_warned_of_with_its_line(plan, kaiza, text):
+    plan(f"# Why\n{text}\n", modify='["src/a.py"]')
+
+    assert "line 11: The line holds what does not show" in kaiza("plan", "show", "PLAN-1").out
+
+
 def test_the_difference_to_what_was_approved_is_quoted_and_comes_before_the_facts(plan, screen):
     path = plan(modify='["src/*.py"]')
     approved = screen("plan", "approve", "PLAN-1")
