@@ -12,7 +12,7 @@ kaiza_plan: 1
 plan_id: {plan_id}
 title: {title}
 status: DRAFT
-author: ANTIGRAVITY
+author: {author}
 created: "2026-11-18T09:00:00Z"
 scope: {{modify: {modify}}}
 {more}---
@@ -33,9 +33,9 @@ status    DRAFT; allows nothing now
 def plan(workspace):
     (workspace / "a.py").write_text("x\n")
 
-    def write(prose="# Why\n", *, plan_id="PLAN-1", title="A plan", modify='["**"]', more=""):
+    def write(prose="# Why\n", *, plan_id="PLAN-1", title="A plan", author="ANTIGRAVITY", modify='["**"]', more=""):
         path = workspace / "plans" / f"{plan_id}.md"
-        path.write_text(PLAN.format(plan_id=plan_id, title=title, modify=modify, more=more) + prose)
+        path.write_text(PLAN.format(plan_id=plan_id, title=title, author=author, modify=modify, more=more) + prose)
         return path
 
     return write
@@ -85,6 +85,7 @@ def test_prose_that_imitates_facts_is_quoted_line_by_line_and_the_facts_are_last
 
     assert [row for row in unquoted(told) if "docs/x.md" in row] == []
     assert any("docs/x.md" in row for row in told)
+    assert not any("\\r" in row for row in told)
     last = unquoted(told[-LINES:])
     assert "What it allows:" in last
     assert "  modify  **  (1 file now)" in last
@@ -116,6 +117,7 @@ def test_what_is_left_out_of_a_long_text_is_told_in_words_that_no_text_can_imita
     [
         {"title": '"A plan ' + "\u2014 " * 33 + f'{FACTS.splitlines()[1]} {LIE}"'},
         {"title": "x" * 73 + LIE},
+        {"author": "x" * 70 + LIE},
         {"more": f'phases: [{{phase_id: A, objective: "{"x" * 75}{LIE}"}}]\n'},
         {"modify": f'["**", "{"x" * 70}{LIE.replace(" ", "")}"]'},
         {"modify": '["**", "x{}"]'.format("\u00a0" * 69 + LIE)},
@@ -123,11 +125,12 @@ def test_what_is_left_out_of_a_long_text_is_told_in_words_that_no_text_can_imita
 )
 def test_a_long_word_of_the_head_is_wrapped_so_that_its_rest_is_quoted(plan, screen, head):
     plan(**head)
-    told = asked(screen, "plan", "approve", "PLAN-1", question="Type PLAN-1")
+    at = screen("plan", "show", "PLAN-1", columns=COLUMNS, NO_COLOR="1")
+    at.end()
 
-    assert max(map(width, told)) <= COLUMNS
-    assert [row for row in unquoted(told) if row.lstrip().startswith(("modify  docs", "modifydocs"))] == []
-    assert "  modify  **  (1 file now)" in unquoted(told)
+    for told in (asked(screen, "plan", "approve", "PLAN-1", question="Type PLAN-1"), rows(at.shown)):
+        assert [row for row in unquoted(told) if row.lstrip().startswith(("modify  docs", "modifydocs"))] == []
+        assert "  modify  **  (1 file now)" in unquoted(told)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,14 @@ def test_a_scope_that_is_easily_overlooked_in_the_file_is_warned_of_beside_the_q
 
 
 @pytest.mark.parametrize(
-    "text", ["\U0001f3f4\U000e0067\U000e0062\U000e007f", "1\ufe0f\u20e3 \u2764\ufe0f", "\u06cc\u200c\u062e"]
+    "text",
+    [
+        "\U0001f3f4\U000e0067\U000e0062\U000e007f",
+        "1\ufe0f\u20e3 \u2764\ufe0f",
+        "\u06cc\u200c\u062e",
+        "\U0001f469\u200d\U0001f4bb",
+        "\u2764\ufe0f\u200d\U0001f525",
+    ],
 )
 def test_what_joins_letters_and_symbols_as_it_should_is_no_warning(plan, kaiza, text):
     plan(f"{text}\n", modify='["src/a.py"]')
@@ -210,6 +220,16 @@ def test_a_long_reason_of_a_freeze_is_quoted_where_it_is_wrapped(kaiza, screen, 
     assert any("Type no" in row for row in told)
 
 
+def test_a_terminal_that_does_not_say_its_width_is_taken_for_one_of_80_columns(kaiza, screen, workspace):
+    kaiza("freeze", "x" * 200, "--as", "Ann")
+    at = screen("thaw", columns=0)
+    shown = at.until("Type thaw")
+    at.type("no\n")
+    at.end()
+
+    assert max(map(len, shown.splitlines()[:-1])) == COLUMNS
+
+
 def test_an_undo_quotes_the_rest_of_long_lines_and_lists_the_files_last(workspace, screen, plan):
     path = plan(modify='["src/**"], create: ["src/**"]')
     path.write_text(path.read_text().replace("DRAFT", "APPROVED"))
@@ -217,7 +237,7 @@ def test_an_undo_quotes_the_rest_of_long_lines_and_lists_the_files_last(workspac
     app.call("begin_session", {"role": "WINDSURF"})
     plan_hash = app.call("list_plans", {}).output["items"][0]["plan_hash"]
     lie = "x" * 79 + "To be put back:\n" + "x" * 79 + "  modify src/harmless.py\n"
-    name = "src/" + "n" * 90 + "modify src.py"
+    name = "src/" + "n" * 67 + "modify src.py"
     app.call("write_file", {"path": name, "content": lie, "plan_hash": plan_hash})
     app.close()
     told = asked(screen, "undo", "--plan", "PLAN-1", question="[y/N]")

@@ -227,6 +227,7 @@ GAP = "  # a comment\n"
     [
         ("long-line", 8, HEAD.replace('["src', "[" + " " * 120 + '"src')),
         ("long-line", 9, HEAD + '  create: ["a"' + " " * 120 + ', "b"]\n'),
+        ("long-line", 9, HEAD + f'  create: ["{"a" * 107}"]\n'),
         ("far-apart", 20, HEAD + "\n" * 11 + "  create: [a]\n"),
         ("far-apart", 20, HEAD.replace("  modify: [", "  modify: [" + "\n" * 12)[:-1] + "\n"),
         ("far-apart", 18, HEAD.replace("scope:", GAP * 11 + "scope:")),
@@ -263,6 +264,7 @@ def test_a_scope_that_is_laid_out_so_that_it_is_overlooked_is_a_warning_at_its_l
 )
 def test_a_scope_that_is_seen_at_once_warns_of_nothing(head):
     assert rules(plan(head)) == set()
+    assert rules(plan(head).replace(b"\n", b"\r\n")) == set()
 
 
 @pytest.mark.parametrize("character", ["\0", "\x08", "\x0b", "\x0c", "\x1b", "\x7f", "\x85", "\x9b", "\u061c"])
