@@ -120,7 +120,7 @@ runpy.run_module("kaiza", run_name="__main__", alter_sys=True)
 class Screen:
     """A command at a pseudo-terminal of its own."""
 
-    def __init__(self, words, columns, environment, stdin, out, ahead):
+    def __init__(self, words, columns, environment, stdin, out, ahead=""):
         self.master, slave = os.openpty()
         self.type(ahead)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))

@@ -105,9 +105,9 @@ def test_what_is_typed_after_the_question_answers_it_whatever_was_typed_before(q
 
 
 def test_what_is_typed_while_the_screen_is_still_being_shown_does_not_answer(workspace, screen, log):
-    put_plan(workspace, text="a line of the plan's text\n" * 395)
+    put_plan(workspace, text=f"a line {'x' * 600}\n" * 395)
     asked = screen("plan", "approve", "PLAN-1")
-    asked.until("a line")  # a terminal holds less than what is left, so that the command waits for it to be read
+    asked.until("a line")  # what is left is more than a terminal and one read hold: the command waits to show it
     asked.type("PLAN-1\n")
     asked.until("Type PLAN-1")
     asked.type("no\n")
