@@ -181,6 +181,15 @@ def test_an_unknown_tool_is_refused_and_recorded_under_the_name_it_was_asked_by(
     assert records(workspace)[-1]["session_id"] is not None
 
 
+def test_an_unknown_tool_called_by_a_long_name_is_recorded_under_its_first_letters(begun, workspace):
+    told = failing(begun, "n" * 100_000, {})
+    written = records(workspace)[-1]
+
+    assert told["error_code"] == "TOOL_NOT_FOUND"
+    assert (told["tool_name"], written["tool_name"]) == ("n" * 64, "n" * 64)
+    assert len(json.dumps([told, written])) < 4096
+
+
 def test_arguments_that_are_no_object_are_refused_and_recorded(begun, workspace):
     told = failing(begun, "read_file", "x")
 

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import stat
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,31 @@ def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun,
     assert report["state"] == "active"
     assert "I strayed." in (workspace / report["path"]).read_text()
     assert code(other, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "ok"
+
+
+STEERING = "\x1b[2J\x1b]0;x\x07 \x9b2J \x00 \x7f a\rb \u202etxet\u2069 \u200f \U000e0041"
+
+
+def test_a_report_holds_what_would_steer_a_terminal_by_name(begun, workspace):
+    told = begun.call("write_report", {"title": f"t {STEERING} t", "content": f"One\r\n\ttwo\r\n{STEERING}\r"}).output
+    written = (workspace / told["path"]).read_bytes().decode()
+
+    head, _, rest = written.partition("\n")
+    assert head.startswith("# t <U+001B>[2J<U+001B>]0;x<U+0007> ")
+    assert "\r\n\ttwo\r\n" in rest
+    assert "a<U+000D>b <U+202E RIGHT-TO-LEFT OVERRIDE>txet" in rest
+    assert "<U+E0041 TAG LATIN CAPITAL LETTER A>" in rest
+    odd = {char for char in written if unicodedata.category(char) in {"Cc", "Cf"}}
+    assert odd == set("\r\n\t")
+    assert "\r" not in written.replace("\r\n", "")
+
+
+def test_a_report_keeps_flags_emoji_and_every_writing_as_they_are(begun, workspace):
+    flag = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+    text = f"caf\u00e9 {flag} \u2764\ufe0f\u200d\U0001f525 \u0645\u06cc\u200c\u062e"
+    told = begun.call("write_report", {"title": text, "content": text}).output
+
+    assert (workspace / told["path"]).read_text().count(text) == 2
 
 
 def test_the_fourth_time_in_a_day_only_a_person_unlocks(begun, workspace, approved):

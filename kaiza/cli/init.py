@@ -153,12 +153,8 @@ def _ask(args: argparse.Namespace, todo: _Todo) -> None:
         return
     if not any(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise say.Stop(_NOBODY)
-    count = len(todo.files)
-    what = (
-        f"{count} file{'' if count == 1 else 's'} will be changed as shown."
-        if count
-        else "Directories change as shown."
-    )
+    names = ", ".join(escape(change.name) for change in todo.files)
+    what = f"These files will be changed as shown: {names}" if names else "Directories change as shown."
     try:
         agreed = ask_word(what, "yes")
     except say.Stop as stop:

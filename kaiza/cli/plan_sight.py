@@ -46,7 +46,9 @@ def document(ground: Ground, stored: Stored, now: str) -> dict[str, Any]:
         told["warnings"] = list(_warnings(stored, plan, reached))
         told["used"] = used(ground.facts.usage.get(plan.plan_id) or Usage())
     told["difference"] = difference(ground, stored.plan_id, stored.content)
-    told["prose"] = _prose(stored.content)
+    prose = _prose(stored.content)
+    told["prose"] = "\n".join(prose[:_LONGEST_PROSE])
+    told["more_prose"] = len(prose[_LONGEST_PROSE:])
     return told
 
 
@@ -85,7 +87,9 @@ def difference(ground: Ground, plan_id: str, content: bytes) -> dict[str, Any] |
     if before is None:
         return {"approved_hash": seal.plan_hash, "diff": None}
     made = diff.unified(diff.File(path, before), diff.File(path, content))
-    return {"approved_hash": seal.plan_hash, "diff": made.text} if made.data else None
+    if not made.data:
+        return None
+    return {"approved_hash": seal.plan_hash, "diff": made.text, "truncated": made.truncated}
 
 
 def _case(ground: Ground, stored: Stored, now: str) -> Case:
@@ -198,17 +202,18 @@ def _words(plan: Plan, reached: Touched) -> Iterator[tuple[str, str]]:
 
 def _hidden(content: bytes) -> Iterator[dict[str, Any]]:
     """The first lines of the text whose characters do not all show."""
-    lines = content.decode("utf-8", "replace").replace("\t", " ").split("\n")
-    odd = ((number, line.removesuffix("\r")) for number, line in enumerate(lines))
-    for number, line in islice((pair for pair in odd if escape(pair[1]) != pair[1]), _MOST_HIDDEN):
+    lines = content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", " ").split("\n")
+    for number, line in islice((pair for pair in enumerate(lines) if _is_odd(pair[1])), _MOST_HIDDEN):
         message = f"The line holds what does not show: {escape(line)}"
         yield {"rule": "hidden-character", "line": number, "message": message}
 
 
-def _prose(content: bytes) -> str:
-    """The text after the head, as much as a person reads on a screen."""
-    told = _HEAD.sub(b"", content, count=1).decode("utf-8", "replace").strip("\n")
-    lines = told.split("\n")
-    if len(lines) <= _LONGEST_PROSE:
-        return told
-    return "\n".join([*lines[:_LONGEST_PROSE], f"… and {len(lines) - _LONGEST_PROSE:,} lines more in the file"])
+def _is_odd(line: str) -> bool:
+    text = lookalike.without_joiners(line)
+    return escape(text) != text
+
+
+def _prose(content: bytes) -> list[str]:
+    """The lines of the text after the head."""
+    told = _HEAD.sub(b"", content, count=1).decode("utf-8", "replace").replace("\r\n", "\n")
+    return told.strip("\n").split("\n")

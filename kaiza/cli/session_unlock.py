@@ -47,7 +47,7 @@ def _unlock(args: argparse.Namespace) -> int:
     if args.json:
         say.document({"unlocked": [lock.role for lock in locks]})
     else:
-        say.lines([f"Unlocked: {', '.join(lock.role for lock in locks)}."])
+        say.lines([f"Unlocked: {escape(', '.join(lock.role for lock in locks))}."])
     return say.YES
 
 
@@ -68,7 +68,7 @@ def _stake(locks: list[Lock], name: str) -> str:
 
 def told(lock: Lock) -> Iterator[str]:
     """Why a role is locked, for a person."""
-    yield f"{lock.role} is locked since {lock.at}: {lock.error_code}, record {lock.seq}"
+    yield escape(f"{lock.role} is locked since {lock.at}: {lock.error_code}, record {lock.seq}")
     yield f"  What it tried: kaiza audit show {lock.seq}"
 
 

@@ -103,7 +103,7 @@ def _changes(ground: Ground) -> str:
     if facts.frozen:
         return "none: frozen"
     if facts.locks:
-        return f"not by {', '.join(facts.locks)}: locked"
+        return f"not by {escape(', '.join(facts.locks))}: locked"
     return "under approved plans"
 
 

@@ -48,4 +48,4 @@ def _thaw(args: argparse.Namespace) -> int:
 def told(frozen: Freeze) -> str:
     """Who froze the workspace, when and why."""
     who = f" by {escape(frozen.person)}" if frozen.person else ""
-    return f"Frozen since {frozen.at}{who}: {escape(frozen.reason)}"
+    return f"Frozen since {escape(frozen.at)}{who}: {escape(frozen.reason)}"

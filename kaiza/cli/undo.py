@@ -151,12 +151,13 @@ def _then(change: Change, ground: Ground) -> bytes | None:
 
 
 def _shown(way: Way, diffs: Sequence[str]) -> Iterator[str]:
+    width, colour = say.width(), say.colour()
     for text in filter(None, diffs):
-        yield from plans.difference(text, colour=say.colour())
+        yield from plans.difference(text, width, colour=colour)
     told = [f"{change.operation.ljust(7)}{_where(change)}" for change in way.changes]
-    yield from plans.headed("To be put back", told, colour=say.colour())
+    yield from plans.headed("To be put back", told, width, colour=colour)
     kept = [f"{escape(one['path'])}: {_REASONS.get(one['reason'], one['reason'])}" for one in way.kept]
-    yield from plans.headed("Kept as it is", kept, colour=say.colour(), style="yellow")
+    yield from plans.headed("Kept as it is", kept, width, colour=colour, style="yellow")
     if not told and not kept:
         yield "Nothing to put back: everything is as it was before these changes."
 

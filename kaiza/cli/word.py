@@ -1,10 +1,14 @@
 """A person's word: asked for on the terminal itself, never on standard input, and never waived."""
 
 import os
+import termios
 
 from kaiza.cli.say import Stop
+from kaiza.render.terminal import folded
 
 _TERMINAL = "/dev/tty"
+_USUAL = 80
+"""The columns of a terminal that does not say how many it has."""
 
 
 def ask_word(shown: str, word: str) -> bool:
@@ -13,25 +17,39 @@ def ask_word(shown: str, word: str) -> bool:
         f"This needs a person's word, typed at a terminal, and there is none here. "
         f"Run the command in a terminal of your own; it will ask you to type {word}."
     )
-    question = f"{shown}\n\nType {word} to go on, anything else to leave everything as it is: "
-    return _typed(question, missing) == word
+    question = f"Type {word} to go on, anything else to leave everything as it is: "
+    return _typed(f"{shown}\n\n", question, missing) == word
 
 
 def ask_whether(shown: str, missing: str) -> bool:
     """Whether a person at this terminal agrees; not to is the default. For what `--yes` may waive."""
-    return _typed(f"{shown} [y/N] ", missing).lower() in {"y", "yes"}
+    return _typed("", f"{shown} [y/N] ", missing).lower() in {"y", "yes"}
 
 
-def _typed(question: str, missing: str) -> str:
-    """The line that was typed at the terminal; a Stop where there is none."""
+def _typed(shown: str, question: str, missing: str) -> str:
+    """The line typed at the terminal after the question; a Stop where there is no terminal."""
     try:
         terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise Stop(missing) from error
-    with open(terminal, "r+b", buffering=0) as tty:  # noqa: PTH123  a descriptor has no path
-        tty.write(question.encode(errors="backslashreplace"))
-        typed = _line(tty.fileno())
-    return typed.decode("utf-8", "replace").strip()
+    try:
+        _write(terminal, "\n".join(folded(shown.split("\n"), _columns(terminal))))
+        termios.tcflush(terminal, termios.TCIFLUSH)  # what was typed or pasted before the question is no answer to it
+        _write(terminal, question)
+        return _line(terminal).decode("utf-8", "replace").strip()
+    finally:
+        os.close(terminal)
+
+
+def _columns(terminal: int) -> int:
+    return os.get_terminal_size(terminal).columns or _USUAL
+
+
+def _write(terminal: int, text: str) -> None:
+    """Write all of the text; a signal may end a single write early."""
+    left = text.encode(errors="backslashreplace")
+    while left:
+        left = left[os.write(terminal, left) :]
 
 
 def _line(descriptor: int) -> bytes:

@@ -2,14 +2,17 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.domain.lookalike import name_of
+from kaiza.domain.lookalike import control_characters, name_of
 from kaiza.domain.plan import MAX_BYTES
 from kaiza.domain.words import START, Enough, Keys, Place, Tree
 
 MAX_HEAD = 128 * 1024
+_MOST_TOLD = 200
+"""So many characters of a kind are told; each costs a look at everything before it."""
 
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -51,6 +54,7 @@ def read(content: bytes) -> Head:
     _refuse_second_head(text, end, head)
     if not head.findings:
         head.root = _parsed(text, start, end, head)
+    _refuse_in_prose(text, end, head)
     return head
 
 
@@ -91,14 +95,28 @@ def _bounds(text: str, head: Head) -> tuple[int, int] | None:
 
 
 def _refuse_characters(text: str, end: int, head: Head) -> None:
-    for found in re.finditer("\t", text[:end]):
+    for found in islice(re.finditer("\t", text[:end]), _MOST_TOLD):
         head.report(place_of(text, found.start()), "tab", "The head holds a tab", "Use blanks")
-    for found in _LONE_RETURN.finditer(text[:end]):
-        fix = "End lines with a line feed"
-        head.report(place_of(text, found.start()), "line-end", "A carriage return stands alone", fix)
-    for found in _HIDDEN.finditer(text[:end]):
+    for found in islice(_LONE_RETURN.finditer(text[:end]), _MOST_TOLD):
+        _refuse_return(place_of(text, found.start()), head)
+    for found in islice(_HIDDEN.finditer(text[:end]), _MOST_TOLD):
         message = f"The head holds the character {name_of(found[0])}"
         head.report(place_of(text, found.start()), "hidden-character", message, "Remove it")
+
+
+def _refuse_return(place: Place, head: Head) -> None:
+    head.report(place, "line-end", "A carriage return stands alone", "End lines with a line feed")
+
+
+def _refuse_in_prose(text: str, end: int, head: Head) -> None:
+    """Whatever steers a terminal, so that the plan may be read with any program."""
+    for index, character in islice(control_characters(text[end:]), _MOST_TOLD):
+        place = place_of(text, end + index)
+        if character == "\r":
+            _refuse_return(place, head)
+        else:
+            message = f"The text holds the character {name_of(character)}"
+            head.report(place, "hidden-character", message, "Remove it")
 
 
 def _refuse_markers(text: str, start: int, end: int, head: Head) -> None:

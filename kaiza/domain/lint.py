@@ -9,6 +9,7 @@ from typing import Any
 
 from kaiza.domain import head
 from kaiza.domain.finding import Finding, has_error
+from kaiza.domain.lint_layout import warn_of_layout
 from kaiza.domain.lint_scope import read_phase_scope, read_scope
 from kaiza.domain.plan import LIMITS, LONGEST_ID, STATUSES, Limits, Phase, Plan, Policy, is_plan_id
 from kaiza.domain.shape import Shape
@@ -46,6 +47,7 @@ def read(content: bytes, plan_id: str | None = None) -> Reading:
         return Reading(plan_hash, tuple(sorted(bare.findings)), text=bare.text)
     shape = Shape()
     told = _told(shape, bare.root, plan_id)
+    warn_of_layout(shape, bare.text, bare.root)
     findings = tuple(sorted([*bare.findings, *shape.findings]))
     plan = None if has_error(findings) else Plan(plan_hash=plan_hash, **told)
     return Reading(plan_hash, findings, plan, bare.text, _words(bare.root))

@@ -12,6 +12,14 @@ _LIKE_LATIN = frozenset(
     "\u03b1\u03b9\u03bd\u03bf\u03c1\u03c5\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
 )
 """Cyrillic and Greek letters that are drawn like Latin ones."""
+_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
+"""A black flag and the tags that say whose it is, such as Scotland's."""
+_CONTROL = re.compile(
+    f"{_FLAG}|([\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\U000e0000-\U000e007f])"
+)
+_JOINER = re.compile("[\u200c\u200d\ufe0e\ufe0f]")
+_SELECTORS = "\ufe0e\ufe0f"
 
 
 def name_of(character: str) -> str:
@@ -36,6 +44,32 @@ def visible(text: str) -> str:
     """The text with everything suspicious spelled out between angle brackets."""
     marks = dict(suspicious(text))
     return "".join(f"<{name_of(each)}>" if index in marks else each for index, each in enumerate(text))
+
+
+def control_characters(text: str) -> Iterator[tuple[int, str]]:
+    """The places of what steers a terminal, turns the direction of text, or hides text in tags; flags are text."""
+    return ((found.start(), found[0]) for found in _CONTROL.finditer(text) if found[1])
+
+
+def name_controls(text: str) -> str:
+    """The text with its control characters written by name, so that it can be shown as it is."""
+    return _CONTROL.sub(lambda found: f"<{name_of(found[0])}>" if found[1] else found[0], text)
+
+
+def without_joiners(text: str) -> str:
+    """The text less what joins its letters and symbols as it should: flags, and joiners and selectors in sequences."""
+    return re.sub(_FLAG, "", _JOINER.sub(lambda found: "" if _joins(text, found.start()) else found[0], text))
+
+
+def _joins(text: str, index: int) -> bool:
+    """Whether a joiner is between letters or between symbols, or a selector behind what it chooses the look of."""
+    before = text[index - 1 : index] if index else " "
+    if text[index] in _SELECTORS:
+        return not _invisible(before) and before not in _SELECTORS + " "
+    if before in _SELECTORS:
+        before = text[index - 2 : index - 1] if index > 1 else " "
+    kinds = {unicodedata.category(each)[0] for each in (before, text[index + 1 : index + 2] or " ")}
+    return kinds <= set("LMN") or kinds == {"S"}
 
 
 def _misleading(word: str) -> Iterator[int]:

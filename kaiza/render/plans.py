@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain.lookalike import visible
 from kaiza.render.tables import Cell, Column, lines
-from kaiza.render.terminal import escape, paint
+from kaiza.render.terminal import QUOTE, escape, folded, paint
 
 _LISTED = (
     Column("plan", least=16),
@@ -20,6 +20,8 @@ _PAST = {"modify": "modified", "delete": "deleted", "move": "moved"}
 _WORDS = {"deny": "never", "unlock": "UNLOCKS"}
 _ORDER = ("modify", "create", "delete", "move", "deny", "unlock")
 _INDENT = "  "
+_USUAL = 80
+"""Quoted text keeps to so many columns where the reader's are not known."""
 
 
 def listed(told: Iterable[Mapping[str, Any]], width: int | None, *, colour: bool = False) -> Iterator[str]:
@@ -28,39 +30,39 @@ def listed(told: Iterable[Mapping[str, Any]], width: int | None, *, colour: bool
 
 
 def shown(told: Mapping[str, Any], width: int | None, *, colour: bool = False) -> Iterator[str]:
-    """One plan, whole."""
-    yield paint(f"{seen(told['plan_id'])}  {escape(told['title'])}", "bold", colour=colour)
-    yield from _facts(told)
-    if told["findings"] and "scope" not in told:
-        yield from headed("Errors", (finding_line(told["path"], one) for one in told["findings"]), colour=colour)
-        return
-    yield from headed("What it allows", _scope(told["scope"], told["touches"]), colour=colour)
-    yield from _touches(told["touches"], width, colour=colour)
-    warnings = [_warning(one) for one in told["warnings"]]
-    yield from headed("Look twice", warnings, colour=colour, style="yellow")
-    yield from headed("Limits", _limits(told), colour=colour)
-    yield from headed("Phases", (line for phase in told["phases"] for line in _phase(phase)), colour=colour)
-    yield from headed("Refuses in what is added", [_policy(told["policy"])], colour=colour)
-    yield from headed("Text", map(escape, told["prose"].split("\n")), colour=colour)
-    yield from changed(told["difference"], colour=colour)
+    """One plan, whole: its own text first and quoted, the facts last, where a question follows them."""
+    title = folded([f"{seen(told['plan_id'])}  {escape(told['title'])}"], width)
+    yield from (paint(line, "bold", colour=colour) for line in title)
+    if "scope" in told:
+        yield from _own_text(told, width, colour=colour)
+        yield from changed(told["difference"], width, colour=colour)
+        yield from _allowed(told, width, colour=colour)
+    errors = (finding_line(told["path"], one) for one in told["findings"] if "scope" not in told)
+    yield from headed("Errors", errors, width, colour=colour)
+    yield ""
+    yield from folded(_facts(told), width)
 
 
-def changed(told: Mapping[str, Any] | None, *, colour: bool = False) -> Iterator[str]:
+def changed(told: Mapping[str, Any] | None, width: int | None, *, colour: bool = False) -> Iterator[str]:
     """What became of the bytes that were approved."""
     if told is None:
         return
     if told["diff"] is None:
         sentence = "The bytes that were approved are not kept any more, so what changed cannot be shown."
         yield from headed("Since its approval", [sentence, f"Their hash is {told['approved_hash']}"], colour=colour)
-    else:
-        yield from headed("Since its approval", difference(told["diff"], colour=colour), colour=colour)
+        return
+    yield from ("", paint("Since its approval:", "bold", colour=colour))
+    yield from difference(told["diff"], width or _USUAL, QUOTE, colour=colour)
+    if told["truncated"]:
+        yield "The rest of the difference is not shown: look at the file."
 
 
-def difference(text: str, *, colour: bool = False) -> Iterator[str]:
-    """A diff, line by line, safe to show."""
+def difference(text: str, width: int | None, mark: str = "", *, colour: bool = False) -> Iterator[str]:
+    """A diff, line by line, safe to show; each line after the mark."""
     styles = {"+": "green", "-": "red", "@": "dim"}
     for line in text.removesuffix("\n").split("\n"):
-        yield paint(escape(line), styles.get(line[:1], ""), colour=colour)
+        for part in folded([mark + escape(line)], width):
+            yield paint(part, styles.get(line[:1], ""), colour=colour)
 
 
 def finding_line(path: str, told: Mapping[str, Any]) -> str:
@@ -69,12 +71,14 @@ def finding_line(path: str, told: Mapping[str, Any]) -> str:
     return escape(f"{place}: {told['severity']}: {told['message']}. {told['fix']} [{told['rule']}]")
 
 
-def headed(title: str, told: Iterable[str], *, colour: bool, style: str = "bold") -> Iterator[str]:
+def headed(
+    title: str, told: Iterable[str], width: int | None = None, *, colour: bool, style: str = "bold"
+) -> Iterator[str]:
     """Lines under a title; nothing where there are none."""
     rows = list(told)
     if rows:
         yield from ("", paint(f"{title}:", style, colour=colour))
-        yield from (f"{_INDENT}{row}".rstrip() for row in rows)
+        yield from folded((f"{_INDENT}{row}".rstrip() for row in rows), width)
 
 
 def seen(text: str) -> str:
@@ -98,6 +102,26 @@ def _row(told: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
+def _own_text(told: Mapping[str, Any], width: int | None, *, colour: bool) -> Iterator[str]:
+    """The plan's prose, quoted so that no line of it can be taken for a fact."""
+    yield from ("", paint("Text:", "bold", colour=colour))
+    yield from folded((QUOTE + escape(line) for line in told["prose"].split("\n")), width or _USUAL)
+    if told["more_prose"]:
+        yield f"{told['more_prose']:,} lines more are in the file and not shown here."
+
+
+def _allowed(told: Mapping[str, Any], width: int | None, *, colour: bool) -> Iterator[str]:
+    """What the plan allows; what matters most comes last."""
+    yield from _touches(told["touches"], width, colour=colour)
+    phases = (line for phase in told["phases"] for line in _phase(phase))
+    yield from headed("Phases", phases, width, colour=colour)
+    yield from headed("Limits", _limits(told), colour=colour)
+    yield from headed("Refuses in what is added", [_policy(told["policy"])], colour=colour)
+    yield from headed("What it allows", _scope(told["scope"], told["touches"]), width, colour=colour)
+    warnings = map(_warning, told["warnings"])
+    yield from headed("Look twice", warnings, width, colour=colour, style="yellow")
+
+
 def _facts(told: Mapping[str, Any]) -> Iterator[str]:
     now = "allows changes now" if told["allows"] else f"allows nothing now: {told['why_not']}"
     yield f"status    {escape(told['status'])}; {escape(now)}"
@@ -112,7 +136,11 @@ def _facts(told: Mapping[str, Any]) -> Iterator[str]:
     seal = told["sealed"]
     if seal is not None:
         who = f", by {escape(seal['approved_by'])}" if seal["approved_by"] else ""
-        yield f"sealed    {seal['plan_hash']} ({escape(seal['how'])}{who}; record {seal['seq']})"
+        yield f"sealed    {seal['plan_hash']}"
+        yield f"          {escape(seal['how'])}{who}; record {seal['seq']}"
+    if "touches" in told:
+        least = "at least " if told["touches"]["broken_off"] else ""
+        yield f"touches   {least}{_files(told['touches']['files'])} now"
 
 
 def _scope(scope: Mapping[str, Any], touches: Mapping[str, Any]) -> Iterator[str]:

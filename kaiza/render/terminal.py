@@ -1,12 +1,16 @@
 """What a terminal may be shown: odd characters made visible, text fitted to columns, colour only where it is wanted."""
 
 import unicodedata
+from collections.abc import Iterable, Iterator
 
+QUOTE = "│ "
+"""Begins each line that is not Kaiza's own: quoted text, and what is left of a line that is too long."""
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _BLANK_LETTERS = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0)
 _SELECTORS = (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
 _UNSEEN = frozenset(_BLANK_LETTERS + _SELECTORS)
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+_NARROWEST = 20
 _BYTE, _BMP = 0xFF, 0xFFFF
 _ODD_BYTES = range(0xDC80, 0xDD00)
 
@@ -42,6 +46,12 @@ def cut(text: str, columns: int, keep: str = "start") -> str:
     return kept + "…" if keep == "start" else "…" + kept[::-1]
 
 
+def folded(lines: Iterable[str], columns: int | None) -> Iterator[str]:
+    """Lines of at most so many columns, none of them cut; a terminal's own wrapping would begin a line unquoted."""
+    for line in lines:
+        yield from (line,) if columns is None else _folds(line, max(columns, _NARROWEST))
+
+
 def paint(text: str, style: str, *, colour: bool) -> str:
     """The text in a style, or as it is."""
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if colour and style and text else text
@@ -71,6 +81,17 @@ def _columns(char: str) -> int:
     if unicodedata.category(char) in {"Mn", "Me"}:
         return 0
     return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+
+
+def _folds(line: str, columns: int) -> Iterator[str]:
+    kept = _head(line, columns)
+    while len(kept) < len(line):
+        blank = kept.rfind(" ") + 1
+        end = blank if blank > columns // 2 else len(kept)
+        yield line[:end]
+        line = QUOTE + line[end:]
+        kept = _head(line, columns)
+    yield line
 
 
 def _head(text: str, columns: int) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kaiza.domain import lookalike
 from kaiza.tools.view import Answer, Report, View
 
 NAME = "write_report"
@@ -34,5 +35,6 @@ def run(request: Request, view: View) -> Answer:
     told = (
         "Changes are open again." if unlocks else "Only a person can unlock now." if locked else "Nothing was locked."
     )
+    text = lookalike.name_controls(text)
     output = {"path": f"docs/reports/{name}", "state": state, "summary": f"Report written. {told}"}
     return Answer(output, (Report(name, text.encode("utf-8", "backslashreplace")),), {"unlocked": unlocks})

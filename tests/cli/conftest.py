@@ -1,5 +1,6 @@
 """The command line as a person uses it: a workspace with a real log, commands in a process or at a terminal."""
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -120,8 +121,9 @@ runpy.run_module("kaiza", run_name="__main__", alter_sys=True)
 class Screen:
     """A command at a pseudo-terminal of its own."""
 
-    def __init__(self, words, columns, environment, stdin, out):
+    def __init__(self, words, columns, environment, stdin, out, ahead=""):
         self.master, slave = os.openpty()
+        self.type(ahead)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
 
         self.child = subprocess.Popen(
@@ -131,6 +133,7 @@ class Screen:
         )  # fmt: skip
         os.close(slave)
         self.shown = ""
+        self.decode = codecs.getincrementaldecoder("utf-8")().decode
         if stdin is not None:
             with self.child.stdin as pipe:
                 pipe.write(stdin)
@@ -145,6 +148,7 @@ class Screen:
         return self.shown
 
     def type(self, text):
+        """Typed now; what is typed ahead of the command is in the terminal before it starts."""
         os.write(self.master, text.encode())
 
     def end(self, seconds=20):
@@ -163,7 +167,7 @@ class Screen:
             told = os.read(self.master, 65536)
         except OSError:
             return False
-        self.shown += told.decode().replace("\r\n", "\n")
+        self.shown += self.decode(told).replace("\r\n", "\n")
         return bool(told)
 
 
@@ -172,10 +176,10 @@ def screen(workspace):
     """Starts a command at a terminal; whatever is left of it is ended afterwards."""
     begun = []
 
-    def start(*words, columns=120, stdin=None, out=None, **environment):
+    def start(*words, columns=120, stdin=None, out=None, ahead="", **environment):
         told = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "LINES"}}
         with out.open("wb") if out else contextlib.nullcontext() as file:
-            begun.append(Screen(words, columns, told | {"TERM": "xterm", **environment}, stdin, file))
+            begun.append(Screen(words, columns, told | {"TERM": "xterm", **environment}, stdin, file, ahead))
         return begun[-1]
 
     yield start

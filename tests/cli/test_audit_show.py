@@ -8,8 +8,10 @@ from itertools import islice
 
 import pytest
 
+from kaiza.app import App
 from kaiza.cli import log as reading
 from kaiza.domain import record
+from kaiza.render import terminal
 
 
 def seqs(told):
@@ -153,6 +155,38 @@ def test_names_cannot_steer_a_terminal_not_even_as_json(written, body, screen):
 
     assert "\u202e" not in plain.shown + full.shown
     assert json.loads(full.shown)["arguments"] == {"path": "a\x1b[2Jb\u202ecod.exe"}
+
+
+STEERING = ("\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\n", "\b", "\x7f", "\u202e", "\u2066", "\u200b", "\U000e0041")
+
+
+def test_an_unknown_tool_cannot_steer_a_terminal_by_its_name(workspace, screen):
+    app = App([str(workspace)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    app.call("\x1b[2Jclear\x1b]0;t\x07\u202e", {})
+    app.close()
+    line, full = screen("audit", "show", columns=200, NO_COLOR="1"), screen("audit", "show", "2", NO_COLOR="1")
+
+    assert (line.end(), full.end()) == (0, 0)
+    for told in (line.shown, full.shown):
+        assert "\\x1b[2Jclear\\x1b]0;t\\x07\\u202e" in told
+        assert not [char for char in told.replace("\n", "") if not char.isprintable()]
+
+
+@pytest.mark.parametrize("odd", STEERING, ids=ascii)
+@pytest.mark.parametrize("member", ["role", "tool_name", "plan_id", "error_code", "outcome", "timestamp", "action"])
+def test_no_member_of_a_record_can_steer_a_terminal(written, body, kaiza, member, odd):
+    if member in {"plan_id", "action"}:
+        detail = {"action": f"a{odd}b"}
+        written(record.compose("person", timestamp="2025-03-18T09:00:00.000Z", plan_id=f"a{odd}b", detail=detail))
+    else:
+        written({**body(outcome="error", human_message="No."), member: f"a{odd}b"})
+    shown = [kaiza("audit", *words).out for words in (["show"], ["show", "1"], ["tail"])]
+
+    for told in shown:
+        assert f"a{terminal.escape(odd)}b" in told
+        assert not [char for char in told.replace("\n", "") if not char.isprintable()]
+    assert [told.count("\n") for told in (shown[0], shown[2])] == [2, 2]
 
 
 def test_a_terminal_gets_colour_unless_no_color_says_otherwise(story, screen):

@@ -68,6 +68,19 @@ def test_a_thaw_shows_who_froze_and_why_and_takes_the_word(kaiza, log, screen):
     assert status(kaiza)["frozen"] is None
 
 
+def test_no_member_of_a_freeze_can_steer_the_terminal(kaiza, written, screen):
+    detail = {"action": "freeze", "person": "A\x1b[2Jnn", "reason": "r\x1b[2J"}
+    written(record.compose("person", timestamp="2999\x1b[2J", detail=detail))
+    told = kaiza("status").out
+    asked = screen("thaw", NO_COLOR="1")
+    shown = asked.until("Type thaw")
+    asked.type("no\n")
+    asked.end()
+
+    assert shown.count("\\x1b[2J") == 3
+    assert "\x1b" not in shown + told
+
+
 @pytest.mark.parametrize("word", ["yes", "THAW", "\x04"])
 def test_any_other_word_leaves_it_frozen(kaiza, log, screen, word):
     kaiza("freeze", "stop")

@@ -128,15 +128,15 @@ def test_what_is_easily_overlooked_is_spelled_out(kaiza, plan, workspace):
     (workspace / ".claude").mkdir()
     (workspace / ".claude" / "settings.json").write_text("{}")
     scope = '{modify: ["**", "src/\u0430dmin.py"], unlock: [".claude/settings.json"]}'
-    plan(scope=scope, text="innocent \u202e txet\n")
+    plan(scope=scope, text="innocent \u200b text\n")
     told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
     shown = kaiza("plan", "show", "PLAN-1").out
 
     assert {"broad-scope", "lookalike", "unlock", "hidden-character"} <= {one["rule"] for one in told["warnings"]}
     assert "<U+0430 CYRILLIC SMALL LETTER A>dmin.py" in shown
     assert re.search(r"UNLOCKS +\.claude/settings\.json", shown)
-    assert "\\u202e" in shown
-    assert "\u202e" not in shown
+    assert "\\u200b" in shown
+    assert "\u200b" not in shown
 
 
 def test_more_files_than_a_person_would_think_are_a_warning_with_their_number(kaiza, plan, workspace):

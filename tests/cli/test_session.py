@@ -3,7 +3,11 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from kaiza.app import App
 from kaiza.domain import record
+from kaiza.render import terminal
 
 SESSION, OTHER = "3f2b1c00-0000-4000-8000-000000000001", "9a9a9a9a-0000-4000-8000-000000000002"
 
@@ -48,6 +52,34 @@ def test_one_session_is_shown_with_its_changes_and_refusals(kaiza, story):
     assert f"kaiza audit show --session {SESSION}" in shown
     assert "modify" in shown
     assert "PLAN_SCOPE_VIOLATION" in shown
+
+
+@pytest.mark.parametrize("odd", ["\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\n", "\b", "\u202e", "\u200b"], ids=ascii)
+def test_a_client_cannot_steer_a_terminal_by_its_name(kaiza, workspace, odd):
+    app = App([str(workspace)])
+    begun = app.call("begin_session", {"role": "WINDSURF", "client": f"a{odd}b"}).output
+    app.call(f"a{odd}b", {})
+    app.close()
+    shown = [kaiza(*words).out for words in (["session", "show", begun["session_id"]], ["session", "list"], ["status"])]
+
+    for told in shown:
+        assert f"a{terminal.escape(odd)}b" in told
+        assert not [char for char in told.replace("\n", "") if not char.isprintable()]
+    assert f"client        a{terminal.escape(odd)}b" in shown[0].splitlines()[3]
+
+
+@pytest.mark.parametrize("member", ["role", "timestamp"])
+def test_no_lock_can_steer_the_terminal_on_which_it_is_shown(written, body, kaiza, screen, member):
+    refused = {"outcome": "error", "error_code": "PLAN_SCOPE_VIOLATION", "human_message": "No."}
+    written(body("begin_session"), {**body("write_file", session=OTHER, **refused), member: "2999\x1b[2J"})
+    told = kaiza("status").out
+    asked = screen("session", "unlock", NO_COLOR="1")
+    asked.until("Type unlock")
+    asked.type("unlock\n")
+    asked.end()
+
+    assert "2999\\x1b[2J" in asked.shown
+    assert "\x1b" not in asked.shown + told
 
 
 def test_a_session_that_is_not_there_or_not_clear_is_a_no(kaiza, story):

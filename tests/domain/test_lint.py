@@ -229,6 +229,109 @@ def test_what_a_person_should_look_at_twice_is_a_warning_and_no_more(rule, conte
     assert lint.read(content).plan
 
 
+GAP = "  # a comment\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "head"),
+    [
+        ("long-line", 8, HEAD.replace('["src', "[" + " " * 120 + '"src')),
+        ("long-line", 9, HEAD + '  create: ["a"' + " " * 120 + ', "b"]\n'),
+        ("long-line", 9, HEAD + f'  create: ["{"a" * 107}"]\n'),
+        ("far-apart", 20, HEAD + "\n" * 11 + "  create: [a]\n"),
+        ("far-apart", 20, HEAD.replace("  modify: [", "  modify: [" + "\n" * 12)[:-1] + "\n"),
+        ("far-apart", 18, HEAD.replace("scope:", GAP * 11 + "scope:")),
+        (
+            "far-apart",
+            23,
+            HEAD + "phases:\n  - phase_id: A\n    scope:\n" + GAP * 11 + "      modify: [src/a.py]\n",
+        ),
+        ("comment-beside", 8, HEAD.replace('src/auth/*.py"]', 'src/**"]  # docs only')),
+        ("comment-beside", 9, HEAD + '  create: ["src/**", "a"] # docs only\n'),
+        ("comment-beside", 10, HEAD + "  create:\n    - src/** # docs only\n"),
+    ],
+)
+def test_a_scope_that_is_laid_out_so_that_it_is_overlooked_is_a_warning_at_its_line(rule, line, head):
+    for content in (plan(head), plan(head).replace(b"\n", b"\r\n")):
+        reading = lint.read(content)
+
+        assert (rule, line) in {(one.rule, one.line) for one in reading.findings}, reading.findings
+        assert reading.plan
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        HEAD + f'  create: ["{"a" * 106}"]\n',
+        HEAD + GAP * 10 + "  create: [a]\n",
+        HEAD.replace("title", GAP.lstrip() * 11 + "title"),
+        HEAD.replace("scope:", "scope:  # **"),
+        HEAD + f"# {'-' * 130}\n",
+        HEAD.replace('src/auth/*.py"]', 'src/auth/*.py"]  # not **'),
+        HEAD + '  # a line above\n  create: ["src/#/**"]\n',
+        HEAD + f"approved_by: {'a' * 130}\n",
+    ],
+)
+def test_a_scope_that_is_seen_at_once_warns_of_nothing(head):
+    assert rules(plan(head)) == set()
+    assert rules(plan(head).replace(b"\n", b"\r\n")) == set()
+
+
+@pytest.mark.parametrize("character", ["\0", "\x08", "\x0b", "\x0c", "\x1b", "\x7f", "\x85", "\x9b", "\u061c"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_character_that_steers_a_terminal_takes_the_plans_effect_away_wherever_it_is(character, ends):
+    for prose in (f"# Why\n\nab{character}c\n", f"{character}", f"a\n{character * 3}"):
+        reading = lint.read(plan(prose=prose).replace(b"\n", ends.encode()))
+
+        assert reading.plan is None
+        assert {one.rule for one in reading.findings} == {"hidden-character"}
+        assert reading.title == "Rotate session tokens"
+
+
+@pytest.mark.parametrize(
+    "character", "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\U000e0001\U000e0041"
+)
+def test_a_character_that_turns_or_hides_text_is_told_with_line_and_column(character):
+    (finding,) = lint.read(plan(prose=f"# Why\n\nab{character}c\n")).findings
+
+    assert (finding.line, finding.column, finding.severity, finding.rule) == (12, 2, "error", "hidden-character")
+    assert f"U+{ord(character):04X}" in finding.message
+
+
+def test_a_lone_carriage_return_in_prose_is_an_error_and_the_end_of_a_line_is_none():
+    assert errors(plan(prose="a\rb\n")) == {"line-end"}
+    assert errors(plan(prose="a\r\r\n")) == {"line-end"}
+    assert errors(plan(prose="a\r")) == {"line-end"}
+    assert errors(plan(prose="a\r\nb\r\n")) == set()
+
+
+FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbsct") + "\U000e007f"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FLAG,
+        f"{FLAG}{FLAG} a\tb",
+        "\U0001f469\u200d\U0001f4bb \u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3",
+        "\u0645\u06cc\u200c\u062e",
+        "\u0915\u094d\u200d\u0937",
+    ],
+)
+def test_flags_emoji_and_joiners_between_letters_are_text(text):
+    assert lint.read(plan(prose=f"{text}\n")).findings == ()
+
+
+@pytest.mark.parametrize("text", [FLAG[:-1], FLAG[1:], FLAG[:2] + FLAG[1:] * 3, FLAG + FLAG[1], "\U0001f3f4\U000e007f"])
+def test_tags_that_are_no_flag_are_errors(text):
+    assert errors(plan(prose=text)) == {"hidden-character"}
+
+
+def test_a_text_full_of_control_characters_is_refused_with_its_first_ones():
+    assert 1 <= len(lint.read(plan(prose="\x1b" * 200_000)).findings) <= 200
+    assert 1 <= len(lint.read(plan(HEAD + "# " + "\x1b\t\r" * 40_000 + "\n")).findings) <= 600
+
+
 def test_a_name_in_another_writing_is_no_lookalike():
     assert rules(with_("src/auth/*.py", "документы/пл\u0430н.md")) == set()
     assert rules(with_("src/auth/*.py", "docs/über/*.md")) == set()

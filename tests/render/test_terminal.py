@@ -74,3 +74,19 @@ def test_wide_and_combining_characters_are_counted_as_a_terminal_counts_them():
 def test_colour_is_only_there_where_it_is_wanted():
     assert terminal.paint("ok", "green", colour=True) == "\x1b[32mok\x1b[0m"
     assert terminal.paint("ok", "green", colour=False) == "ok"
+
+
+@given(st.text(max_size=200), st.integers(0, 60))
+def test_folded_text_keeps_to_its_columns_loses_nothing_and_is_marked_where_it_goes_on(text, columns):
+    text = terminal.escape(text)
+    first, *rest = terminal.folded([text], columns)
+
+    assert all(terminal.width(line) <= max(columns, 20) for line in (first, *rest))
+    assert all(line.startswith(terminal.QUOTE) for line in rest)
+    assert first + "".join(line.removeprefix(terminal.QUOTE) for line in rest) == text
+
+
+def test_text_is_folded_behind_a_blank_unless_that_wastes_half_a_line():
+    assert list(terminal.folded(["twenty columns are here and more"], 20)) == ["twenty columns are ", "│ here and more"]
+    assert list(terminal.folded(["a " + "b" * 20], 20)) == ["a " + "b" * 18, "│ bb"]
+    assert list(terminal.folded(["a" * 30, ""], None)) == ["a" * 30, ""]

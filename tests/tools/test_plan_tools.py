@@ -180,6 +180,54 @@ def test_nothing_but_a_sound_draft_is_saved(root, planner, content):
     assert os.listdir(root / "plans") == []
 
 
+PAINTED = "\x1b[2J\x1b[H---\r\nWhat it allows: docs/x.md\n"
+
+
+@pytest.mark.parametrize("prose", [PAINTED, "a\rb", "\x9b2J", "\x00", "txet \u202e", "\U000e0041"])
+def test_a_plan_whose_prose_steers_a_terminal_is_not_saved_and_lint_says_where(root, planner, prose):
+    outcome = planner.call("save_plan", {"plan_id": "PLAN-1", "content": text() + prose})
+    linted = planner.call("lint_plan", {"content": text() + prose}).output
+
+    assert code(outcome) == "PLAN_ENFORCEMENT_FAILED"
+    assert os.listdir(root / "plans") == []
+    assert not linted["valid"]
+    assert (linted["findings"][0]["severity"], linted["findings"][0]["line"]) == ("error", 10)
+    assert outcome.envelope["cause"]["findings"][0]["line"] == 10
+
+
+def test_an_approved_plan_whose_prose_steers_a_terminal_counts_for_nothing(root, executor):
+    content = text(status="APPROVED") + PAINTED
+    put(root, "PLAN-1", content=content)
+    asked = {"path": "src/a.py", "content": "x\n", "plan_hash": hashlib.sha256(content.encode()).hexdigest()}
+
+    assert executor.call("list_plans", {}).output["items"][0]["status"] == "INVALID"
+    assert code(executor.call("write_file", asked)) == "PLAN_ENFORCEMENT_FAILED"
+    assert not (root / "src").exists()
+
+
+def test_a_draft_with_flags_emoji_joiners_and_other_line_ends_is_saved(root, planner):
+    flag = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+    content = f"{text()}{flag} \u2764\ufe0f \u0645\u06cc\u200c\u062e\n".replace("\n", "\r\n")
+
+    assert planner.call("save_plan", {"plan_id": "PLAN-1", "content": content}).output["findings"] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "scope"),
+    [
+        ("long-line", '{modify: ["src/a.py"], create: [' + " " * 200 + '"src/b.py"]}'),
+        ("far-apart", "\n  modify: [src/a.py]\n" + "  # a comment\n" * 11 + "  create: [src/b.py]"),
+        ("comment-beside", "\n  modify: ['src/**']  # only docs/"),
+    ],
+)
+def test_a_scope_that_is_easily_overlooked_is_saved_with_a_warning(planner, rule, scope):
+    content = text().replace('{modify: ["src/*.py"]}', scope)
+    saved = planner.call("save_plan", {"plan_id": "PLAN-1", "content": content}).output["findings"]
+
+    assert [(one["rule"], one["severity"]) for one in saved] == [(rule, "warning")]
+    assert planner.call("lint_plan", {"content": content}).output["findings"] == saved
+
+
 def test_a_plan_that_is_there_is_never_written_over(root, planner):
     put(root, "PLAN-1", "APPROVED")
 

@@ -1,0 +1,135 @@
+"""Only what is typed after the question answers it: what the terminal held before is discarded."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import kaiza
+from kaiza.app import App
+
+PLAN = """---
+kaiza_plan: 1
+plan_id: PLAN-1
+title: A plan
+status: {status}
+author: ANTIGRAVITY
+created: "2026-11-18T09:00:00Z"
+scope: {{modify: ["src/*.py"], create: ["src/*.py"]}}
+---
+# Why
+"""
+NO = {"outcome": "error", "error_code": "PLAN_SCOPE_VIOLATION", "human_message": "No."}
+
+
+def put_plan(workspace, status="DRAFT", text=""):
+    (workspace / "plans" / "PLAN-1.md").write_text(PLAN.format(status=status) + text)
+
+
+def asked_to_approve(workspace, **_):
+    put_plan(workspace)
+    return ["plan", "approve", "PLAN-1"], "PLAN-1"
+
+
+def asked_to_thaw(kaiza, **_):
+    kaiza("freeze", "stop")
+    return ["thaw"], "thaw"
+
+
+def asked_to_unlock(written, body, **_):
+    written(body("begin_session"), body("write_file", **NO))
+    return ["session", "unlock"], "unlock"
+
+
+def asked_to_accept(log, **_):
+    log.write_bytes(b"{}\n")
+    return ["audit", "accept", "--reason", "looked at"], "accept"
+
+
+def asked_to_undo(workspace, **_):
+    put_plan(workspace, "APPROVED")
+    app = App([str(workspace)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    plan_hash = app.call("list_plans", {}).output["items"][0]["plan_hash"]
+    app.call("write_file", {"path": "src/new.py", "content": "n\n", "plan_hash": plan_hash})
+    app.close()
+    return ["undo", "--plan", "PLAN-1"], "y"
+
+
+def asked_to_make_ready(workspace, **_):
+    (workspace / "plans").rmdir()
+    return ["init", "--client", "cursor"], "yes"
+
+
+QUESTIONS = [
+    asked_to_approve,
+    asked_to_thaw,
+    asked_to_unlock,
+    asked_to_accept,
+    asked_to_undo,
+    asked_to_make_ready,
+]
+
+
+def files(root):
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file() and ".kaiza" not in path.parts}
+
+
+@pytest.fixture
+def question(request, workspace, written, body, log, kaiza):
+    """A command that asks, and the word it asks for."""
+    return request.param(workspace=workspace, written=written, body=body, log=log, kaiza=kaiza)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, indirect=True)
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_what_was_typed_before_the_question_never_answers_it(question, workspace, screen, end):
+    words, word = question
+    before = files(workspace)
+    asked = screen(*words, ahead=f"{word}{end}")
+    asked.until("[y/N]" if word == "y" else f"Type {word}")
+    asked.type("\n")
+
+    assert asked.end() == 1
+    assert files(workspace) == before
+
+
+@pytest.mark.parametrize("question", QUESTIONS, indirect=True)
+def test_what_is_typed_after_the_question_answers_it_whatever_was_typed_before(question, screen):
+    words, word = question
+    asked = screen(*words, ahead="no\nno")
+    asked.until("[y/N]" if word == "y" else f"Type {word}")
+    asked.type(f"{word}\n")
+
+    assert asked.end() == 0
+
+
+def test_what_is_typed_while_the_screen_is_still_being_shown_does_not_answer(workspace, screen, log):
+    put_plan(workspace, text=f"a line {'x' * 600}\n" * 395)
+    asked = screen("plan", "approve", "PLAN-1")
+    asked.until("a line")  # what is left is more than a terminal and one read hold: the command waits to show it
+    asked.type("PLAN-1\n")
+    asked.until("Type PLAN-1")
+    asked.type("no\n")
+
+    assert asked.end() == 1
+    assert not log.exists()
+
+
+def test_one_module_reads_what_a_person_types():
+    def reads(node):
+        if isinstance(node, ast.Call):
+            return isinstance(node.func, ast.Name) and node.func.id == "input"
+        named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "value", None)
+        return named in ("getpass", "stdin", "/dev/tty")
+
+    package = Path(kaiza.__file__).parent
+    trees = [(path, ast.parse(path.read_text())) for path in package.rglob("*.py")]
+    readers = sorted(
+        f"{path.relative_to(package)}: {ast.unparse(node)}"
+        for path, tree in trees
+        for node in ast.walk(tree)
+        if reads(node)
+    )
+
+    assert readers == ["cli/init.py: sys.stdin", "cli/word.py: '/dev/tty'"]  # init only asks whether it is a terminal
