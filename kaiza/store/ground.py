@@ -77,7 +77,6 @@ class Ground:
 
     def session(self, session_id: str, now: str) -> Session | None:
         """The open session of that id, also one that another process began or ended."""
-        self.log.require_place()
         self._follow()
         return self.facts.open_session(session_id, now, self.caps.session_idle_hours)
 

@@ -180,9 +180,9 @@ class HeldDirectory:
         root, audit = self._known
         if not _is_same(root, self._root):
             return "root_replaced"
-        if not os.path.lexists(self._path):
-            return "missing"
-        return None if _is_same(audit, self._path, follow_symlinks=False) else "replaced"
+        if _is_same(audit, self._path, follow_symlinks=False):
+            return None
+        return "replaced" if os.path.lexists(self._path) else "missing"
 
     def close(self) -> None:
         """Let go of it."""
