@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kaiza.domain.globs import Glob
+from kaiza.domain.globs import Denial, Glob
 from kaiza.domain.paths import RelPath, steering
 from kaiza.domain.plan import Move, Phase, Plan, Scope
 
@@ -75,7 +75,7 @@ def _globs(scope: Scope, operation: str) -> tuple[Glob, ...]:
     return {MODIFY: scope.modify, CREATE: scope.create, DELETE: scope.delete}.get(operation, ())
 
 
-def _covered(globs: Sequence[Glob], path: RelPath) -> bool:
+def _covered(globs: Sequence[Glob | Denial], path: RelPath) -> bool:
     text = "/".join(path.parts)
     return any(glob.matches_text(text) for glob in globs)
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.globs import Glob
+from kaiza.domain.globs import Denial
 
 LARGEST_FILE = 64 * 1024
 
@@ -16,7 +16,7 @@ LARGEST_FILE = 64 * 1024
 class Settings:
     """What a person set for the workspace."""
 
-    deny_read: tuple[Glob, ...] = ()
+    deny_read: tuple[Denial, ...] = ()
     allow_read: frozenset[str] = frozenset()
     sync_every: bool = False
     approval_by_command: bool = False
@@ -44,7 +44,7 @@ def _checked(told: dict[str, Any], text: str) -> Settings:
 
     try:
         file = File.model_validate(told)
-        deny = tuple(Glob.parse(glob) for glob in file.deny_read)
+        deny = tuple(Denial.parse(glob) for glob in file.deny_read)
     except pydantic.ValidationError as fault:
         first = fault.errors()[0]
         place = [str(part) for part in first["loc"]]
