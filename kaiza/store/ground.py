@@ -28,7 +28,6 @@ from kaiza.store.workspace import Workspace
 
 LOG_NAME = "audit/audit-log.jsonl"
 MOST_TOLD = 50
-_SETTINGS = RelPath(("kaiza.toml",))
 
 
 class Ground:
@@ -191,10 +190,7 @@ class Ground:
 
 def read_settings(workspace: Workspace) -> settings.Settings:
     """The settings of a workspace; without a file, the defaults."""
-    if not (Path(workspace.root) / "kaiza.toml").exists():
-        return settings.Settings()
-    with workspace.open_file(_SETTINGS, lambda _real: None) as file:
-        return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
+    return settings.read(workspace.fd)
 
 
 def hash_of(chunks: Iterable[bytes]) -> str:
