@@ -40,7 +40,10 @@ CASES = [
     ("src/*.", "src/A"),
     ("src/[a-c]x", "src/BX"),
     ("src/[\u00e9]x", "src/\u00c9x"),
+    ("src/[A-C]x", "src/bx"),
     ("src/[!0-9]x", "src/Ax"),
+    ("src/[!a]x", "src/ax"),
+    ("src/\u00e9*", "src/\u00c9x"),
     ("**/[kK]eys/**", "a/\uff2beys/x"),
 ]
 FREE = [
@@ -54,6 +57,8 @@ FREE = [
     ("src/[!0-9]x", "src/1X"),
     ("src/[!aA]x", "src/ax"),
     ("src/?.py", "src/AB.py"),
+    ("src/?\u00e9", "src/AB\u00e9"),
+    ("src/A.*", "src/Ab"),
     ("src/caf\u00e9", "src/Cafe"),
 ]
 

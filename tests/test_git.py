@@ -137,10 +137,11 @@ def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, t
         git.ask(here, "check-ignore", "-q", "a"),
         git.ask(here, "hash-object", "--stdin", stdin=b"a\n"),
         git.ask(here, "config", "user.name"),
+        git.ask(here, "hash-object", "a"),
     ]
 
-    assert [one.returncode for one in told] == [0, 0, 0, 1, 0, 0]
-    assert told[0].stdout.strip() == told[4].stdout.strip() == blob
+    assert [one.returncode for one in told] == [0, 0, 0, 1, 0, 0, 0]
+    assert told[0].stdout.strip() == told[4].stdout.strip() == told[6].stdout.strip() == blob
     assert (told[1].stdout, told[5].stdout) == (b"a\n", b"Ann\n")
     assert b"missing" in told[2].stdout
     assert not trace.exists()
@@ -156,18 +157,20 @@ def test_nothing_else_is_asked_of_git(root, command, arguments):
         git.ask(str(root), command, *arguments)
 
 
+@pytest.mark.parametrize("here", ["project", "elsewhere"])
 @pytest.mark.parametrize("path", ["", ".", "bin", ":", "{root}", "{root}/bin", "{link}"])
-def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, trace, monkeypatch, tmp_path, path):
-    (root / "bin").mkdir()
-    for place in (root, root / "bin"):
+def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, monkeypatch, path, here):
+    tmp_path = root.parent
+    for place in (root, root / "bin", tmp_path / "elsewhere" / "bin"):
+        place.mkdir(parents=True, exist_ok=True)
         shutil.copy(script, place / "git")
     (tmp_path / "link").symlink_to(root / "bin")
-    monkeypatch.chdir(root)
+    monkeypatch.chdir(tmp_path / here)
     monkeypatch.setenv("PATH", path.format(root=root, link=tmp_path / "link"))
 
     assert git.ask(str(root), "rev-parse", "HEAD") is None
-    assert git.ask(".", "rev-parse", "HEAD") is None
-    assert not trace.exists()
+    assert git.ask(os.path.relpath(root), "rev-parse", "HEAD") is None
+    assert not (tmp_path / "trace").exists()
 
 
 @pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])

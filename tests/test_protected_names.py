@@ -46,7 +46,8 @@ SECRET = [
     "terraform.tfstate.d/prod/terraform.tfstate", "x.key", "x.keystore", "x.p12", "x.pem", "x.pfx",
     # kept beside the original
     "#id_rsa#", ".#id_rsa", ".env.local.bak", ".id_rsa.swp", ".netrc.swo", ".npmrc.orig", "id_ecdsa-old",
-    "id_ed25519.bak", "id_ed25519.bak.1", "id_ed25519.bak~", "id_rsa (2)", "id_rsa copy", "id_rsa.~3~", "id_rsa_backup",
+    "id_ed25519.bak", "id_ed25519.bak.1", "id_ed25519.bak~", "id_rsa (2)", "id_rsa copy", "id_rsa.~3~",
+    "id_rsa..bak", "id_rsa_backup",
     "prod.env.save", "server.key.old", "server.key.old.old", "x.p12.backup", "x.pem.dpkg-old", "x.pem.rpmsave",
     "x.pem~",
 ]  # fmt: skip

@@ -109,6 +109,15 @@ def test_other_arguments_keep_their_bounds_beside_a_path():
     assert set(told.arguments(asked)) == {"sha256", "length"}
 
 
+def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
+    heavy = dict.fromkeys(["pattern", "glob", "uri", "client", "role", "status", "encoding"], "\U0001f600" * 4000)
+    recorded = told.arguments({**heavy, "paths": ["x" * 4000, "y" * 4000, "z" * 4000, *["v" * 4090] * 40]})
+
+    assert fits(recorded)
+    assert recorded["pattern"] == heavy["pattern"]
+    assert [one[:1] for one in recorded["paths"][:3]] == ["x", "y", "z"]
+
+
 @pytest.mark.parametrize("odd", [{"a": "b"}, 7, None, [["x" * 4096] * 200] * 200, [{"k": "x" * 4096}] * 200, 1.5])
 def test_what_is_no_path_is_recorded_within_bounds_too(odd):
     recorded = told.arguments({"path": odd, "paths": odd, "source": odd, "destination": odd})

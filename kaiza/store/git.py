@@ -30,7 +30,7 @@ def ask(
     if command not in COMMANDS or not _RUNS_FILTERS.isdisjoint(arguments):
         raise ValueError(f"git is not asked for {command} like that")
     path = os.pathsep.join(_path_outside(directory))
-    program = shutil.which("git", path=path) if path else None
+    program = shutil.which("git", path=path)
     if program is None:
         return None
     try:
