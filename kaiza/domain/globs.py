@@ -131,12 +131,22 @@ class Denial:
 
     def matches_text(self, path: str) -> bool:
         """The same for a path that is already joined by slashes."""
-        if self.exact.matches_text(path):
-            return True
-        folded = paths.fold(path)
-        if not path.isascii():
-            return self.wide.matches_text(folded)
-        return (self.folded is not self.exact or folded != path) and self.folded.matches_text(folded)
+        return first_denial((self,), path) is not None
+
+
+def first_denial(denials: Sequence[Denial], path: str) -> Denial | None:
+    """The first of these by which a path is denied. It is folded once, and where that says nothing new, not tried."""
+    folded = paths.fold(path)
+    beyond, differs = not path.isascii(), folded != path
+    for one in denials:
+        if one.exact.matches_text(path):
+            return one
+        if beyond:
+            if one.wide.matches_text(folded):
+                return one
+        elif (differs or one.folded is not one.exact) and one.folded.matches_text(folded):
+            return one
+    return None
 
 
 @dataclass(frozen=True, slots=True)
