@@ -9,7 +9,7 @@ from kaiza.boundary.call import Call, House, now
 from kaiza.boundary.outcome import as_ours, conclude, outcome_body
 from kaiza.domain import errors, line_match, record, told
 from kaiza.domain.call import Outcome
-from kaiza.domain.change import Change
+from kaiza.domain.change import Change, bytes_written
 from kaiza.domain.finding import Finding
 from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
@@ -30,7 +30,7 @@ def weighed(case: Case, changes: Sequence[Change], view: Seen) -> Case:
         paths=paths,
         hidden=tuple(path for path in paths if view.unreadable(path)),
         lines=sum(change.lines_added + change.lines_removed for change in changes),
-        bytes=sum(change.size for change in changes if change.operation in ("create", "modify")),
+        bytes=sum(bytes_written(change.as_record()) for change in changes),
         content=tuple(_findings(case.reading, changes, view)),
     )
 

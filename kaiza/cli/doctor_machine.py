@@ -8,7 +8,7 @@ from pathlib import Path
 from kaiza.cli.check import Check, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.render.terminal import escape
-from kaiza.store import probe, state
+from kaiza.store import probe, roots, state
 
 _OLDEST = (3, 11)
 _SENTENCES = {
@@ -72,8 +72,8 @@ def state_directory(root: Path) -> Iterator[Check]:
     """Where the anchor is kept: outside the workspace, ours, nobody else's."""
     place = state.directory(str(root))
     shown = escape(str(place))
-    if place.is_relative_to(root):
-        yield problem("state", f"{shown} is inside the workspace", "Point XDG_STATE_HOME somewhere else.")
+    if roots.holds_state(str(root), of=str(root)):
+        yield problem("state", f"{shown} is inside the workspace", roots.state_inside([str(root)]))
         return
     there = next(one for one in (place, *place.parents) if one.exists())
     fault = probe.writable(there) if there.is_dir() else "it is no directory"

@@ -1,6 +1,5 @@
 """What `kaiza doctor` asks of the workspace: settings, plans, the record, its anchor, changes that were left open."""
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from kaiza.domain.finding import has_error
 from kaiza.domain.record import FIELDS, Verdict
 from kaiza.domain.session import Facts
 from kaiza.render import verdict
+from kaiza.store import git as asked
 from kaiza.store import ground, roots, state, verify
 from kaiza.store.damage import Damage, is_damage
 from kaiza.store.plans import Plans
@@ -44,15 +44,8 @@ def settings(root: Path) -> Iterator[Check]:
 
 def git(root: Path) -> Iterator[Check]:
     """Whether the record is kept out of git, which would rewrite it."""
-    try:
-        told = subprocess.run(
-            ["git", "check-ignore", "-q", "audit/audit-log.jsonl"],  # noqa: S607  whichever git the person uses
-            capture_output=True,
-            check=False,
-            cwd=root,
-            timeout=10,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+    told = asked.ask(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
+    if told is None:
         return
     if told.returncode == 1:
         todo = "Run kaiza init, which writes audit/.gitignore; then git rm --cached audit/audit-log.jsonl if it is in."

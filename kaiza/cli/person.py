@@ -1,7 +1,8 @@
 """Who the person at the keyboard says they are."""
 
 import getpass
-import subprocess
+
+from kaiza.store import git, roots
 
 
 def name(given: str | None) -> str:
@@ -11,12 +12,7 @@ def name(given: str | None) -> str:
 
 def _in_git() -> str:
     try:
-        told = subprocess.run(
-            ["git", "config", "user.name"],  # noqa: S607  whichever git the person uses
-            capture_output=True,
-            check=False,
-            timeout=5,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        told = git.ask(roots.nearest(".") or ".", "config", "user.name", seconds=5)
+    except FileNotFoundError:  # the directory they are in is gone; what they want to say may be about another
         return ""
-    return told.stdout.decode("utf-8", "replace").strip()
+    return told.stdout.decode("utf-8", "replace").strip() if told else ""

@@ -103,14 +103,35 @@ def _app(told: Options, roots: tuple[str, ...]) -> "App":
 
 
 def _roots(told: Options) -> tuple[str, ...]:
-    """The real paths of the workspaces, sound; one plain directory without settings is seen to be so at a glance."""
+    """The real paths of the workspaces, sound; that one plain directory is, is seen at a glance."""
     named = told.workspaces or (os.environ.get("CLAUDE_PROJECT_DIR") or ".",)
     first = os.path.realpath(named[0])
-    if len(named) == 1 and os.path.isdir(first) and not os.path.lexists(first + "/kaiza.toml"):  # noqa: PTH112  see the top
+    if len(named) == 1 and _is_plain(first):
         return (first,)
     from kaiza.cli import serve_slowly  # noqa: PLC0415  see the top
 
     return serve_slowly.roots(named)
+
+
+def _is_plain(root: str) -> bool:
+    """Whether a directory clearly has no settings, and clearly holds no state of Kaiza's; in doubt, it is not."""
+    try:
+        settings = any(not name.isascii() or name.lower().startswith("kaiza.toml") for name in os.listdir(root))  # noqa: PTH208  see the top
+        return not settings and not _may_hold(root, "XDG_STATE_HOME", ".local/state")
+    except OSError:
+        return False
+
+
+def _may_hold(root: str, variable: str, otherwise: str) -> bool:
+    told = os.environ.get(variable, "")
+    place = os.path.realpath((told if told.startswith("/") else os.path.expanduser(f"~/{otherwise}")) + "/kaiza")  # noqa: PTH111  see the top
+    if f"{place}/".startswith(root.rstrip("/") + "/"):
+        return True
+    try:
+        with os.scandir(place) as entries:
+            return any(entry.is_symlink() for entry in entries)
+    except FileNotFoundError:
+        return False
 
 
 def _carefully(argv: Sequence[str]) -> Options:

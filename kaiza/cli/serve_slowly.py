@@ -11,7 +11,7 @@ from kaiza.cli import options
 from kaiza.cli.serve import CONTENTS, LONGEST_MS, ROLES, Options, is_milliseconds
 from kaiza.domain import envelope, errors
 from kaiza.store.ground import read_settings
-from kaiza.store.roots import settle
+from kaiza.store.roots import keep_state_outside, settle
 from kaiza.store.workspace import Workspace
 
 
@@ -26,8 +26,9 @@ def carefully(argv: Sequence[str]) -> Options:
 
 
 def roots(named: Sequence[str]) -> tuple[str, ...]:
-    """The real paths of the workspaces; BOOTSTRAP_FAILURE where one is none, or its settings are not sound."""
+    """The real paths of the workspaces; BOOTSTRAP_FAILURE where one is none, or its settings or place are unsound."""
     found = settle(named, dict(os.environ))
+    keep_state_outside(found)
     for root in found:
         with Workspace(root) as workspace:
             read_settings(workspace)

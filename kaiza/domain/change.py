@@ -51,3 +51,10 @@ class Change:
             "lines_removed": self.lines_removed,
             "mode": self.mode,
         }
+
+
+def bytes_written(change: Mapping[str, Any]) -> int:
+    """How many bytes a change, as a record lists it, writes: its size wherever content is written."""
+    after = change["after_hash"]
+    rewritten = change["operation"] == "move" and after is not None and after != change["before_hash"]
+    return change["size"] if rewritten or change["operation"] in ("create", "modify") else 0

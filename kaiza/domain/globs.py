@@ -2,17 +2,23 @@
 
 The pattern becomes a row of bits, one for each place in it; reading a character moves all places at once. Meaning is
 git's for an anchored pattern: `*`, `?` and `[...]` stay inside a component, a component `**` is any number of them
-(at least one at the end), letters are as they are written, and nothing is negated.
+(at least one at the end), letters are as they are written, and nothing is negated. What is denied is denied in every
+spelling that a file system or a reader could take for the same.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+
+from kaiza.domain import paths
 
 LONGEST = 1024
 _LAST = "\U0010ffff"
 _ANY = (("\0", "."), ("0", _LAST))
 """Every character but the slash, which stands between the dot and the zero."""
+
+_ASCII = 0x80
 
 _Span = tuple[str, str]
 
@@ -40,6 +46,8 @@ class Glob:
     _deep: int = field(compare=False, repr=False)
     _skip: int = field(compare=False, repr=False)
     _final: int = field(compare=False, repr=False)
+    _marked: int = field(default=0, compare=False, repr=False)
+    """Places behind a single character, where a decomposed text may have more marks of that character."""
 
     @classmethod
     def parse(cls, text: str) -> "Glob":
@@ -60,6 +68,8 @@ class Glob:
         """The same for a path that is already joined by slashes."""
         if not path or not path.startswith(self.prefix):
             return False
+        if self._marked and not path.isascii():
+            return self._matches_decomposed(path)
         bounds, masks, stay, deep, skip = self._bounds, self._masks, self._stay, self._deep, self._skip
         places = 1 | (skip & 1) << 1
         for character in path[len(self.prefix) :]:
@@ -73,6 +83,71 @@ class Glob:
                 return False
         return bool(places & self._final)
 
+    def _matches_decomposed(self, path: str) -> bool:
+        """The same where one character of a name may be several of the path: a letter and its marks."""
+        bounds, masks, marked = self._bounds, self._masks, self._marked
+        places = 1 | (self._skip & 1) << 1
+        for character in path[len(self.prefix) :]:
+            moved = (places & masks[bisect_right(bounds, character)]) << 1
+            if character == "/":
+                places = moved | places & self._deep
+                places |= (places & self._skip) << 1
+            else:
+                places = moved | places & (self._stay | (marked if paths.is_mark(character) else 0))
+        return bool(places & self._final)
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A pattern that covers a path in whatever spelling: as it is written, and both folded as names are compared."""
+
+    exact: Glob
+    folded: Glob = field(compare=False, repr=False)
+    """For a path in ASCII."""
+    wide: Glob = field(compare=False, repr=False)
+    """For every other path: there a class that names more than ASCII covers any character."""
+
+    @classmethod
+    def of(cls, glob: Glob) -> "Denial":
+        """What is denied by a pattern that was understood."""
+        plain = "[" not in glob.text and paths.fold(glob.text) == glob.text
+        wide = _compile(glob.text, list(_steps(glob.text, _folded(_any_beyond_ascii))))
+        narrow = glob if plain else _compile(glob.text, list(_steps(glob.text, _folded(_lowered))))
+        return cls(glob, narrow, wide)
+
+    @classmethod
+    def parse(cls, text: str) -> "Denial":
+        """The denial as a value; GlobError if it is not a pattern."""
+        return cls.of(Glob.parse(text))
+
+    @property
+    def text(self) -> str:
+        """The pattern as it was written."""
+        return self.exact.text
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        """Whether the path made of these components is denied."""
+        return self.matches_text("/".join(parts))
+
+    def matches_text(self, path: str) -> bool:
+        """The same for a path that is already joined by slashes."""
+        return first_denial((self,), path) is not None
+
+
+def first_denial(denials: Sequence[Denial], path: str) -> Denial | None:
+    """The first of these by which a path is denied. It is folded once, and where that says nothing new, not tried."""
+    folded = paths.fold(path)
+    beyond, differs = not path.isascii(), folded != path
+    for one in denials:
+        if one.exact.matches_text(path):
+            return one
+        if beyond:
+            if one.wide.matches_text(folded):
+                return one
+        elif (differs or one.folded is not one.exact) and one.folded.matches_text(folded):
+            return one
+    return None
+
 
 @dataclass(frozen=True, slots=True)
 class _Step:
@@ -82,6 +157,7 @@ class _Step:
     plain: bool = False
     star: bool = False
     deep: bool = False
+    marked: bool = False
 
 
 def _refuse_odd(text: str) -> None:
@@ -100,34 +176,6 @@ def _refuse_odd(text: str) -> None:
             raise GlobError(f"The pattern holds {name}", "Separate with / and write [*] for a star", text.index(sign))
 
 
-def _steps(text: str) -> Iterator[_Step]:
-    offset = 0
-    components = text.split("/")
-    before = ""
-    for number, component in enumerate(components):
-        last = number == len(components) - 1
-        if component in {"", ".", ".."}:
-            raise GlobError(f"The pattern has a component {component!r}", "Name components one by one", offset)
-        if len(component) > 1 and not component.strip("*"):
-            yield from _many(last=last, again=before == "**")
-            before = "**"
-        else:
-            yield from _component(component, offset)
-            before = component
-            if not last:
-                yield _Step((("/", "/"),), plain=True)
-        offset += len(component) + 1
-
-
-def _many(*, last: bool, again: bool) -> Iterator[_Step]:
-    """`**`: in the middle a place that may be left at each component's start, at the end one component or more."""
-    if last:
-        yield _Step(_ANY)
-        yield _Step(deep=True)
-    elif not again:
-        yield _Step(deep=True)
-
-
 def _component(component: str, offset: int) -> Iterator[_Step]:
     at = 0
     while at < len(component):
@@ -141,8 +189,76 @@ def _component(component: str, offset: int) -> Iterator[_Step]:
             yield _Step(_class(component[at + 1 : end], offset + at))
             at = end
         else:
-            yield _Step(((sign, sign),), plain=True)
+            yield _plain(sign)
         at += 1
+
+
+def _steps(text: str, read: Callable[[str, int], Iterator[_Step]] = _component) -> Iterator[_Step]:
+    offset = 0
+    components = text.split("/")
+    before = ""
+    for number, component in enumerate(components):
+        last = number == len(components) - 1
+        if component in {"", ".", ".."}:
+            raise GlobError(f"The pattern has a component {component!r}", "Name components one by one", offset)
+        if len(component) > 1 and not component.strip("*"):
+            yield from _many(last=last, again=before == "**")
+            before = "**"
+        else:
+            yield from read(component, offset)
+            before = component
+            if not last:
+                yield _plain("/")
+        offset += len(component) + 1
+
+
+def _many(*, last: bool, again: bool) -> Iterator[_Step]:
+    """`**`: in the middle a place that may be left at each component's start, at the end one component or more."""
+    if last:
+        yield _Step(_ANY)
+        yield _Step(deep=True)
+    elif not again:
+        yield _Step(deep=True)
+
+
+def _plain(sign: str) -> _Step:
+    return _Step(((sign, sign),), plain=True)
+
+
+def _folded(widen: Callable[[Sequence[_Span]], tuple[_Span, ...]]) -> Callable[[str, int], Iterator[_Step]]:
+    """How to read a component so that it covers what is folded."""
+
+    def read(component: str, offset: int) -> Iterator[_Step]:
+        steps = list(_component(component, offset))
+        runs = [(plain, list(run)) for plain, run in groupby(steps, lambda step: step.plain)]
+        for number, (plain, run) in enumerate(runs, 1):
+            if plain:
+                written = "".join(step.spans[0][0] for step in run)
+                yield from map(_plain, _folded_run(written, whole=len(runs) == 1, last=number == len(runs)))
+            else:
+                yield from (step if step.star else _Step(widen(step.spans), marked=True) for step in run)
+
+    return read
+
+
+def _folded_run(written: str, *, whole: bool, last: bool) -> str:
+    """Letters between wildcards; only where a name ends are its dots and blanks left out."""
+    if whole:
+        return paths.fold(written)
+    folded = paths.fold_part(written)
+    return paths.trim_end(folded) if last else folded
+
+
+def _lowered(spans: Sequence[_Span]) -> tuple[_Span, ...]:
+    """The spans with each capital as its small letter, which is all that folding does to ASCII."""
+    small = {sign.lower() for sign in map(chr, range(_ASCII)) if any(low <= sign <= high for low, high in spans)}
+    beyond = [(max(low, chr(_ASCII)), high) for low, high in spans if ord(high) >= _ASCII]
+    return tuple(_merge(sorted([*((sign, sign) for sign in small), *beyond])))
+
+
+def _any_beyond_ascii(spans: Sequence[_Span]) -> tuple[_Span, ...]:
+    """The same, but any character where a span holds one that folds to who knows what."""
+    return _ANY if any(ord(high) >= _ASCII for _, high in spans) else _lowered(spans)
 
 
 def _closing(component: str, opened: int, offset: int) -> int:
@@ -215,12 +331,13 @@ def _compile(text: str, steps: list[_Step]) -> Glob:
     while literal < len(steps) and steps[literal].plain:
         literal += 1
     prefix = "".join(step.spans[0][0] for step in steps[:literal])
-    place, stay, deep, skip = 0, 0, 0, 0
+    place, stay, deep, skip, marked = 0, 0, 0, 0, 0
     toggles: dict[str, int] = {}
     for number, step in enumerate(steps[literal:], literal):
         if step.spans:
             _toggle(toggles, step.spans, 1 << place)
             place += 1
+            marked |= step.marked << place
         elif step.deep:
             stay, deep = stay | 1 << place, deep | 1 << place
             if number < len(steps) - 1:
@@ -229,7 +346,7 @@ def _compile(text: str, steps: list[_Step]) -> Glob:
         else:
             stay |= 1 << place
     bounds, masks = _table(toggles)
-    return Glob(text, prefix, bounds, masks, stay, deep, skip, 1 << place)
+    return Glob(text, prefix, bounds, masks, stay, deep, skip, 1 << place, marked)
 
 
 def _toggle(toggles: dict[str, int], spans: Sequence[_Span], bit: int) -> None:

@@ -4,7 +4,7 @@ import re
 from functools import partial
 
 from kaiza.domain import errors, paths
-from kaiza.domain.globs import Glob, GlobError
+from kaiza.domain.globs import Denial, Glob, GlobError
 from kaiza.domain.lookalike import suspicious, visible
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import Move, Scope
@@ -26,7 +26,7 @@ def read_phase_scope(shape: Shape, node: Node) -> Scope | None:
 
 
 def _scope(shape: Shape, node: Node, *, unlocking: bool) -> Scope | None:
-    allowed, denied = partial(_allowed, shape), partial(_glob, shape)
+    allowed, denied = partial(_allowed, shape), partial(_denied, shape)
     known = {
         "modify": lambda value: shape.items(value, allowed),
         "create": lambda value: shape.items(value, allowed),
@@ -67,6 +67,11 @@ def _glob(shape: Shape, node: Node) -> Glob | None:
     if re.search(r"\{[^}]*,[^}]*\}", node.value):
         shape.warn(node.place, "braces", "Braces are no alternatives here", "Write one pattern for each")
     return glob
+
+
+def _denied(shape: Shape, node: Node) -> Denial | None:
+    glob = _glob(shape, node)
+    return Denial.of(glob) if glob else None
 
 
 def _allowed(shape: Shape, node: Node) -> Glob | None:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from kaiza.domain.globs import Glob
+from kaiza.domain.globs import Denial, Glob
 from kaiza.domain.paths import RelPath
 
 DRAFT, APPROVED, REJECTED, REVOKED, DONE = "DRAFT", "APPROVED", "REJECTED", "REVOKED", "DONE"
@@ -36,7 +36,7 @@ class Scope:
     create: tuple[Glob, ...] = ()
     delete: tuple[Glob, ...] = ()
     move: tuple[Move, ...] = ()
-    deny: tuple[Glob, ...] = ()
+    deny: tuple[Denial, ...] = ()
     unlock: tuple[RelPath, ...] = ()
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kaiza.domain.globs import Glob
+from kaiza.domain.globs import Denial, Glob, first_denial
 from kaiza.domain.paths import RelPath, steering
 from kaiza.domain.plan import Move, Phase, Plan, Scope
 
@@ -53,7 +53,7 @@ def refused(plan: Plan, phase: Phase | None, wanted: Sequence[Wanted]) -> Refuse
 
 def allows(scope: Scope, wanted: Wanted) -> bool:
     """Whether a scope, taken alone, allows it."""
-    if any(_covered(scope.deny, path) for path in wanted.paths):
+    if scope.deny and any(_denial(scope, path) for path in wanted.paths):
         return False
     if wanted.operation != MOVE:
         return _covered(_globs(scope, wanted.operation), wanted.path)
@@ -75,6 +75,10 @@ def _globs(scope: Scope, operation: str) -> tuple[Glob, ...]:
     return {MODIFY: scope.modify, CREATE: scope.create, DELETE: scope.delete}.get(operation, ())
 
 
+def _denial(scope: Scope, path: RelPath) -> Denial | None:
+    return first_denial(scope.deny, "/".join(path.parts))
+
+
 def _covered(globs: Sequence[Glob], path: RelPath) -> bool:
     text = "/".join(path.parts)
     return any(glob.matches_text(text) for glob in globs)
@@ -86,7 +90,7 @@ def _moves(pair: Move, wanted: Wanted) -> bool:
 
 
 def _why(scope: Scope, wanted: Wanted, *, only_phase: bool) -> Refused:
-    denied = next(((glob.text, path) for path in wanted.paths for glob in scope.deny if glob.matches(path.parts)), None)
+    denied = next(((one.text, path) for path in wanted.paths if (one := _denial(scope, path))), None)
     path = denied[1] if denied else _stray(scope, wanted)
     return Refused(
         wanted=wanted,

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kaiza.domain import codes
+from kaiza.domain.change import bytes_written
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 CHANGING_TOOLS = frozenset(
@@ -271,7 +272,7 @@ def _charge(facts: Facts, intent: Mapping[str, Any], sign: int) -> None:
             if not usage.files[path]:
                 del usage.files[path]
         usage.lines += sign * (change["lines_added"] + change["lines_removed"])
-        usage.bytes += sign * (change["size"] if change["operation"] in ("create", "modify") else 0)
+        usage.bytes += sign * bytes_written(change)
         usage.operations += sign
 
 

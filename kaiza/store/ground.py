@@ -35,7 +35,6 @@ MOST_RECOVERED = 200
 """Intents without a journal that one session looks after; the next one goes on with the rest."""
 LARGEST_HASHED = 1 << 30
 _LONGEST_NAME = 64
-_SETTINGS = RelPath(("kaiza.toml",))
 
 
 class Ground:
@@ -238,10 +237,7 @@ class Ground:
 
 def read_settings(workspace: Workspace) -> settings.Settings:
     """The settings of a workspace; without a file, the defaults."""
-    if not (Path(workspace.root) / "kaiza.toml").exists():
-        return settings.Settings()
-    with workspace.open_file(_SETTINGS, lambda _real: None) as file:
-        return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
+    return settings.read(workspace.fd)
 
 
 def _nothing_recovered(refused: Exception) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kaiza.domain import errors
+from kaiza.store import state
 
 
 def settle(named: Sequence[str], environment: dict[str, str]) -> tuple[str, ...]:
@@ -18,6 +19,28 @@ def settle(named: Sequence[str], environment: dict[str, str]) -> tuple[str, ...]
         if any(one != other and _contains(other, one) for other in real):
             raise _refused("One workspace lies inside another. Name only one of the two.", number)
     return real
+
+
+def keep_state_outside(roots: Sequence[str]) -> None:
+    """Insist that no agent can reach Kaiza's state; BOOTSTRAP_FAILURE says where to put it instead."""
+    for number, one in enumerate(roots):
+        if any(holds_state(other, of=one) for other in roots):
+            raise _refused(state_inside(roots), number)
+
+
+def holds_state(root: str, *, of: str) -> bool:
+    """Whether the state directory of a workspace really is this root, or somewhere below it."""
+    place = os.path.realpath(state.directory(of))
+    return place == root or _contains(root, place)
+
+
+def state_inside(roots: Sequence[str]) -> str:
+    """Say what is wrong where a root holds the state directory, with the line that moves it out."""
+    wrong = "Kaiza's state directory is inside a workspace, where an agent could change it."
+    for place, line in state.elsewhere():
+        if not any(place == root or _contains(root, place) for root in roots):
+            return f"{wrong} Move it, and run kaiza init again so that clients know: export XDG_STATE_HOME={line}"
+    return f"{wrong} Name a narrower workspace."
 
 
 def ready(root: str) -> bool:

@@ -1,27 +1,59 @@
 """`kaiza.toml`: few settings, each with a default; an unknown key or a value out of range stops the start."""
 
+import os
 import re
+import stat
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.globs import Glob
+from kaiza.domain.globs import Denial
+from kaiza.domain.paths import skeleton
+from kaiza.store.place import WHATEVER_IT_IS
 
+NAME = "kaiza.toml"
 LARGEST_FILE = 64 * 1024
+_UNFIT = {
+    "misnamed": "A file is named almost like kaiza.toml, and settings are read under that very name only. Rename it",
+    "link": "kaiza.toml is a link. Put the file itself in its place",
+    "no_file": "kaiza.toml is not a regular file. Put a file in its place or remove it",
+    "unreadable": "kaiza.toml cannot be read. Make it readable for the account that runs Kaiza",
+    "too_large": "kaiza.toml is larger than 64 KiB. Shorten it",
+    "not_utf8": "kaiza.toml is not UTF-8 text. Save it as UTF-8",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a person set for the workspace."""
 
-    deny_read: tuple[Glob, ...] = ()
+    deny_read: tuple[Denial, ...] = ()
     allow_read: frozenset[str] = frozenset()
     sync_every: bool = False
     approval_by_command: bool = False
     release_by_person: bool = False
     checks_seconds: int = 300
+
+
+def read(directory: int) -> Settings:
+    """Read the settings in an open directory: the defaults where there is no file.
+
+    BOOTSTRAP_FAILURE where there is one and not every byte of it was understood.
+    """
+    names = [name for name in os.listdir(directory) if skeleton(name) == NAME]
+    if not names:
+        return Settings()
+    if names != [NAME]:
+        raise _unfit("misnamed")
+    content = _content(directory)
+    if len(content) > LARGEST_FILE:
+        raise _unfit("too_large")
+    try:
+        return parse(content.decode())
+    except UnicodeDecodeError as fault:
+        raise _unfit("not_utf8") from fault
 
 
 @lru_cache(maxsize=16)
@@ -36,6 +68,23 @@ def parse(text: str) -> Settings:
     return _checked(told, text)
 
 
+def _content(directory: int) -> bytes:
+    """The file's bytes, and one more than there may be; a link is not followed, a pipe not waited for."""
+    try:
+        _insist_on_a_file(os.stat(NAME, dir_fd=directory, follow_symlinks=False))
+        descriptor = os.open(NAME, WHATEVER_IT_IS, dir_fd=directory)
+        with os.fdopen(descriptor, "rb") as file:
+            _insist_on_a_file(os.fstat(descriptor))
+            return file.read(LARGEST_FILE + 1)
+    except OSError as fault:
+        raise _unfit("unreadable") from fault
+
+
+def _insist_on_a_file(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise _unfit("link" if stat.S_ISLNK(found.st_mode) else "no_file")
+
+
 def _checked(told: dict[str, Any], text: str) -> Settings:
     """Closed and typed by pydantic, which is loaded only where there is a file to check."""
     import pydantic  # noqa: PLC0415  a workspace without kaiza.toml does not pay for it
@@ -44,7 +93,7 @@ def _checked(told: dict[str, Any], text: str) -> Settings:
 
     try:
         file = File.model_validate(told)
-        deny = tuple(Glob.parse(glob) for glob in file.deny_read)
+        deny = tuple(Denial.parse(glob) for glob in file.deny_read)
     except pydantic.ValidationError as fault:
         first = fault.errors()[0]
         place = [str(part) for part in first["loc"]]
@@ -88,4 +137,10 @@ def _refused(why: str, line: int) -> errors.SystemError:
         "BOOTSTRAP_FAILURE",
         human_message=f"kaiza.toml, line {line}: {why}. Mend that line and start again.",
         cause={"file": "kaiza.toml", "line": line},
+    )
+
+
+def _unfit(why: str) -> errors.SystemError:
+    return errors.SystemError.startup_failure(
+        "BOOTSTRAP_FAILURE", human_message=f"{_UNFIT[why]}, and start again.", cause={"file": NAME, "why": why}
     )

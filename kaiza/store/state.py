@@ -1,6 +1,7 @@
 """The state directory of a workspace: outside of it, so that what is kept there is out of an agent's reach."""
 
 import os
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,6 +21,14 @@ def directory(root: str, *, create: bool = False) -> Path:
 def _state_home() -> Path:
     told = Path(os.environ.get("XDG_STATE_HOME", ""))
     return told if told.is_absolute() else Path("~/.local/state").expanduser()
+
+
+def elsewhere() -> Iterator[tuple[str, str]]:
+    """Real places where state could be kept as well, the best first, each with how a shell spells it."""
+    yield os.path.realpath(Path("~/.local/state").expanduser()), '"$HOME/.local/state"'
+    for place in ("/var/lib/kaiza", f"/var/tmp/kaiza-{os.geteuid()}"):  # noqa: S108  kept over restarts; its own in there is 0700
+        if os.access(os.path.dirname(place), os.W_OK):  # noqa: PTH120
+            yield os.path.realpath(place), place
 
 
 def replace(place: Path, content: bytes) -> None:

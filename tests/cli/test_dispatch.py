@@ -74,13 +74,14 @@ def test_windows_is_refused_with_a_message(kaiza, monkeypatch):
     assert "Windows" in told.err
 
 
-def test_a_start_imports_nothing_heavy_and_no_other_command():
+def test_a_start_imports_nothing_heavy_and_no_other_command(tmp_path):
     program = (
         "import sys; from kaiza.cli import dispatch, serve; serve.plainly(['--workspace', '.']);"
         "serve._roots(serve.Options(('.',))); import kaiza.server.serve;"
         "print(*sorted(name for name in sys.modules))"
     )
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, cwd="/").stdout.decode()
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, cwd=tmp_path)
+    loaded = told.stdout.decode()
 
     heavy = {"argparse", "jsonschema", "pydantic", "mcp", "asyncio", "dataclasses", "hypothesis", "kaiza.render"}
     assert not heavy & set(loaded.split())
