@@ -10,7 +10,9 @@ from scenes import records
 
 from kaiza.boundary import now
 from kaiza.domain import record
+from kaiza.domain.call import Ask
 from kaiza.store import audit_log
+from kaiza.store.commit import Committer
 
 HEAD = """---
 kaiza_plan: 1
@@ -402,3 +404,23 @@ def test_a_directory_in_a_files_place_keeps_the_path_and_the_rest_is_put_back(be
 
     assert told["kept"] == [{"path": "src/b.py", "reason": "changed_since"}]
     assert not (workspace / "src/c.py").exists()
+
+
+def test_a_change_whose_time_is_up_before_its_intent_is_not_carried_out(begun, workspace, approved, monkeypatch):
+    call = begun.stamp(Ask("write_file", {"path": "src/b.py", "content": "x = 1\n", "plan_hash": approved}))
+    expired = []
+    prepare = Committer.prepare
+
+    def prepare_too_long(*arguments, **options):
+        expired.append(begun.expire(call))
+        return prepare(*arguments, **options)
+
+    monkeypatch.setattr(Committer, "prepare", prepare_too_long)
+    before, log = manifest(workspace), records(workspace)
+    late = begun.answer(call)
+    written = records(workspace)[len(log) :]
+
+    assert late is None
+    assert expired[0].envelope["error_code"] == "CAP_EXCEEDED"
+    assert manifest(workspace) == before
+    assert [(one["kind"], one["error_code"]) for one in written] == [("call", "CAP_EXCEEDED")]
