@@ -3,6 +3,8 @@
 import hashlib
 import os
 import stat
+import tracemalloc
+import zlib
 from pathlib import Path
 
 import pytest
@@ -258,6 +260,27 @@ def test_what_is_no_longer_kept_whole_is_not_put_back(begun, workspace, approved
 
     assert told["error_code"] == "FILE_READ_FAILED"
     assert manifest(workspace) == before
+
+
+def test_what_is_kept_and_unpacks_to_far_more_is_neither_put_back_nor_unpacked(begun, workspace, approved):
+    content = bytes(1 << 26)
+    (workspace / "src/a.py").write_bytes(content)
+    asked = {"path": "src/a.py", "expected_hash": sha(content), "plan_hash": approved}
+    gone = begun.call("delete_file", asked).output
+    (kept,) = (workspace / ".kaiza/objects").glob(f"{sha(content)}*")
+    kept.unlink()
+    kept.with_suffix(".z").write_bytes(zlib.compress(content, 9))
+    del content
+    ask = {"request_ids": [gone["request_id"]], "plan_hash": approved}
+    begun.call("undo_changes", {**ask, "dry_run": True})
+    tracemalloc.start()
+    told = begun.call("undo_changes", ask).envelope
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert told["error_code"] == "FILE_READ_FAILED"
+    assert most < 1 << 24
+    assert not (workspace / "src/a.py").exists()
 
 
 @pytest.mark.parametrize(
