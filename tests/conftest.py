@@ -158,5 +158,7 @@ def small_disk(tmp_path):
     )
     if mounted.returncode:
         pytest.skip("only root may mount a small disk")
-    yield place
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
