@@ -3,7 +3,9 @@
 import hashlib
 import os
 import stat
+import tracemalloc
 import unicodedata
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ from scenes import records
 
 from kaiza.boundary import now
 from kaiza.domain import record
+from kaiza.domain.call import Ask
 from kaiza.store import audit_log
+from kaiza.store.commit import Committer
 
 HEAD = """---
 kaiza_plan: 1
@@ -310,6 +314,27 @@ def test_what_is_no_longer_kept_whole_is_not_put_back(begun, workspace, approved
     assert manifest(workspace) == before
 
 
+def test_what_is_kept_and_unpacks_to_far_more_is_neither_put_back_nor_unpacked(begun, workspace, approved):
+    content = bytes(1 << 26)
+    (workspace / "src/a.py").write_bytes(content)
+    asked = {"path": "src/a.py", "expected_hash": sha(content), "plan_hash": approved}
+    gone = begun.call("delete_file", asked).output
+    (kept,) = (workspace / ".kaiza/objects").glob(f"{sha(content)}*")
+    kept.unlink()
+    kept.with_suffix(".z").write_bytes(zlib.compress(content, 9))
+    del content
+    ask = {"request_ids": [gone["request_id"]], "plan_hash": approved}
+    begun.call("undo_changes", {**ask, "dry_run": True})
+    tracemalloc.start()
+    told = begun.call("undo_changes", ask).envelope
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert told["error_code"] == "FILE_READ_FAILED"
+    assert most < 1 << 24
+    assert not (workspace / "src/a.py").exists()
+
+
 @pytest.mark.parametrize(
     "path",
     ["plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml", ".git/hooks/pre-commit", "PLANS/x", ".env"],
@@ -466,3 +491,23 @@ def test_a_directory_in_a_files_place_keeps_the_path_and_the_rest_is_put_back(be
 
     assert told["kept"] == [{"path": "src/b.py", "reason": "changed_since"}]
     assert not (workspace / "src/c.py").exists()
+
+
+def test_a_change_whose_time_is_up_before_its_intent_is_not_carried_out(begun, workspace, approved, monkeypatch):
+    call = begun.stamp(Ask("write_file", {"path": "src/b.py", "content": "x = 1\n", "plan_hash": approved}))
+    expired = []
+    prepare = Committer.prepare
+
+    def prepare_too_long(*arguments, **options):
+        expired.append(begun.expire(call))
+        return prepare(*arguments, **options)
+
+    monkeypatch.setattr(Committer, "prepare", prepare_too_long)
+    before, log = manifest(workspace), records(workspace)
+    late = begun.answer(call)
+    written = records(workspace)[len(log) :]
+
+    assert late is None
+    assert expired[0].envelope["error_code"] == "CAP_EXCEEDED"
+    assert manifest(workspace) == before
+    assert [(one["kind"], one["error_code"]) for one in written] == [("call", "CAP_EXCEEDED")]

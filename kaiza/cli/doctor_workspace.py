@@ -57,9 +57,9 @@ def git(root: Path) -> Iterator[Check]:
 def plans(root: Path) -> Iterator[Check]:
     """How many there are, and which count for nothing."""
     with Workspace(str(root)) as workspace:
-        stored = list(Plans(workspace).all())
-    faulty = [one.plan_id for one in stored if has_error(one.reading.findings)]
-    states = Counter(one.reading.plan.status.lower() for one in stored if one.reading.plan)
+        read = [(one.plan_id, one.reading) for one in Plans(workspace).all()]
+    faulty = [plan_id for plan_id, reading in read if has_error(reading.findings)]
+    states = Counter(reading.plan.status.lower() for _, reading in read if reading.plan)
     told = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "none yet"
     if faulty:
         named = ", ".join(faulty[:5]) + (" …" if len(faulty) > 5 else "")  # noqa: PLR2004  enough to begin with

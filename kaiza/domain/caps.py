@@ -25,6 +25,7 @@ class Caps:
     edit_items: int = 100
     patch_bytes: int = 512 * KIB
     patch_files: int = 200
+    patched_bytes: int = 256 * MIB
     undo_requests: int = 100
     listed_plans: int = 200
     summary_characters: int = 200

@@ -8,15 +8,24 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-Job = Callable[[], None]
+
+class Job(NamedTuple):
+    """Something to do; `quick`: it takes a moment, and waits behind no other."""
+
+    run: Callable[[], None]
+    quick: bool = False
+
 
 WORKERS: Final = 8
 """Threads in all; one of them reads while the others are busy."""
 
-BACKLOG: Final = 32
+BACKLOG: Final = 64
 """Jobs that may wait for a worker; with that many waiting, nothing more is read."""
+
+QUICK: Final = 4
+"""Quick jobs at a time, beside all others; one more, should they be slow after all, is a job like any other."""
 
 SPARE: Final = 24
 """Workers that may take the place of stuck ones."""
@@ -51,6 +60,8 @@ class Crew:
         self._threads = 0
         self._following = 0
         self._running = 0
+        self._quick = 0
+        """Quick jobs that are being done; not among those running."""
         self._written_off = 0
         self._over = False
 
@@ -65,7 +76,7 @@ class Crew:
         """A worker is stuck in a call that was answered without it: another takes its place."""
         with self._state:
             self._written_off += 1
-            if self._backlog and self._threads <= self._allowed():
+            if self._backlog and self._threads <= self._needed():
                 self._enlist()
 
     def take_back(self) -> None:
@@ -73,9 +84,20 @@ class Crew:
         with self._state:
             self._written_off -= 1
 
+    def drop(self, job: Job) -> None:
+        """A job needs no worker any more; where it still waited, there is room for another."""
+        with self._state:
+            if job in self._backlog:
+                self._backlog.remove(job)
+                self._has_room.notify()
+
     def _allowed(self) -> int:
-        """So many calls at a time; one thread more may read meanwhile."""
+        """So many calls at a time, beside the quick ones."""
         return self._workers + min(self._written_off, SPARE)
+
+    def _needed(self) -> int:
+        """So many threads for calls; one thread more may read meanwhile."""
+        return self._allowed() + self._quick
 
     def _enlist(self) -> None:
         self._threads += 1
@@ -100,7 +122,7 @@ class Crew:
             if job is not None:
                 self._running += 1
                 self._has_room.notify()
-            elif self._over or self._threads > self._allowed() + 1:
+            elif self._over or self._threads > self._needed() + 1:
                 return False
             else:
                 self._following += 1
@@ -111,10 +133,13 @@ class Crew:
 
     def _do(self, job: Job) -> None:
         try:
-            job()
+            job.run()
         finally:
             with self._state:
-                self._running -= 1
+                if job.quick:
+                    self._quick -= 1
+                else:
+                    self._running -= 1
 
     def _lead(self) -> bool:
         """Read and do, until somebody else has the turn or nothing more will come."""
@@ -124,8 +149,9 @@ class Crew:
             self._following -= 1
             self._leader = me
         try:
-            while not self._over and (job := self._read()) is not None:
-                if not self._begun(job):
+            while not self._over and (heard := self._read()) is not None:
+                job = self._begun(heard)
+                if job is None:
                     continue
                 self._do(job)
                 if not self._still_leads(me):
@@ -136,23 +162,33 @@ class Crew:
             self._resign(me)
         return True
 
-    def _begun(self, job: Job) -> bool:
-        """Whether this thread is to do the job; while all are busy the job waits for one, and the reader for room.
+    def _begun(self, job: Job) -> Job | None:
+        """The job, if this thread is to do it; while all are busy it waits for one, and the reader for room.
 
         Behind others that wait it waits too: their worker is on its way, and one thread has to be left for reading.
         """
         with self._state:
-            while len(self._backlog) >= self._room:
-                self._has_room.wait()
-            if self._backlog or self._running >= self._allowed():
-                self._backlog.append(job)
-                return False
-            self._running += 1
+            if job.quick and self._quick < QUICK:
+                self._quick += 1
+            elif self._waits(job):
+                return None
+            else:
+                job = job._replace(quick=False)
+                self._running += 1
             self._since = self._last = time.monotonic()
             if not self._watched:
                 self._watched = True
                 self._is_wanted.notify()
-            return True
+            return job
+
+    def _waits(self, job: Job) -> bool:
+        """Whether the job was put into the backlog, once that has room."""
+        while len(self._backlog) >= self._room:
+            self._has_room.wait()
+        waits = bool(self._backlog) or self._running >= self._allowed()
+        if waits:
+            self._backlog.append(job._replace(quick=False))
+        return waits
 
     def _still_leads(self, me: object) -> bool:
         with self._state:
@@ -175,7 +211,7 @@ class Crew:
                 now = time.monotonic()
                 if self._since and now - self._since >= PATIENCE:
                     self._leader, self._since = None, 0.0
-                    if not self._following and self._threads <= self._allowed():
+                    if not self._following and self._threads <= self._needed():
                         self._enlist()
                     self._turn.release()
                 elif not self._since and now - self._last > IDLE:

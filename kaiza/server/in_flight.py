@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
+from kaiza.server.crew import Job
 from kaiza.wire.mcp import Wanted
 from kaiza.wire.message import Id
 
@@ -15,7 +16,7 @@ _BEGINS: Final = "begin_session"
 class Entry:
     """One tool call on its way."""
 
-    __slots__ = ("_after", "_answered", "call", "hushed", "request_id", "settled", "taken", "wanted")
+    __slots__ = ("_after", "_answered", "call", "hushed", "job", "request_id", "settled", "taken", "wanted")
 
     def __init__(self, request_id: Id, wanted: Wanted, after: "Entry | None") -> None:
         self.request_id: Final = request_id
@@ -23,10 +24,17 @@ class Entry:
         self._after = after
         self._answered = threading.Event() if wanted.tool_name == _BEGINS else None
         self.call: Any = None
+        self.job: Job | None = None
+        """What a worker is asked to do for it."""
         self.taken = False
         self.settled = False
         self.hushed = False
         """The client has said that it wants no answer."""
+
+    @property
+    def follows_a_beginning(self) -> bool:
+        """Whether a session was asked for before it and had no answer then."""
+        return self._after is not None
 
     def wait(self) -> None:
         """Let a session begin that was asked for before: what follows it in one breath may count on it."""

@@ -36,6 +36,10 @@ class Later(Generic[Built]):
         self._done.wait()
         return self._made[0] if self._made else None
 
+    def made(self) -> Built | None:
+        """The thing, if it is there already."""
+        return self._made[0] if self._made else None
+
     def begun(self) -> Built | None:
         """The thing, if somebody has wanted it."""
         return None if self._maker is None else self.get()

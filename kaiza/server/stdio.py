@@ -11,21 +11,28 @@ from kaiza.server.crew import Crew, Job
 from kaiza.server.in_flight import Entry, InFlight
 from kaiza.server.later import Later
 from kaiza.server.lines import Lines
-from kaiza.server.news import BROKEN, CLOSED, END, FAILED, IDLE, SIGNALS, News
+from kaiza.server.news import BROKEN, CLOSED, END, FAILED, GONE, IDLE, SIGNALS, News
 from kaiza.server.outlet import Outlet
 from kaiza.server.pipeline import Pipeline, Step
 from kaiza.server.surface import Desk
 from kaiza.wire import frame, message, reply
+from kaiza.wire.mcp import Wanted
 from kaiza.wire.message import Id, Notification, Refusal, Request
 
 DRAIN_SECONDS: Final = 2.0
-"""How long calls may go on after a signal."""
+"""How long calls may go on after a signal, or after their answers have lost their reader."""
 
 END_SECONDS: Final = 2.2
-"""How long after a signal a call that can no longer be ended is waited for."""
+"""How long after it a call that can no longer be ended is waited for."""
 
 EXIT_SECONDS: Final = 2.5
-"""How long after a signal the process waits for whatever is stuck."""
+"""How long after it, or else after the last answer, the process waits for whatever is stuck."""
+
+QUICK_TOOLS: Final = frozenset({"server_info", "session_status"})
+"""They take a moment, and wait behind no other call but the session's beginning."""
+
+_CUT_SHORT: Final = frozenset({BROKEN, GONE, *SIGNALS})
+"""From this news on the limits above count; the end of input alone leaves every call its own time."""
 
 
 class Stdio:
@@ -40,18 +47,22 @@ class Stdio:
         self._in_flight = InFlight(partial(self._news.put, IDLE))
         self._clock = Clock(self._overdue)
         self._crew = Crew(self._read)
+        self._stamping = threading.Lock()
+        """Held while a call gets its time, so that it gets one."""
         self._stopping = False
-        self._signalled: float | None = None
+        self._cut_short: float | None = None
+        self._news.watch_reader(outgoing)
 
     def serve(self) -> bool:
         """Serve until the client or a signal ends it; False where something was still stuck then."""
         self._news.listen_to_signals()
         self._crew.start()
-        self._await({END, BROKEN, FAILED, *SIGNALS}, DRAIN_SECONDS)
+        self._await({END, FAILED, *_CUT_SHORT}, DRAIN_SECONDS)
         self._stopping = True
         if not self._in_flight.close() and not self._await({IDLE}, DRAIN_SECONDS):
             threading.Thread(target=self._end_calls, name="kaiza-end", daemon=True).start()
             self._await({IDLE}, END_SECONDS)
+        self._cut_short = self._cut_short or time.monotonic()
         threading.Thread(target=self._close, name="kaiza-close", daemon=True).start()
         return self._await({CLOSED}, EXIT_SECONDS)
 
@@ -60,14 +71,14 @@ class Stdio:
         return self._desk.failure()
 
     def _await(self, wanted: set[bytes], grace: float) -> bool:
-        """Wait for one of these news; once a signal has come, only so long after it."""
+        """Wait for one of these news; once a signal has come or the reader has gone, only so long after it."""
         while True:
-            left = None if self._signalled is None else max(0.0, self._signalled + grace - time.monotonic())
+            left = None if self._cut_short is None else max(0.0, self._cut_short + grace - time.monotonic())
             news = self._news.next(left)
             if news is None:
                 return False
-            if news in SIGNALS and self._signalled is None:
-                self._signalled = time.monotonic()
+            if news in _CUT_SHORT and self._cut_short is None:
+                self._cut_short = time.monotonic()
             if news in wanted:
                 return True
 
@@ -92,7 +103,23 @@ class Stdio:
         if isinstance(said, Request) and said.method == "tools/list":
             self._desk.begin()
         self._in_flight.hush(cancelled)
-        return None if call is None else partial(self._make, self._in_flight.admit(*call))
+        return None if call is None else self._admit(*call)
+
+    def _admit(self, request_id: Id, wanted: Wanted) -> Job:
+        """A call's job. Its time counts from here on, or from when the house is there."""
+        entry = self._in_flight.admit(request_id, wanted)
+        entry.job = Job(partial(self._make, entry))
+        desk = self._desk.made()
+        if desk is not None:
+            self._stamp(desk, entry)
+        return entry.job._replace(quick=wanted.tool_name in QUICK_TOOLS and not entry.follows_a_beginning)
+
+    def _stamp(self, desk: Desk, entry: Entry) -> None:
+        """Give a call its time, once, and have the clock watch it."""
+        with self._stamping:
+            if entry.call is None:
+                entry.call = desk.app.stamp(desk.ask(entry.wanted))
+                self._clock.watch(entry)
 
     def _step(self, said: Refusal | Notification | Request) -> Step:
         """What is to be done; should that fail, whoever asked is told before the failure is."""
@@ -123,15 +150,19 @@ class Stdio:
         desk = self._desk.get()
         if desk is None:
             return _failed(entry.request_id, "The server could not start.")
-        entry.call = desk.app.stamp(desk.ask(entry.wanted))
-        self._clock.watch(entry)
+        if entry.call is None:
+            for waiting in self._in_flight.waiting():  # all that were read before the house was there
+                self._stamp(desk, waiting)
         outcome = desk.app.answer(entry.call)
         return None if outcome is None else desk.tell(entry.request_id, entry.wanted, outcome)
 
     def _overdue(self, entry: Entry) -> None:
-        """Answer for a worker that takes too long, and put another in its place."""
+        """Answer for a worker that takes too long, and put another in its place; or for a call that had none yet."""
+        waits = self._in_flight.take(entry)
+        if waits and entry.job is not None:
+            self._crew.drop(entry.job)
         desk = self._desk.begun()
-        if desk is not None and self._expire(desk, entry, "timeout"):
+        if desk is not None and self._expire(desk, entry, "timeout") and not waits:
             self._crew.write_off()
 
     def _expire(self, desk: Desk, entry: Entry, cap: str) -> bool:
@@ -148,23 +179,24 @@ class Stdio:
             self._in_flight.sent(entry)
 
     def _end_calls(self) -> None:
-        """Record and answer the calls that were given no more time; one that nobody has begun too."""
+        """Record and answer the calls that were given no more time; those that wait for a worker too."""
         desk = self._desk.begun()
         if desk is None:
             return
         for entry in self._in_flight.waiting():
-            if self._in_flight.take(entry):
-                entry.call = desk.app.stamp(desk.ask(entry.wanted))
-            if entry.call is not None:
-                self._expire(desk, entry, "shutdown")
+            self._in_flight.take(entry)
+            self._stamp(desk, entry)
+            self._expire(desk, entry, "shutdown")
 
     def _close(self) -> None:
         """Leave the house in order, and no half a line behind."""
-        desk = self._desk.begun()
-        if desk is not None:
-            desk.app.close()
-        self._outlet.finish()
-        self._news.put(CLOSED)
+        try:
+            desk = self._desk.begun()
+            if desk is not None:
+                desk.app.close()
+        finally:
+            self._outlet.finish()
+            self._news.put(CLOSED)
 
 
 def _failed(request_id: Id | None, reason: str = "Kaiza itself failed.") -> bytes:

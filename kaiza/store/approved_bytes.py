@@ -3,7 +3,7 @@
 from contextlib import closing
 
 from kaiza.domain import errors
-from kaiza.domain.plan import Plan
+from kaiza.domain.plan import MAX_BYTES, Plan
 from kaiza.store.ground import Ground
 from kaiza.store.unsynced import Unsynced
 
@@ -23,8 +23,8 @@ def keep_bytes(ground: Ground, plan_hash: str, content: bytes) -> None:
 
 
 def kept(ground: Ground, plan_hash: str) -> bytes | None:
-    """The bytes that have this hash, if they were kept and are whole."""
+    """The bytes that have this hash, if they were kept, are whole and no more than a plan has."""
     try:
-        return b"".join(ground.objects.chunks(plan_hash))
+        return b"".join(ground.objects.chunks(plan_hash, MAX_BYTES))
     except errors.SystemError:
         return None

@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import os
 import signal
+import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -20,12 +21,13 @@ from kaiza.store.own import Own
 from kaiza.store.unsynced import Unsynced
 
 SMALL = 1 << 20
+"""The longest content that is packed. A packed one that is longer was not made here, and is not unpacked."""
 FIRST_CHUNK = 1 << 16
 CHUNK = 1 << 20
 LEVEL, MEMORY, SMALLEST_WINDOW = 1, 6, 9
 PACKED = ".z"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Hash(Protocol):
@@ -53,8 +55,11 @@ class Objects:
         bare = self._size(digest) if self._size(digest + PACKED) is None else None
         return sum(map(len, self.chunks(digest))) if bare is None else bare
 
-    def chunks(self, digest: str) -> Iterator[bytes]:
-        """Give the content of a hash, a chunk at a time; FILE_READ_FAILED at its end if it is another."""
+    def chunks(self, digest: str, most: int = sys.maxsize) -> Iterator[bytes]:
+        """Give the content of a hash, a chunk at a time; FILE_READ_FAILED at its end if it is another.
+
+        Of one that is longer than `most`, no more than that is given, and it counts as lost too.
+        """
         packed = self._size(digest + PACKED) is not None
         home = self.own.existing("objects")
         check = hashlib.sha256()
@@ -64,6 +69,9 @@ class Objects:
             fd = os.open(digest + PACKED if packed else digest, _OPEN, dir_fd=home)
             try:
                 for chunk in _unpacked(fd) if packed else read_all(fd):
+                    most -= len(chunk)
+                    if most < 0:
+                        raise _lost(digest)
                     check.update(chunk)
                     yield chunk
             finally:
@@ -82,7 +90,7 @@ class Objects:
 
     def take_over(self, digest: str, dir_fd: int, name: bytes) -> None:
         """Keep a file under its hash and take its name away; where nobody writes it, the file itself is kept."""
-        fd = os.open(name, _OPEN | os.O_NONBLOCK, dir_fd=dir_fd)
+        fd = os.open(name, _OPEN, dir_fd=dir_fd)
         try:
             small = os.fstat(fd).st_size <= SMALL
             if small or not is_written_by_nobody(fd) or not self._moved(digest, dir_fd, name):
@@ -175,10 +183,16 @@ def _packed(content: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _unpacked(fd: int) -> Iterator[bytes]:
-    unpack = zlib.decompressobj()
+    """The content of a packed file, never more of it than is packed here; a `zlib.error` where it has more."""
+    if os.fstat(fd).st_size > 2 * SMALL:
+        raise zlib.error
+    unpack, left = zlib.decompressobj(), SMALL
     for chunk in read_all(fd):
-        yield unpack.decompress(chunk)
-    yield unpack.flush()
+        piece = unpack.decompress(chunk, left + 1)
+        left -= len(piece)
+        if left < 0:
+            raise zlib.error
+        yield piece
 
 
 def watched(content: Iterable[bytes], check: Hash) -> Iterator[bytes]:

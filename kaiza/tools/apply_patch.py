@@ -1,16 +1,17 @@
 """Apply a unified diff to many files: every hunk of every file exactly where it says, or nothing at all."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kaiza.domain import errors, patch
 from kaiza.domain.change import Change
+from kaiza.domain.diff import Diff
 from kaiza.domain.patch import FilePatch
 from kaiza.domain.paths import RelPath
 from kaiza.domain.scope import CREATE, MODIFY, MOVE, Wanted
-from kaiza.tools import given, proposal, target
+from kaiza.tools import given, passage, proposal, target
 from kaiza.tools.target import Standing
 from kaiza.tools.view import Answer, View
 
@@ -49,8 +50,8 @@ def wanted(request: Request, view: View) -> tuple[Wanted, ...]:
 
 def run(request: Request, view: View) -> Answer:
     """Propose all changes; the first file that the patch does not fit ends it."""
-    proposed = [_proposed(file, view) for file in request.files]
-    changes = tuple(change for _, change in proposed)
+    _bound(sum(_foreseen(file, view) for file in request.files), view)
+    changes, diffs = _worked_out(request, view)
     output: dict[str, Any] = {
         "changes": [proposal.told(change, dry_run=request.dry_run) for change in changes],
         "files": len(changes),
@@ -62,8 +63,52 @@ def run(request: Request, view: View) -> Answer:
     }
     output["summary"] = _summary(output)
     if request.dry_run:
-        output = proposal.with_diff(output, (proposal.difference(*one) for one in proposed), view)
+        output = proposal.with_diff(output, diffs, view)
     return Answer(output, changes)
+
+
+def _worked_out(request: Request, view: View) -> tuple[tuple[Change, ...], Sequence[Diff]]:
+    """The changes, and as many of their diffs as an answer can hold; no file is held while the next is read."""
+    changes: list[Change] = []
+    diffs: list[Diff] = []
+    size = room = 0
+    for file in request.files:
+        passage.in_time(view)
+        change, there, diff = _one(file, view, with_diff=request.dry_run and room <= view.caps.response_bytes)
+        size += there + len(change.content or b"")
+        _bound(size, view)
+        changes.append(change)
+        if diff is not None:
+            room += len(diff.data)
+            diffs.append(diff)
+    return tuple(changes), diffs
+
+
+def _one(file: FilePatch, view: View, *, with_diff: bool) -> tuple[Change, int, Diff | None]:
+    """One change, the size of what is there, and the diff where one is wanted."""
+    found, change = _proposed(file, view)
+    diff = proposal.difference(found, change) if with_diff else None
+    return change, found.size if found else 0, diff
+
+
+def _foreseen(file: FilePatch, view: View) -> int:
+    """The bytes of what is there and of what is to be there instead, before anything is read."""
+    there = 0 if file.operation == CREATE else target.size(file.source or file.path, view)
+    if not _brings_content(file):
+        return there
+    added = sum(len(line) for hunk in file.hunks for line in hunk.new)
+    removed = sum(len(line) for hunk in file.hunks for line in hunk.old)
+    return there + max(there + added - removed, 0)
+
+
+def _bound(size: int, view: View) -> None:
+    """CAP_EXCEEDED where the files of a patch come to more than one patch may change."""
+    if size > view.caps.patched_bytes:
+        raise errors.SystemError.tool_failure(
+            "CAP_EXCEEDED",
+            human_message="The patch's files are larger together than one patch may change. Send it in parts.",
+            cause={"cap": "patched_bytes", "limit": view.caps.patched_bytes, "found": size},
+        )
 
 
 def _wanted(file: FilePatch, view: View) -> Wanted:
@@ -97,8 +142,13 @@ def _change(file: FilePatch, found: Standing | None, after: bytes | None) -> Cha
         file.lines_removed,
         _mode(file, found),
         file.source,
-        after if file.hunks or file.operation in {"create", "modify"} else None,
+        after if _brings_content(file) else None,
     )
+
+
+def _brings_content(file: FilePatch) -> bool:
+    """Whether the change carries the file's new bytes; a deletion and a plain move do not."""
+    return file.operation in {CREATE, MODIFY} or (file.operation == MOVE and bool(file.hunks))
 
 
 def _mode(file: FilePatch, found: Standing | None) -> int | None:

@@ -11,6 +11,8 @@ from kaiza.tools.target import Standing
 from kaiza.tools.view import View
 
 NEW_MODE = 0o644
+MOST_LINES = 2_000_000
+"""Lines on both sides that are compared; each costs some fifty bytes of memory beside its own."""
 _FRAME = 1024
 """What the summary, the request's id and their names weigh."""
 
@@ -76,15 +78,20 @@ def with_diff(output: Mapping[str, Any], diffs: Iterable[Diff], view: View) -> d
 
 
 def difference(found: Standing | None, change: Change) -> Diff:
-    """The diff of a change; of a file whose bytes are not at hand only what the header tells."""
+    """The diff of a change; of a file with too many lines, or whose bytes are not at hand, only its header."""
     mode = change.mode if change.mode is not None else (found.mode if found else NEW_MODE)
     path = change.source or change.path
     if found is None:
         return diff.unified(File(path, None), File(change.path, change.content, mode))
-    before = found.content if found.content is not None else b""
-    told_whole = found.content is not None or change.keeps_content
+    at_hand = found.content is not None and _lines(found.content, change.content) <= MOST_LINES
+    before = found.content if at_hand and found.content is not None else b""
+    told_whole = at_hand or change.keeps_content
     after = before if change.keeps_content or not told_whole else change.content
     if change.operation == "delete":
         after = None
     made = diff.unified(File(path, before, found.mode), File(change.path, after, mode))
     return made if told_whole else replace(made, truncated=True)
+
+
+def _lines(*contents: bytes | None) -> int:
+    return sum(content.count(b"\n") for content in contents if content is not None)

@@ -43,6 +43,12 @@ def glance(path: RelPath, view: View) -> int | None:
     return entry.size or 0
 
 
+def size(path: RelPath, view: View) -> int:
+    """How large the file is, unread and not judged; 0 where nothing is."""
+    entry = _entry(path, view)
+    return 0 if entry is None else entry.size or 0
+
+
 def existing(path: RelPath, view: View, *, keep: int = 0) -> Standing:
     """Look at a file that must be there."""
     return there(path, standing(path, view, keep=keep))

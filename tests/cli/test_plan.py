@@ -2,9 +2,12 @@
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
+import tracemalloc
+import zlib
 from pathlib import Path
 
 import pytest
@@ -288,6 +291,35 @@ def test_where_the_approved_bytes_are_lost_that_is_said(kaiza, plan, screen, wor
 
     assert told["difference"]["diff"] is None
     assert "not kept any more" in kaiza("plan", "show", "PLAN-1").out
+    assert approve(screen)[0] == 0
+
+
+def test_a_plan_file_far_larger_than_a_plan_may_be_is_told_at_once(kaiza, plan):
+    os.truncate(plan(), 1 << 42)
+    (told,) = json.loads(kaiza("plan", "list", "--json").out)["plans"]
+
+    assert told["status"] == "INVALID"
+    assert "too-large" in kaiza("plan", "show", "PLAN-1").out
+    assert "PLAN-1" in kaiza("doctor").out
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_approved_bytes_that_are_more_than_a_plan_has_are_not_read(kaiza, plan, screen, workspace, packed):
+    path = plan()
+    approve(screen)
+    (kept,) = (workspace / ".kaiza" / "objects").rglob("*.z")
+    bomb = kept if packed else kept.with_suffix("")
+    kept.unlink()
+    bomb.write_bytes(zlib.compress(bytes(1 << 26), 9) if packed else bytes(1 << 26))
+    path.write_text(path.read_text() + "More.\n")
+    kaiza("plan", "show", "PLAN-1")
+    tracemalloc.start()
+    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert told["difference"]["diff"] is None
+    assert most < 1 << 24
     assert approve(screen)[0] == 0
 
 

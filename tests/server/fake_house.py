@@ -32,7 +32,10 @@ TOOLS = [
             "openWorldHint": False,
         },
     }
-    for name in ("echo", "hold", "begin_session", "fail", "patch", "crash", "noise")
+    for name in (
+        *("echo", "hold", "begin_session", "fail", "patch", "crash", "noise"),
+        *("server_info", "session_status"),
+    )
 ]
 OPENING = Opening("0.1.0", INSTRUCTIONS, lambda: TOOLS)
 TIMEOUT = 30.0
@@ -106,6 +109,7 @@ class House:
         return self.written(call, outcome) if given.get("past_intent") else outcome
 
     begin_session = hold
+    server_info = session_status = echo
 
     def fail(self, call, given):
         return failure(call, given.get("error_code", "FILE_NOT_FOUND"))
@@ -152,6 +156,13 @@ class Lingering(House):
         threading.Event().wait()
 
 
+class Unclosable(House):
+    """A house whose record is held by a call that was given up."""
+
+    def close(self):
+        raise errors.SystemError.tool_failure("AUDIT_LOCK_FAILED")
+
+
 def broken():
     raise errors.SystemError.startup_failure("BOOTSTRAP_FAILURE")
 
@@ -162,6 +173,7 @@ def buggy():
 
 def main(record, *words):
     ways = {"broken": broken, "buggy": buggy, "lingering": lambda: Lingering(record)}
+    ways["unclosable"] = lambda: Unclosable(record)
     make = ways.get(words[0] if words else "", lambda: House(record))
     opening = OPENING._replace(tools=buggy) if "listless" in words else OPENING
     try:

@@ -3,7 +3,7 @@ import threading
 
 from doors import until
 
-from kaiza.server.crew import Crew
+from kaiza.server.crew import QUICK, Crew, Job
 
 PATIENCE = 20
 
@@ -28,7 +28,7 @@ class Script:
     def next(self):
         name = self.asked.get(timeout=PATIENCE)
         self.read += 1
-        return None if name is None else lambda: self.run(name)
+        return None if name is None else Job(lambda: self.run(name), quick=name.startswith("quick"))
 
     def run(self, name):
         self.began.put((name, threading.current_thread().name))
@@ -115,3 +115,42 @@ def test_the_backlog_is_done_after_the_end_of_input():
     script.let_go("a", "b", "c")
 
     assert [script.begun()[0], script.begun()[0]] == ["b", "c"]
+
+
+def test_a_quick_job_is_begun_while_every_worker_is_busy_and_the_backlog_is_full():
+    script, _ = started(workers=2, backlog=2)
+    script.put("a", "b", "c", "quick")
+    began = {script.begun()[0], script.begun()[0]}
+    script.let_go("a", "b", "c", "quick")
+    rest = {script.begun()[0], script.begun()[0]}
+    script.end()
+
+    assert (began, rest) == ({"a", "quick"}, {"b", "c"})
+
+
+def test_quick_jobs_that_are_slow_hold_up_nothing_and_wait_like_others_once_they_are_many():
+    script, _ = started(workers=2, backlog=2)
+    names = [f"quick {number}" for number in range(QUICK + 2)]
+    script.put(*names, "last")
+    began = {script.begun()[0] for _ in range(QUICK + 1)}
+    until(lambda: script.read == len(names) + 1)
+    script.let_go(*names, "last")
+    rest = {script.begun()[0], script.begun()[0]}
+    script.end()
+
+    assert began == set(names[:-1])
+    assert rest == {names[-1], "last"}
+
+
+def test_a_job_that_is_dropped_leaves_the_backlog_and_makes_room_for_another():
+    script, crew = started(workers=2, backlog=1)
+    script.put("running", "waiting", "next")
+    script.begun()
+    until(lambda: crew._backlog and script.read == 3)
+    crew.drop(crew._backlog[0])
+    until(lambda: not script.asked.qsize() and len(crew._backlog) == 1)
+    script.let_go("running", "waiting", "next")
+    after = script.begun()[0]
+    script.end()
+
+    assert after == "next"

@@ -1,12 +1,15 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 import pytest
 from doors import call, request, until
+
+from kaiza.server.crew import BACKLOG, SPARE, WORKERS
 
 PING = request("alive?", "ping")
 INITIALIZE = request(
@@ -246,14 +249,122 @@ def test_a_client_that_has_gone_ends_the_server_quietly_once_its_calls_are_recor
     door = fake(stdout=outgoing)
     os.close(outgoing)
     door.call(1, "hold", fifo=fifo.path)
+    door.say(PING)
+    os.read(unread, 1 << 16)
     door.say(*(call(number, "echo") for number in range(2, 5)))
     os.close(unread)
     fifo.release()
 
     assert door.process.wait(20) == 0
     assert door.process.stderr.read() == b""
-    assert len(door.records()) >= 2
+    assert {"tool": "hold", "code": None} in door.records()
     assert door.records()[-1] == {"closed": True}
+
+
+class Pipes:
+    """Both ends of a server's input and output, as most clients make them."""
+
+    def __init__(self):
+        self.server_in, self.into = os.pipe()
+        self.out, self.server_out = os.pipe()
+
+    def say(self, *lines):
+        os.write(self.into, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+    def hear(self):
+        return json.loads(os.read(self.out, 1 << 16))
+
+    def end_input(self):
+        os.close(self.into)
+
+    def stop_reading(self):
+        os.close(self.out)
+
+
+class Sockets(Pipes):
+    """The same as Node makes them: a pair of sockets for each."""
+
+    def __init__(self):
+        ends = (*socket.socketpair(), *socket.socketpair())
+        self.server_in, self.into, self.out, self.server_out = (end.detach() for end in ends)
+
+
+@pytest.fixture(params=[Pipes, Sockets])
+def client(request, fake):
+    """A client on pipes or sockets, and the server that `begin` starts for it."""
+    client = request.param()
+
+    def begin(*words, start=fake):
+        client.door = start(*words, stdin=client.server_in, stdout=client.server_out)
+        os.close(client.server_in)
+        os.close(client.server_out)
+        return client
+
+    client.begin = begin
+    return client
+
+
+def test_a_server_whose_client_has_gone_ends_although_a_call_never_does(client, fifo):
+    client.begin().say(call(1, "hold", fifo=fifo.path), PING)
+    client.hear()
+    client.end_input()
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+    assert client.door.process.stderr.read() == b""
+    assert {"tool": "hold", "code": "CAP_EXCEEDED"} in client.door.records()
+
+
+def test_a_server_whose_client_has_gone_ends_although_a_change_is_under_way(client, fifo):
+    client.begin().say(call(1, "hold", fifo=fifo.path, past_intent=True), PING)
+    client.hear()
+    client.end_input()
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+
+
+def test_a_client_that_reads_no_more_ends_the_server_while_its_input_is_open(client):
+    client.begin().say(PING)
+    client.hear()
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+    client.end_input()
+
+
+def test_a_server_whose_client_has_gone_ends_while_nothing_more_is_read(client, fifo):
+    client.begin().say(*(call(number, "hold", fifo=fifo.path) for number in range(200)))
+    client.say(PING)
+    client.end_input()
+    until(client.door.built)
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("house", ["unclosable", "lingering"])
+def test_a_server_whose_input_has_ended_ends_although_its_house_cannot_be_closed(client, house):
+    client.begin(house).say(call(1, "echo"))
+    client.hear()
+    client.end_input()
+
+    assert client.door.process.wait(10) == 0
+    client.stop_reading()
+
+
+def test_a_call_under_way_is_answered_after_the_end_of_input_and_ended_once_its_reader_has_gone(client, make_fifo):
+    first, second = make_fifo(), make_fifo()
+    client.begin().say(*(call(number, "hold", fifo=one.path) for number, one in enumerate((first, second))), PING)
+    client.hear()
+    client.end_input()
+    first.release()
+    answer = client.hear()
+    client.stop_reading()
+
+    assert answer["id"] == 0
+    assert client.door.process.wait(10) == 0
+    assert {"tool": "hold", "code": "CAP_EXCEEDED"} in client.door.records()
 
 
 def test_long_answers_that_are_ready_at_once_do_not_mix(door, fifo):
@@ -354,6 +465,45 @@ def test_a_call_that_takes_too_long_is_answered_once_and_its_worker_replaced(doo
     assert len(door.records()) == 14
 
 
+def test_a_call_that_waits_for_a_worker_is_answered_when_its_time_is_up_and_not_made(door, fifo):
+    busy = [call(number, "hold", fifo=fifo.path) for number in range(WORKERS - 1)]
+    door.say(*busy, call("early", "echo", timeout=0.05))
+    early = door.hear()
+    door.call("late", "echo", timeout=0.05)
+    late = door.hear()
+    fifo.release(len(busy))
+    answers = door.rest()
+
+    for answer, name in ((early, "early"), (late, "late")):
+        told = json.loads(answer["result"]["content"][0]["text"])
+
+        assert (answer["id"], told["error_code"], told["cause"]["cap"]) == (name, "CAP_EXCEEDED", "timeout")
+    assert sorted(answer["id"] for answer in answers) == list(range(len(busy)))
+    assert len(door.records()) == len(busy) + 3
+
+
+def test_what_tells_of_the_server_and_the_session_waits_behind_no_slow_call(door, fifo):
+    slow = WORKERS - 1 + BACKLOG
+    door.say(*(call(number, "hold", fifo=fifo.path) for number in range(slow)))
+    for name in ("server_info", "session_status"):
+        assert door.ask(call(name, name))["id"] == name
+    fifo.release(slow)
+
+    assert sorted(answer["id"] for answer in door.rest()) == list(range(slow))
+
+
+def test_a_server_whose_workers_are_all_stuck_for_good_goes_on_answering(door, fifo):
+    workers = WORKERS - 1 + SPARE
+    stuck = {door.ask(call(number, "hold", fifo=fifo.path, timeout=0.02))["id"] for number in range(workers)}
+    door.say(*(call(number, "echo", timeout=0.05) for number in range(2 * BACKLOG)))
+    refused = {door.hear()["id"] for _ in range(2 * BACKLOG)}
+
+    assert (stuck, refused) == (set(range(workers)), set(range(2 * BACKLOG)))
+    assert door.ask(call("alive?", "server_info"))["id"] == "alive?"
+    assert [record["code"] for record in door.records()] == ["CAP_EXCEEDED"] * (workers + 2 * BACKLOG) + [None]
+    fifo.release(workers)
+
+
 def test_a_call_that_fails_after_its_time_is_not_answered_again(door, fifo):
     door.call(1, "hold", fifo=fifo.path, timeout=0.05, crash=True)
     first = door.hear()
@@ -409,8 +559,9 @@ def test_nothing_but_answers_reaches_the_client(door):
 
 
 def test_what_is_asked_in_one_breath_with_a_session_waits_for_it_to_begin(door, fifo):
+    door.ask(call(0, "echo"))
     door.call(1, "begin_session", fifo=fifo.path)
-    door.say(*(call(number, "echo") for number in (2, 3)))
+    door.say(call(2, "echo"), call(3, "session_status"))
     door.ask(PING)
     fifo.release()
 

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 import threading
+import tracemalloc
+import zlib
 from contextlib import closing
 from hashlib import sha256
 
@@ -70,8 +72,13 @@ def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
     assert (tmp_path / ".kaiza/live/.x").is_dir()
 
 
-@pytest.mark.parametrize("content", [b"", b"short", os.urandom(SMALL), b"long" * SMALL])
-@pytest.mark.parametrize("pack", [True, False])
+@pytest.mark.parametrize(
+    ("content", "pack"),
+    [
+        *((content, pack) for content in (b"", b"short", os.urandom(SMALL), b"x" * SMALL) for pack in (True, False)),
+        (b"long" * SMALL, False),
+    ],
+)
 def test_a_content_comes_back_as_it_was(own, content, pack):
     objects, digest = Objects(own), sha256(content).hexdigest()
     keep(objects, digest, [content[:7], content[7:]], pack=pack)
@@ -103,6 +110,64 @@ def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, d
     assert caught.value.error_code == "FILE_READ_FAILED"
     keep(objects, digest, [b"one"])
     assert b"".join(objects.chunks(digest)) == b"one"
+
+
+def stuffed(content):
+    """A content packed with so much padding that says nothing that the file is longer than any that is packed here."""
+    pack = zlib.compressobj()
+    made = pack.compress(content) + pack.flush(zlib.Z_FULL_FLUSH)
+    return made + b"\0\0\0\xff\xff" * SMALL + pack.flush()
+
+
+@pytest.mark.parametrize("size", [SMALL + 1, 64 * SMALL])
+def test_a_packed_content_that_is_longer_than_any_that_is_packed_here_is_lost_and_not_unpacked(own, size):
+    content = bytes(size)
+    objects, digest = Objects(own), sha256(content).hexdigest()
+    place(own, digest + ".z", zlib.compress(content, 9))
+    tracemalloc.start()
+    refused = [refusal(list, objects.chunks(digest)), refusal(objects.length, digest)]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert refused == ["FILE_READ_FAILED"] * 2
+    assert most < 8 * SMALL
+
+
+def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
+    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    place(own, digest + ".z", stuffed(b"one"))
+
+    assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
+
+
+@pytest.mark.parametrize("suffix", ["", ".z"])
+def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
+    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    os.mkfifo(digest + suffix, dir_fd=own.directory("objects"))
+
+    assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_a_content_is_given_only_as_far_as_is_asked_for(own, pack):
+    objects, digest = Objects(own), sha256(b"12345").hexdigest()
+    keep(objects, digest, [b"12345"], pack=pack)
+
+    assert b"".join(objects.chunks(digest, 5)) == b"12345"
+    assert refusal(list, objects.chunks(digest, 4)) == "FILE_READ_FAILED"
+
+
+def place(own, name, content):
+    """Put a file among the kept contents, as an archive might bring it."""
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=own.directory("objects"))
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+
+
+def refusal(call, *arguments):
+    with pytest.raises(errors.SystemError) as caught:
+        call(*arguments)
+    return caught.value.error_code
 
 
 @pytest.mark.parametrize("size", [5, SMALL + 1])

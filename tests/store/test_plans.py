@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from kaiza.domain import errors
+from kaiza.domain.plan import MAX_BYTES
 from kaiza.store import rename
 from kaiza.store.plans import Plans
 from kaiza.store.workspace import Workspace
@@ -112,12 +113,24 @@ def test_a_directory_that_is_a_link_holds_no_plans(root, plans):
         plans.create("PLAN-2", text("PLAN-2"))
 
 
-def test_a_plan_that_is_too_large_still_has_its_whole_hash(root, plans):
+def test_of_a_plan_that_is_too_large_only_one_byte_more_than_it_may_have_is_read(root, plans):
     content = text(more="x" * 600_000)
     put(root, content=content)
+    os.truncate(root / "plans" / "PLAN-1.md", 1 << 42)
+    read = plans.read("PLAN-1")
 
-    assert plans.read("PLAN-1").reading.plan is None
+    assert [finding.rule for finding in read.reading.findings] == ["too-large"]
+    assert read.content == content[: MAX_BYTES + 1]
+    assert plans.by_hash(read.reading.plan_hash).plan_id == "PLAN-1"
+
+
+def test_a_plan_of_exactly_the_bound_is_sound(root, plans):
+    content = text()
+    content += b"x" * (MAX_BYTES - len(content))
+    put(root, content=content)
+
     assert plans.read("PLAN-1").reading.plan_hash == digest(content)
+    assert plans.read("PLAN-1").reading.plan is not None
 
 
 def test_a_plan_is_found_by_the_hash_it_has_now(root, plans):

@@ -283,6 +283,79 @@ def test_one_file_that_does_not_fit_refuses_the_whole_patch(bench):
     assert (error.error_code, error.cause["path"]) == ("PATCH_APPLY_FAILED", "gone")
 
 
+EDIT = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
+CREATE = "--- /dev/null\n+++ b/{}\n@@ -0,0 +1 @@\n+{}\n"
+DELETE = "diff --git a/{0} b/{0}\ndeleted file mode 100644\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+MOVE = "diff --git a/{0} b/{0}2\nrename from {0}\nrename to {0}2\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "size"),
+    [
+        (EDIT.format("f") + EDIT.format("g"), 2 * 2 * 502),
+        (CREATE.format("n", "x" * 999) + CREATE.format("m", "x" * 999), 2000),
+        (MOVE.format("f") + MOVE.format("g"), 2 * 502),
+        (DELETE.format("h") + EDIT.format("f"), 2 + 2 * 502),
+    ],
+)
+def test_the_files_of_a_patch_are_bounded_together_before_any_is_read(bench, patch, size):
+    for name in "fg":
+        bench.write(name, b"a\nc\n" + b"x" * 498)
+    bench.write("h", b"a\n")
+    bench.caps = Caps(patched_bytes=size)
+    bench.call("apply_patch", patch=patch, dry_run=True)
+    bench.caps = Caps(patched_bytes=size - 1)
+    bench.late = True
+    refused = bench.refused("apply_patch", patch=patch, dry_run=True)
+
+    assert refused.error_code == "CAP_EXCEEDED"
+    assert refused.cause == {"cap": "patched_bytes", "limit": size - 1, "found": size}
+
+
+def test_a_file_that_grows_before_it_is_read_is_bounded_too(bench):
+    bench.write("f", b"a\n")
+    bench.caps = Caps(patched_bytes=1000)
+    look = bench.stat
+    bench.stat = lambda path: (look(path), bench.write("f", b"a\nc\n" + b"x" * 498))[0]
+    with pytest.raises(errors.SystemError) as raised:
+        bench.call("apply_patch", patch=EDIT.format("f"))
+
+    assert raised.value.cause == {"cap": "patched_bytes", "limit": 1000, "found": 1004}
+
+
+def test_a_patch_of_short_lines_costs_no_memory_a_line_and_no_diff_of_millions(bench):
+    lines = 1_100_000
+    bench.write("f", b"a\nc\n" + b"z\n" * lines)
+    bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
+    tracemalloc.start()
+    output, _ = bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 6 * 2 * lines
+    assert (output["lines_added"], output["lines_removed"], output["diff_truncated"]) == (1, 1, True)
+
+
+def test_a_patch_that_is_late_begins_with_no_other_file(bench):
+    bench.late = True
+
+    assert bench.refused("apply_patch", patch=CREATE.format("n", "x")).cause["cap"] == "timeout"
+
+
+def test_a_dry_run_holds_no_file_while_it_reads_the_next(bench):
+    names = [f"f{number}" for number in range(16)]
+    for name in names:
+        bench.write(name, b"a\nc\n" + b"x" * MIB)
+    patch = "".join(map(EDIT.format, names))
+    bench.call("apply_patch", patch=patch, dry_run=True)
+    tracemalloc.start()
+    bench.call("apply_patch", patch=patch, dry_run=True)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 24 * MIB
+
+
 @pytest.mark.parametrize(
     ("missing", "there", "code"),
     [

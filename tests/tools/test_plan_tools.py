@@ -79,6 +79,21 @@ def test_plans_are_listed_as_they_are_now(root, planner):
     assert planner.call("list_plans", {"status": "APPROVED"}).output["items"] == []
 
 
+def test_what_is_no_plan_keeps_no_session_from_beginning(root, planner):
+    put(root, "PLAN-1")
+    os.truncate(root / "plans" / "PLAN-1.md", 1 << 42)
+    os.mkfifo(root / "plans" / "PLAN-2.md")
+    (root / "plans" / "PLAN-3.md").mkdir()
+    (root / "plans" / "PLAN-4.md").symlink_to("PLAN-4.md")
+    put(root, "PLAN-5")
+    begun = planner.call("begin_session", {"role": "ANTIGRAVITY"}).output
+    listed = planner.call("list_plans", {"session_id": begun["session_id"]}).output
+
+    told = [("PLAN-1", "INVALID"), ("PLAN-5", "DRAFT")]
+    assert sorted((one["plan_id"], one["status"]) for one in begun["plans"]) == told
+    assert [(one["plan_id"], one["status"]) for one in listed["items"]] == told
+
+
 def test_plans_come_in_pages(root, planner):
     for number in range(7):
         put(root, f"PLAN-{number}", "APPROVED" if number % 2 else "DRAFT")

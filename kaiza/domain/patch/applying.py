@@ -21,6 +21,7 @@ _SENTENCES: dict[_Why, str] = {
 _SHOWN_LINES = 20
 _SHOWN_BYTES = 400
 _ELSEWHERE = 5
+_STRIDE = 1 << 8
 
 
 def apply(file_patch: FilePatch, before: bytes | None, mode: int | None = None) -> bytes | None:
@@ -28,20 +29,45 @@ def apply(file_patch: FilePatch, before: bytes | None, mode: int | None = None) 
     _presence(file_patch, before)
     if mode is not None and file_patch.old_mode is not None and (mode ^ file_patch.old_mode) & EXECUTE:
         raise _failed(file_patch, "mode")
-    lines = io.BytesIO(before or b"").readlines()
-    after: list[bytes] = []
+    content = memoryview(before or b"")
+    lines = _Lines(before or b"")
+    after: list[bytes | memoryview] = []
     end = 0
     for number, hunk in enumerate(file_patch.hunks, 1):
-        _fits(file_patch, number, lines)
-        after += lines[end : hunk.start]
-        after += hunk.new
-        end = hunk.start + len(hunk.old)
-    after += lines[end:]
+        start = lines.offset(hunk.start)
+        after += (content[end:start], *hunk.new)
+        end = lines.offset(hunk.start + len(hunk.old))
+        _fits(file_patch, number, lines, slice(start, end))
+    after.append(content[end:])
     if file_patch.operation == "delete":
-        if after:
+        if any(after):
             raise _failed(file_patch, "whole_file")
         return None
     return b"".join(after)
+
+
+class _Lines:
+    """Where the lines of a content begin, looked for from one place on to the next; never a list of them all."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self._number = self._at = 0
+
+    def offset(self, number: int) -> int:
+        """Where a line begins, from 0; the end of the content where there are fewer. Never one before the last."""
+        while self._number < number and self._at < len(self.content):
+            end = self._at + _STRIDE
+            passed = self.content.count(b"\n", self._at, end)
+            if self._number + passed < number:
+                self._number, self._at = self._number + passed, end
+            else:
+                self._number, self._at = self._number + 1, self.content.find(b"\n", self._at) + 1
+        return min(self._at, len(self.content))
+
+    @property
+    def total(self) -> int:
+        """How many there are; a last one without its line feed counts."""
+        return self.content.count(b"\n") + (self.content[-1:] not in (b"", b"\n"))
 
 
 def _presence(file_patch: FilePatch, before: bytes | None) -> None:
@@ -60,42 +86,43 @@ def _presence(file_patch: FilePatch, before: bytes | None) -> None:
         )
 
 
-def _fits(file_patch: FilePatch, number: int, lines: list[bytes]) -> None:
+def _fits(file_patch: FilePatch, number: int, lines: _Lines, place: slice) -> None:
     hunk = file_patch.hunks[number - 1]
     end = hunk.start + len(hunk.old)
-    if tuple(lines[hunk.start : end]) != hunk.old:
-        raise _mismatch(file_patch, number, lines)
+    if lines.content[place] != b"".join(hunk.old):
+        raise _mismatch(file_patch, number, lines, place)
     unfinished = hunk.new and not hunk.new[-1].endswith(b"\n")
-    if (hunk.ends_file or unfinished) and end != len(lines):
-        evidence = {"expected": [], "found": _shown(lines[end : end + _SHOWN_LINES])}
+    if (hunk.ends_file or unfinished) and end != lines.total:
+        rest = io.BytesIO(lines.content[place.stop : lines.offset(end + _SHOWN_LINES)])
+        evidence = {"expected": [], "found": _shown(rest.readlines())}
         raise _failed(file_patch, "end_of_file", {"hunk": number, "patch_line": hunk.line, "line": end}, evidence)
 
 
-def _mismatch(file_patch: FilePatch, number: int, lines: list[bytes]) -> errors.SystemError:
+def _mismatch(file_patch: FilePatch, number: int, lines: _Lines, place: slice) -> errors.SystemError:
     hunk = file_patch.hunks[number - 1]
-    found = lines[hunk.start : hunk.start + len(hunk.old)]
+    found = io.BytesIO(lines.content[place]).readlines()
     first = next(
         (at for at, (ours, theirs) in enumerate(zip(hunk.old, found, strict=False)) if ours != theirs), len(found)
     )
-    place = {
+    where = {
         "hunk": number,
         "patch_line": hunk.line,
         "line": hunk.start + first,
-        "total_lines": len(lines),
-        "fits_at": _fits_at(hunk, lines),
+        "total_lines": lines.total,
+        "fits_at": _fits_at(hunk, lines.content),
     }
     shown = slice(first, first + _SHOWN_LINES)
     evidence = {"expected": _shown(hunk.old[shown]), "found": _shown(found[shown])}
-    return _failed(file_patch, "line_ending" if _only_endings(hunk, found) else "lines", place, evidence)
+    return _failed(file_patch, "line_ending" if _only_endings(hunk, found) else "lines", where, evidence)
 
 
 def _only_endings(hunk: Hunk, found: list[bytes]) -> bool:
     return [line.rstrip(b"\r\n") for line in hunk.old] == [line.rstrip(b"\r\n") for line in found]
 
 
-def _fits_at(hunk: Hunk, lines: list[bytes]) -> list[int]:
+def _fits_at(hunk: Hunk, content: bytes) -> list[int]:
     """Where else the hunk's old lines stand, as far as a few places; told, never used."""
-    content, block = b"\n" + b"".join(lines), b"\n" + b"".join(hunk.old)
+    content, block = b"\n" + content, b"\n" + b"".join(hunk.old)
     places: list[int] = []
     at = content.find(block)
     while at >= 0 and len(places) < _ELSEWHERE:
