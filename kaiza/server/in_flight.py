@@ -11,6 +11,7 @@ from kaiza.wire.message import Id
 Key = tuple[bool, Id]
 
 _BEGINS: Final = "begin_session"
+_TELLS_NO_SESSION: Final = "server_info"
 
 
 class Entry:
@@ -71,7 +72,7 @@ class InFlight:
     def admit(self, request_id: Id, wanted: Wanted) -> Entry:
         """Enter a tool call under an id that is free."""
         with self._lock:
-            entry = Entry(request_id, wanted, self._beginning)
+            entry = Entry(request_id, wanted, self._beginning if wanted.tool_name != _TELLS_NO_SESSION else None)
             self._entries[_key(request_id)] = entry
             self._unsent += 1
             if wanted.tool_name == _BEGINS:

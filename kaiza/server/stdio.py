@@ -29,7 +29,7 @@ EXIT_SECONDS: Final = 2.5
 """How long after it, or else after the last answer, the process waits for whatever is stuck."""
 
 QUICK_TOOLS: Final = frozenset({"server_info", "session_status"})
-"""They take a moment, and wait behind no other call but the session's beginning."""
+"""They take a moment, and wait behind no other call but the beginning of a session that they tell of."""
 
 _CUT_SHORT: Final = frozenset({BROKEN, GONE, *SIGNALS})
 """From this news on the limits above count; the end of input alone leaves every call its own time."""
@@ -184,7 +184,6 @@ class Stdio:
         if desk is None:
             return
         for entry in self._in_flight.waiting():
-            self._in_flight.take(entry)
             self._stamp(desk, entry)
             self._expire(desk, entry, "shutdown")
 

@@ -184,7 +184,7 @@ def _exactly(path: RelPath) -> Callable[[RelPath], None]:
 
 
 def _content(file: OpenFile) -> tuple[bytes, str]:
-    """As much as a plan may have and one byte more, and the hash of that: a longer file is no plan, whatever follows."""
+    """As much as a plan may have and one byte more, and the hash of that: a longer file is no plan."""
     head = b""
     while len(head) <= MAX_BYTES and (more := file.read(MAX_BYTES + 1 - len(head))):
         head += more

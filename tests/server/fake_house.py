@@ -171,9 +171,16 @@ def buggy():
     raise RuntimeError("a bug in the building")
 
 
+def slow(record, fifo):
+    """A house that is there once there is a byte in the FIFO."""
+    with Path(fifo).open("rb", buffering=0) as waited:
+        waited.read(1)
+    return House(record)
+
+
 def main(record, *words):
     ways = {"broken": broken, "buggy": buggy, "lingering": lambda: Lingering(record)}
-    ways["unclosable"] = lambda: Unclosable(record)
+    ways |= {"unclosable": lambda: Unclosable(record), "slow": lambda: slow(record, words[1])}
     make = ways.get(words[0] if words else "", lambda: House(record))
     opening = OPENING._replace(tools=buggy) if "listless" in words else OPENING
     try:

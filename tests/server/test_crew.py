@@ -134,12 +134,31 @@ def test_quick_jobs_that_are_slow_hold_up_nothing_and_wait_like_others_once_they
     script.put(*names, "last")
     began = {script.begun()[0] for _ in range(QUICK + 1)}
     until(lambda: script.read == len(names) + 1)
+    others = script.began.qsize()
     script.let_go(*names, "last")
     rest = {script.begun()[0], script.begun()[0]}
     script.end()
 
-    assert began == set(names[:-1])
+    assert (began, others) == (set(names[:-1]), 0)
     assert rest == {names[-1], "last"}
+
+
+def test_quick_jobs_stay_quick_and_others_wait_however_many_there_were():
+    script, _ = started(workers=2)
+    script.put("a")
+    script.begun()
+    names = [f"quick {number}" for number in range(3 * QUICK)]
+    began = []
+    for name in names:
+        script.put(name)
+        began.append(script.begun()[0])
+        script.let_go(name)
+    script.put("b", "quick last")
+    last = script.begun()[0]
+    script.let_go("a", "b", "quick last")
+    script.end()
+
+    assert (began, last) == (names, "quick last")
 
 
 def test_a_job_that_is_dropped_leaves_the_backlog_and_makes_room_for_another():

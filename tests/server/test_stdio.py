@@ -9,7 +9,7 @@ import time
 import pytest
 from doors import call, request, until
 
-from kaiza.server.crew import BACKLOG, SPARE, WORKERS
+from kaiza.server.crew import BACKLOG, QUICK, SPARE, WORKERS
 
 PING = request("alive?", "ping")
 INITIALIZE = request(
@@ -322,6 +322,7 @@ def test_a_server_whose_client_has_gone_ends_although_a_change_is_under_way(clie
     client.stop_reading()
 
     assert client.door.process.wait(10) == 0
+    assert client.door.records() == [{"closed": True}]
 
 
 def test_a_client_that_reads_no_more_ends_the_server_while_its_input_is_open(client):
@@ -480,6 +481,29 @@ def test_a_call_that_waits_for_a_worker_is_answered_when_its_time_is_up_and_not_
         assert (answer["id"], told["error_code"], told["cause"]["cap"]) == (name, "CAP_EXCEEDED", "timeout")
     assert sorted(answer["id"] for answer in answers) == list(range(len(busy)))
     assert len(door.records()) == len(busy) + 3
+
+
+def test_a_call_read_before_the_house_is_there_does_not_wait_for_a_worker_beyond_its_time_either(fake, make_fifo):
+    building, held = make_fifo(), make_fifo()
+    door = fake("slow", building.path)
+    door.say(*(call(number, "hold", fifo=held.path) for number in range(WORKERS - 1)))
+    door.say(call("early", "echo", timeout=0.05))
+    door.ask(PING)
+    building.release()
+
+    assert door.hear()["id"] == "early"
+    held.release(WORKERS - 1)
+    assert len(door.rest()) == WORKERS - 1
+
+
+def test_what_tells_of_the_server_waits_for_no_session_to_begin(door, fifo):
+    door.call("begin", "begin_session", fifo=fifo.path)
+    door.say(*(call(number, "session_status") for number in range(QUICK)))
+    door.say(*(call(f"{number}", "hold", fifo=fifo.path) for number in range(WORKERS)))
+
+    assert door.ask(call("server", "server_info"))["id"] == "server"
+    fifo.release(WORKERS + 1)
+    assert len(door.rest()) == 1 + QUICK + WORKERS
 
 
 def test_what_tells_of_the_server_and_the_session_waits_behind_no_slow_call(door, fifo):

@@ -1,11 +1,36 @@
 import json
 import os
 
+import pytest
 from doors import call
 
+from kaiza.domain import errors
+from kaiza.server.news import CLOSED
 from kaiza.server.pipeline import Pipeline
 from kaiza.server.stdio import Stdio
+from kaiza.server.surface import Desk
 from kaiza.wire.mcp import Mcp, Opening
+
+
+class Unclosable:
+    """A house whose record is held by a call that was given up."""
+
+    def close(self):
+        raise errors.SystemError.tool_failure("AUDIT_LOCK_FAILED")
+
+
+def test_a_house_that_cannot_be_closed_is_not_waited_for():
+    incoming, outgoing = os.pipe()
+    desk = Desk(Unclosable(), None, None)
+    stdio = Stdio(incoming, outgoing, Pipeline(()), lambda: desk)
+    stdio._desk.get()
+    with pytest.raises(errors.SystemError):
+        stdio._close()
+    news = stdio._news.next(0)
+    os.close(incoming)
+    os.close(outgoing)
+
+    assert news == CLOSED
 
 
 def test_a_line_that_comes_in_after_the_end_was_decided_is_not_carried_out():

@@ -14,7 +14,7 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.paths import is_unreadable, parse
 from kaiza.store.schemas import SchemaRegistry
 from kaiza.store.workspace import Workspace
-from kaiza.tools import apply_patch, delete_file, edit_file, move_file, write_file
+from kaiza.tools import apply_patch, delete_file, edit_file, move_file, proposal, write_file
 
 TOOLS = {tool.NAME: tool for tool in (write_file, edit_file, apply_patch, move_file, delete_file)}
 SCHEMAS = SchemaRegistry()
@@ -283,6 +283,7 @@ def test_one_file_that_does_not_fit_refuses_the_whole_patch(bench):
     assert (error.error_code, error.cause["path"]) == ("PATCH_APPLY_FAILED", "gone")
 
 
+DIFFERENCE = proposal.difference
 EDIT = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
 CREATE = "--- /dev/null\n+++ b/{}\n@@ -0,0 +1 @@\n+{}\n"
 DELETE = "diff --git a/{0} b/{0}\ndeleted file mode 100644\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
@@ -321,6 +322,19 @@ def test_a_file_that_grows_before_it_is_read_is_bounded_too(bench):
         bench.call("apply_patch", patch=EDIT.format("f"))
 
     assert raised.value.cause == {"cap": "patched_bytes", "limit": 1000, "found": 1004}
+
+
+def test_a_dry_run_works_out_no_more_diffs_than_an_answer_holds(bench, monkeypatch):
+    made = []
+    monkeypatch.setattr(proposal, "difference", lambda *given: made.append(DIFFERENCE(*given)) or made[-1])
+    line = b"x" * 60_000 + b"\n"
+    for number in range(20):
+        bench.write(f"f{number}", b"a\nc\n" + line)
+    patch = "".join(EDIT.format(f"f{number}") for number in range(20))
+    output, changes = bench.call("apply_patch", patch=patch, dry_run=True)
+
+    assert (len(changes), output["diff_truncated"]) == (20, True)
+    assert len(made) < 12
 
 
 def test_a_patch_of_short_lines_costs_no_memory_a_line_and_no_diff_of_millions(bench):
