@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from agents import Agent, hash_of, person, plan, sha, word
+from agents import Agent, edit, hash_of, person, plan, sha, word
 from scenes import records
 
 GRANTS = (
@@ -38,13 +38,6 @@ def agent(workspace):
     yield begin
     for one in begun:
         one.close()
-
-
-def edit(root, old, new):
-    path = root / "plans" / "PLAN-1.md"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
-    return hash_of(root)
 
 
 def test_a_changed_word_is_seen_by_the_next_call_and_recorded_once(agent, workspace):

@@ -252,7 +252,9 @@ def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
     intent = {
         "seq": record["seq"],
         "session_id": record["session_id"],
+        "tool_name": record["tool_name"],
         "plan_id": record["plan_id"],
+        "plan_hash": record["plan_hash"],
         "detail": record["detail"],
         "changes": record["changes"],
     }
@@ -287,8 +289,11 @@ def _plan(facts: Facts, record: Mapping[str, Any]) -> None:
 
 def _recovery(facts: Facts, record: Mapping[str, Any]) -> None:
     intent = facts.intents.pop(record["request_id"], None)
-    if intent is not None and (record["detail"] or {}).get("result") in ("not_applied", "taken_back"):
+    result = (record["detail"] or {}).get("result")
+    if intent is not None and result in ("not_applied", "taken_back"):
         _charge(facts, intent, -1)
+    if result == "applied" and record["changes"] and record["session_id"] in facts.sessions:
+        facts.changed.setdefault(record["session_id"], []).append(record["seq"])
 
 
 def _person(facts: Facts, record: Mapping[str, Any]) -> None:

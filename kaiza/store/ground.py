@@ -152,9 +152,12 @@ class Ground:
                 request_id=txn,
                 session_id=intent["session_id"],
                 workspace_root=self.root,
+                tool_name=intent["tool_name"],
                 plan_id=intent["plan_id"],
+                plan_hash=intent["plan_hash"],
                 changes=intent["changes"],
                 detail={
+                    **_undone(intent),
                     "result": result,
                     "left": left[:MOST_TOLD],
                     "found_by": request_id,
@@ -195,6 +198,12 @@ def read_settings(workspace: Workspace) -> settings.Settings:
         return settings.Settings()
     with workspace.open_file(_SETTINGS, lambda _real: None) as file:
         return settings.parse(file.read(settings.LARGEST_FILE).decode("utf-8", "replace"))
+
+
+def _undone(intent: Mapping[str, Any]) -> dict[str, Any]:
+    """The calls that an undo put back, as its intent names them."""
+    undone = (intent["detail"] or {}).get("undone")
+    return {"undone": undone} if undone else {}
 
 
 def hash_of(chunks: Iterable[bytes]) -> str:
