@@ -19,7 +19,10 @@ _HOUR = len("2026-11-18T09")
 """So much of a time says day and hour."""
 MOST_RELEASES = 3
 """So often within 24 hours a report unlocks a role."""
+_RELEASES_KEPT = 10
 _WORDS_ON_PLANS = ("approve", "reject", "revoke")
+NO_BYTES = "0" * 64
+"""The hash that no plan has: an approval or a seal of it is met by nothing until a person approves anew."""
 MILDER_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
 
@@ -98,6 +101,13 @@ class Usage:
     bytes: int = 0
     operations: int = 0
     refusals: int = 0
+    unnamed: int = 0
+    """Files of a log before this one whose paths were too many to be carried over."""
+
+    @property
+    def file_count(self) -> int:
+        """How many distinct files count against the plan's limit; a path that is not named may count once more."""
+        return len(self.files) + self.unnamed
 
 
 @dataclass(slots=True)
@@ -114,6 +124,8 @@ class Facts:
     seals: dict[str, Seal] = field(default_factory=dict)
     approvals: dict[str, str] = field(default_factory=dict)
     """plan_id to the bytes of a person's last word by command; what was rejected or revoked is not APPROVED in them."""
+    withdrawn: dict[str, str] = field(default_factory=dict)
+    """plan_id to the command, `reject` or `revoke`, by which a person took it back and has not approved it since."""
     usage: dict[str, Usage] = field(default_factory=dict)
     intents: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Intents without an outcome so far, by request id."""
@@ -155,6 +167,7 @@ class Facts:
             frozen=Freeze(**told["frozen"]) if told["frozen"] else None,
             seals={key: Seal(**one) for key, one in told["seals"].items()},
             approvals=dict(told["approvals"]),
+            withdrawn=dict(told.get("withdrawn", {})),
             usage={key: Usage(**one) for key, one in told["usage"].items()},
             intents=dict(told["intents"]),
         )
@@ -245,7 +258,9 @@ def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
 def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
     if (record["detail"] or {}).get("unlocked"):
         facts.locks.pop(record["role"], None)
-        facts.released[record["role"]] = [*facts.released.get(record["role"], ())[-9:], record["timestamp"]]
+        facts.released[record["role"]] = [*facts.released.get(record["role"], ()), record["timestamp"]][
+            -_RELEASES_KEPT:
+        ]
 
 
 def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
@@ -310,20 +325,46 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
         _carried_over(facts, detail.get("standing") or {})
     elif action in _WORDS_ON_PLANS:
         facts.approvals[record["plan_id"]] = record["plan_hash"]
+        facts.withdrawn.pop(record["plan_id"], None)
+        if action != "approve":
+            facts.withdrawn[record["plan_id"]] = action
     facts.intents.pop(record["request_id"], None)
 
 
-def standing(*known: Facts) -> dict[str, Any]:
-    """What binds a workspace by any of these accounts: a new log that a person accepts neither thaws nor unlocks."""
-    frozen = next((facts.frozen for facts in known if facts.frozen), None)
-    locks = {role: lock for facts in known for role, lock in facts.locks.items()}
-    return {"frozen": asdict(frozen) if frozen else None, "locks": [asdict(lock) for lock in locks.values()]}
+def higher(one: Usage, other: Usage) -> Usage:
+    """The use of a plan by which less is left, whichever of two accounts is right."""
+    files = {path: max(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
+    return Usage(
+        files,
+        max(one.lines, other.lines),
+        max(one.bytes, other.bytes),
+        max(one.operations, other.operations),
+        max(one.refusals, other.refusals),
+        max(one.unnamed, other.unnamed),
+    )
 
 
 def _carried_over(facts: Facts, told: Mapping[str, Any]) -> None:
+    """Take in a part of what `carried.parts` made of the log before this one; an older Kaiza named only the first two.
+
+    A process that knew the old log is told it too, so nothing here loosens what is known.
+    """
     if told.get("frozen"):
         facts.frozen = Freeze(**told["frozen"])
     facts.locks.update({one["role"]: Lock(**one) for one in told.get("locks", ())})
+    facts.approvals.update({one["plan_id"]: one["plan_hash"] for one in told.get("approvals", ())})
+    facts.withdrawn.update({one["plan_id"]: one["action"] for one in told.get("withdrawn", ())})
+    for one in told.get("intents", ()):
+        before = facts.intents.get(one["request_id"], {"changes": []})["changes"][: one["at"]]
+        facts.intents[one["request_id"]] = {**one["intent"], "changes": [*before, *one["intent"]["changes"]]}
+    for one in told.get("seals", ()):
+        facts.seals[one["plan_id"]] = Seal(**one["seal"])
+    for one in told.get("released", ()):
+        known = facts.released.get(one["role"], ())
+        facts.released[one["role"]] = sorted({*known, *one["at"]})[-_RELEASES_KEPT:]
+    for one in told.get("usage", ()):
+        use = Usage(**{**one["use"], "files": dict(one["use"]["files"])})
+        facts.usage[one["plan_id"]] = higher(facts.usage.get(one["plan_id"], Usage()), use)
 
 
 _BY_KIND = {"call": _call, "intent": _intent, "plan": _plan, "recovery": _recovery, "person": _person}

@@ -13,7 +13,7 @@ from kaiza.policy.ours_untouched import ours_untouched
 from kaiza.policy.path_sound import path_sound
 from kaiza.policy.paths_in_scope import paths_in_scope
 from kaiza.policy.phase_named import phase_named
-from kaiza.policy.plan_approved import plan_approved, plan_unchanged
+from kaiza.policy.plan_approved import plan_approved, plan_not_withdrawn, plan_unchanged
 from kaiza.policy.plan_found import plan_found
 from kaiza.policy.plan_sound import plan_sound
 from kaiza.policy.readable import readable
@@ -32,7 +32,7 @@ REPORTING: tuple[Rule, ...] = (session_open, role_may, log_sound)
 KEEPING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound)
 CHANGING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound, ours_untouched)
 
-APPROVAL: tuple[Rule, ...] = (plan_found, plan_unchanged, plan_sound, plan_approved, unlocked)
+APPROVAL: tuple[Rule, ...] = (plan_found, plan_not_withdrawn, plan_unchanged, plan_sound, plan_approved, unlocked)
 """The plan itself; also for what is exempt from its scope and limits."""
 IN_SCOPE: tuple[Rule, ...] = (paths_in_scope, limits_before)
 """What is to happen to which file, against scope and limits."""

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -152,9 +153,9 @@ class Ground:
                 request_id=txn,
                 session_id=intent["session_id"],
                 workspace_root=self.root,
-                tool_name=intent["tool_name"],
+                tool_name=intent.get("tool_name"),
                 plan_id=intent["plan_id"],
-                plan_hash=intent["plan_hash"],
+                plan_hash=intent.get("plan_hash"),
                 changes=intent["changes"],
                 detail={
                     **_undone(intent),
@@ -175,7 +176,9 @@ class Ground:
             index.save(self._state, self.facts.without_expired(now, self.caps.session_idle_hours), head)
 
     def close(self, now: str) -> None:
-        """Sync what is written and let go."""
+        """Sync what is written and let go. The index that is left behind tells what others recorded too."""
+        with suppress(errors.SystemError):
+            self._follow()
         self.log.close()
         self.keep_index(now)
         self.committer.close()

@@ -12,7 +12,7 @@ import orjson
 from kaiza.domain.record import Head
 from kaiza.domain.session import Facts
 
-_FORMAT = 1
+_FORMAT = 2
 _NAME = "index.json"
 _TAIL = 128
 
