@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from kaiza.domain import canonical
-from kaiza.domain.session import NO_BYTES, Facts, Seal, Usage, a_day_before, higher
+from kaiza.domain.session import NO_BYTES, Facts, Seal, Usage, a_day_before, either, higher
 
 LARGEST_PART = 160 * 1024
 """What a part weighs at most; what stands around it has to fit into its record too."""
@@ -29,6 +29,7 @@ def merged(known: Facts, told: Facts, now: str) -> Facts:
             role: sorted(at for at in {*known.released.get(role, ()), *told.released.get(role, ())} if at > since)
             for role in {**known.released, **told.released}
         },
+        reports=[at for at in either(known.reports, told.reports) if at > since],
         frozen=known.frozen or told.frozen,
         seals=_seals(known.seals, told.seals),
         approvals={one: _same(said, told.approvals.get(one, said)) for one, said in known.approvals.items()},
@@ -79,6 +80,8 @@ def _pieces(facts: Facts) -> Iterator[Piece]:
         yield "withdrawn", {"plan_id": plan_id, "action": action}
     for role, at in facts.released.items():
         yield "released", {"role": role, "at": at}
+    if facts.reports:
+        yield "reports", {"at": facts.reports}
     yield from _used(facts.usage)
     for request_id, intent in facts.intents.items():
         yield from _open(request_id, intent)

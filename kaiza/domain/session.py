@@ -3,12 +3,14 @@
 Nothing here is decided; a fact is true because a record says so, and the same records give the same facts.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from kaiza.domain import codes
+from kaiza.domain.caps import REPORTS_A_DAY
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 CHANGING_TOOLS = frozenset(
@@ -120,6 +122,8 @@ class Facts:
     locks: dict[str, Lock] = field(default_factory=dict)
     released: dict[str, list[str]] = field(default_factory=dict)
     """When reports unlocked a role; only the last few count."""
+    reports: list[str] = field(default_factory=list)
+    """When the last reports were written, of any role; as many as a day may have."""
     frozen: Freeze | None = None
     seals: dict[str, Seal] = field(default_factory=dict)
     approvals: dict[str, str] = field(default_factory=dict)
@@ -146,6 +150,10 @@ class Facts:
         """How often a report has unlocked a role since then."""
         return sum(1 for at in self.released.get(role, ()) if at > since)
 
+    def reports_since(self, since: str) -> int:
+        """How many reports were written since then; no more are known than a day may have."""
+        return sum(1 for at in self.reports if at > since)
+
     def without_expired(self, now: str, idle_hours: int) -> "Facts":
         """The same facts without the sessions that nobody can use again."""
         living = {key: one for key, one in self.sessions.items() if now <= one.expires_at(idle_hours)}
@@ -164,6 +172,7 @@ class Facts:
             changed={key: list(one) for key, one in told["changed"].items()},
             locks={key: Lock(**one) for key, one in told["locks"].items()},
             released={key: list(one) for key, one in told["released"].items()},
+            reports=list(told.get("reports", ())),
             frozen=Freeze(**told["frozen"]) if told["frozen"] else None,
             seals={key: Seal(**one) for key, one in told["seals"].items()},
             approvals=dict(told["approvals"]),
@@ -256,6 +265,7 @@ def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
+    facts.reports = [*facts.reports, record["timestamp"]][-REPORTS_A_DAY:]
     if (record["detail"] or {}).get("unlocked"):
         facts.locks.pop(record["role"], None)
         facts.released[record["role"]] = [*facts.released.get(record["role"], ()), record["timestamp"]][
@@ -331,6 +341,11 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
     facts.intents.pop(record["request_id"], None)
 
 
+def either(one: Iterable[str], other: Iterable[str]) -> list[str]:
+    """The times that one of two accounts knows, as often as the one that knows it more often."""
+    return sorted((Counter(one) | Counter(other)).elements())
+
+
 def higher(one: Usage, other: Usage) -> Usage:
     """The use of a plan by which less is left, whichever of two accounts is right."""
     files = {path: max(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
@@ -362,6 +377,8 @@ def _carried_over(facts: Facts, told: Mapping[str, Any]) -> None:
     for one in told.get("released", ()):
         known = facts.released.get(one["role"], ())
         facts.released[one["role"]] = sorted({*known, *one["at"]})[-_RELEASES_KEPT:]
+    for one in told.get("reports", ()):
+        facts.reports = either(facts.reports, one["at"])[-REPORTS_A_DAY:]
     for one in told.get("usage", ()):
         use = Usage(**{**one["use"], "files": dict(one["use"]["files"])})
         facts.usage[one["plan_id"]] = higher(facts.usage.get(one["plan_id"], Usage()), use)

@@ -30,6 +30,7 @@ def test_everything_that_binds_is_taken_over_as_it_was():
     facts = Facts(
         locks={"WINDSURF": Lock("WINDSURF", "OUTSIDE_WORKSPACE", "s", "r", 3, AT)},
         released={"WINDSURF": [AT]},
+        reports=[AT, AT],
         frozen=Freeze("stop", "Ann", AT),
         seals={"PLAN-1": seal(ONE)},
         approvals={"PLAN-1": ONE},
@@ -71,6 +72,17 @@ def test_a_release_counts_for_a_day_and_once_however_many_accounts_know_it():
     found = carried.merged(Facts(released={"WINDSURF": [old, new]}), Facts(released={"WINDSURF": [new, AT]}), AT)
 
     assert found.released == {"WINDSURF": [new, AT]}
+
+
+def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_day_counts():
+    old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
+    found = carried.merged(Facts(reports=[old, new, new]), Facts(reports=[new, AT]), AT)
+    for _ in range(2):
+        for part in carried.parts(found):
+            detail = {"action": "accept", "standing": part}
+            found.apply({**record.compose("person", detail=detail), "seq": 1})
+
+    assert found.reports == [new, new, AT]
 
 
 def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
