@@ -43,6 +43,14 @@ def hash_of(root, plan_id="PLAN-1"):
     return sha(Path(root, "plans", f"{plan_id}.md").read_bytes())
 
 
+def edit(root, old, new, plan_id="PLAN-1"):
+    """Change a plan's words as a person would in an editor, and give its new hash."""
+    path = Path(root, "plans", f"{plan_id}.md")
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return hash_of(root, plan_id)
+
+
 class Agent:
     """A client with a server of its own and one open session."""
 

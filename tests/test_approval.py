@@ -10,8 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
-from agents import Agent, hash_of, person, plan, sha, word
+from agents import Agent, edit, hash_of, person, plan, sha, word
 from scenes import make_ready, records
+
+from kaiza.boundary import now
+from kaiza.domain import record
+from kaiza.store import audit_log
 
 GRANTS = (
     "approve_plan",
@@ -38,13 +42,6 @@ def agent(workspace):
     yield begin
     for one in begun:
         one.close()
-
-
-def edit(root, old, new):
-    path = root / "plans" / "PLAN-1.md"
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
-    return hash_of(root)
 
 
 def test_a_changed_word_is_seen_by_the_next_call_and_recorded_once(agent, workspace):
@@ -163,6 +160,44 @@ def test_a_frozen_workspace_stands_still_in_every_session_of_every_process_and_r
     assert [each.write(f"src/{name}", approved) for name, each in zip("123", (one, other, late), strict=True)] == [
         "ok"
     ] * 3
+
+
+DRAFT = """---
+kaiza_plan: 1
+plan_id: {plan_id}
+title: A plan
+status: DRAFT
+author: ANTIGRAVITY
+created: "2026-11-18T09:00:00Z"
+scope: {{modify: ["src/**"]}}
+---
+# Why
+"""
+
+
+def test_no_draft_is_saved_while_the_workspace_is_frozen_or_the_role_is_locked(agent, workspace):
+    planner = agent("ANTIGRAVITY")
+
+    def save(plan_id):
+        return planner.call("save_plan", plan_id=plan_id, content=DRAFT.format(plan_id=plan_id))
+
+    saved = save("PLAN-1").get("error_code")
+    assert person(workspace, "freeze", "look into it") == 0
+    frozen = save("PLAN-2")
+    assert word(workspace, "thaw", "thaw") == 0
+    members = {"tool_name": "write_file", "role": "ANTIGRAVITY", "outcome": "error", "request_id": "r"}
+    members |= {"error_code": "OUTSIDE_WORKSPACE", "timestamp": now()}
+    log = audit_log.AuditLog(os.path.realpath(workspace), follow=lambda _record: None)
+    log.append(lambda: record.compose("call", **members), durable=True)
+    log.close()
+    locked = save("PLAN-3")
+
+    assert saved is None
+    assert (frozen["error_code"], frozen["invariant_id"]) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
+    assert locked["error_code"] == "SESSION_LOCKED"
+    assert os.listdir(workspace / "plans") == ["PLAN-1.md"]
+    assert planner.call("write_report", title="t", content="c")["state"] == "active"
+    assert save("PLAN-3").get("error_code") is None
 
 
 def test_no_change_begins_after_the_freeze_however_busy_they_are(agent, workspace):

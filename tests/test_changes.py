@@ -410,6 +410,47 @@ def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspac
     assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
 
 
+def test_a_change_whose_outcome_no_record_could_hold_is_refused_before_its_intent(begun, workspace, approved):
+    names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
+    (workspace / names[0]).parent.mkdir(parents=True)
+    for name in names:
+        (workspace / name).write_text("x\n")
+    before = manifest(workspace)
+    patch = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-x\n+y\n" for name in names)
+    told = begun.call("apply_patch", {"patch": patch, "plan_hash": approved}).envelope
+
+    assert (told["error_code"], told["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
+    assert manifest(workspace) == before
+    assert [one["kind"] for one in records(workspace)] == ["call", "call"]
+    assert code(begun, "apply_patch", patch=patch[: patch.index("--- a", 9)], plan_hash=approved) == "ok"
+
+
+def test_an_undo_whose_outcome_no_record_could_hold_is_refused_before_its_intent(begun, workspace, approved):
+    names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
+    for at in range(0, len(names), 60):
+        patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n" for name in names[at : at + 60])
+        assert code(begun, "apply_patch", patch=patch, plan_hash=approved) == "ok"
+    before = manifest(workspace)
+    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).envelope
+
+    assert (told["error_code"], told["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
+    assert manifest(workspace) == before
+    assert [one["kind"] for one in records(workspace) if one["tool_name"] == "undo_changes"] == ["call"]
+
+
+def test_under_a_plan_with_phases_a_change_names_one_of_them(begun, workspace, approved):
+    phased = plan(workspace, "PLAN-5", more="phases: [{phase_id: ONE}]\n")
+    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": phased}
+    told = [begun.call("write_file", {**asked, **more}).envelope for more in ({}, {"phase_id": "TWO"})]
+    there = (workspace / "src/b.py").exists()
+    begun.call("write_report", {"title": "t", "content": "c"})
+
+    assert [one["error_code"] for one in told] == ["MISSING_REQUIRED_FIELD", "PLAN_SCOPE_VIOLATION"]
+    assert [one["cause"]["rule"] for one in told] == ["phase_named"] * 2
+    assert not there
+    assert code(begun, "write_file", **asked, phase_id="ONE") == "ok"
+
+
 @pytest.mark.rows("S1-28")
 def test_the_planner_does_not_change_files(app, workspace):
     app.call("begin_session", {"role": "ANTIGRAVITY"})

@@ -7,10 +7,10 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 
 from kaiza.boundary.call import Call, House, now, stamp
-from kaiza.boundary.case import case_of, locate, under_plan, understood
+from kaiza.boundary.case import case_of, locate, refusal_by_now, under_plan, understood
 from kaiza.boundary.commit import carried_out
 from kaiza.boundary.outcome import as_ours, conclude
 from kaiza.domain import errors, room
@@ -81,7 +81,7 @@ def _answered(call: Call, tool: Tool, card: Card, schemas: ToolIo, house: House)
     judge(rules_for(card), case)
     if card.name == "begin_session":
         _propose(call, house)
-    view = _view(call, house)
+    view = _view(call, house, case)
     if card.safety_level == CHANGES:
         case = under_plan(case, tool, request, view)
     answer = _named(_ran(tool, request, view), call, schemas)
@@ -109,7 +109,7 @@ def _propose(call: Call, house: House) -> None:
     )
 
 
-def _view(call: Call, house: House) -> Seen:
+def _view(call: Call, house: House, case: Case) -> Seen:
     assert call.ground is not None  # noqa: S101  _locate has been here
     return Seen(
         ground=call.ground,
@@ -120,6 +120,7 @@ def _view(call: Call, house: House) -> Seen:
         over=lambda: time.monotonic() > call.deadline,
         now=call.timestamp,
         request_id=call.request_id,
+        refusal_by_now=partial(refusal_by_now, case, call.ground),
     )
 
 

@@ -6,14 +6,14 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from kaiza.boundary.call import Call, House
+from kaiza.boundary.call import Call, House, now
 from kaiza.domain import errors, told
 from kaiza.domain.card import CHANGES, Card
 from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Session
 from kaiza.policy.case import Case
-from kaiza.policy.judge import APPROVAL, EXEMPT, IN_SCOPE, judge
+from kaiza.policy.judge import APPROVAL, AT_INTENT, EXEMPT, IN_SCOPE, judge
 from kaiza.policy.phase_named import phase_named
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
@@ -41,7 +41,7 @@ def _open(session_id: str, call: Call, house: House) -> list[tuple[Ground, Sessi
     """The ground on which a session is open."""
     for ground in house.grounds.values():
         session = ground.session(session_id, call.timestamp)
-        if session is not None:
+        if session is not None and session.workspace_root == ground.root:  # a copy brings the original's log along
             return [(ground, session)]
     return []
 
@@ -109,6 +109,22 @@ def under_plan(case: Case, tool: Tool, request: object, view: Seen) -> Case:
         raise held
     judge(IN_SCOPE, case)
     return case
+
+
+def as_of_now(case: Case, ground: Ground) -> Case:
+    """The case by this moment's time and damage, and by the bytes that the plan's file has by now."""
+    stored = ground.plans.read(case.plan_id) if case.plan_id else None
+    return replace(case, now=now(), damage=ground.damage(), reading=stored.reading if stored else None)
+
+
+def refusal_by_now(case: Case, ground: Ground) -> errors.SystemError | None:
+    """What stops by now what was allowed when the call began: also what other processes recorded since."""
+    ground.log.follow()
+    try:
+        judge(AT_INTENT, as_of_now(case, ground))
+    except errors.SystemError as refusal:
+        return refusal
+    return None
 
 
 def _plan_of(call: Call, ground: Ground) -> tuple[str | None, Reading | None]:

@@ -1,11 +1,13 @@
 """A change goes ahead: its intent is on disk before the first byte moves, its outcome before anybody hears of it."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from kaiza.boundary.call import Call, House, now
+from kaiza.boundary.case import as_of_now
 from kaiza.boundary.outcome import as_ours, conclude, outcome_body
 from kaiza.domain import errors, line_match, record, told
 from kaiza.domain.call import Outcome
@@ -13,9 +15,10 @@ from kaiza.domain.change import Change, bytes_written
 from kaiza.domain.finding import Finding
 from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
+from kaiza.domain.scope import MOVE, Wanted
 from kaiza.policy import content
 from kaiza.policy.case import Case
-from kaiza.policy.judge import APPROVAL, at_intent, judge, on_result
+from kaiza.policy.judge import EXEMPT, at_intent, judge, on_result
 from kaiza.store import approved_bytes
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
@@ -33,6 +36,12 @@ def weighed(case: Case, changes: Sequence[Change], view: Seen) -> Case:
         bytes=sum(bytes_written(change.as_record()) for change in changes),
         content=tuple(_findings(case.reading, changes, view)),
     )
+
+
+def _wanted(change: Change) -> Wanted:
+    """What a change does to which file."""
+    edited = change.operation == MOVE and (change.mode is not None or not change.keeps_content)
+    return Wanted(change.operation, change.path, change.source, edited=edited)
 
 
 def _findings(reading: Reading | None, changes: Sequence[Change], view: Seen) -> Sequence[tuple[RelPath, Finding]]:
@@ -79,8 +88,10 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
     changes = tuple(answer.changes)
     prepared = ground.committer.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
     case = weighed(case, changes, view)
-    judge(on_result(case.card), case)
-    call.detail["modes"] = prepared.modes
+    if case.card.name in EXEMPT:
+        case = replace(case, exempt=answer.exempt, wanted=tuple(map(_wanted, changes)))
+    judge(on_result(case), case)
+    call.detail.update(answer.detail, modes=prepared.modes)
     listed = [change.as_record() for change in changes]
     if len(listed) > 1 or answer.detail:
         record.seal(outcome_body(call, None, listed), 1, record.GENESIS)  # one change alone always fits into a record
@@ -106,12 +117,17 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
 
 
 def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> record.Body:
-    """The intent, composed under the log's lock: freeze, lock and limits are judged again, with all that is known."""
-    damage = ground.damage()
-    judge(at_intent(case.card), case if damage == case.damage else replace(case, damage=damage))
+    """The intent, composed under the log's lock: all that may have changed since the rules is judged again.
+
+    The plan too: its bytes are read again, and whether it has expired is seen from a fresh clock.
+    """
+    case = as_of_now(case, ground)
+    judge(at_intent(case), case)
     session = call.session
     detail: dict[str, Any] = {"live": ground.committer.live_id}
-    if case.card.name == "undo_changes":
+    if "undone" in call.detail:
+        detail["undone"] = call.detail["undone"]
+    if case.exempt:
         detail["unlimited"] = True
     return record.compose(
         "intent",
@@ -154,10 +170,8 @@ def _seal(call: Call, case: Case, ground: Ground) -> None:
             raise _Sealed
         return record.compose("plan", **members)
 
-    try:
+    with suppress(_Sealed):  # whether by the same bytes is judged at the intent
         ground.log.append(make, durable=False)
-    except _Sealed:
-        judge(APPROVAL, case)
 
 
 class _Sealed(Exception):  # noqa: N818  not a failure: another process was first

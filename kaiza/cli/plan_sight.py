@@ -13,7 +13,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import LIMITS, Plan, Scope
 from kaiza.domain.session import Usage
 from kaiza.policy.case import Case
-from kaiza.policy.plan_approved import plan_approved, plan_unchanged, sealed_hash
+from kaiza.policy.plan_approved import plan_approved, plan_not_withdrawn, plan_unchanged, sealed_hash
 from kaiza.policy.plan_sound import plan_sound
 from kaiza.render.terminal import escape
 from kaiza.store import approved_bytes
@@ -75,7 +75,7 @@ def standing(ground: Ground, stored: Stored, now: str) -> dict[str, Any]:
 
 def used(usage: Usage) -> dict[str, int]:
     """What was done under a plan so far."""
-    return {name: len(usage.files) if name == "files" else getattr(usage, name) for name in LIMITS}
+    return {name: usage.file_count if name == "files" else getattr(usage, name) for name in LIMITS}
 
 
 def difference(ground: Ground, plan_id: str, content: bytes) -> dict[str, Any] | None:
@@ -106,6 +106,8 @@ def _case(ground: Ground, stored: Stored, now: str) -> Case:
 
 def _why_not(case: Case) -> str | None:
     """The very rules that a change meets, in a person's words."""
+    if plan_not_withdrawn(case) is not None:
+        return "a person took it back, and only kaiza plan approve brings it back"
     if plan_unchanged(case) is not None:
         return "it was changed after it was approved"
     if plan_sound(case) is not None or case.reading is None or case.reading.plan is None:

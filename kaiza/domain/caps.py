@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 KIB = 1024
 MIB = 1024 * KIB
+REPORTS_A_DAY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Caps:
     patched_bytes: int = 256 * MIB
     undo_requests: int = 100
     listed_plans: int = 200
+    reports: int = REPORTS_A_DAY
+    report_bytes: int = 256 * KIB
     summary_characters: int = 200
     tool_timeout_ms: int = 30_000
     find_guard_ms: int = 10_000

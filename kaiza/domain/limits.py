@@ -23,7 +23,7 @@ def before(limits: Limits, usage: Usage, paths: Iterable[str], operations: int) 
         return Overrun("refusals", limits.refusals, usage.refusals, 0)
     fresh = sum(1 for path in set(paths) if path not in usage.files)
     return _over("operations", limits.operations, usage.operations, operations) or _over(
-        "files", limits.files, len(usage.files), fresh
+        "files", limits.files, usage.file_count, fresh
     )
 
 

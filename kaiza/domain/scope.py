@@ -62,6 +62,13 @@ def allows(scope: Scope, wanted: Wanted) -> bool:
     return not wanted.edited or any(_covered(scope.modify, path) for path in wanted.paths)
 
 
+def denies(plan: Plan, phase: Phase | None, path: RelPath) -> bool:
+    """Whether the plan or the phase denies a path, whatever is to be done to it."""
+    scopes = (plan.scope, phase.scope if phase else None)
+    found = (_why(one, Wanted(MODIFY, path), only_phase=False).denied_by for one in scopes if one is not None)
+    return any(glob is not None for glob in found)
+
+
 def unlocks(plan: Plan, path: RelPath) -> bool:
     """Whether the plan names a protected path itself, or a protected directory above it."""
     protected = steering(path)

@@ -3,12 +3,14 @@
 Nothing here is decided; a fact is true because a record says so, and the same records give the same facts.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from kaiza.domain import codes
+from kaiza.domain.caps import REPORTS_A_DAY
 from kaiza.domain.change import bytes_written
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
@@ -20,7 +22,10 @@ _HOUR = len("2026-11-18T09")
 """So much of a time says day and hour."""
 MOST_RELEASES = 3
 """So often within 24 hours a report unlocks a role."""
+_RELEASES_KEPT = 10
 _WORDS_ON_PLANS = ("approve", "reject", "revoke")
+NO_BYTES = "0" * 64
+"""The hash that no plan has: an approval or a seal of it is met by nothing until a person approves anew."""
 MILDER_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
 
@@ -99,6 +104,13 @@ class Usage:
     bytes: int = 0
     operations: int = 0
     refusals: int = 0
+    unnamed: int = 0
+    """Files of a log before this one whose paths were too many to be carried over."""
+
+    @property
+    def file_count(self) -> int:
+        """How many distinct files count against the plan's limit; a path that is not named may count once more."""
+        return len(self.files) + self.unnamed
 
 
 @dataclass(slots=True)
@@ -111,10 +123,14 @@ class Facts:
     locks: dict[str, Lock] = field(default_factory=dict)
     released: dict[str, list[str]] = field(default_factory=dict)
     """When reports unlocked a role; only the last few count."""
+    reports: list[str] = field(default_factory=list)
+    """When the last reports were written, of any role; as many as a day may have."""
     frozen: Freeze | None = None
     seals: dict[str, Seal] = field(default_factory=dict)
     approvals: dict[str, str] = field(default_factory=dict)
     """plan_id to the bytes of a person's last word by command; what was rejected or revoked is not APPROVED in them."""
+    withdrawn: dict[str, str] = field(default_factory=dict)
+    """plan_id to the command, `reject` or `revoke`, by which a person took it back and has not approved it since."""
     usage: dict[str, Usage] = field(default_factory=dict)
     intents: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Intents without an outcome so far, by request id."""
@@ -135,6 +151,10 @@ class Facts:
         """How often a report has unlocked a role since then."""
         return sum(1 for at in self.released.get(role, ()) if at > since)
 
+    def reports_since(self, since: str) -> int:
+        """How many reports were written since then; no more are known than a day may have."""
+        return sum(1 for at in self.reports if at > since)
+
     def without_expired(self, now: str, idle_hours: int) -> "Facts":
         """The same facts without the sessions that nobody can use again."""
         living = {key: one for key, one in self.sessions.items() if now <= one.expires_at(idle_hours)}
@@ -153,9 +173,11 @@ class Facts:
             changed={key: list(one) for key, one in told["changed"].items()},
             locks={key: Lock(**one) for key, one in told["locks"].items()},
             released={key: list(one) for key, one in told["released"].items()},
+            reports=list(told.get("reports", ())),
             frozen=Freeze(**told["frozen"]) if told["frozen"] else None,
             seals={key: Seal(**one) for key, one in told["seals"].items()},
             approvals=dict(told["approvals"]),
+            withdrawn=dict(told.get("withdrawn", {})),
             usage={key: Usage(**one) for key, one in told["usage"].items()},
             intents=dict(told["intents"]),
         )
@@ -244,16 +266,21 @@ def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
+    facts.reports = [*facts.reports, record["timestamp"]][-REPORTS_A_DAY:]
     if (record["detail"] or {}).get("unlocked"):
         facts.locks.pop(record["role"], None)
-        facts.released[record["role"]] = [*facts.released.get(record["role"], ())[-9:], record["timestamp"]]
+        facts.released[record["role"]] = [*facts.released.get(record["role"], ()), record["timestamp"]][
+            -_RELEASES_KEPT:
+        ]
 
 
 def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
     intent = {
         "seq": record["seq"],
         "session_id": record["session_id"],
+        "tool_name": record["tool_name"],
         "plan_id": record["plan_id"],
+        "plan_hash": record["plan_hash"],
         "detail": record["detail"],
         "changes": record["changes"],
     }
@@ -288,8 +315,11 @@ def _plan(facts: Facts, record: Mapping[str, Any]) -> None:
 
 def _recovery(facts: Facts, record: Mapping[str, Any]) -> None:
     intent = facts.intents.pop(record["request_id"], None)
-    if intent is not None and (record["detail"] or {}).get("result") in ("not_applied", "taken_back"):
+    result = (record["detail"] or {}).get("result")
+    if intent is not None and result in ("not_applied", "taken_back"):
         _charge(facts, intent, -1)
+    if result == "applied" and record["changes"] and record["session_id"] in facts.sessions:
+        facts.changed.setdefault(record["session_id"], []).append(record["seq"])
 
 
 def _person(facts: Facts, record: Mapping[str, Any]) -> None:
@@ -306,20 +336,53 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
         _carried_over(facts, detail.get("standing") or {})
     elif action in _WORDS_ON_PLANS:
         facts.approvals[record["plan_id"]] = record["plan_hash"]
+        facts.withdrawn.pop(record["plan_id"], None)
+        if action != "approve":
+            facts.withdrawn[record["plan_id"]] = action
     facts.intents.pop(record["request_id"], None)
 
 
-def standing(*known: Facts) -> dict[str, Any]:
-    """What binds a workspace by any of these accounts: a new log that a person accepts neither thaws nor unlocks."""
-    frozen = next((facts.frozen for facts in known if facts.frozen), None)
-    locks = {role: lock for facts in known for role, lock in facts.locks.items()}
-    return {"frozen": asdict(frozen) if frozen else None, "locks": [asdict(lock) for lock in locks.values()]}
+def either(one: Iterable[str], other: Iterable[str]) -> list[str]:
+    """The times that one of two accounts knows, as often as the one that knows it more often."""
+    return sorted((Counter(one) | Counter(other)).elements())
+
+
+def higher(one: Usage, other: Usage) -> Usage:
+    """The use of a plan by which less is left, whichever of two accounts is right."""
+    files = {path: max(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
+    return Usage(
+        files,
+        max(one.lines, other.lines),
+        max(one.bytes, other.bytes),
+        max(one.operations, other.operations),
+        max(one.refusals, other.refusals),
+        max(one.unnamed, other.unnamed),
+    )
 
 
 def _carried_over(facts: Facts, told: Mapping[str, Any]) -> None:
+    """Take in a part of what `carried.parts` made of the log before this one; an older Kaiza named only the first two.
+
+    A process that knew the old log is told it too, so nothing here loosens what is known.
+    """
     if told.get("frozen"):
         facts.frozen = Freeze(**told["frozen"])
     facts.locks.update({one["role"]: Lock(**one) for one in told.get("locks", ())})
+    facts.approvals.update({one["plan_id"]: one["plan_hash"] for one in told.get("approvals", ())})
+    facts.withdrawn.update({one["plan_id"]: one["action"] for one in told.get("withdrawn", ())})
+    for one in told.get("intents", ()):
+        before = facts.intents.get(one["request_id"], {"changes": []})["changes"][: one["at"]]
+        facts.intents[one["request_id"]] = {**one["intent"], "changes": [*before, *one["intent"]["changes"]]}
+    for one in told.get("seals", ()):
+        facts.seals[one["plan_id"]] = Seal(**one["seal"])
+    for one in told.get("released", ()):
+        known = facts.released.get(one["role"], ())
+        facts.released[one["role"]] = sorted({*known, *one["at"]})[-_RELEASES_KEPT:]
+    for one in told.get("reports", ()):
+        facts.reports = either(facts.reports, one["at"])[-REPORTS_A_DAY:]
+    for one in told.get("usage", ()):
+        use = Usage(**{**one["use"], "files": dict(one["use"]["files"])})
+        facts.usage[one["plan_id"]] = higher(facts.usage.get(one["plan_id"], Usage()), use)
 
 
 _BY_KIND = {"call": _call, "intent": _intent, "plan": _plan, "recovery": _recovery, "person": _person}

@@ -63,7 +63,34 @@ def standing_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, 
 
 def is_undo(record: Mapping[str, Any]) -> bool:
     """Whether a record tells of changes that were put back, by an agent or by a person."""
-    return record["tool_name"] == "undo_changes" or (record["detail"] or {}).get("action") == "undo"
+    named = record["tool_name"] == "undo_changes" or (record["detail"] or {}).get("action") == "undo"
+    return named or is_by_person(record)
+
+
+def is_by_person(record: Mapping[str, Any]) -> bool:
+    """Whether a person made a record's changes, which is always an undo; one that a crash cut off has no session."""
+    kind = record.get("kind")
+    return kind == "person" or (kind == "recovery" and record.get("session_id") is None)
+
+
+def touched(record: Mapping[str, Any]) -> Iterator[str]:
+    """Every path that a record's changes altered."""
+    for change in record["changes"]:
+        yield from filter(None, (change["path"], change["source"]))
+
+
+def undone_paths(records: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Each call with each of its paths that an undo put back, unless that undo was put back there itself."""
+    undone: set[tuple[str, str]] = set()
+    for record in filter(is_undo, reversed(records)):
+        effective = [path for path in touched(record) if (record["request_id"], path) not in undone]
+        undone.update((name, path) for name in (record["detail"] or {}).get("undone", ()) for path in effective)
+    return undone
+
+
+def put_back_by_person(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """The paths that a person put back, each with the number of the last record that says so."""
+    return {path: record["seq"] for record in records if is_by_person(record) for path in touched(record)}
 
 
 def _further(way: Way, was: State, became: State) -> None:

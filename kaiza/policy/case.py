@@ -44,5 +44,7 @@ class Case:
     lines: int = 0
     bytes: int = 0
     """What the result adds to the plan's use."""
+    exempt: bool = False
+    """Whether its changes only put back what the plan allowed and counted: its scope, phases and limits do not hold."""
     content: Sequence[tuple[RelPath, Finding]] = ()
     """What the content rules found in what is added, for the rules that the plan sets to refuse."""

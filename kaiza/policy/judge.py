@@ -13,7 +13,7 @@ from kaiza.policy.ours_untouched import ours_untouched
 from kaiza.policy.path_sound import path_sound
 from kaiza.policy.paths_in_scope import paths_in_scope
 from kaiza.policy.phase_named import phase_named
-from kaiza.policy.plan_approved import plan_approved, plan_unchanged
+from kaiza.policy.plan_approved import plan_approved, plan_not_withdrawn, plan_unchanged
 from kaiza.policy.plan_found import plan_found
 from kaiza.policy.plan_sound import plan_sound
 from kaiza.policy.readable import readable
@@ -31,18 +31,19 @@ REPORTING: tuple[Rule, ...] = (session_open, role_may, log_sound)
 """A report may always be written, as long as there is a sound record to say so."""
 KEEPING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound)
 CHANGING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound, ours_untouched)
-AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked)
 
-APPROVAL: tuple[Rule, ...] = (plan_found, plan_unchanged, plan_sound, plan_approved, unlocked)
+APPROVAL: tuple[Rule, ...] = (plan_found, plan_not_withdrawn, plan_unchanged, plan_sound, plan_approved, unlocked)
 """The plan itself; also for what is exempt from its scope and limits."""
 IN_SCOPE: tuple[Rule, ...] = (paths_in_scope, limits_before)
 """What is to happen to which file, against scope and limits."""
+AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked, *APPROVAL)
+"""What may have come to hold, or ceased to, while the change was worked out."""
 UNDER_PLAN: tuple[Rule, ...] = (*APPROVAL, phase_named, *IN_SCOPE)
 """What a change must pass before its tool runs, after the rules of CHANGING."""
 ON_RESULT: tuple[Rule, ...] = (ours_untouched, unlocked, limits_after, content_clean)
 """What a change must pass once its result is known; the paths it really touches are judged once more."""
 EXEMPT = frozenset({"undo_changes"})
-"""What puts back is held by the plan's approval, not by its scope, phases and limits."""
+"""What puts back may be held by the plan's approval only; whether it is, its result says."""
 
 
 def rules_for(card: Card) -> tuple[Rule, ...]:
@@ -54,14 +55,16 @@ def rules_for(card: Card) -> tuple[Rule, ...]:
     return {CHANGES: CHANGING, KEEPS: KEEPING}.get(card.safety_level, READING)
 
 
-def on_result(card: Card) -> tuple[Rule, ...]:
-    """The rules for a change whose result is known."""
-    return (ours_untouched, unlocked) if card.name in EXEMPT else ON_RESULT
+def on_result(case: Case) -> tuple[Rule, ...]:
+    """The rules for a change whose result is known. Only then is it clear what an undo does, and to which files."""
+    if case.exempt:
+        return (ours_untouched, unlocked)
+    return (phase_named, *IN_SCOPE, *ON_RESULT) if case.card.name in EXEMPT else ON_RESULT
 
 
-def at_intent(card: Card) -> tuple[Rule, ...]:
+def at_intent(case: Case) -> tuple[Rule, ...]:
     """The rules that are judged again under the log's lock, with all that others did meanwhile."""
-    return AT_INTENT if card.name in EXEMPT else (*AT_INTENT, limits_before, limits_after)
+    return AT_INTENT if case.exempt else (*AT_INTENT, limits_before, limits_after)
 
 
 def judge(rules: Sequence[Rule], case: Case) -> None:

@@ -27,6 +27,22 @@ def plan_unchanged(case: Case) -> errors.SystemError | None:
     )
 
 
+def plan_not_withdrawn(case: Case) -> errors.SystemError | None:
+    """Refuse a plan that a person took back by command, however its file came to say APPROVED again."""
+    plan = case.reading.plan if case.reading else None
+    if plan is None or plan.status != APPROVED or case.plan_id not in case.facts.withdrawn:
+        return None
+    return errors.SystemError.invariant_violation(
+        "PLAN_WITHDRAWN",
+        error_code="PLAN_NOT_APPROVED",
+        human_message=(
+            "A person took this plan back, and its file says APPROVED again without their word. "
+            "Ask a person to run kaiza plan approve, or work under another plan."
+        ),
+        cause={"rule": "plan_approved", "plan_id": case.plan_id, "action": case.facts.withdrawn[case.plan_id]},
+    )
+
+
 def plan_approved(case: Case) -> errors.SystemError | None:
     """Refuse a plan that is not approved, or not any more, or not in the way that the workspace asks for."""
     plan = case.reading.plan if case.reading else None

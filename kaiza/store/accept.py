@@ -1,14 +1,15 @@
 """A person has looked at a damaged log: it is moved aside, and a new one begins by saying so."""
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from kaiza.domain import errors, record
+from kaiza.domain import carried, errors, record
 from kaiza.domain.record import Head, Verdict
-from kaiza.domain.session import Facts, standing
+from kaiza.domain.session import Facts
 from kaiza.store import index, log_file, state
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage, is_damage
@@ -41,15 +42,12 @@ def accept(root: str, *, reason: str, person: str) -> Accepted | None:
     held = Damage(place).holds()
     if held is None and not is_damage(found.verdict):
         return None
-    binding = standing(index.last_known(place, StateKey(place))[0], _told_by(root))
     old = log_file.open_log(root)
     try:
         if old is not None:
             old.lock.acquire(_PATIENCE)
         with log_file.audit_directory(root) as directory:
-            return _begin_anew(
-                root, directory, place, held or found, {"reason": reason, "person": person, "standing": binding}
-            )
+            return _begin_anew(root, directory, place, held or found, {"reason": reason, "person": person})
     except OSError as refused:
         raise log_file.failure(refused) from refused
     finally:
@@ -57,31 +55,49 @@ def accept(root: str, *, reason: str, person: str) -> Accepted | None:
             old.close()
 
 
-def _told_by(root: str) -> Facts:
-    """What the records say that can still be read."""
-    facts = Facts()
+def _binding(root: str, place: Path) -> list[dict[str, Any]]:
+    """What binds by the last account outside of the log and by the records that can still be read. The lock is held."""
+    known, is_ours = index.last_known(place, StateKey(place))
+    if not is_ours:
+        known.approvals.clear()  # what does not carry our code may only restrict
+    told = Facts()
     for one in records(root):
         if one.keys() >= set(record.FIELDS):
-            facts.apply(one)
-    return facts
+            told.apply(one)
+            if one["kind"] != "intent":
+                known.intents.pop(one["request_id"], None)
+    return carried.parts(carried.merged(known, told, now()))
 
 
 def _begin_anew(root: str, directory: int, place: Path, verdict: Verdict, word: dict[str, Any]) -> Accepted:
     anchor = Anchor(place)
     aside, digest = _set_aside_as(directory)
     kept = f"{log_file.DIRECTORY}/{aside}" if aside else None
-    detail = {"action": "accept", **word, **_finding(verdict, anchor), "file": kept, "sha256": digest}
-    body = record.compose("person", timestamp=now(), workspace_root=root, outcome="ok", detail=detail)
-    line, whole = record.seal(body, 1, record.GENESIS)
-    lock = _written(directory, line)
+    first, *more = _binding(root, place)
+    word |= {**_finding(verdict, anchor), "file": kept, "sha256": digest, "standing": first}
+    lines, made = _sealed(root, [word, *({"person": word["person"], "standing": part} for part in more)])
+    lock = _written(directory, b"".join(lines))
     try:
         _exchange(directory, aside)
-        anchor.begin_anew(Head(1, whole["entry_hash"], len(line)))
+        anchor.begin_anew(Head(len(made), made[-1]["entry_hash"], sum(map(len, lines))))
         Damage(place).clear()
     finally:
         lock.abandon()
         anchor.close()
-    return Accepted(verdict, kept, whole)
+    return Accepted(verdict, kept, made[0])
+
+
+def _sealed(root: str, details: Sequence[Mapping[str, Any]]) -> tuple[list[bytes], list[dict[str, Any]]]:
+    """The new log's lines and their records, one for each of these."""
+    lines: list[bytes] = []
+    made: list[dict[str, Any]] = []
+    for detail in details:
+        told = {"action": "accept", **detail}
+        body = record.compose("person", timestamp=now(), workspace_root=root, outcome="ok", detail=told)
+        line, whole = record.seal(body, len(made) + 1, made[-1]["entry_hash"] if made else record.GENESIS)
+        lines.append(line)
+        made.append(whole)
+    return lines, made
 
 
 def _finding(verdict: Verdict, anchor: Anchor) -> dict[str, Any]:
@@ -111,7 +127,7 @@ def _set_aside_as(directory: int) -> tuple[str | None, str | None]:
     return f"audit-log.damaged-{number}.jsonl", digest
 
 
-def _written(directory: int, line: bytes) -> FileLock:
+def _written(directory: int, content: bytes) -> FileLock:
     """The new log, complete, durable and locked, under a name of its own."""
     how = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(_NEXT, how, 0o600, dir_fd=directory)
@@ -119,7 +135,7 @@ def _written(directory: int, line: bytes) -> FileLock:
     try:
         lock.acquire(_PATIENCE)
         os.ftruncate(descriptor, 0)
-        if os.write(descriptor, line) != len(line):
+        if os.write(descriptor, content) != len(content):
             raise log_file.failure(sentence="The disk is full. Make room, then accept again.")
         os.fsync(descriptor)
     except (OSError, errors.SystemError):

@@ -185,9 +185,12 @@ class Ground:
                 request_id=txn,
                 session_id=intent["session_id"],
                 workspace_root=self.root,
+                tool_name=intent.get("tool_name"),
                 plan_id=intent["plan_id"],
+                plan_hash=intent.get("plan_hash"),
                 changes=intent["changes"],
                 detail={
+                    **_undone(intent),
                     "result": result,
                     "left": left[:MOST_TOLD],
                     "found_by": request_id,
@@ -214,7 +217,9 @@ class Ground:
                 index.save(self._state, facts, head, self.key)
 
     def close(self, now: str) -> None:
-        """Sync what is written and let go."""
+        """Sync what is written and let go. The index that is left behind tells what others recorded too."""
+        with suppress(errors.SystemError):
+            self._follow()
         self.log.close()
         self.keep_index(now)
         self.committer.close()
@@ -250,6 +255,12 @@ def _as_told(txn: str, result: str, paths: Sequence[str], left: Sequence[Mapping
     plain = txn.encode("ascii", "backslashreplace").decode()[:_LONGEST_NAME]
     shown = [{key: value.encode("utf-8", "backslashreplace").decode() for key, value in one.items()} for one in left]
     return {"request_id": plain, "result": result, "paths": list(paths[:MOST_TOLD]), "left": shown[:MOST_TOLD]}
+
+
+def _undone(intent: Mapping[str, Any]) -> dict[str, Any]:
+    """The calls that an undo put back, as its intent names them."""
+    undone = (intent["detail"] or {}).get("undone")
+    return {"undone": undone} if undone else {}
 
 
 def hash_of(chunks: Iterable[bytes]) -> str:

@@ -8,7 +8,7 @@ from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
-from kaiza.domain.way_back import happened
+from kaiza.domain.way_back import happened, is_by_person, is_undo
 from kaiza.store import audit_log, checks, scan
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
@@ -51,6 +51,8 @@ class Seen:
     over: Callable[[], bool]
     now: str
     request_id: str
+    refusal_by_now: Callable[[], errors.SystemError | None] = lambda: None
+    """What stops by now what was allowed when the call began."""
 
     @property
     def root(self) -> str:
@@ -81,22 +83,38 @@ class Seen:
         """The record, read."""
         return SeenLog(self.ground)
 
-    def changed(self) -> Iterator[Mapping[str, Any]]:
-        """The records of the session's changes, in order."""
-        for seq in self.facts.changed.get(self.session.session_id, ()):
-            yield next(self.log.records(seq))
+    def changed(self) -> list[Mapping[str, Any]]:
+        """The records of the session's changes, and of every undo since the first of them, in order."""
+        own = self.session.session_id
+        seqs = self.facts.changed.get(own)
+        since = self.log.records(seqs[0]) if seqs else iter(())
+        return [one for one in self._in_time(since) if happened(one) and (one["session_id"] == own or is_undo(one))]
 
     def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
-        """The records of these calls' changes, in order, searched from the newest on; a person's undo is no call."""
+        """The records of these calls' changes, and of every undo since the first of them, in order.
+
+        Searched from the newest on. A person's undo is no call, and found only as an undo.
+        """
         left = set(request_ids)
         found: list[Mapping[str, Any]] = []
-        for one in audit_log.records(self.ground.root, reverse=True):
-            if not left or self.over():
+        for one in self._in_time(audit_log.records(self.ground.root, reverse=True)):
+            if not left:
                 break
-            if one.get("request_id") in left and one.get("kind") != "person" and happened(one):
-                left.discard(one["request_id"])
+            if not happened(one):
+                continue
+            named = one["request_id"] in left and not is_by_person(one)
+            if named or is_undo(one):
                 found.append(one)
+            if named:
+                left.discard(one["request_id"])
         return found[::-1]
+
+    def _in_time(self, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The records, as long as the call has time: an undo that was not seen could not be respected."""
+        for one in records:
+            if self.over():
+                raise errors.SystemError.tool_failure("CAP_EXCEEDED", cause={"cap": "timeout"})
+            yield one
 
     def recover(self) -> list[dict[str, Any]]:
         """Bring to an end what an earlier crash left, and tell what was done."""
@@ -131,6 +149,10 @@ class Seen:
     def kept(self, digest: str) -> int | None:
         """How large a content is that was replaced; None where it is not kept."""
         return self.ground.objects.length(digest)
+
+    def kept_content(self, digest: str) -> bytes:
+        """A content that was replaced, whole."""
+        return b"".join(self.ground.objects.chunks(digest))
 
     @property
     def plans(self) -> Plans:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from kaiza.domain import errors, paths
@@ -13,6 +14,8 @@ from kaiza.tools.target import Standing
 from kaiza.tools.view import View
 
 CHANGED_SINCE, NOT_KEPT, PROTECTED, MOVED_TOGETHER = "changed_since", "not_kept", "protected", "moved_together"
+TAKEN_BACK, OTHER_PLAN = "taken_back", "other_plan"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _NO_PLAIN_FILE = frozenset({"INVALID_PATH", "FILE_WRITE_FAILED", "FILE_READ_FAILED", "OUTSIDE_WORKSPACE"})
 
 
@@ -43,12 +46,17 @@ class Sketch:
         self.returns.pop(path, None)
 
 
-def worked_out(records: Iterable[Mapping[str, Any]], view: View) -> tuple[list[Change], list[dict[str, str]]]:
-    """One change a path that leads back, newest first; and the paths that are kept, because something would be lost."""
+def worked_out(
+    records: Iterable[Mapping[str, Any]], view: View, barred: Mapping[str, str] = _NOTHING
+) -> tuple[list[Change], list[dict[str, str]]]:
+    """One change a path that leads back, newest first; and the paths that are kept, because something would be lost.
+
+    `barred`: paths that are kept in any case, each with its reason.
+    """
     sketch = Sketch()
     found = ways(records)
     for path, way in found.items():
-        _look(path, way, sketch, view)
+        _look(path, way, sketch, view, barred.get(path))
     _keep_together(found, sketch)
     changes = list(_changes(sketch, view))
     _keep_together(found, sketch)
@@ -61,10 +69,10 @@ def worked_out(records: Iterable[Mapping[str, Any]], view: View) -> tuple[list[C
     return changes, [{"path": path, "reason": reason} for path, reason in sketch.kept.items()]
 
 
-def _look(path: str, way: Way, sketch: Sketch, view: View) -> None:
-    """Decide about one path from what stands there."""
+def _look(path: str, way: Way, sketch: Sketch, view: View, reason: str | None) -> None:
+    """Decide about one path from what stands there; with a reason, it is kept unless it is as it should be."""
     where = paths.parse(path)
-    if paths.is_control_plane(where) or view.unreadable(where):
+    if reason == PROTECTED or paths.is_control_plane(where) or view.unreadable(where):
         sketch.keep(path, PROTECTED)
         return
     try:
@@ -77,10 +85,10 @@ def _look(path: str, way: Way, sketch: Sketch, view: View) -> None:
     now = State(found.hash, found.mode) if found else State(None)
     if now.could_be(way.target):
         return
-    if now.could_be(way.left):
+    if reason is None and now.could_be(way.left):
         sketch.returns[path] = Return(where, found, way.target)
     else:
-        sketch.keep(path, CHANGED_SINCE)
+        sketch.keep(path, reason or CHANGED_SINCE)
 
 
 def _keep_together(found: Mapping[str, Way], sketch: Sketch) -> None:

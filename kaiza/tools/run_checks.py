@@ -25,10 +25,14 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 
 def run(request: Request, view: View) -> Answer:
-    """Run every command in order; the first that does not pass ends it."""
+    """Run every command in order; the first that does not pass ends it, and so does a person."""
     before = view.guarded()
-    results = []
+    results: list[dict[str, Any]] = []
+    refusal = None
     for argv in view.verify(request.plan_hash, request.phase_id):
+        refusal = view.refusal_by_now()
+        if refusal is not None:
+            break
         results.append(view.check(argv))
         if results[-1].get("exit_code") != 0:
             break
@@ -39,6 +43,8 @@ def run(request: Request, view: View) -> Answer:
             human_message="A check altered what governs the agent. Ask a person to look before anything else is done.",
             cause={"paths": altered[:20], "count": len(altered)},
         )
+    if refusal is not None:
+        raise refusal
     failed = [one for one in results if one.get("exit_code") != 0]
     if failed:
         raise errors.SystemError.tool_failure(

@@ -31,7 +31,7 @@ def _use(plan_id: str, usage: Usage, view: View) -> dict[str, Any]:
     plan = stored.reading.plan if stored else None
     return {
         "plan_id": plan_id,
-        "files": len(usage.files),
+        "files": usage.file_count,
         "lines": usage.lines,
         "bytes": usage.bytes,
         "operations": usage.operations,

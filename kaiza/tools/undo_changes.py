@@ -1,23 +1,38 @@
-"""Put back exactly what named changes replaced, newest first, wherever the file still is what the change left."""
+"""Put back exactly what a plan's own changes replaced, newest first, wherever the file still is what the change left.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+That is exempt from the plan's scope and limits. What was undone before is made again only as any other change is.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from kaiza.domain import errors
-from kaiza.domain.way_back import standing_changes
-from kaiza.tools import proposal
-from kaiza.tools.leading_back import worked_out
+from kaiza.domain import diff, errors, lines, paths, scope
+from kaiza.domain.change import Change
+from kaiza.domain.way_back import (
+    is_by_person,
+    is_undo,
+    put_back_by_person,
+    standing_changes,
+    touched,
+    undone_paths,
+)
+from kaiza.tools import proposal, target
+from kaiza.tools.leading_back import OTHER_PLAN, PROTECTED, TAKEN_BACK, worked_out
 from kaiza.tools.view import Answer, View
 
 NAME = "undo_changes"
+_TOLD = 20
+Records = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which calls' changes; None means all of the session's."""
+    """Which calls' changes; None means all of the session's. Only those made under this plan are undone."""
 
     request_ids: tuple[str, ...] | None
+    plan_hash: str
+    phase_id: str | None = None
     dry_run: bool = False
 
 
@@ -30,21 +45,24 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
             human_message="Name the changes by request_ids, or pass all_of_session: true; one of the two.",
             cause={"faults": [{"argument": "request_ids", "code": "MISSING_REQUIRED_FIELD"}], "count": 1},
         )
-    return Request(None if named is None else tuple(dict.fromkeys(named)), arguments.get("dry_run", False))
+    request_ids = None if named is None else tuple(dict.fromkeys(named))
+    return Request(request_ids, arguments["plan_hash"], arguments.get("phase_id"), arguments.get("dry_run", False))
 
 
 def run(request: Request, view: View) -> Answer:
     """Propose what puts things back, and list what has to be kept as it is."""
-    undone = list(view.changed()) if request.request_ids is None else list(view.changed_by(request.request_ids))
-    missing = set(request.request_ids or ()) - {one["request_id"] for one in undone}
-    if missing:
-        raise errors.SystemError.tool_failure(
-            "INVALID_INPUT_VALUE",
-            human_message="Some of these calls changed nothing here. Name calls that changed files.",
-            cause={"request_ids": sorted(missing)[:20]},
-        )
-    records = standing_changes(undone) if request.request_ids is None else undone
-    changes, kept = worked_out(records, view)
+    if request.request_ids is None:
+        known = view.changed()
+        records, others = _of_session(known, request, view)
+    else:
+        known = view.changed_by(request.request_ids)
+        records, others = _of_calls(known, request), []
+    changes, kept = worked_out(records, view, _barred(records, known, request, view))
+    again = _made_again(records, known)
+    exempt = not any(str(path) in again for change in changes for path in change.touched)
+    if not exempt:
+        changes = [_weighed(change, view) for change in changes]
+    kept += _of_other_plans(others, changes, kept)
     output: dict[str, Any] = {
         "changes": [proposal.told(change, dry_run=request.dry_run) for change in changes],
         "kept": kept,
@@ -52,4 +70,91 @@ def run(request: Request, view: View) -> Answer:
     }
     verb = "Would put back" if request.dry_run else "Put back"
     output["summary"] = f"{verb} {len(changes)} files, kept {len(kept)}."
-    return Answer(output, tuple(changes), {"undone": [record["request_id"] for record in reversed(records)]})
+    undone = [record["request_id"] for record in reversed(records)]
+    return Answer(output, tuple(changes), {"undone": undone}, exempt=exempt)
+
+
+def _of_session(known: Records, request: Request, view: View) -> tuple[Records, Records]:
+    """The session's changes that stand: those made under the plan, and the others."""
+    own = [one for one in standing_changes(known) if one["session_id"] == view.session.session_id]
+    records = [one for one in own if one["plan_hash"] == request.plan_hash]
+    return records, [one for one in own if one["plan_hash"] != request.plan_hash]
+
+
+def _of_calls(known: Records, request: Request) -> Records:
+    """The changes that were named; a refusal where one of them is not the plan's."""
+    named = set(request.request_ids or ())
+    records = [one for one in known if one["request_id"] in named and not is_by_person(one)]
+    missing = named - {one["request_id"] for one in records}
+    if missing:
+        raise errors.SystemError.tool_failure(
+            "INVALID_INPUT_VALUE",
+            human_message="Some of these calls changed nothing here. Name calls that changed files.",
+            cause={"request_ids": sorted(missing)[:_TOLD]},
+        )
+    others = [one["request_id"] for one in records if one["plan_hash"] != request.plan_hash]
+    if others:
+        raise errors.SystemError.tool_failure(
+            "PLAN_SCOPE_VIOLATION",
+            human_message=(
+                "Some of these changes were not made under this plan. Name only changes that were, "
+                "or ask a person to run kaiza undo."
+            ),
+            cause={"rule": "undo_of_the_plan", "request_ids": others[:_TOLD], "count": len(others)},
+        )
+    return records
+
+
+def _barred(records: Records, known: Records, request: Request, view: View) -> dict[str, str]:
+    """The paths that no undo under the plan reaches: denied or locked by now, or put back by a person since."""
+    stored = view.plans.by_hash(request.plan_hash)
+    plan = stored.reading.plan if stored else None
+    if plan is None:
+        raise errors.SystemError.tool_failure(
+            "PLAN_NOT_FOUND", human_message="The plan is not there any more. Call list_plans and decide anew."
+        )
+    phase = plan.phase(request.phase_id)
+    put_back = put_back_by_person(known)
+    barred: dict[str, str] = {}
+    for record in records:
+        for path in touched(record):
+            where = paths.parse(path)
+            if put_back.get(path, 0) > record["seq"]:
+                barred[path] = TAKEN_BACK
+            if scope.denies(plan, phase, where) or not scope.unlocks(plan, where):
+                barred[path] = PROTECTED
+    return barred
+
+
+def _made_again(records: Records, known: Records) -> set[str]:
+    """The paths where an undo is undone, or a change once more that was undone already."""
+    undone = undone_paths(known)
+    return {
+        path
+        for record in records
+        for path in touched(record)
+        if is_undo(record) or (record["request_id"], path) in undone
+    }
+
+
+def _weighed(change: Change, view: View) -> Change:
+    """The change with its bytes and lines, for the rules that look at them."""
+    if change.operation == "move" or (change.after_hash is not None and change.size > view.caps.hashed_bytes):
+        return change
+    found = target.standing(change.path, view, keep=view.caps.hashed_bytes)
+    content = None if change.after_hash is None else view.kept_content(change.after_hash)
+    if found is not None and found.content is None:
+        added, removed = lines.count(content or b""), found.total_lines
+    else:
+        added, removed = diff.counts(found.content if found else None, content)
+    return replace(change, content=content, lines_added=added, lines_removed=removed)
+
+
+def _of_other_plans(
+    others: Records, changes: Iterable[Change], kept: Iterable[Mapping[str, str]]
+) -> Iterator[dict[str, str]]:
+    """The paths that only changes under other plans touched."""
+    told = {str(path) for change in changes for path in change.touched} | {one["path"] for one in kept}
+    for path in dict.fromkeys(path for record in others for path in touched(record)):
+        if path not in told:
+            yield {"path": path, "reason": OTHER_PLAN}

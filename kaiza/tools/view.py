@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
+from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
@@ -18,6 +19,8 @@ class Answer:
     changes: Sequence[Any] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     """What the record tells of it beside its changes."""
+    exempt: bool = False
+    """Whether its changes only put back what was done under the plan, which has allowed and counted that already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,10 @@ class Plans(Protocol):
         """The plan of that name, if it has a file."""
         ...
 
+    def by_hash(self, plan_hash: str) -> StoredPlan | None:
+        """The plan whose bytes have this hash now."""
+        ...
+
 
 class Log(Protocol):
     """The record, read."""
@@ -239,13 +246,15 @@ class View(Protocol):
     request_id: str
     may_release: bool
     """Whether a report may still unlock its role."""
+    refusal_by_now: Callable[[], errors.SystemError | None]
+    """What stops by now what was allowed when the call began."""
 
-    def changed(self) -> Iterator[Mapping[str, Any]]:
-        """The records of the session's changes, in order."""
+    def changed(self) -> list[Mapping[str, Any]]:
+        """The records of the session's changes, and of every undo since the first of them, in order."""
         ...
 
     def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
-        """The records of these calls' changes, in order."""
+        """The records of these calls' changes, and of every undo since the first of them, in order."""
         ...
 
     def recover(self) -> list[dict[str, Any]]:
@@ -270,6 +279,10 @@ class View(Protocol):
 
     def kept(self, digest: str) -> int | None:
         """How large a content is that was replaced; None where it is not kept."""
+        ...
+
+    def kept_content(self, digest: str) -> bytes:
+        """A content that was replaced, whole."""
         ...
 
     def open_file(self, path: RelPath) -> OpenFile:

@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain import lookalike
+from kaiza.domain import errors, lookalike
+from kaiza.domain.session import a_day_before
 from kaiza.tools.view import Answer, Report, View
 
 NAME = "write_report"
+_TOO_MUCH = {
+    "reports": "No more reports may be written today. Tell a person what happened, or wait.",
+    "report_bytes": "The report is too long. Shorten it, and name files instead of quoting them.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(request: Request, view: View) -> Answer:
     """Propose the report under a name of Kaiza's own; say whether the role is free again."""
+    _within("reports", view.facts.reports_since(a_day_before(view.now)) + 1, view.caps.reports)
     role = view.session.role
     locked = role in view.facts.locks
     unlocks = locked and view.may_release
@@ -37,4 +43,14 @@ def run(request: Request, view: View) -> Answer:
     )
     text = lookalike.name_controls(text)
     output = {"path": f"docs/reports/{name}", "state": state, "summary": f"Report written. {told}"}
-    return Answer(output, (Report(name, text.encode("utf-8", "backslashreplace")),), {"unlocked": unlocks})
+    content = text.encode("utf-8", "backslashreplace")
+    _within("report_bytes", len(content), view.caps.report_bytes)
+    return Answer(output, (Report(name, content),), {"unlocked": unlocks})
+
+
+def _within(cap: str, asked: int, limit: int) -> None:
+    """Refuse what passes a cap on reports, which neither a plan nor a freeze or a lock holds back."""
+    if asked > limit:
+        raise errors.SystemError.tool_failure(
+            "CAP_EXCEEDED", human_message=_TOO_MUCH[cap], cause={"cap": cap, "limit": limit}
+        )

@@ -154,6 +154,7 @@ def test_limits_are_reserved_by_the_intent_and_given_back_when_nothing_came_of_i
     assert kept.intents == failed.intents == taken_back.intents == {}
 
 
+APPLIED = {"result": "applied"}
 KINDS = st.sampled_from(
     [
         lambda n: begin(n, f"s{n % 3}"),
@@ -163,6 +164,10 @@ KINDS = st.sampled_from(
         lambda n: told(n, "intent", request_id=f"r{n}", plan_id="P", changes=[CHANGE], detail={}),
         lambda n: told(n, "person", detail={"action": "freeze", "reason": "x"}),
         lambda n: told(n, "person", detail={"action": "unlock"}),
+        lambda n: told(n, "person", plan_id="P", plan_hash="b" * 64, detail={"action": "revoke"}),
+        lambda n: told(n, "person", plan_id="P", plan_hash="c" * 64, detail={"action": "approve"}),
+        lambda n: call(n, "write_report", detail={"unlocked": bool(n % 2)}),
+        lambda n: told(n, "recovery", request_id=f"r{n - 1}", session_id="s1", changes=[CHANGE], detail=APPLIED),
         lambda n: told(n, "plan", plan_id="P", plan_hash="a" * 64, detail={"how": "edited"}),
     ]
 )

@@ -123,6 +123,20 @@ def test_a_new_word_by_command_replaces_the_old_seal():
     assert code(case(changed, facts=facts, arguments={"plan_hash": GOOD.plan_hash}))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
 
 
+def test_what_a_person_took_back_by_command_is_refused_whatever_brought_its_word_back():
+    facts = Facts(withdrawn={"PLAN-1": "revoke"})
+    told = refusal(case(facts=facts))
+
+    assert (told.error_code, told.invariant_id, told.cause["action"]) == (
+        "PLAN_NOT_APPROVED",
+        "PLAN_WITHDRAWN",
+        "revoke",
+    )
+    assert code(case(facts=replace(sealed("0" * 64), withdrawn=facts.withdrawn)))[1] == "PLAN_WITHDRAWN"
+    assert code(case(reading("APPROVED", "REVOKED"), facts=facts)) == ("PLAN_NOT_APPROVED", None)
+    assert code(case(facts=Facts(withdrawn={"PLAN-2": "revoke"}))) is None
+
+
 def test_where_only_a_command_approves_an_edited_word_does_not():
     assert code(case(by_command=True)) == ("PLAN_NOT_APPROVED", None)
     assert code(case(by_command=True, facts=sealed(GOOD.plan_hash))) == ("PLAN_NOT_APPROVED", None)

@@ -1,0 +1,134 @@
+"""What a new log takes over from one that a person set aside; where two accounts of it differ, the stricter counts.
+
+What is `known` is this machine's own account from before the damage. What is `told` by the records that can still be
+read binds as well, but gives no authority: an approval by command counts only where it was known.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from kaiza.domain import canonical
+from kaiza.domain.session import NO_BYTES, Facts, Seal, Usage, a_day_before, either, higher
+
+LARGEST_PART = 160 * 1024
+"""What a part weighs at most; what stands around it has to fit into its record too."""
+_LARGEST_PIECE = 32 * 1024
+MOST_NAMES = 8 * 1024 * 1024
+"""So many bytes of paths are carried by name over all plans; the files beyond them are only counted."""
+Piece = tuple[str, Mapping[str, Any]]
+
+
+def merged(known: Facts, told: Facts, now: str) -> Facts:
+    """What binds the workspace by either account."""
+    since = a_day_before(now)
+    plans = {**known.usage, **told.usage}
+    return Facts(
+        locks={**known.locks, **told.locks},
+        released={
+            role: sorted(at for at in {*known.released.get(role, ()), *told.released.get(role, ())} if at > since)
+            for role in {**known.released, **told.released}
+        },
+        reports=[at for at in either(known.reports, told.reports) if at > since],
+        frozen=known.frozen or told.frozen,
+        seals=_seals(known.seals, told.seals),
+        approvals={one: _same(said, told.approvals.get(one, said)) for one, said in known.approvals.items()},
+        withdrawn={**known.withdrawn, **told.withdrawn},
+        usage={one: higher(known.usage.get(one, Usage()), told.usage.get(one, Usage())) for one in plans},
+        intents={**known.intents, **told.intents},
+    )
+
+
+def parts(facts: Facts) -> list[dict[str, Any]]:
+    """The same as JSON, each part as large as one record can tell; a freeze and the locks are in the first."""
+    made: list[dict[str, Any]] = [
+        {
+            "frozen": asdict(facts.frozen) if facts.frozen else None,
+            "locks": [asdict(lock) for lock in facts.locks.values()],
+        }
+    ]
+    size = _weight(made[0])
+    for name, piece in _pieces(facts):
+        weight = _weight(piece)
+        if size + weight > LARGEST_PART:
+            made.append({})
+            size = 0
+        made[-1].setdefault(name, []).append(piece)
+        size += weight
+    return made
+
+
+def _same(one: str, other: str) -> str:
+    return one if one == other else NO_BYTES
+
+
+def _seals(known: Mapping[str, Seal], told: Mapping[str, Seal]) -> dict[str, Seal]:
+    """Every seal; one of no bytes where two differ."""
+    found = {**known, **told}
+    return {
+        plan_id: replace(seal, plan_hash=_same(seal.plan_hash, known.get(plan_id, seal).plan_hash))
+        for plan_id, seal in found.items()
+    }
+
+
+def _pieces(facts: Facts) -> Iterator[Piece]:
+    for plan_id, seal in facts.seals.items():
+        yield "seals", {"plan_id": plan_id, "seal": asdict(seal)}
+    for plan_id, plan_hash in facts.approvals.items():
+        yield "approvals", {"plan_id": plan_id, "plan_hash": plan_hash}
+    for plan_id, action in facts.withdrawn.items():
+        yield "withdrawn", {"plan_id": plan_id, "action": action}
+    for role, at in facts.released.items():
+        yield "released", {"role": role, "at": at}
+    if facts.reports:
+        yield "reports", {"at": facts.reports}
+    yield from _used(facts.usage)
+    for request_id, intent in facts.intents.items():
+        yield from _open(request_id, intent)
+
+
+def _used(usage: Mapping[str, Usage]) -> Iterator[Piece]:
+    """What was used of each plan: the numbers, then the files by name as long as there is room."""
+    room = MOST_NAMES
+    for plan_id, use in usage.items():
+        named: list[tuple[str, int]] = []
+        for path, count in sorted(use.files.items()):
+            room -= _weight(path)
+            if room < 0:
+                break
+            named.append((path, count))
+        numbers = replace(use, files={}, unnamed=use.unnamed + len(use.files) - len(named))
+        yield "usage", {"plan_id": plan_id, "use": {**asdict(numbers), "files": []}}
+        for some in _split(named):
+            yield "usage", {"plan_id": plan_id, "use": {"files": some}}
+
+
+def _open(request_id: str, intent: Mapping[str, Any]) -> Iterator[Piece]:
+    """An open intent, a few of its changes at a time.
+
+    It was charged, and what its recovery finds gives nothing back: the old log may have known better.
+    """
+    at = 0
+    rest = {**intent, "detail": {**(intent["detail"] or {}), "unlimited": True}}
+    for some in _split(intent["changes"]):
+        yield "intents", {"request_id": request_id, "intent": {**rest, "changes": some}, "at": at}
+        at += len(some)
+
+
+def _split(items: Iterable[Any]) -> Iterator[list[Any]]:
+    """The items in their order, as many together as make one piece."""
+    some: list[Any] = []
+    size = 0
+    for one in items:
+        some.append(one)
+        size += _weight(one)
+        if size > _LARGEST_PIECE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _weight(value: Any) -> int:
+    told, places = canonical.tellable({"value": value})
+    return len(canonical.encode(told)) + sum(map(len, places))
