@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from kaiza.domain import errors
@@ -34,6 +35,9 @@ MOST_TOLD = 50
 MOST_RECOVERED = 200
 """Intents without a journal that one session looks after; the next one goes on with the rest."""
 LARGEST_HASHED = 1 << 30
+_RECORDED_BEFORE: Mapping[str, Any] = MappingProxyType(
+    {"session_id": None, "plan_id": None, "plan_hash": None, "changes": [], "detail": None}
+)
 _LONGEST_NAME = 64
 
 
@@ -177,7 +181,7 @@ class Ground:
         self, now: str, request_id: str, txn: str, result: str, paths: list[str], left: list[dict[str, str]]
     ) -> dict[str, Any]:
         """Record a recovery. Where an outcome was recorded before, nothing is left to tell of but the tidying up."""
-        intent = self.facts.intents.get(txn) or {"session_id": None, "plan_id": None, "changes": []}
+        intent = self.facts.intents.get(txn) or _RECORDED_BEFORE
         self._record(
             compose(
                 "recovery",
