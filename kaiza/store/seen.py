@@ -8,7 +8,7 @@ from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
-from kaiza.domain.way_back import happened, is_by_person, is_undo
+from kaiza.domain.way_back import happened, is_undo
 from kaiza.store import audit_log, checks, scan
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
@@ -93,20 +93,16 @@ class Seen:
     def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
         """The records of these calls' changes, and of every undo since the first of them, in order.
 
-        Searched from the newest on. A person's undo is no call, and found only as an undo.
+        Searched from the newest on. A person's undo is among them only as that: no call has its name.
         """
         left = set(request_ids)
         found: list[Mapping[str, Any]] = []
         for one in self._in_time(audit_log.records(self.ground.root, reverse=True)):
             if not left:
                 break
-            if not happened(one):
-                continue
-            named = one["request_id"] in left and not is_by_person(one)
-            if named or is_undo(one):
-                found.append(one)
-            if named:
+            if happened(one) and (one["request_id"] in left or is_undo(one)):
                 left.discard(one["request_id"])
+                found.append(one)
         return found[::-1]
 
     def _in_time(self, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:

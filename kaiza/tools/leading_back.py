@@ -72,7 +72,7 @@ def worked_out(
 def _look(path: str, way: Way, sketch: Sketch, view: View, reason: str | None) -> None:
     """Decide about one path from what stands there; with a reason, it is kept unless it is as it should be."""
     where = paths.parse(path)
-    if reason == PROTECTED or paths.is_control_plane(where) or view.unreadable(where):
+    if paths.is_control_plane(where) or view.unreadable(where):
         sketch.keep(path, PROTECTED)
         return
     try:

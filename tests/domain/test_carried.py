@@ -98,7 +98,14 @@ def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
     assert limits.before(Limits(files=2000), after, [next(iter(after.files))], 1) is None
 
 
-def test_an_open_change_goes_over_whole_and_gives_nothing_back(monkeypatch):
+def test_a_long_reason_for_a_freeze_leaves_its_room_to_others():
+    files = {f"src/{number}/{'x' * 400}": 1 for number in range(400)}
+    facts = Facts(frozen=Freeze("x" * 120_000, "Ann", AT), usage={"P": Usage(files)})
+
+    assert accepted(facts)[0] == facts
+
+
+def test_an_open_change_goes_over_whole_and_gives_nothing_back():
     change = {"path": "p" * 400, "source": None, "operation": "create", "size": 9, "lines_added": 1, "lines_removed": 0}
     changes = [{**change, "path": f"{number}{'p' * 400}"} for number in range(500)]
     intent = {"seq": 9, "session_id": "s", "tool_name": "apply_patch", "plan_id": "P", "plan_hash": ONE}
