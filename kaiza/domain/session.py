@@ -136,8 +136,14 @@ class Facts:
     """Intents without an outcome so far, by request id."""
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Take in the next record of the log."""
-        _BY_KIND.get(record.get("kind", ""), _nothing)(self, record)
+        """Take in the next record of the log; one without the members that ours have tells nothing.
+
+        The chain says nothing about a record's members, and a log that came with a clone may hold any.
+        """
+        try:
+            _BY_KIND.get(record.get("kind", ""), _nothing)(self, record)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            return
 
     def open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, if it has begun, has not ended and was used recently enough."""
@@ -201,12 +207,19 @@ def asked_for_change(tool_name: str, arguments: object) -> bool:
     return tool_name in CHANGING_TOOLS and not dry
 
 
+def _require_texts(told: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
+    """TypeError where one of these members is no text. They become keys of the facts, or are read as paths."""
+    if not all(isinstance(told[name], str) or (or_null and told[name] is None) for name in names):
+        raise TypeError
+
+
 def _nothing(_facts: Facts, _record: Mapping[str, Any]) -> None:
     """A kind of record that changes no fact."""
 
 
 def _call(facts: Facts, record: Mapping[str, Any]) -> None:
     ok = record["outcome"] == "ok"
+    datetime.fromisoformat(record["timestamp"])  # sessions end by it
     intent = facts.intents.pop(record["request_id"], None)
     if intent is not None and not ok:
         _charge(facts, intent, -1)
@@ -227,6 +240,8 @@ def _call(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _begin(facts: Facts, record: Mapping[str, Any]) -> None:
+    _require_texts(record, "session_id", "role", "workspace_root")
+    _require_texts(record, "client", or_null=True)
     facts.sessions[record["session_id"]] = Session(
         session_id=record["session_id"],
         role=record["role"],
@@ -251,6 +266,7 @@ def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
     meant = asked_for_change(record["tool_name"], record["arguments"])
     if not locks(record["error_code"], record["invariant_id"], asked_for_change=meant):
         return
+    _require_texts(record, "plan_id", "role", "session_id", "request_id", or_null=True)
     if record["plan_id"]:
         facts.usage.setdefault(record["plan_id"], Usage()).refusals += 1
     role = record["role"]
@@ -266,6 +282,7 @@ def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
+    _require_texts(record, "role")
     facts.reports = [*facts.reports, record["timestamp"]][-REPORTS_A_DAY:]
     if (record["detail"] or {}).get("unlocked"):
         facts.locks.pop(record["role"], None)
@@ -284,8 +301,13 @@ def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
         "detail": record["detail"],
         "changes": record["changes"],
     }
-    facts.intents[record["request_id"]] = intent
+    _require_texts(record, "request_id")
+    _require_texts(record, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
+    for change in intent["changes"] or ():
+        _require_texts(change, "path", "operation")
+        _require_texts(change, "source", "before_hash", "after_hash", or_null=True)
     _charge(facts, intent, 1)
+    facts.intents[record["request_id"]] = intent
 
 
 def _charge(facts: Facts, intent: Mapping[str, Any], sign: int) -> None:
@@ -304,6 +326,7 @@ def _charge(facts: Facts, intent: Mapping[str, Any], sign: int) -> None:
 
 
 def _plan(facts: Facts, record: Mapping[str, Any]) -> None:
+    _require_texts(record, "plan_id", "plan_hash")
     detail = record["detail"] or {}
     facts.seals[record["plan_id"]] = Seal(
         plan_hash=record["plan_hash"],
@@ -325,6 +348,7 @@ def _recovery(facts: Facts, record: Mapping[str, Any]) -> None:
 def _person(facts: Facts, record: Mapping[str, Any]) -> None:
     detail = record["detail"] or {}
     action = detail.get("action")
+    _require_texts(record, "timestamp")
     if action == "freeze":
         facts.frozen = Freeze(detail.get("reason", ""), detail.get("person"), record["timestamp"])
     elif action == "thaw":
@@ -335,6 +359,7 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
     elif action == "accept":
         _carried_over(facts, detail.get("standing") or {})
     elif action in _WORDS_ON_PLANS:
+        _require_texts(record, "plan_id", "plan_hash")
         facts.approvals[record["plan_id"]] = record["plan_hash"]
         facts.withdrawn.pop(record["plan_id"], None)
         if action != "approve":

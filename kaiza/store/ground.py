@@ -217,8 +217,10 @@ class Ground:
         if head is not None and self._state.is_dir():
             with suppress(OSError):
                 self.log.whole.keep()
-                facts = self.facts.without_expired(now, self.caps.session_idle_hours)
-                index.save(self._state, facts, head, self.key)
+                _, known = index.load(self._state, Path(self._log), self.key)
+                if known is None or known.seq <= head.seq:  # a process that ends late has seen less than others
+                    facts = self.facts.without_expired(now, self.caps.session_idle_hours)
+                    index.save(self._state, facts, head, self.key)
 
     def close(self, now: str) -> None:
         """Sync what is written and let go. The index that is left behind tells what others recorded too."""

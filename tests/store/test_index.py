@@ -98,3 +98,15 @@ def test_what_is_not_ours_is_known_as_such(workspace, frozen):
 
     assert is_ours is False
     assert facts.frozen is None
+
+
+def test_a_process_that_ends_late_leaves_a_newer_snapshot_as_it_is(workspace, frozen):
+    late = App([os.path.realpath(workspace)])
+    late.call("begin_session", {"role": "WINDSURF"})
+    assert person(workspace, "plan", "revoke", "PLAN-1") == 0
+    newer = snapshot_of(workspace).read_bytes()
+    ground = late.house.grounds[os.path.realpath(workspace)]
+    ground.keep_index("2026-11-18T09:00:00.000Z")
+
+    assert snapshot_of(workspace).read_bytes() == newer
+    late.close()
