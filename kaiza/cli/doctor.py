@@ -60,6 +60,7 @@ def _of_a_workspace(root: Path) -> Iterator[Check]:
     yield from settled("settings", doctor_workspace.settings(root))
     yield from settled("git", doctor_workspace.git(root))
     yield from settled("plans", doctor_workspace.plans(root))
+    yield from settled("journals", doctor_workspace.journals(root))
     yield from settled("record", doctor_workspace.record(root))
 
 

@@ -70,6 +70,20 @@ def plans(root: Path) -> Iterator[Check]:
         yield ok("plans", told)
 
 
+def journals(root: Path) -> Iterator[Check]:
+    """What was found among the journals of changes and is none of ours; nothing is said where there is none."""
+    place = root / ".kaiza/set-aside"
+    if place.is_symlink() or not place.is_dir():
+        return
+    count = len(list(place.iterdir()))
+    if count:
+        yield warning(
+            "journals",
+            f"{count} set aside under .kaiza/set-aside, which Kaiza did not write here",
+            "Look at them and at where they may have come from, then delete them. Nothing in them was carried out.",
+        )
+
+
 def record(root: Path) -> Iterator[Check]:
     """The verdict on the record, whether anything anchors it, and what was left open."""
     place = state.directory(str(root))

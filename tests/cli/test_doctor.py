@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from kaiza.app import App
 from kaiza.cli import doctor_clients, doctor_machine, doctor_workspace
 from kaiza.domain import record
 from kaiza.store import audit_log, probe
@@ -274,3 +275,17 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(root, doctor):
 @pytest.mark.parametrize("command", ["/nonexistent", "/bin/true", "/bin/cat"])
 def test_a_server_that_does_not_answer_is_found(command):
     assert doctor_clients.starts(Server(command, ())) is not None
+
+
+def test_journals_that_were_set_aside_are_named(root, doctor):
+    (root / ".kaiza/journal").mkdir(parents=True)
+    (root / ".kaiza/journal/x").write_text("{}\n")
+    before = doctor()[1]
+    app = App([str(root)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    app.close()
+    status, checks = doctor()
+
+    assert "journals" not in before
+    assert (status, checks["journals"]["verdict"]) == (0, "warning")
+    assert checks["journals"]["message"].startswith("1 set aside")
