@@ -4,6 +4,7 @@ Nothing here is decided; a fact is true because a record says so, and the same r
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,6 +21,8 @@ _HOUR = len("2026-11-18T09")
 """So much of a time says day and hour."""
 MOST_RELEASES = 3
 """So often within 24 hours a report unlocks a role."""
+_LARGEST = 1 << 40
+"""No file of ours has so many lines or bytes; sums of such numbers still fit into a snapshot."""
 _WORDS_ON_PLANS = ("approve", "reject", "revoke")
 MILDER_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
@@ -120,8 +123,9 @@ class Facts:
     """Intents without an outcome so far, by request id."""
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Take in the next record of the log."""
-        _BY_KIND.get(record.get("kind", ""), _nothing)(self, record)
+        """Take in the next record of the log. One that is not shaped as Kaiza writes them says nothing."""
+        with suppress(TypeError, KeyError, AttributeError, ValueError):
+            _BY_KIND.get(record.get("kind", ""), _nothing)(self, record)
 
     def open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, if it has begun, has not ended and was used recently enough."""
@@ -205,6 +209,8 @@ def _call(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _begin(facts: Facts, record: Mapping[str, Any]) -> None:
+    _require(all(isinstance(record[name], str) for name in ("session_id", "role", "workspace_root")))
+    datetime.fromisoformat(record["timestamp"])
     facts.sessions[record["session_id"]] = Session(
         session_id=record["session_id"],
         role=record["role"],
@@ -217,6 +223,7 @@ def _begin(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _count(facts: Facts, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
+    datetime.fromisoformat(record["timestamp"])
     changes = record["changes"] if ok and record["changes"] else ()
     facts.sessions[session.session_id] = session.after(record["timestamp"], len(changes), refused=not ok)
     if changes:
@@ -250,6 +257,7 @@ def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
+    _require_shape(record)
     intent = {
         "seq": record["seq"],
         "session_id": record["session_id"],
@@ -259,6 +267,22 @@ def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
     }
     facts.intents[record["request_id"]] = intent
     _charge(facts, intent, 1)
+
+
+def _require_shape(intent: Mapping[str, Any]) -> None:
+    """TypeError, KeyError where an intent cannot be read later on: the log may have come with a clone."""
+    detail, changes = intent["detail"], intent["changes"]
+    _require(isinstance(intent["request_id"], str) and isinstance(detail, dict | None) and isinstance(changes, list))
+    _require(all(isinstance(intent[name], str | None) for name in ("session_id", "plan_id")))
+    for change in changes:
+        _require(isinstance(change["path"], str))
+        _require(all(isinstance(change[name], str | None) for name in ("source", "before_hash", "after_hash")))
+        _require(all(0 <= change[name] <= _LARGEST for name in ("lines_added", "lines_removed", "size")))
+
+
+def _require(sound: bool) -> None:  # noqa: FBT001  as an assertion
+    if not sound:
+        raise TypeError
 
 
 def _charge(facts: Facts, intent: Mapping[str, Any], sign: int) -> None:
