@@ -14,6 +14,7 @@ from typing import NamedTuple
 import orjson
 
 from kaiza.domain import errors
+from kaiza.domain.record import Verdict
 from kaiza.store import log_file
 from kaiza.store.damage import Damage, is_damage
 from kaiza.store.lock import FileLock
@@ -168,17 +169,7 @@ class WholeCheck:
 
     def _verify(self) -> None:
         """Judge all of the log; damage is noted and stops changes. What could not be read is tried again later."""
-        found = None
-        try:
-            found = judge(self._root, self._place, self._advance, alone=True)
-        except errors.SystemError as failure:
-            self._failure = failure
-        except _StoppedError:
-            pass
-        finally:
-            if found is None:  # also after what nobody foresaw
-                with self._guard:
-                    self._has_begun = False
+        found = self._verdict()
         if found is None:
             return
         if is_damage(found.verdict):
@@ -189,6 +180,20 @@ class WholeCheck:
             self.keep()
         except OSError:
             return  # the next process verifies once more
+
+    def _verdict(self) -> Verdict | None:
+        """The verdict on all of the log; None where it came to none, and the next call tries again."""
+        found = None
+        try:
+            with suppress(_StoppedError):
+                found = judge(self._root, self._place, self._advance, alone=True)
+        except errors.SystemError as failure:
+            self._failure = failure
+        finally:
+            if found is None:
+                with self._guard:
+                    self._has_begun = False
+        return found
 
     def _forget(self) -> None:
         """The log is not whole: no stamp of it may be noted."""
