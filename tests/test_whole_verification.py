@@ -188,3 +188,48 @@ def test_an_undo_by_a_person_finds_an_old_record_that_was_edited(workspace, used
 
     assert person(workspace, "undo", "--plan", "PLAN-1", "--yes") != 0
     assert (workspace / "src/x.py").exists()
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_a_damaged_log_is_never_noted_as_whole(workspace, used):
+    serve(workspace, write(used, "src/before.py"))
+    edit_old_record(workspace)
+    serve(workspace, write(used))
+    (state.directory(os.path.realpath(workspace)) / "damage.json").unlink()
+    _, refused = serve(workspace, write(used))
+
+    assert refused["error_code"] == "SELF_AUDIT_FAILURE"
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_a_process_that_was_stopped_in_its_verification_holds_up_no_other(workspace, used, monkeypatch):
+    monkeypatch.setattr(whole_check, "_PATIENCE", 0.05)
+    (state.directory(os.path.realpath(workspace)) / "whole.json").unlink()
+    held = lock_of(workspace)
+    _, refused = serve(workspace, write(used))
+    os.close(held)
+
+    assert refused is None
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, monkeypatch):
+    monkeypatch.setattr(case, "MOST_WAITED", 0.05)
+    (state.directory(os.path.realpath(workspace)) / "whole.json").unlink()
+    judge = whole_check.judge
+
+    def act(app):
+        refused = write(used)(app)
+        monkeypatch.setattr(whole_check, "judge", judge)
+        monkeypatch.setattr(case, "MOST_WAITED", 10.0)
+        return refused, write(used)(app)
+
+    def fails(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(whole_check, "judge", fails)
+    _, (refused, after) = serve(workspace, act)
+
+    assert refused["invariant_id"] == "AUDIT_NOT_VERIFIED_YET"
+    assert after is None

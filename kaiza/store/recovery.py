@@ -47,6 +47,8 @@ class Announced:
     is_open: bool
     is_made: bool
     """Whether an outcome is recorded that says the change was made."""
+    is_taken_back: bool = False
+    """Whether a recovery is recorded after which nothing of it is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def recover(
         held.enter_context(path_locks.hold(objects.own, paths, seconds))
         directories = Directories(workspace)
         held.callback(directories.close)
-        parts, lost = _parts(plan, directories, objects)
+        parts, lost = _parts(plan, directories, objects, fate)
         if fate == "taken_back":
             result, left = _abort(parts, directories, entry, plan.made)
         else:
@@ -186,7 +188,9 @@ def sweep(workspace: Workspace, objects: Objects, txn: str, parent: RelPath) -> 
         directories.close()
 
 
-def _parts(plan: JournaledSteps, directories: Directories, objects: Objects) -> tuple[list[Part], list[RelPath]]:
+def _parts(
+    plan: JournaledSteps, directories: Directories, objects: Objects, fate: Fate
+) -> tuple[list[Part], list[RelPath]]:
     """Find out how far each step came; steps whose directory is gone came to nothing that could be mended."""
     made, staged = set(plan.made), plan.staged
     parts, lost = [], []
@@ -197,6 +201,8 @@ def _parts(plan: JournaledSteps, directories: Directories, objects: Objects) -> 
             continue
         part = Part(step, directories, objects, staged[number] if staged else None)
         _tidy(part)
+        if step.do == "move" and fate != "recorded":  # what is recorded was a whole move: a second link is the user's
+            _tidy_move(part)
         part.done = staged is not None and _was_done(part)
         parts.append(part)
     return parts, lost
@@ -233,7 +239,11 @@ def _tidy(part: Part) -> None:
     at_temp = inode_at(part.where, part.temp)
     if part.step.do in {"put", "take"} and at_temp is not None and at_temp == inode_at(part.where, part.name):
         os.unlink(part.temp, dir_fd=part.where)
-    at_source = inode_at(*part.source) if part.step.do == "move" else None
+
+
+def _tidy_move(part: Part) -> None:
+    """Finish a portable rename from one path to the other that was cut in two."""
+    at_source = inode_at(*part.source)
     if at_source is not None and at_source == inode_at(part.where, part.name):
         os.unlink(part.name, dir_fd=part.where)
 

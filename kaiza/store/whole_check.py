@@ -5,23 +5,27 @@ it. That is spared where the file is, by its inode, size and times, the very one
 with nothing but our own appends: then its stamp is the one noted in the state directory.
 """
 
-import fcntl
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
 
 from kaiza.domain import errors
+from kaiza.domain.record import Verdict
 from kaiza.store import log_file
 from kaiza.store.damage import Damage, is_damage
+from kaiza.store.lock import FileLock
 from kaiza.store.verify import judge
 
 SMALL = 1 << 20
 """A log up to this size is verified at once: that takes a few milliseconds."""
 _NOTE = "whole.json"
 _LOCK = "verify.lock"
+_PATIENCE = 5.0
+"""Seconds for which the verification of another process is waited for."""
 
 
 class Stamp(NamedTuple):
@@ -146,15 +150,17 @@ class WholeCheck:
         except OSError:
             self._verify()
             return
+        lock = FileLock(descriptor)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with suppress(errors.SystemError):  # a process that was stopped in its verification holds nobody up
+                lock.acquire(_PATIENCE)
             noted = self._noted()
             if noted is not None and noted != before and self._goes_on_from(noted):
                 self._ended.set()
             else:
                 self._verify()
         finally:
-            os.close(descriptor)
+            lock.abandon()
 
     def _goes_on_from(self, noted: Stamp) -> bool:
         """Whether the log is the file that another process has just verified, or that file with more at its end."""
@@ -163,20 +169,36 @@ class WholeCheck:
 
     def _verify(self) -> None:
         """Judge all of the log; damage is noted and stops changes. What could not be read is tried again later."""
-        try:
-            found = judge(self._root, self._place, self._advance, alone=True)
-        except (_StoppedError, errors.SystemError) as failure:
-            with self._guard:
-                self._failure = failure if isinstance(failure, errors.SystemError) else None
-                self._has_begun = False
+        found = self._verdict()
+        if found is None:
             return
         if is_damage(found.verdict):
             self._damage.note(found)
+            self._forget()
         self._ended.set()
         try:
             self.keep()
         except OSError:
             return  # the next process verifies once more
+
+    def _verdict(self) -> Verdict | None:
+        """The verdict on all of the log; None where it came to none, and the next call tries again."""
+        found = None
+        try:
+            with suppress(_StoppedError):
+                found = judge(self._root, self._place, self._advance, alone=True)
+        except errors.SystemError as failure:
+            self._failure = failure
+        finally:
+            if found is None:
+                with self._guard:
+                    self._has_begun = False
+        return found
+
+    def _forget(self) -> None:
+        """The log is not whole: no stamp of it may be noted."""
+        with self._guard:
+            self._stamp = None
 
     def _advance(self, done: int, total: int) -> None:
         self._progress = (done, total)
