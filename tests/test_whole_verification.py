@@ -233,3 +233,31 @@ def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, mo
 
     assert refused["invariant_id"] == "AUDIT_NOT_VERIFIED_YET"
     assert after is None
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_an_old_record_that_was_edited_while_a_server_ran_is_found_at_the_next_start(workspace, used):
+    def edited_meanwhile(app):
+        edit_old_record(workspace)
+        return code(app, "list_directory", path=".")
+
+    _, answered = serve(workspace, edited_meanwhile)
+    _, refused = serve(workspace, write(used))
+
+    assert answered == "ok"
+    assert refused["error_code"] == "SELF_AUDIT_FAILURE"
+    assert not (workspace / "src").exists()
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_a_stamp_is_not_noted_where_the_system_knows_no_finer_times(workspace, used, monkeypatch):
+    serve(workspace, write(used, "src/a.py"))
+    fine = serve(workspace, lambda _: None)[0]["checked"]
+    with monkeypatch.context() as coarsely:
+        log = workspace / "audit/audit-log.jsonl"
+        coarsely.setattr(whole_check, "last_tick", lambda: log.stat().st_ctime_ns)
+        serve(workspace, write(used, "src/b.py"))
+    held = lock_of(workspace)
+    coarse = serve(workspace, lambda _: os.close(held))[0]["checked"]
+
+    assert (fine, coarse) == ("whole", "tail")

@@ -15,11 +15,11 @@ from kaiza.domain import canonical, errors
 from kaiza.domain.paths import RelPath, is_control_plane
 from kaiza.store import path_locks
 from kaiza.store.directories import Directories, last_name
-from kaiza.store.facts import inode_at
+from kaiza.store.facts import inode_at, look
 from kaiza.store.journal import Entry, Line
 from kaiza.store.objects import Objects
 from kaiza.store.rename import BACKUP
-from kaiza.store.step import Part, Step, keep_away
+from kaiza.store.step import CHANGED_SINCE, Part, Step, keep_away
 from kaiza.store.workspace import Workspace
 
 Result = Literal["applied", "not_applied", "taken_back", "unknown", "set_aside", "left"]
@@ -281,7 +281,10 @@ def _finish(parts: Sequence[Part], entry: Entry, fate: Fate) -> tuple[Result, li
         try:
             again = fate == "committed" or part.step.do != "move"
             if again and not part.done and _is_still_before(part):
-                part.perform()
+                if _is_as_announced(part):
+                    part.perform()
+                else:
+                    left.append({"path": str(part.step.path), "reason": CHANGED_SINCE})
             part.settle()
         except (OSError, errors.SystemError) as error:
             whole = False
@@ -291,6 +294,14 @@ def _finish(parts: Sequence[Part], entry: Entry, fate: Fate) -> tuple[Result, li
     else:
         entry.leave()
     return "applied", left
+
+
+def _is_as_announced(part: Part) -> bool:
+    """Whether what stands ready for a path still has the content that was announced for it."""
+    if part.step.do not in {"put", "swap"}:
+        return True
+    seen = look(part.where, part.temp)
+    return seen is not None and seen.digest == part.step.after
 
 
 def _is_still_before(part: Part) -> bool:

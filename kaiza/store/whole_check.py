@@ -7,6 +7,7 @@ with nothing but our own appends: then its stamp is the one noted in the state d
 
 import os
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,15 @@ class Stamp(NamedTuple):
         return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
+def last_tick() -> int | None:
+    """The time that a file system without finer times gives to a file that is written now; None where that is unknown.
+
+    Linux from 6.13 on gives finer ones to files that are looked at between writes, as the log is.
+    """
+    clock = getattr(time, "CLOCK_REALTIME_COARSE", None)
+    return None if clock is None else time.clock_gettime_ns(clock)
+
+
 class _StoppedError(Exception):
     """The process is about to end, and the verification with it."""
 
@@ -69,10 +79,14 @@ class WholeCheck:
         return self._ended.is_set()
 
     def follow_append(self, before: Stamp, after: Stamp) -> None:
-        """Take in an append of our own: the stamps just before and just after it, under the log's lock."""
+        """Take in an append of our own: the stamps just before and just after it, under the log's lock.
+
+        A time that is the system's last tick says nothing: another write within that tick would leave the same one.
+        """
         with self._guard:
             self._look(before)
-            self._stamp = after if before == self._stamp or before.size == 0 else None
+            is_ours = before == self._stamp or before.size == 0
+            self._stamp = after if is_ours and after.ctime_ns != last_tick() else None
 
     def begin(self) -> None:
         """Begin, where that was not done before; a small log is verified when this returns."""
