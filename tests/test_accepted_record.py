@@ -155,6 +155,22 @@ def test_where_only_the_command_approves_its_word_is_kept_if_it_was_known_beside
     assert agent().write("src/new", hash_of(workspace)) == ("PLAN_NOT_APPROVED" if forgotten else "ok")
 
 
+def test_an_approval_that_only_a_snapshot_without_our_code_tells_counts_for_nothing(agent, workspace, accepted):
+    def edited_and_forged(root):
+        edited(root)
+        for path in snapshots():
+            path.write_bytes(b"0" * 64 + path.read_bytes()[64:])
+
+    (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+    plan(workspace, status="DRAFT")
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    one = agent()
+    assert one.write("src/a", hash_of(workspace)) == "ok"
+    accepted(edited_and_forged, one)
+
+    assert agent().write("src/new", hash_of(workspace)) == "PLAN_NOT_APPROVED"
+
+
 def test_where_two_accounts_differ_about_what_was_approved_neither_counts_until_a_person_approves(
     agent, workspace, accepted
 ):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from agents import person
+from agents import plan as plan_for
 from scenes import make_ready, records
-from test_changes import manifest, sha
+from test_changes import code, manifest, sha
 from test_recovery import _settled, _stopped, files, lay_out
 
 from kaiza.app import App
@@ -19,6 +20,7 @@ from kaiza.boundary import commit as boundary_commit
 from kaiza.domain import record
 from kaiza.store import audit_log, ground, state
 from kaiza.store.commit import Committer
+from kaiza.store.directories import Directories
 
 TXN = "3f2b9a52-0000-4000-8000-000000000000"
 
@@ -256,6 +258,154 @@ def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypat
     (clone / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
 
     assert [len(begin(clone)["recovered"]) for _ in range(5)] == [3, 3, 3, 1, 0]
+
+
+def ship_records(root, *bodies):
+    """A sound log of these records."""
+    lines, link = [], record.GENESIS
+    for seq, body in enumerate(bodies, 1):
+        line, whole = record.seal(body, seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+
+
+def an_intent(*changes, **members):
+    told = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "detail": {"live": "1-a"}}
+    body = record.compose("intent", changes=changes or [announced("x", "create", after="0" * 64)])
+    return {**body, **told, **members}
+
+
+def without(told, name):
+    return {key: value for key, value in told.items() if key != name}
+
+
+A_BEGINNING = {"tool_name": "begin_session", "outcome": "ok", "role": "WINDSURF", "workspace_root": "/"}
+ODD_RECORDS = {
+    "detail-text": an_intent(detail="x"),
+    "detail-list": an_intent(detail=["x"]),
+    "live-list": an_intent(detail={"live": ["x"]}),
+    "live-long": an_intent(detail={"live": "1" * 5000}),
+    "changes-null": an_intent(changes=None),
+    "changes-text": an_intent(changes="abc"),
+    "changes-number": an_intent(changes=7),
+    "change-number": an_intent(7),
+    "change-without-path": an_intent(without(announced("x", "create"), "path")),
+    "change-without-lines": an_intent(without(announced("x", "create"), "lines_added"), plan_id="PLAN-1"),
+    "lines-huge": an_intent({**announced("x", "create"), "lines_added": 2**62}, plan_id="PLAN-1"),
+    "path-number": an_intent(announced(7, "create"), plan_id="PLAN-1"),
+    "path-nul": an_intent(announced("a\0b", "create")),
+    "path-long": an_intent(announced("a" * 5000, "create")),
+    "source-number": an_intent(announced("x", "move", source=7), plan_id="PLAN-1"),
+    "request-number": an_intent(request_id=7),
+    "request-null": an_intent(request_id=None),
+    "request-list": an_intent(request_id=["x"]),
+    "request-path": an_intent(request_id="../../x"),
+    "kind-list": an_intent(kind=["x"]),
+    "no-detail": without(an_intent(), "detail"),
+    "no-request": without(an_intent(), "request_id"),
+    "plan-list": an_intent(plan_id=["x"]),
+    "time": record.compose("call", timestamp="nonsense", session_id="s", **A_BEGINNING),
+    "session-number": {**record.compose("call", timestamp="2026-11-18T09:00:00.000Z", **A_BEGINNING), "session_id": 7},
+    "standing": {
+        **record.compose("person", detail={"action": "accept"}),
+        "detail": {"action": "accept", "standing": 7},
+    },
+}
+
+
+@pytest.mark.parametrize("odd", ODD_RECORDS)
+def test_a_record_of_a_shipped_log_that_kaiza_would_not_write_stops_nobody(clone, odd):
+    ship_records(clone, ODD_RECORDS[odd])
+    begin(clone)
+    undone = person(clone, "undo", "--plan", "PLAN-1", "--yes")
+    begin(clone)
+
+    assert undone == 0
+
+
+def test_journals_and_intents_that_came_with_a_clone_hold_up_no_recovery_of_our_own(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    shipped = [f"00000000-0000-4000-8000-{number:012}" for number in range(201)]
+    ship_records(root, *(an_intent(request_id=name) for name in shipped))
+    (root / ".kaiza/journal").mkdir(parents=True)
+    for name in shipped:
+        (root / ".kaiza/journal" / name).write_text('{"state": "another"} ' + "0" * 64 + "\n")
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, Directories, "sync", lambda *_: os._exit(0))
+    begin(root)
+
+    assert files(root) == before
+
+
+@pytest.fixture
+def moved(tmp_path, monkeypatch):
+    """A file that may be moved, the move, and what makes it: with its end, or killed before its journal's last word."""
+    root = make_ready(tmp_path / "project")
+    plan_hash = plan_for(root, scope='{move: [{from: "**", to: "**"}]}')
+    (root / "a.txt").write_text("mine\n")
+    ask = {"source": "a.txt", "destination": "b.txt", "expected_hash": sha(b"mine\n"), "plan_hash": plan_hash}
+
+    def move():
+        app = App([os.path.realpath(root)])
+        app.call("begin_session", {"role": "WINDSURF"})
+        told = code(app, "move_file", **ask)
+        app.close()
+        return told
+
+    def move_and_die():
+        child = os.fork()
+        if child == 0:
+            monkeypatch.setattr(Directories, "sync", lambda *_: os._exit(0))
+            move()
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+
+    return root, move, move_and_die
+
+
+def test_a_finished_journal_that_is_put_back_takes_no_second_link_of_the_user(moved):
+    root, move, _ = moved
+    assert move() == "ok"
+    (journal,) = (root / ".kaiza/done").iterdir()
+    shutil.copy(journal, root / ".kaiza/journal" / journal.name)
+    (root / "b.txt").rename(root / "a.txt")
+    os.link(root / "a.txt", root / "b.txt")
+    begin(root)
+
+    assert (root / "a.txt").exists()
+    assert (root / "b.txt").exists()
+
+
+def test_an_old_copy_of_a_journal_that_was_taken_back_undoes_nothing_that_was_done_since(moved):
+    root, move, move_and_die = moved
+    move_and_die()
+    journal = journal_of(root)
+    copy = journal.read_bytes()
+    assert [one["result"] for one in begin(root)["recovered"]] == ["taken_back"]
+    assert move() == "ok"
+    journal.write_bytes(copy)
+    (told,) = begin(root)["recovered"]
+
+    assert (told["result"], told["left"][0]["reason"]) == ("set_aside", "taken_back_before")
+    assert (root / "b.txt").exists()
+    assert not (root / "a.txt").exists()
+
+
+def test_nothing_is_recovered_where_the_whole_log_is_found_damaged(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    begin(root)
+    _stopped(root, plan_hash, monkeypatch, Directories, "sync", lambda *_: os._exit(0))
+    before = files(root)
+    log = root / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"outcome":"ok"', b'"outcome":"no"', 1))
+    told = begin(root)
+
+    assert told["audit"]["verdict"] == "broken"
+    assert told["recovered"] == []
+    assert files(root) == before
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """`audit/` and the workspace are held open: once they are replaced or gone, nothing is answered without a record."""
 
+import errno
 import os
 import shutil
 
@@ -142,3 +143,45 @@ def test_a_restart_serves_the_directory_that_took_the_workspaces_place(served, w
 
     assert begun["audit"]["verdict"] == "intact"
     assert told == "ok"
+
+
+def test_a_workspace_that_was_replaced_before_the_first_call_is_not_served(workspace):
+    plan(workspace)
+    app = App([os.path.realpath(workspace)])
+    old = workspace.rename(workspace.parent / "old")
+    shutil.copytree(old, workspace)
+    told = app.call("begin_session", {"role": "WINDSURF"}).envelope
+    app.close()
+
+    assert (told["error_code"], told["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
+    assert records(workspace) == []
+
+
+def test_a_session_from_before_is_answered_nothing_where_audit_is_gone_before_the_first_call(workspace):
+    (workspace / "a.txt").write_text("mine\n")
+    app = App([os.path.realpath(workspace)])
+    session = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
+    app.close()
+    again = App([os.path.realpath(workspace)])
+    away(workspace)
+    told = code(again, "read_file", path="a.txt", session_id=session)
+    again.close()
+
+    assert told == "AUDIT_LOG_FAILED"
+
+
+def test_a_look_at_audit_that_fails_for_a_moment_is_no_damage(served, workspace, monkeypatch):
+    app, plan_hash = served
+    look = os.stat
+
+    def fails(path, *args, **options):
+        if path == f"{os.path.realpath(workspace)}/audit":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return look(path, *args, **options)
+
+    monkeypatch.setattr(os, "stat", fails)
+    meanwhile = code(app, "list_directory", path=".")
+    monkeypatch.setattr(os, "stat", look)
+
+    assert meanwhile == "AUDIT_LOG_FAILED"
+    assert code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash) == "ok"

@@ -188,3 +188,76 @@ def test_an_undo_by_a_person_finds_an_old_record_that_was_edited(workspace, used
 
     assert person(workspace, "undo", "--plan", "PLAN-1", "--yes") != 0
     assert (workspace / "src/x.py").exists()
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_a_damaged_log_is_never_noted_as_whole(workspace, used):
+    serve(workspace, write(used, "src/before.py"))
+    edit_old_record(workspace)
+    serve(workspace, write(used))
+    (state.directory(os.path.realpath(workspace)) / "damage.json").unlink()
+    _, refused = serve(workspace, write(used))
+
+    assert refused["error_code"] == "SELF_AUDIT_FAILURE"
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_a_process_that_was_stopped_in_its_verification_holds_up_no_other(workspace, used, monkeypatch):
+    monkeypatch.setattr(whole_check, "_PATIENCE", 0.05)
+    (state.directory(os.path.realpath(workspace)) / "whole.json").unlink()
+    held = lock_of(workspace)
+    _, refused = serve(workspace, write(used))
+    os.close(held)
+
+    assert refused is None
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, monkeypatch):
+    monkeypatch.setattr(case, "MOST_WAITED", 0.05)
+    (state.directory(os.path.realpath(workspace)) / "whole.json").unlink()
+    judge = whole_check.judge
+
+    def act(app):
+        refused = write(used)(app)
+        monkeypatch.setattr(whole_check, "judge", judge)
+        monkeypatch.setattr(case, "MOST_WAITED", 10.0)
+        return refused, write(used)(app)
+
+    def fails(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(whole_check, "judge", fails)
+    _, (refused, after) = serve(workspace, act)
+
+    assert refused["invariant_id"] == "AUDIT_NOT_VERIFIED_YET"
+    assert after is None
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_an_old_record_that_was_edited_while_a_server_ran_is_found_at_the_next_start(workspace, used):
+    def edited_meanwhile(app):
+        edit_old_record(workspace)
+        return code(app, "list_directory", path=".")
+
+    _, answered = serve(workspace, edited_meanwhile)
+    _, refused = serve(workspace, write(used))
+
+    assert answered == "ok"
+    assert refused["error_code"] == "SELF_AUDIT_FAILURE"
+    assert not (workspace / "src").exists()
+
+
+@pytest.mark.usefixtures("every_log_is_long")
+def test_a_stamp_is_not_noted_where_the_system_knows_no_finer_times(workspace, used, monkeypatch):
+    serve(workspace, write(used, "src/a.py"))
+    fine = serve(workspace, lambda _: None)[0]["checked"]
+    with monkeypatch.context() as coarsely:
+        log = workspace / "audit/audit-log.jsonl"
+        coarsely.setattr(whole_check, "last_tick", lambda: log.stat().st_ctime_ns)
+        serve(workspace, write(used, "src/b.py"))
+    held = lock_of(workspace)
+    coarse = serve(workspace, lambda _: os.close(held))[0]["checked"]
+
+    assert (fine, coarse) == ("whole", "tail")

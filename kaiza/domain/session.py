@@ -5,6 +5,7 @@ Nothing here is decided; a fact is true because a record says so, and the same r
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +25,7 @@ MOST_RELEASES = 3
 """So often within 24 hours a report unlocks a role."""
 _RELEASES_KEPT = 10
 _LARGEST = 1 << 40
-"""No size, and no number of lines or records, is larger in a record of ours."""
+"""No file of ours has so many lines or bytes; sums of such numbers still fit into a snapshot."""
 _WORDS_ON_PLANS = ("approve", "reject", "revoke")
 NO_BYTES = "0" * 64
 """The hash that no plan has: an approval or a seal of it is met by nothing until a person approves anew."""
@@ -138,14 +139,12 @@ class Facts:
     """Intents without an outcome so far, by request id."""
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Take in the next record of the log; one without the members that ours have tells nothing.
+        """Take in the next record of the log; one that is not shaped as Kaiza writes them tells nothing.
 
         The chain says nothing about a record's members, and a log that came with a clone may hold any.
         """
-        try:
+        with suppress(TypeError, KeyError, AttributeError, ValueError):
             _BY_KIND.get(record.get("kind", ""), _nothing)(self, record)
-        except (KeyError, TypeError, AttributeError, ValueError):
-            return
 
     def open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, if it has begun, has not ended and was used recently enough."""
@@ -231,7 +230,7 @@ def _require_intent(told: Mapping[str, Any]) -> None:
     """TypeError where the members of an intent are not what ours have there."""
     _require_texts(told, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
     _require_numbers(told, "seq")
-    if not isinstance(told["detail"] or {}, Mapping):
+    if not isinstance(told["detail"], dict | None) or not isinstance(told["changes"], list):
         raise TypeError
     for change in told["changes"]:
         _require_texts(change, "path", "operation")
@@ -284,6 +283,7 @@ def _begin(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _count(facts: Facts, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
+    datetime.fromisoformat(record["timestamp"])
     changes = record["changes"] if ok and record["changes"] else ()
     facts.sessions[session.session_id] = session.after(record["timestamp"], len(changes), refused=not ok)
     if changes:

@@ -49,7 +49,13 @@ def happened(record: Mapping[str, Any]) -> bool:
         return False
     if record.get("kind") == "recovery":
         return bool((record.get("detail") or {}).get("result") == "applied")
-    return record.get("kind") in {"call", "person"} and record.get("outcome") == "ok"
+    return record.get("kind") in ("call", "person") and record.get("outcome") == "ok"
+
+
+def was_taken_back(record: Mapping[str, Any]) -> bool:
+    """Whether a record tells of a recovery after which nothing of the changes was left."""
+    result = (record.get("detail") or {}).get("result")
+    return record.get("kind") == "recovery" and result in {"taken_back", "not_applied"}
 
 
 def standing_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

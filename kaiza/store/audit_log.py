@@ -182,7 +182,10 @@ class AuditLog:
 
     def require_place(self) -> None:
         """AUDIT_LOG_FAILED where the workspace or its `audit/` is no longer the directory that is held."""
-        trouble = self._directory.trouble()
+        try:
+            trouble = self._directory.trouble()
+        except OSError as refused:
+            raise log_file.failure(refused) from refused
         if trouble is None:
             return
         if trouble != "root_replaced":

@@ -2,7 +2,7 @@
 
 import errno
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
@@ -145,12 +145,12 @@ class Committer:
             except (OSError, errors.SystemError):
                 running.leave()
 
-    def recover(self, announced: Callable[[str], Announced | None], first: Collection[str] = ()) -> list[Recovery]:
+    def recover(self, announced: Callable[[str], Announced | None], first: Sequence[str] = ()) -> list[Recovery]:
         """Finish or take back what dead processes left half-done, as far as the log announced it.
 
         What living ones have under way is left alone. `announced` says what the log has of a change; the journals
-        named in `first` are looked at before all others. A journal that is not ours is left where it is, one that is
-        none, or that the log does not bear out, is set aside: neither is acted on, and neither raises.
+        named in `first` are looked at before all others, the last first. A journal that is not ours is left where it
+        is, one that is none, or that the log does not bear out, is set aside: neither is acted on, and neither raises.
         """
         found = []
         for journal in self._journal.abandoned(first):
@@ -177,6 +177,8 @@ class Committer:
             return None
         if said is None:
             return self._set_aside(journal, "not_announced")
+        if said.is_taken_back:  # an older copy of it was put back: since then the files may have changed the same way
+            return self._set_aside(journal, "taken_back_before")
         try:
             plan = recovery.JournaledSteps.of_lines(journal.lines, journal.name)
         except ValueError:

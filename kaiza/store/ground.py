@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +15,7 @@ from kaiza.domain.paths import RelPath, is_control_plane, is_unreadable, parse
 from kaiza.domain.plan import Plan
 from kaiza.domain.record import GENESIS, Body, Head, Verdict, compose
 from kaiza.domain.session import Session
-from kaiza.domain.way_back import happened
+from kaiza.domain.way_back import happened, was_taken_back
 from kaiza.store import index, roots, settings, state
 from kaiza.store.anchor import Anchor
 from kaiza.store.audit_log import AuditLog
@@ -72,11 +73,11 @@ class Ground:
         return roots.ready(self.root)
 
     def recording(self) -> bool:
-        """Whether calls are recorded: always once a record was looked for, before that where there is an `audit/`.
+        """Whether calls are recorded: always once a record was known, before that where there is an `audit/`.
 
         Whatever else is in its place counts too, so that its record fails, and no answer goes out without one.
         """
-        return self.log.is_held or os.path.lexists(self._audit)
+        return self.log.is_held or self.log.head is not None or os.path.lexists(self._audit)
 
     def session(self, session_id: str, now: str) -> Session | None:
         """The open session of that id, also one that another process began or ended."""
@@ -103,15 +104,20 @@ class Ground:
         if not self.recording():
             return []
         self.log.catch_up()
+        self.log.whole.begin()
         if self.damage() is not None:
             return []
         self.key.require()
         found = self._recover_journals(now, request_id)
         waiting = {one["request_id"] for one in found}
         try:
-            for txn, intent in [*self.facts.intents.items()][:MOST_RECOVERED]:
-                if txn not in waiting and self.committer.is_dead(str((intent["detail"] or {}).get("live", ""))):
-                    found.append(self._recovered(now, request_id, txn, *self._unstarted(txn, intent)))
+            abandoned = (
+                (txn, intent)
+                for txn, intent in reversed([*self.facts.intents.items()])
+                if txn not in waiting and self.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
+            )
+            for txn, intent in islice(abandoned, MOST_RECOVERED):
+                found.append(self._recovered(now, request_id, txn, *self._unstarted(txn, intent)))
         except (OSError, errors.SystemError) as refused:
             found.append(_nothing_recovered(refused))
         return found
@@ -140,13 +146,15 @@ class Ground:
         intent = self.facts.intents.get(txn)
         if intent is not None:
             return Announced(intent["changes"], str((intent["detail"] or {}).get("live", "")), True, False)
-        is_made = False
+        is_made = is_taken_back = False
         for one in records(self.root, reverse=True):
             if one.get("request_id") != txn:
                 continue
             if one.get("kind") == "intent":
-                return Announced(one["changes"], str((one["detail"] or {}).get("live", "")), False, is_made)
+                live = str((one["detail"] or {}).get("live", ""))
+                return Announced(one["changes"], live, False, is_made, is_taken_back)
             is_made = is_made or happened(one)
+            is_taken_back = is_taken_back or was_taken_back(one)
         return None
 
     def _unstarted(self, txn: str, intent: Mapping[str, Any]) -> tuple[str, list[str], list[dict[str, str]]]:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -154,12 +154,13 @@ class Journal:
         where = self.own.existing("journal")
         return where is not None and txn in os.listdir(where)  # noqa: PTH208 (of a descriptor)
 
-    def abandoned(self, first: Collection[str] = ()) -> Iterator[Abandoned]:
-        """Find the journals without a living writer, those named in `first` before all others."""
+    def abandoned(self, first: Sequence[str] = ()) -> Iterator[Abandoned]:
+        """Find the journals without a living writer, those named in `first` before all others, the last one first."""
         where = self.own.existing("journal")
         if where is None:
             return
-        names = sorted(os.listdir(where), key=lambda name: (name not in first, name))  # noqa: PTH208 (of a descriptor)
+        turn = {name: -number for number, name in enumerate(first, 1)}
+        names = sorted(os.listdir(where), key=lambda name: (turn.get(name, 0), name))  # noqa: PTH208 (of a descriptor)
         for name in names[:_MOST_READ]:
             found = self._look_at(name, where)
             if found is not None:

@@ -151,14 +151,16 @@ def audit_directory(root: str) -> Iterator[int]:
 class HeldDirectory:
     """`audit/` of a workspace, held open from the first record on: a record is written there or nowhere.
 
-    While it is held its inode number is given to no other directory, so that comparing the two is enough.
+    While it is held its inode number is given to no other directory, so that comparing the two is enough. The
+    workspace itself is the one that was there when this was made: changes go to that one, whatever has its name.
     """
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._path = f"{root}/{DIRECTORY}"
         self._descriptor = -1
-        self._known: tuple[os.stat_result, os.stat_result] | None = None
+        self._workspace = _found_at(root)
+        self._known: os.stat_result | None = None
 
     @property
     def is_held(self) -> bool:
@@ -170,17 +172,14 @@ class HeldDirectory:
         if self._known is not None:
             return
         with audit_directory(self._root) as directory:
-            self._known = Path(self._root).stat(), os.fstat(directory)
+            self._known = os.fstat(directory)
             self._descriptor = os.dup(directory)
 
     def trouble(self) -> str | None:
-        """What is no longer as it was: `root_replaced`, `missing` or `replaced`; None where nothing is held yet."""
-        if self._known is None:
-            return None
-        root, audit = self._known
-        if not _is_same(root, self._root):
+        """What is no longer as it was: `root_replaced`, and once `audit/` is held `missing` or `replaced`; or None."""
+        if self._workspace is not None and not _is_same(self._workspace, self._root):
             return "root_replaced"
-        if _is_same(audit, self._path, follow_symlinks=False):
+        if self._known is None or _is_same(self._known, self._path, follow_symlinks=False):
             return None
         return "replaced" if os.path.lexists(self._path) else "missing"
 
@@ -191,11 +190,18 @@ class HeldDirectory:
         self._descriptor, self._known = -1, None
 
 
+def _found_at(root: str) -> os.stat_result | None:
+    """The workspace as it is now; None where there is none yet."""
+    with suppress(OSError):
+        return os.stat(root)  # noqa: PTH116  as below
+    return None
+
+
 def _is_same(known: os.stat_result, path: str, *, follow_symlinks: bool = True) -> bool:
-    """Whether a name still leads to what it led to."""
+    """Whether a name still leads to what it led to. OSError where the system cannot tell at the moment."""
     try:
         found = os.stat(path, follow_symlinks=follow_symlinks)  # noqa: PTH116  at each call, and a third of the price
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return (found.st_ino, found.st_dev) == (known.st_ino, known.st_dev)
 

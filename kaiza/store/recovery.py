@@ -15,11 +15,11 @@ from kaiza.domain import canonical, errors
 from kaiza.domain.paths import RelPath, is_control_plane
 from kaiza.store import path_locks
 from kaiza.store.directories import Directories, last_name
-from kaiza.store.facts import inode_at
+from kaiza.store.facts import inode_at, look
 from kaiza.store.journal import Entry, Line
 from kaiza.store.objects import Objects
 from kaiza.store.rename import BACKUP
-from kaiza.store.step import Part, Step, keep_away
+from kaiza.store.step import CHANGED_SINCE, Part, Step, keep_away
 from kaiza.store.workspace import Workspace
 
 Result = Literal["applied", "not_applied", "taken_back", "unknown", "set_aside", "left"]
@@ -47,6 +47,8 @@ class Announced:
     is_open: bool
     is_made: bool
     """Whether an outcome is recorded that says the change was made."""
+    is_taken_back: bool = False
+    """Whether a recovery is recorded after which nothing of it is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ def recover(
         held.enter_context(path_locks.hold(objects.own, paths, seconds))
         directories = Directories(workspace)
         held.callback(directories.close)
-        parts, lost = _parts(plan, directories, objects)
+        parts, lost = _parts(plan, directories, objects, fate)
         if fate == "taken_back":
             result, left = _abort(parts, directories, entry, plan.made)
         else:
@@ -186,7 +188,9 @@ def sweep(workspace: Workspace, objects: Objects, txn: str, parent: RelPath) -> 
         directories.close()
 
 
-def _parts(plan: JournaledSteps, directories: Directories, objects: Objects) -> tuple[list[Part], list[RelPath]]:
+def _parts(
+    plan: JournaledSteps, directories: Directories, objects: Objects, fate: Fate
+) -> tuple[list[Part], list[RelPath]]:
     """Find out how far each step came; steps whose directory is gone came to nothing that could be mended."""
     made, staged = set(plan.made), plan.staged
     parts, lost = [], []
@@ -197,6 +201,8 @@ def _parts(plan: JournaledSteps, directories: Directories, objects: Objects) -> 
             continue
         part = Part(step, directories, objects, staged[number] if staged else None)
         _tidy(part)
+        if step.do == "move" and fate != "recorded":  # what is recorded was a whole move: a second link is the user's
+            _tidy_move(part)
         part.done = staged is not None and _was_done(part)
         parts.append(part)
     return parts, lost
@@ -233,7 +239,11 @@ def _tidy(part: Part) -> None:
     at_temp = inode_at(part.where, part.temp)
     if part.step.do in {"put", "take"} and at_temp is not None and at_temp == inode_at(part.where, part.name):
         os.unlink(part.temp, dir_fd=part.where)
-    at_source = inode_at(*part.source) if part.step.do == "move" else None
+
+
+def _tidy_move(part: Part) -> None:
+    """Finish a portable rename from one path to the other that was cut in two."""
+    at_source = inode_at(*part.source)
     if at_source is not None and at_source == inode_at(part.where, part.name):
         os.unlink(part.name, dir_fd=part.where)
 
@@ -271,7 +281,10 @@ def _finish(parts: Sequence[Part], entry: Entry, fate: Fate) -> tuple[Result, li
         try:
             again = fate == "committed" or part.step.do != "move"
             if again and not part.done and _is_still_before(part):
-                part.perform()
+                if _is_as_announced(part):
+                    part.perform()
+                else:
+                    left.append({"path": str(part.step.path), "reason": CHANGED_SINCE})
             part.settle()
         except (OSError, errors.SystemError) as error:
             whole = False
@@ -281,6 +294,14 @@ def _finish(parts: Sequence[Part], entry: Entry, fate: Fate) -> tuple[Result, li
     else:
         entry.leave()
     return "applied", left
+
+
+def _is_as_announced(part: Part) -> bool:
+    """Whether what stands ready for a path still has the content that was announced for it."""
+    if part.step.do not in {"put", "swap"}:
+        return True
+    seen = look(part.where, part.temp)
+    return seen is not None and seen.digest == part.step.after
 
 
 def _is_still_before(part: Part) -> bool:

@@ -90,8 +90,8 @@ class StateKey:
         state.write_new(beside, content)
         try:
             os.link(beside, self._path)
-        except FileExistsError:
-            if self._read() is None:  # what is there is no key
+        except OSError:  # something is there already, or this file system knows no second names
+            if self._read() is None:
                 beside.replace(self._path)
         finally:
             beside.unlink(missing_ok=True)

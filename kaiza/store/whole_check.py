@@ -5,23 +5,28 @@ it. That is spared where the file is, by its inode, size and times, the very one
 with nothing but our own appends: then its stamp is the one noted in the state directory.
 """
 
-import fcntl
 import os
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import orjson
 
 from kaiza.domain import errors
+from kaiza.domain.record import Verdict
 from kaiza.store import log_file
 from kaiza.store.damage import Damage, is_damage
+from kaiza.store.lock import FileLock
 from kaiza.store.verify import judge
 
 SMALL = 1 << 20
 """A log up to this size is verified at once: that takes a few milliseconds."""
 _NOTE = "whole.json"
 _LOCK = "verify.lock"
+_PATIENCE = 5.0
+"""Seconds for which the verification of another process is waited for."""
 
 
 class Stamp(NamedTuple):
@@ -36,6 +41,15 @@ class Stamp(NamedTuple):
     def of(cls, found: os.stat_result) -> "Stamp":
         """Take it from what a stat found."""
         return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def last_tick() -> int | None:
+    """The time that a file system without finer times gives to a file that is written now; None where that is unknown.
+
+    Linux from 6.13 on gives finer ones to files that are looked at between writes, as the log is.
+    """
+    clock = getattr(time, "CLOCK_REALTIME_COARSE", None)
+    return None if clock is None else time.clock_gettime_ns(clock)
 
 
 class _StoppedError(Exception):
@@ -65,10 +79,14 @@ class WholeCheck:
         return self._ended.is_set()
 
     def follow_append(self, before: Stamp, after: Stamp) -> None:
-        """Take in an append of our own: the stamps just before and just after it, under the log's lock."""
+        """Take in an append of our own: the stamps just before and just after it, under the log's lock.
+
+        A time that is the system's last tick says nothing: another write within that tick would leave the same one.
+        """
         with self._guard:
             self._look(before)
-            self._stamp = after if before == self._stamp or before.size == 0 else None
+            is_ours = before == self._stamp or before.size == 0
+            self._stamp = after if is_ours and after.ctime_ns != last_tick() else None
 
     def begin(self) -> None:
         """Begin, where that was not done before; a small log is verified when this returns."""
@@ -146,15 +164,17 @@ class WholeCheck:
         except OSError:
             self._verify()
             return
+        lock = FileLock(descriptor)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with suppress(errors.SystemError):  # a process that was stopped in its verification holds nobody up
+                lock.acquire(_PATIENCE)
             noted = self._noted()
             if noted is not None and noted != before and self._goes_on_from(noted):
                 self._ended.set()
             else:
                 self._verify()
         finally:
-            os.close(descriptor)
+            lock.abandon()
 
     def _goes_on_from(self, noted: Stamp) -> bool:
         """Whether the log is the file that another process has just verified, or that file with more at its end."""
@@ -163,20 +183,36 @@ class WholeCheck:
 
     def _verify(self) -> None:
         """Judge all of the log; damage is noted and stops changes. What could not be read is tried again later."""
-        try:
-            found = judge(self._root, self._place, self._advance, alone=True)
-        except (_StoppedError, errors.SystemError) as failure:
-            with self._guard:
-                self._failure = failure if isinstance(failure, errors.SystemError) else None
-                self._has_begun = False
+        found = self._verdict()
+        if found is None:
             return
         if is_damage(found.verdict):
             self._damage.note(found)
+            self._forget()
         self._ended.set()
         try:
             self.keep()
         except OSError:
             return  # the next process verifies once more
+
+    def _verdict(self) -> Verdict | None:
+        """The verdict on all of the log; None where it came to none, and the next call tries again."""
+        found = None
+        try:
+            with suppress(_StoppedError):
+                found = judge(self._root, self._place, self._advance, alone=True)
+        except errors.SystemError as failure:
+            self._failure = failure
+        finally:
+            if found is None:
+                with self._guard:
+                    self._has_begun = False
+        return found
+
+    def _forget(self) -> None:
+        """The log is not whole: no stamp of it may be noted."""
+        with self._guard:
+            self._stamp = None
 
     def _advance(self, done: int, total: int) -> None:
         self._progress = (done, total)

@@ -9,8 +9,9 @@ from logs import anchor_at, body, chained, head_of, intent, log_path, open_log, 
 from scenes import records as lines_of
 
 from kaiza.domain import errors, record
-from kaiza.store import audit_log, state, verify
+from kaiza.store import audit_log, log_file, state, verify
 from kaiza.store.anchor import Anchor
+from kaiza.store.audit_log import AuditLog
 from kaiza.store.damage import Damage
 from kaiza.store.lock import FileLock
 
@@ -877,3 +878,13 @@ def test_a_newcomer_follows_a_long_log_before_it_asks_for_the_lock(root, told, m
 
     assert followed[0] == 500
     assert [one["seq"] for one in told] == list(range(1, 502))
+
+
+def test_a_log_that_is_another_file_at_each_look_is_given_up_in_time(tmp_path, monkeypatch):
+    (tmp_path / "audit").mkdir()
+    log = AuditLog(str(tmp_path), follow=lambda _: None, lock_seconds=0.05)
+    monkeypatch.setattr(log_file.LogFile, "size_at", lambda *_: None)
+    with pytest.raises(errors.SystemError) as caught:
+        log.append(body, durable=True)
+
+    assert caught.value.error_code == "AUDIT_LOCK_FAILED"

@@ -290,6 +290,21 @@ def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
     assert manifest(root) == worlds["after"]
 
 
+def test_a_committed_step_whose_new_content_was_changed_meanwhile_is_not_done_again(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    dies_unsettled(root)
+    here = os.open(root, os.O_RDONLY)
+    rename.exchange(here, b".kaiza-t-1", b"m")
+    os.close(here)
+    (root / ".kaiza-t-1").write_bytes(b"evil")
+    (found,) = recover(root)
+
+    assert (root / "m").read_bytes() == b"m"
+    assert found.left == ({"path": "m", "reason": "changed_since"},)
+    assert list(root.rglob(".kaiza-t-*")) == []
+
+
 def test_a_temporary_without_a_journal_is_swept_by_what_the_intent_names(tmp_path):
     lay_out(tmp_path / "ws")
     for name in (".kaiza-t-0", "sub/.kaiza-t-1", "sub/.kaiza-other-1"):

@@ -340,3 +340,17 @@ sys.stdin.read()
     assert mine.is_dead("never-was")
     mine.close()
     assert list((tmp_path / ".kaiza/live").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for another account")
+def test_a_process_of_another_account_counts_as_alive(tmp_path):
+    own = Own(os.open(tmp_path, os.O_RDONLY))
+    mine = Live(own)
+    os.seteuid(65534)
+    try:
+        found = Live.is_dead(mine, "1-0")
+    finally:
+        os.seteuid(0)
+        mine.close()
+
+    assert found is False
