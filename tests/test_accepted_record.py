@@ -283,3 +283,24 @@ def test_what_is_too_long_for_one_record_goes_on_in_more_of_the_same_new_log(age
     assert {each["detail"]["action"] for each in begin} == {"accept"}
     assert [each["seq"] for each in begin] == list(range(1, len(begin) + 1))
     assert use["files"] == 600
+
+
+def test_what_was_used_after_the_last_account_beside_the_log_adds_to_it_though_older_records_are_lost(
+    agent, workspace, accepted
+):
+    limited = plan(workspace, more="limits: {operations: 4}\n")
+    one = agent()
+    assert [one.write(f"src/{name}", limited) for name in "ab"] == ["ok", "ok"]
+    one.close()
+    other = agent()
+    assert [other.write(f"src/{name}", limited) for name in "cd"] == ["ok", "ok"]
+    other.door.process.kill()
+
+    def shortened(root):
+        lines = log_of(root).read_bytes().splitlines(keepends=True)
+        begun = [at for at, line in enumerate(lines) if b'"tool_name":"begin_session"' in line]
+        log_of(root).write_bytes(b"".join(lines[begun[1] :]))
+
+    accepted(shortened, other)
+
+    assert refusal(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")

@@ -138,6 +138,28 @@ def test_no_way_round_a_persons_undo_leads_over_an_older_change_of_the_same_file
     assert files(workspace) == {"src/a": "good\n"}
 
 
+def test_a_file_that_another_plan_made_since_is_not_the_plans_to_delete_though_its_bytes_are_the_same(agent, workspace):
+    first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
+    one, other = agent(), agent()
+    made = wrote(one, "src/a", first)
+    (workspace / "src/a").unlink()
+    wrote(other, "src/a", second)
+    told = [undid(one, first, made), undid(one, first)]
+
+    assert [(each["changes"], each["kept"]) for each in told] == [([], [{"path": "src/a", "reason": "other_plan"}])] * 2
+    assert files(workspace) == {"src/a": "x\n"}
+
+
+def test_what_another_plan_changed_and_undid_is_undone_as_ever(agent, workspace):
+    first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
+    one, other = agent(), agent()
+    made = wrote(one, "src/a", first, "1")
+    undid(other, second, wrote(other, "src/a", second, "2", expected_hash=sha(b"1")))
+    told = undid(one, first, made)
+
+    assert ([each["operation"] for each in told["changes"]], told["kept"]) == (["delete"], [])
+
+
 def test_what_was_changed_after_a_persons_undo_is_undone_as_ever(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
     one = agent()

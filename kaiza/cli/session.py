@@ -9,6 +9,7 @@ from kaiza.domain.record import FIELDS
 from kaiza.domain.session import Facts
 from kaiza.render import sessions
 from kaiza.render.sessions import Fold, Told
+from kaiza.render.terminal import escape
 
 _COMPLETE = frozenset(FIELDS)
 
@@ -70,7 +71,7 @@ def _print(told: Told, state: str) -> None:
         say.lines(["", "What it changed:", *sessions.changed(told, say.width(), colour=say.colour())])
     if told.refusals:
         say.lines(["", "What it was refused:", *sessions.refused(told, say.width(), colour=say.colour())])
-    say.lines(["", f"Every call: kaiza audit show --session {told.session_id}"])
+    say.lines(["", f"Every call: kaiza audit show --session {escape(told.session_id)}"])
 
 
 def _told(args: argparse.Namespace, detailed: str | None) -> list[tuple[Told, str]]:

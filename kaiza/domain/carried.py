@@ -39,6 +39,11 @@ def merged(known: Facts, told: Facts, now: str) -> Facts:
     )
 
 
+def continued(known: Mapping[str, Usage], since: Mapping[str, Usage]) -> dict[str, Usage]:
+    """What was used of each plan up to a record, and what the records after it tell."""
+    return {one: _added(known.get(one, Usage()), since.get(one, Usage())) for one in {**known, **since}}
+
+
 def parts(facts: Facts) -> list[dict[str, Any]]:
     """The same as JSON, each part as large as one record can tell; a freeze and the locks are in the first."""
     made: list[dict[str, Any]] = [
@@ -56,6 +61,17 @@ def parts(facts: Facts) -> list[dict[str, Any]]:
         made[-1].setdefault(name, []).append(piece)
         size += weight
     return made
+
+
+def _added(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        {path: one.files.get(path, 0) + other.files.get(path, 0) for path in {**one.files, **other.files}},
+        one.lines + other.lines,
+        one.bytes + other.bytes,
+        one.operations + other.operations,
+        one.refusals + other.refusals,
+        one.unnamed + other.unnamed,
+    )
 
 
 def _same(one: str, other: str) -> str:

@@ -214,6 +214,34 @@ def _require_texts(told: Mapping[str, Any], *names: str, or_null: bool = False) 
         raise TypeError
 
 
+def _require_numbers(told: Mapping[str, Any], *names: str) -> None:
+    """TypeError where one of these members is no plausible number; what is added up has to stay one that JSON holds."""
+    if not all(type(told[name]) is int and 0 <= told[name] <= _LARGEST for name in names):
+        raise TypeError
+
+
+def _require_each_text(told: Iterable[Any]) -> None:
+    """TypeError where one of these is no text, as times and paths are."""
+    if not all(isinstance(one, str) for one in told):
+        raise TypeError
+
+
+def _require_intent(told: Mapping[str, Any]) -> None:
+    """TypeError where the members of an intent are not what ours have there."""
+    _require_texts(told, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
+    _require_numbers(told, "seq")
+    if not isinstance(told["detail"], dict | None) or not isinstance(told["changes"], list):
+        raise TypeError
+    for change in told["changes"]:
+        _require_texts(change, "path", "operation")
+        _require_texts(change, "source", "before_hash", "after_hash", or_null=True)
+        _require_numbers(change, "size", "lines_added", "lines_removed")
+
+
+def _text(told: object) -> str | None:
+    return told if isinstance(told, str) else None
+
+
 def _nothing(_facts: Facts, _record: Mapping[str, Any]) -> None:
     """A kind of record that changes no fact."""
 
@@ -294,7 +322,6 @@ def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
-    _require_shape(record)
     intent = {
         "seq": record["seq"],
         "session_id": record["session_id"],
@@ -302,23 +329,12 @@ def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
         "plan_id": record["plan_id"],
         "plan_hash": record["plan_hash"],
         "detail": record["detail"],
-        "changes": record["changes"],
+        "changes": record["changes"] or [],
     }
+    _require_texts(record, "request_id")
+    _require_intent(intent)
     _charge(facts, intent, 1)
     facts.intents[record["request_id"]] = intent
-
-
-def _require_shape(intent: Mapping[str, Any]) -> None:
-    """TypeError, KeyError where an intent cannot be read later on."""
-    _require_texts(intent, "request_id")
-    _require_texts(intent, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
-    if not isinstance(intent["detail"], dict | None) or not isinstance(intent["changes"], list):
-        raise TypeError
-    for change in intent["changes"]:
-        _require_texts(change, "path", "operation")
-        _require_texts(change, "source", "before_hash", "after_hash", or_null=True)
-        if not all(0 <= change[name] <= _LARGEST for name in ("lines_added", "lines_removed", "size")):
-            raise TypeError
 
 
 def _charge(facts: Facts, intent: Mapping[str, Any], sign: int) -> None:
@@ -341,8 +357,8 @@ def _plan(facts: Facts, record: Mapping[str, Any]) -> None:
     detail = record["detail"] or {}
     facts.seals[record["plan_id"]] = Seal(
         plan_hash=record["plan_hash"],
-        how=detail.get("how", "edited"),
-        approved_by=detail.get("approved_by"),
+        how=_text(detail.get("how")) or "edited",
+        approved_by=_text(detail.get("approved_by")),
         seq=record["seq"],
     )
 
@@ -359,16 +375,16 @@ def _recovery(facts: Facts, record: Mapping[str, Any]) -> None:
 def _person(facts: Facts, record: Mapping[str, Any]) -> None:
     detail = record["detail"] or {}
     action = detail.get("action")
-    _require_texts(record, "timestamp")
+    at = _text(record["timestamp"]) or ""
     if action == "freeze":
-        facts.frozen = Freeze(detail.get("reason", ""), detail.get("person"), record["timestamp"])
+        facts.frozen = _freeze(detail, at)
     elif action == "thaw":
         facts.frozen = None
     elif action == "unlock":
         for role in [record["role"]] if record["role"] else ROLES:
             facts.locks.pop(role, None)
     elif action == "accept":
-        _carried_over(facts, detail.get("standing") or {})
+        _carried_over(facts, detail.get("standing") or {}, at)
     elif action in _WORDS_ON_PLANS:
         _require_texts(record, "plan_id", "plan_hash")
         facts.approvals[record["plan_id"]] = record["plan_hash"]
@@ -376,6 +392,11 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
         if action != "approve":
             facts.withdrawn[record["plan_id"]] = action
     facts.intents.pop(record["request_id"], None)
+
+
+def _freeze(told: Mapping[str, Any], at: str) -> Freeze:
+    """A freeze binds, whatever its reason is."""
+    return Freeze(_text(told.get("reason")) or "", _text(told.get("person")), _text(told.get("at")) or at)
 
 
 def either(one: Iterable[str], other: Iterable[str]) -> list[str]:
@@ -396,13 +417,51 @@ def higher(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _carried_over(facts: Facts, told: Mapping[str, Any]) -> None:
+def _require_standing(told: Mapping[str, Any]) -> None:
+    """TypeError where a part that is carried over does not have the form that `carried.parts` gives it."""
+    for lock in told.get("locks", ()):
+        _require_texts(lock, "role", "error_code", "at")
+        _require_texts(lock, "session_id", "request_id", or_null=True)
+        _require_numbers(lock, "seq")
+    for one in told.get("approvals", ()):
+        _require_texts(one, "plan_id", "plan_hash")
+    for one in told.get("withdrawn", ()):
+        _require_texts(one, "plan_id", "action")
+    for one in told.get("released", ()):
+        _require_texts(one, "role")
+    for one in [*told.get("released", ()), *told.get("reports", ())]:
+        _require_each_text(one["at"])
+    _require_work(told)
+
+
+def _require_work(told: Mapping[str, Any]) -> None:
+    """The same for what was approved, used and left open."""
+    for one in told.get("seals", ()):
+        _require_texts(one, "plan_id")
+        _require_texts(one["seal"], "plan_hash", "how")
+        _require_texts(one["seal"], "approved_by", or_null=True)
+        _require_numbers(one["seal"], "seq")
+    for one in told.get("usage", ()):
+        _require_texts(one, "plan_id")
+        numbers = {name: number for name, number in one["use"].items() if name != "files"}
+        files = dict(one["use"]["files"])
+        _require_numbers(numbers, *numbers)
+        _require_numbers(files, *files)
+        _require_each_text(files)
+    for one in told.get("intents", ()):
+        _require_texts(one, "request_id")
+        _require_numbers(one, "at")
+        _require_intent(one["intent"])
+
+
+def _carried_over(facts: Facts, told: Mapping[str, Any], at: str) -> None:
     """Take in a part of what `carried.parts` made of the log before this one; an older Kaiza named only the first two.
 
     A process that knew the old log is told it too, so nothing here loosens what is known.
     """
     if told.get("frozen"):
-        facts.frozen = Freeze(**told["frozen"])
+        facts.frozen = _freeze(told["frozen"], at)
+    _require_standing(told)
     facts.locks.update({one["role"]: Lock(**one) for one in told.get("locks", ())})
     facts.approvals.update({one["plan_id"]: one["plan_hash"] for one in told.get("approvals", ())})
     facts.withdrawn.update({one["plan_id"]: one["action"] for one in told.get("withdrawn", ())})

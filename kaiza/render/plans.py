@@ -18,7 +18,7 @@ _LISTED = (
 _TOUCHED = (Column("file", least=24, keep="end"), Column("may be"))
 _PAST = {"modify": "modified", "delete": "deleted", "move": "moved"}
 _WORDS = {"deny": "never", "unlock": "UNLOCKS"}
-_ORDER = ("modify", "create", "delete", "move", "deny", "unlock")
+_ORDER = ("deny", "modify", "create", "delete", "move", "unlock")
 _INDENT = "  "
 _USUAL = 80
 """Quoted text keeps to so many columns where the reader's are not known."""
@@ -49,7 +49,9 @@ def changed(told: Mapping[str, Any] | None, width: int | None, *, colour: bool =
         return
     if told["diff"] is None:
         sentence = "The bytes that were approved are not kept any more, so what changed cannot be shown."
-        yield from headed("Since its approval", [sentence, f"Their hash is {told['approved_hash']}"], colour=colour)
+        yield from headed(
+            "Since its approval", [sentence, f"Their hash is {escape(told['approved_hash'])}"], colour=colour
+        )
         return
     yield from ("", paint("Since its approval:", "bold", colour=colour))
     yield from difference(told["diff"], width or _USUAL, QUOTE, colour=colour)
@@ -136,7 +138,7 @@ def _facts(told: Mapping[str, Any]) -> Iterator[str]:
     seal = told["sealed"]
     if seal is not None:
         who = f", by {escape(seal['approved_by'])}" if seal["approved_by"] else ""
-        yield f"sealed    {seal['plan_hash']}"
+        yield f"sealed    {escape(seal['plan_hash'])}"
         yield f"          {escape(seal['how'])}{who}; record {seal['seq']}"
     if "touches" in told:
         least = "at least " if told["touches"]["broken_off"] else ""

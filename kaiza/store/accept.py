@@ -57,15 +57,18 @@ def accept(root: str, *, reason: str, person: str) -> Accepted | None:
 
 def _binding(root: str, place: Path) -> list[dict[str, Any]]:
     """What binds by the last account outside of the log and by the records that can still be read. The lock is held."""
-    known, is_ours = index.last_known(place, StateKey(place))
+    known, seq, is_ours = index.last_known(place, StateKey(place))
     if not is_ours:
         known.approvals.clear()  # what does not carry our code may only restrict
-    told = Facts()
+    told, since = Facts(), Facts()
     for one in records(root):
         if one.keys() >= set(record.FIELDS):
             told.apply(one)
+            if one["seq"] > seq:
+                since.apply(one)
             if one["kind"] != "intent":
                 known.intents.pop(one["request_id"], None)
+    known.usage = carried.continued(known.usage, since.usage)
     return carried.parts(carried.merged(known, told, now()))
 
 

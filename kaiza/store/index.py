@@ -32,13 +32,17 @@ def load(state: Path, log: Path, key: StateKey) -> tuple[Facts, Head | None]:
     return Facts(), None
 
 
-def last_known(state: Path, key: StateKey) -> tuple[Facts, bool]:
-    """The facts it holds, whatever became of the log, and whether they carry our code: else they may only restrict."""
+def last_known(state: Path, key: StateKey) -> tuple[Facts, int, bool]:
+    """The facts it holds, whatever became of the log, and up to which record; whether they carry our code.
+
+    Without that, they may only restrict.
+    """
     try:
         body, is_ours = _read(state, key)
-        return Facts.from_json(orjson.loads(body)["facts"]), is_ours
+        told = orjson.loads(body)
+        return Facts.from_json(told["facts"]), Head(**told["head"]).seq, is_ours
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return Facts(), False
+        return Facts(), 0, False
 
 
 def save(state: Path, facts: Facts, head: Head, key: StateKey) -> None:

@@ -8,7 +8,7 @@ from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
-from kaiza.domain.way_back import happened, is_undo
+from kaiza.domain.way_back import happened
 from kaiza.store import audit_log, checks, scan
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
@@ -84,14 +84,13 @@ class Seen:
         return SeenLog(self.ground)
 
     def changed(self) -> list[Mapping[str, Any]]:
-        """The records of the session's changes, and of every undo since the first of them, in order."""
-        own = self.session.session_id
-        seqs = self.facts.changed.get(own)
+        """The records of all changes since the session's first, in order."""
+        seqs = self.facts.changed.get(self.session.session_id)
         since = self.log.records(seqs[0]) if seqs else iter(())
-        return [one for one in self._in_time(since) if happened(one) and (one["session_id"] == own or is_undo(one))]
+        return [one for one in self._in_time(since) if happened(one)]
 
     def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
-        """The records of these calls' changes, and of every undo since the first of them, in order.
+        """The records of all changes since the first of these calls', in order.
 
         Searched from the newest on. A person's undo is among them only as that: no call has its name.
         """
@@ -100,7 +99,7 @@ class Seen:
         for one in self._in_time(audit_log.records(self.ground.root, reverse=True)):
             if not left:
                 break
-            if happened(one) and (one["request_id"] in left or is_undo(one)):
+            if happened(one):
                 left.discard(one["request_id"])
                 found.append(one)
         return found[::-1]

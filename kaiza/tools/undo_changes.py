@@ -106,7 +106,7 @@ def _of_calls(known: Records, request: Request) -> Records:
 
 
 def _barred(records: Records, known: Records, request: Request, view: View) -> dict[str, str]:
-    """The paths that no undo under the plan reaches: denied or locked by now, or put back by a person since."""
+    """The paths that no undo under the plan reaches: denied or locked by now, or since then another's."""
     stored = view.plans.by_hash(request.plan_hash)
     plan = stored.reading.plan if stored else None
     if plan is None:
@@ -115,7 +115,7 @@ def _barred(records: Records, known: Records, request: Request, view: View) -> d
         )
     phase = plan.phase(request.phase_id)
     put_back = put_back_by_person(known)
-    barred: dict[str, str] = {}
+    barred = dict.fromkeys(_anothers(records, known, request), OTHER_PLAN)
     for record in records:
         for path in touched(record):
             where = paths.parse(path)
@@ -124,6 +124,18 @@ def _barred(records: Records, known: Records, request: Request, view: View) -> d
             if scope.denies(plan, phase, where) or not scope.unlocks(plan, where):
                 barred[path] = PROTECTED
     return barred
+
+
+def _anothers(records: Records, known: Records, request: Request) -> Iterator[str]:
+    """The paths that a change under another plan altered since, and no undo has put back."""
+    newest = {path: record["seq"] for record in records for path in touched(record)}
+    undone = undone_paths(known)
+    for one in known:
+        if one["plan_hash"] == request.plan_hash or is_undo(one):
+            continue
+        for path in touched(one):
+            if one["seq"] > newest.get(path, one["seq"]) and (one["request_id"], path) not in undone:
+                yield path
 
 
 def _made_again(records: Records, known: Records) -> set[str]:

@@ -250,11 +250,11 @@ class View(Protocol):
     """What stops by now what was allowed when the call began."""
 
     def changed(self) -> list[Mapping[str, Any]]:
-        """The records of the session's changes, and of every undo since the first of them, in order."""
+        """The records of all changes since the session's first, in order."""
         ...
 
     def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
-        """The records of these calls' changes, and of every undo since the first of them, in order."""
+        """The records of all changes since the first of these calls', in order."""
         ...
 
     def recover(self) -> list[dict[str, Any]]:

@@ -107,6 +107,7 @@ def test_a_long_reason_for_a_freeze_leaves_its_room_to_others():
 
 def test_an_open_change_goes_over_whole_and_gives_nothing_back():
     change = {"path": "p" * 400, "source": None, "operation": "create", "size": 9, "lines_added": 1, "lines_removed": 0}
+    change |= {"before_hash": None, "after_hash": ONE}
     changes = [{**change, "path": f"{number}{'p' * 400}"} for number in range(500)]
     intent = {"seq": 9, "session_id": "s", "tool_name": "apply_patch", "plan_id": "P", "plan_hash": ONE}
     facts = Facts(intents={"r": {**intent, "detail": {"live": "l"}, "changes": changes}}, usage={"P": Usage(lines=500)})

@@ -88,13 +88,13 @@ def test_a_snapshot_of_our_own_spares_reading_the_log(workspace, frozen):
 
     assert head is not None
     assert facts.frozen is not None
-    assert index.last_known(place, StateKey(place)) == (facts, True)
+    assert index.last_known(place, StateKey(place)) == (facts, head.seq, True)
 
 
 def test_what_is_not_ours_is_known_as_such(workspace, frozen):
     place = snapshot_of(workspace).parent
     lift(snapshot_of(workspace))
-    facts, is_ours = index.last_known(place, StateKey(place))
+    facts, _, is_ours = index.last_known(place, StateKey(place))
 
     assert is_ours is False
     assert facts.frozen is None
