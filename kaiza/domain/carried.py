@@ -114,7 +114,8 @@ def _used(usage: Mapping[str, Usage]) -> Iterator[Piece]:
                 break
             named.append((path, count))
         numbers = replace(use, files={}, unnamed=use.unnamed + len(use.files) - len(named))
-        yield "usage", {"plan_id": plan_id, "use": {**asdict(numbers), "files": []}}
+        sums = {name: max(0, number) for name, number in asdict(numbers).items() if name != "files"}
+        yield "usage", {"plan_id": plan_id, "use": {**sums, "files": []}}
         for some in _split(named):
             yield "usage", {"plan_id": plan_id, "use": {"files": some}}
 

@@ -13,6 +13,7 @@ from typing import Any
 from kaiza.domain import codes
 from kaiza.domain.caps import REPORTS_A_DAY
 from kaiza.domain.change import bytes_written
+from kaiza.domain.record_shape import require_intent, require_standing, require_texts
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 CHANGING_TOOLS = frozenset(
@@ -24,8 +25,6 @@ _HOUR = len("2026-11-18T09")
 MOST_RELEASES = 3
 """So often within 24 hours a report unlocks a role."""
 _RELEASES_KEPT = 10
-_LARGEST = 1 << 40
-"""No file of ours has so many lines or bytes; sums of such numbers still fit into a snapshot."""
 _WORDS_ON_PLANS = ("approve", "reject", "revoke")
 NO_BYTES = "0" * 64
 """The hash that no plan has: an approval or a seal of it is met by nothing until a person approves anew."""
@@ -208,36 +207,6 @@ def asked_for_change(tool_name: str, arguments: object) -> bool:
     return tool_name in CHANGING_TOOLS and not dry
 
 
-def _require_texts(told: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
-    """TypeError where one of these members is no text. They become keys of the facts, or are read as paths."""
-    if not all(isinstance(told[name], str) or (or_null and told[name] is None) for name in names):
-        raise TypeError
-
-
-def _require_numbers(told: Mapping[str, Any], *names: str) -> None:
-    """TypeError where one of these members is no plausible number; what is added up has to stay one that JSON holds."""
-    if not all(type(told[name]) is int and 0 <= told[name] <= _LARGEST for name in names):
-        raise TypeError
-
-
-def _require_each_text(told: Iterable[Any]) -> None:
-    """TypeError where one of these is no text, as times and paths are."""
-    if not all(isinstance(one, str) for one in told):
-        raise TypeError
-
-
-def _require_intent(told: Mapping[str, Any]) -> None:
-    """TypeError where the members of an intent are not what ours have there."""
-    _require_texts(told, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
-    _require_numbers(told, "seq")
-    if not isinstance(told["detail"], dict | None) or not isinstance(told["changes"], list):
-        raise TypeError
-    for change in told["changes"]:
-        _require_texts(change, "path", "operation")
-        _require_texts(change, "source", "before_hash", "after_hash", or_null=True)
-        _require_numbers(change, "size", "lines_added", "lines_removed")
-
-
 def _text(told: object) -> str | None:
     return told if isinstance(told, str) else None
 
@@ -269,8 +238,8 @@ def _call(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _begin(facts: Facts, record: Mapping[str, Any]) -> None:
-    _require_texts(record, "session_id", "role", "workspace_root")
-    _require_texts(record, "client", or_null=True)
+    require_texts(record, "session_id", "role", "workspace_root")
+    require_texts(record, "client", or_null=True)
     facts.sessions[record["session_id"]] = Session(
         session_id=record["session_id"],
         role=record["role"],
@@ -296,7 +265,7 @@ def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
     meant = asked_for_change(record["tool_name"], record["arguments"])
     if not locks(record["error_code"], record["invariant_id"], asked_for_change=meant):
         return
-    _require_texts(record, "plan_id", "role", "session_id", "request_id", or_null=True)
+    require_texts(record, "plan_id", "role", "session_id", "request_id", or_null=True)
     if record["plan_id"]:
         facts.usage.setdefault(record["plan_id"], Usage()).refusals += 1
     role = record["role"]
@@ -312,7 +281,7 @@ def _refused(facts: Facts, record: Mapping[str, Any]) -> None:
 
 
 def _reported(facts: Facts, record: Mapping[str, Any]) -> None:
-    _require_texts(record, "role")
+    require_texts(record, "role")
     facts.reports = [*facts.reports, record["timestamp"]][-REPORTS_A_DAY:]
     if (record["detail"] or {}).get("unlocked"):
         facts.locks.pop(record["role"], None)
@@ -331,8 +300,8 @@ def _intent(facts: Facts, record: Mapping[str, Any]) -> None:
         "detail": record["detail"],
         "changes": record["changes"] or [],
     }
-    _require_texts(record, "request_id")
-    _require_intent(intent)
+    require_texts(record, "request_id")
+    require_intent(intent)
     _charge(facts, intent, 1)
     facts.intents[record["request_id"]] = intent
 
@@ -353,7 +322,7 @@ def _charge(facts: Facts, intent: Mapping[str, Any], sign: int) -> None:
 
 
 def _plan(facts: Facts, record: Mapping[str, Any]) -> None:
-    _require_texts(record, "plan_id", "plan_hash")
+    require_texts(record, "plan_id", "plan_hash")
     detail = record["detail"] or {}
     facts.seals[record["plan_id"]] = Seal(
         plan_hash=record["plan_hash"],
@@ -386,7 +355,7 @@ def _person(facts: Facts, record: Mapping[str, Any]) -> None:
     elif action == "accept":
         _carried_over(facts, detail.get("standing") or {}, at)
     elif action in _WORDS_ON_PLANS:
-        _require_texts(record, "plan_id", "plan_hash")
+        require_texts(record, "plan_id", "plan_hash")
         facts.approvals[record["plan_id"]] = record["plan_hash"]
         facts.withdrawn.pop(record["plan_id"], None)
         if action != "approve":
@@ -417,43 +386,6 @@ def higher(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _require_standing(told: Mapping[str, Any]) -> None:
-    """TypeError where a part that is carried over does not have the form that `carried.parts` gives it."""
-    for lock in told.get("locks", ()):
-        _require_texts(lock, "role", "error_code", "at")
-        _require_texts(lock, "session_id", "request_id", or_null=True)
-        _require_numbers(lock, "seq")
-    for one in told.get("approvals", ()):
-        _require_texts(one, "plan_id", "plan_hash")
-    for one in told.get("withdrawn", ()):
-        _require_texts(one, "plan_id", "action")
-    for one in told.get("released", ()):
-        _require_texts(one, "role")
-    for one in [*told.get("released", ()), *told.get("reports", ())]:
-        _require_each_text(one["at"])
-    _require_work(told)
-
-
-def _require_work(told: Mapping[str, Any]) -> None:
-    """The same for what was approved, used and left open."""
-    for one in told.get("seals", ()):
-        _require_texts(one, "plan_id")
-        _require_texts(one["seal"], "plan_hash", "how")
-        _require_texts(one["seal"], "approved_by", or_null=True)
-        _require_numbers(one["seal"], "seq")
-    for one in told.get("usage", ()):
-        _require_texts(one, "plan_id")
-        numbers = {name: number for name, number in one["use"].items() if name != "files"}
-        files = dict(one["use"]["files"])
-        _require_numbers(numbers, *numbers)
-        _require_numbers(files, *files)
-        _require_each_text(files)
-    for one in told.get("intents", ()):
-        _require_texts(one, "request_id")
-        _require_numbers(one, "at")
-        _require_intent(one["intent"])
-
-
 def _carried_over(facts: Facts, told: Mapping[str, Any], at: str) -> None:
     """Take in a part of what `carried.parts` made of the log before this one; an older Kaiza named only the first two.
 
@@ -461,7 +393,7 @@ def _carried_over(facts: Facts, told: Mapping[str, Any], at: str) -> None:
     """
     if told.get("frozen"):
         facts.frozen = _freeze(told["frozen"], at)
-    _require_standing(told)
+    require_standing(told)
     facts.locks.update({one["role"]: Lock(**one) for one in told.get("locks", ())})
     facts.approvals.update({one["plan_id"]: one["plan_hash"] for one in told.get("approvals", ())})
     facts.withdrawn.update({one["plan_id"]: one["action"] for one in told.get("withdrawn", ())})

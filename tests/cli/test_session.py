@@ -68,10 +68,9 @@ def test_a_client_cannot_steer_a_terminal_by_its_name(kaiza, workspace, odd):
     assert f"client        a{terminal.escape(odd)}b" in shown[0].splitlines()[3]
 
 
-@pytest.mark.parametrize("member", ["role", "timestamp"])
-def test_no_lock_can_steer_the_terminal_on_which_it_is_shown(written, body, kaiza, screen, member):
+def test_no_lock_can_steer_the_terminal_on_which_it_is_shown(written, body, kaiza, screen):
     refused = {"outcome": "error", "error_code": "PLAN_SCOPE_VIOLATION", "human_message": "No."}
-    written(body("begin_session"), {**body("write_file", session=OTHER, **refused), member: "2999\x1b[2J"})
+    written(body("begin_session"), {**body("write_file", session=OTHER, **refused), "role": "2999\x1b[2J"})
     told = kaiza("status").out
     asked = screen("session", "unlock", NO_COLOR="1")
     asked.until("Type unlock")
