@@ -111,11 +111,12 @@ def test_a_report_that_is_far_too_long_is_told_the_same(workspace):
 
 def test_no_more_times_are_kept_than_a_day_may_have():
     facts = Facts()
-    for seq in range(1, 3 * DAY + 1):
-        body = record.compose("call", timestamp=f"{seq:024d}", tool_name="write_report", request_id="r", outcome="ok")
-        facts.apply({**body, "seq": seq})
+    at = [f"2026-11-18T09:{seq // 60:02}:{seq % 60:02}.000Z" for seq in range(3 * DAY)]
+    members = {"tool_name": "write_report", "role": "WINDSURF", "request_id": "r", "outcome": "ok"}
+    for seq, timestamp in enumerate(at, 1):
+        facts.apply({**record.compose("call", timestamp=timestamp, **members), "seq": seq})
 
-    assert facts.reports == [f"{seq:024d}" for seq in range(2 * DAY + 1, 3 * DAY + 1)]
+    assert facts.reports == at[-DAY:]
 
 
 def test_a_damaged_record_takes_no_report_and_no_file_appears(begun, make_app, workspace):

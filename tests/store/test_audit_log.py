@@ -880,6 +880,7 @@ def test_a_newcomer_follows_a_long_log_before_it_asks_for_the_lock(root, told, m
     assert [one["seq"] for one in told] == list(range(1, 502))
 
 
+@pytest.mark.usefixtures("alarm")
 def test_a_log_that_is_another_file_at_each_look_is_given_up_in_time(tmp_path, monkeypatch):
     (tmp_path / "audit").mkdir()
     log = AuditLog(str(tmp_path), follow=lambda _: None, lock_seconds=0.05)
