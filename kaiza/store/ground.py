@@ -126,9 +126,9 @@ class Ground:
         """What became of the journals; one that is not ours, or is none, is told and stops nothing."""
         try:
             found = self.committer.recover(self._announced, list(self.facts.intents))
+            return [self._tell_recovery(now, request_id, one) for one in found]
         except (OSError, errors.SystemError) as refused:
             return [_nothing_recovered(refused)]
-        return [self._tell_recovery(now, request_id, one) for one in found]
 
     def _tell_recovery(self, now: str, request_id: str, one: Recovery) -> dict[str, Any]:
         """A recovery as `begin_session` tells it, after its record."""
