@@ -16,6 +16,7 @@ from kaiza.cli import dispatch
 from kaiza.domain import record
 from kaiza.store import audit_log
 from kaiza.store.audit_log import AuditLog
+from kaiza.store.commit import Committer
 
 SCOPE = '{modify: ["src/**"], create: ["src/**"], delete: ["src/**"], move: [{from: "src/**", to: "src/**"}]}'
 ONLY_DOCS = '{modify: ["docs/x.md"], deny: ["src/**"]}'
@@ -380,3 +381,31 @@ def test_a_persons_undo_that_was_finished_after_a_crash_is_a_persons(agent, work
     assert told[0]["kept"] == [{"path": "src/a", "reason": "taken_back"}]
     assert undid(later, allowed, persons)["error_code"] == "INVALID_INPUT_VALUE"
     assert files(workspace) == {}
+
+
+def test_an_undo_that_another_was_quicker_with_is_refused_though_the_file_is_as_it_was(workspace, monkeypatch):
+    (workspace / "src").mkdir()
+    plan_hash = plan(workspace, scope=SCOPE)
+    one, other = App([os.path.realpath(workspace)]), App([os.path.realpath(workspace)])
+    for each in (one, other):
+        each.call("begin_session", {"role": "WINDSURF"})
+    made = one.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": plan_hash}).output["request_id"]
+    really = Committer.prepare
+
+    def quicker(committer, *arguments, **options):
+        monkeypatch.setattr(Committer, "prepare", really)
+        undone = other.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash}).output["request_id"]
+        again = other.call("undo_changes", {"request_ids": [undone], "plan_hash": plan_hash})
+        assert again.envelope is None
+        return really(committer, *arguments, **options)
+
+    monkeypatch.setattr(Committer, "prepare", quicker)
+    late = one.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash}).envelope
+    kept = files(workspace)
+    last = one.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash})
+    for each in (one, other):
+        each.close()
+
+    assert late["error_code"] == "HASH_MISMATCH"
+    assert kept == {"src/a": "x\n"}
+    assert last.envelope is None

@@ -83,6 +83,7 @@ def _answered(call: Call, tool: Tool, card: Card, schemas: ToolIo, house: House)
         _propose(call, house)
     view = _view(call, house, case)
     if card.safety_level == CHANGES:
+        call.seen_seq = view.last_seq
         case = under_plan(case, tool, request, view)
     answer = _named(_ran(tool, request, view), call, schemas)
     _fits(answer, schemas, house.caps)

@@ -30,6 +30,8 @@ class Call:
     ground: Ground | None = None
     session: Session | None = None
     plan_id: str | None = None
+    seen_seq: int = 0
+    """The last record that was known before the call's tool ran."""
     detail: dict[str, Any] = field(default_factory=dict)
     """What the outcome's record tells beside the rest."""
     _told: Any = None

@@ -16,10 +16,11 @@ from kaiza.domain.finding import Finding
 from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
 from kaiza.domain.scope import MOVE, Wanted
+from kaiza.domain.way_back import happened, touched
 from kaiza.policy import content
 from kaiza.policy.case import Case
 from kaiza.policy.judge import EXEMPT, at_intent, judge, on_result
-from kaiza.store import approved_bytes
+from kaiza.store import approved_bytes, audit_log
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
 from kaiza.tools.view import Answer
@@ -123,6 +124,8 @@ def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[st
     """
     case = as_of_now(case, ground)
     judge(at_intent(case), case)
+    if case.card.name in EXEMPT:
+        _require_unchanged(call, ground, changes)
     session = call.session
     detail: dict[str, Any] = {"live": ground.committer.live_id}
     if "undone" in call.detail:
@@ -145,6 +148,23 @@ def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[st
         detail=detail,
         client=session.client if session else None,
     )
+
+
+def _require_unchanged(call: Call, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse an undo where its files, or the calls it puts back, were changed or undone since it was worked out.
+
+    A file's content does not tell: it may have been undone and made again.
+    """
+    named = set(call.detail.get("undone", ()))
+    paths = {path for change in changes for path in (change["path"], change["source"]) if path}
+    for one in audit_log.records(ground.root, since_seq=call.seen_seq + 1):
+        undone = (one["detail"] or {}).get("undone", ())
+        if happened(one) and (not named.isdisjoint(undone) or not paths.isdisjoint(touched(one))):
+            raise errors.SystemError.tool_failure(
+                "HASH_MISMATCH",
+                human_message="These changes were undone or changed meanwhile. Look at the files and decide anew.",
+                cause={"seq": one["seq"]},
+            )
 
 
 def _seal(call: Call, case: Case, ground: Ground) -> None:

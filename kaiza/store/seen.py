@@ -79,6 +79,12 @@ class Seen:
         return self.ground.facts
 
     @property
+    def last_seq(self) -> int:
+        """The number of the last record that is known so far."""
+        head = self.ground.log.head
+        return head.seq if head is not None else 0
+
+    @property
     def log(self) -> SeenLog:
         """The record, read."""
         return SeenLog(self.ground)
