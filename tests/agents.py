@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from cli.conftest import Screen
@@ -83,6 +84,22 @@ class Agent:
         self.door.process.stdin.close()
         self.door.process.wait(20)
         self.door.process.stdout.close()
+
+
+@contextmanager
+def several(root):
+    """Begins agents as they are asked for, and ends them all."""
+    begun = []
+
+    def begin():
+        begun.append(Agent(root))
+        return begun[-1]
+
+    try:
+        yield begin
+    finally:
+        for one in begun:
+            one.close()
 
 
 def person(root, *words):

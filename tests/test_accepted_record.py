@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from agents import Agent, edit, hash_of, person, plan, word
+from agents import edit, hash_of, person, plan, several, word
 from scenes import records
 
 from kaiza.app import App
@@ -19,15 +19,8 @@ SCOPE = '{modify: ["src/**"], create: ["src/**"]}'
 @pytest.fixture
 def agent(workspace):
     (workspace / "src").mkdir()
-    begun = []
-
-    def begin():
-        begun.append(Agent(workspace))
-        return begun[-1]
-
-    yield begin
-    for one in begun:
-        one.close()
+    with several(workspace) as begin:
+        yield begin
 
 
 def log_of(root):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from agents import Agent, edit, person, plan, sha
+from agents import edit, person, plan, several, sha
 from scenes import records
 
 from kaiza.app import App
@@ -26,15 +26,8 @@ LONG_AGO = 'expires: "2020-01-01T00:00:00Z"\n'
 @pytest.fixture
 def agent(workspace):
     (workspace / "src").mkdir()
-    begun = []
-
-    def begin():
-        begun.append(Agent(workspace))
-        return begun[-1]
-
-    yield begin
-    for one in begun:
-        one.close()
+    with several(workspace) as begin:
+        yield begin
 
 
 def wrote(one, path, plan_hash, content="x\n", **more):

@@ -36,8 +36,7 @@ def replace(place: Path, content: bytes) -> None:
     beside = place.with_name(f"{place.name}.{os.getpid()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(descriptor, content)
-        os.fsync(descriptor)
+        _write_synced(descriptor, content)
     finally:
         os.close(descriptor)
     beside.replace(place)
@@ -48,12 +47,17 @@ def write_new(place: Path, content: bytes) -> None:
     descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         give_to_owner(place.parent, descriptor)
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
+        _write_synced(descriptor, content)
     finally:
         os.close(descriptor)
+
+
+def _write_synced(descriptor: int, content: bytes) -> None:
+    """Every byte is on disk when this returns, however few the system takes at a time."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    os.fsync(descriptor)
 
 
 def sync_directory(place: Path) -> None:

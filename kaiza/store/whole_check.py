@@ -100,7 +100,7 @@ class WholeCheck:
             self._look(found)
             if self._ended.is_set():
                 return
-            self._stamp = found
+            self._stamp = found if found.ctime_ns != last_tick() else None
             self._has_begun = True
         if found.size <= SMALL:
             self._verify()

@@ -6,6 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from kaiza.store import state
 from kaiza.store.clients.fault import ConfigFault
 
 LARGEST = 4 * 1024 * 1024
@@ -71,7 +72,7 @@ def replace(path: Path, before: bytes | None, after: bytes | None) -> None:
                 beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-    _sync(path.parent)
+    state.sync_directory(path.parent)
 
 
 def _way(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
@@ -94,11 +95,3 @@ def _write(path: Path, content: bytes, like: os.stat_result | None) -> None:
         file.write(content)
         file.flush()
         os.fsync(descriptor)
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
