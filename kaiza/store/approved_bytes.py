@@ -4,8 +4,8 @@ from contextlib import closing
 
 from kaiza.domain import errors
 from kaiza.domain.plan import MAX_BYTES, Plan
+from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.ground import Ground
-from kaiza.store.unsynced import Unsynced
 
 
 def keep(ground: Ground, plan: Plan) -> None:
@@ -17,9 +17,9 @@ def keep(ground: Ground, plan: Plan) -> None:
 
 def keep_bytes(ground: Ground, plan_hash: str, content: bytes) -> None:
     """They are on disk when this returns."""
-    with closing(Unsynced()) as unsynced:
-        ground.objects.keep(plan_hash, [content], pack=True, unsynced=unsynced)
-        unsynced.sync()
+    with closing(FsyncBatch()) as batch:
+        ground.objects.keep(plan_hash, [content], pack=True, batch=batch)
+        batch.sync()
 
 
 def kept(ground: Ground, plan_hash: str) -> bytes | None:

@@ -12,6 +12,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.store import path_locks, recovery, state
 from kaiza.store.check import Checker
 from kaiza.store.directories import Directories, remove_empty
+from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.journal import Abandoned, Entry, Journal, Line
 from kaiza.store.live import Live
 from kaiza.store.objects import Objects
@@ -21,7 +22,6 @@ from kaiza.store.refusal import refusal
 from kaiza.store.staging import Staging
 from kaiza.store.state_key import StateKey
 from kaiza.store.step import Part, Step, mismatch
-from kaiza.store.unsynced import Unsynced
 from kaiza.store.workspace import Workspace
 
 LOCK_SECONDS = 10.0
@@ -224,8 +224,8 @@ class Committer:
             "made": [path.parts for path in running.directories.missing],
         }
         entry = running.entry = self._journal.begin(prepared.txn, self.live_id, head)
-        with closing(Unsynced(len(prepared.steps), self._workspace.fd)) as unsynced:
-            staging = Staging(self._objects, self._journal, running.directories, unsynced, prepared.undoes)
+        with closing(FsyncBatch(len(prepared.steps), self._workspace.fd)) as batch:
+            staging = Staging(self._objects, self._journal, running.directories, batch, prepared.undoes)
             kept = [staging.keep(step) for step, _ in prepared.steps]
             announced()
             running.directories.make()
@@ -233,8 +233,8 @@ class Committer:
                 running.parts.append(Part(step, running.directories, self._objects, kept=is_kept))
                 staging.bring(running.parts[-1], change)
             entry.note({"staged": [part.ours for part in running.parts]})
-            entry.join(unsynced)
-            unsynced.sync()
+            entry.join(batch)
+            batch.sync()
         for part in running.parts:
             part.perform()
         running.directories.sync({part.step.path.parent for part in running.parts} | _sources(running.parts))

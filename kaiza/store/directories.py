@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.paths import ROOT, RelPath
-from kaiza.store import together
+from kaiza.store.fsync_batch import fsync_all
 from kaiza.store.place import Place
 from kaiza.store.refusal import refusal
 from kaiza.store.workspace import Workspace
@@ -65,7 +65,7 @@ class Directories:
 
     def sync(self, paths: set[RelPath]) -> None:
         """Make the names in these directories durable, and those of directories that were made."""
-        together.sync([self.held[path] for path in sorted(paths | {made.parent for made in self.made})])
+        fsync_all([self.held[path] for path in sorted(paths | {made.parent for made in self.made})])
 
     def close(self) -> None:
         """Let all of them go."""

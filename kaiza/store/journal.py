@@ -19,10 +19,10 @@ from typing import Any, Literal
 
 import orjson
 
+from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.objects import read_all, write_all
 from kaiza.store.own import Own
 from kaiza.store.state_key import StateKey
-from kaiza.store.unsynced import Unsynced
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,10 +66,10 @@ class Entry:
         write_all(self.fd, [told + b" " + code + b"\n"])
         self.last_code = code
 
-    def join(self, unsynced: Unsynced) -> None:
+    def join(self, batch: FsyncBatch) -> None:
         """Let every line and the journal's own name become durable with the rest."""
-        unsynced.lend(self.own.directory("journal"))
-        unsynced.lend(self.fd)
+        batch.add_borrowed(self.own.directory("journal"))
+        batch.add_borrowed(self.fd)
 
     def commit(self) -> None:
         """Say that everything is done and on disk. The word itself is not waited for; the record says it again."""

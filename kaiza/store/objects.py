@@ -17,8 +17,8 @@ from itertools import chain
 from typing import Protocol
 
 from kaiza.domain import errors
+from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.own import Own
-from kaiza.store.unsynced import Unsynced
 
 SMALL = 1 << 20
 """The longest content that is packed. A packed one that is longer was not made here, and is not unpacked."""
@@ -81,12 +81,12 @@ class Objects:
         if check.hexdigest() != digest:
             raise _lost(digest)
 
-    def keep(self, digest: str, content: Iterable[bytes], *, pack: bool, unsynced: Unsynced) -> None:
-        """Keep a content under its hash, on disk once `unsynced` is; another content is HASH_MISMATCH."""
+    def keep(self, digest: str, content: Iterable[bytes], *, pack: bool, batch: FsyncBatch) -> None:
+        """Keep a content under its hash, on disk once `batch` is; another content is HASH_MISMATCH."""
         where = self.own.directory("objects")
         fd = _sound(digest, where) if pack else None
-        unsynced.add(_written(digest, content, where, pack=pack) if fd is None else fd)
-        unsynced.lend(where)
+        batch.add(_written(digest, content, where, pack=pack) if fd is None else fd)
+        batch.add_borrowed(where)
 
     def take_over(self, digest: str, dir_fd: int, name: bytes) -> None:
         """Keep a file under its hash and take its name away; where nobody writes it, the file itself is kept."""
@@ -94,9 +94,9 @@ class Objects:
         try:
             small = os.fstat(fd).st_size <= SMALL
             if small or not is_written_by_nobody(fd) or not self._moved(digest, dir_fd, name):
-                with closing(Unsynced()) as unsynced:
-                    self.keep(digest, read_all(fd), pack=small, unsynced=unsynced)
-                    unsynced.sync()
+                with closing(FsyncBatch()) as batch:
+                    self.keep(digest, read_all(fd), pack=small, batch=batch)
+                    batch.sync()
                 os.unlink(name, dir_fd=dir_fd)
         finally:
             os.close(fd)

@@ -10,23 +10,23 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
 from kaiza.store.directories import Directories, last_name
 from kaiza.store.facts import Facts, inode_at
+from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.journal import Journal
 from kaiza.store.objects import SMALL, Objects, read_all, watched, write_all
 from kaiza.store.place import WHATEVER_IT_IS
 from kaiza.store.step import Part, Step, mismatch
-from kaiza.store.unsynced import Unsynced
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """Writes it; on disk once `unsynced` is."""
+    """Writes it; on disk once `batch` is."""
 
     objects: Objects
     journal: Journal
     directories: Directories
-    unsynced: Unsynced
+    batch: FsyncBatch
     undoes: Sequence[str] = ()
     """The changes that this one puts back, newest first."""
 
@@ -38,7 +38,7 @@ class Staging:
         try:
             if os.fstat(fd).st_size > SMALL:
                 return False
-            self.objects.keep(step.before, read_all(fd), pack=True, unsynced=self.unsynced)
+            self.objects.keep(step.before, read_all(fd), pack=True, batch=self.batch)
         finally:
             os.close(fd)
         return True
@@ -58,7 +58,7 @@ class Staging:
         except BaseException:
             os.close(fd)
             raise
-        self.unsynced.add(fd)
+        self.batch.add(fd)
 
     def _bytes_of(self, change: Change) -> Iterator[bytes]:
         """What the change brings; at its end an error where that is not what was announced."""

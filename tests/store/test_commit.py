@@ -18,7 +18,7 @@ from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
 from kaiza.store import commit as store_commit
-from kaiza.store import facts, rename, together
+from kaiza.store import directories, facts, fsync_batch, rename
 from kaiza.store.commit import Committer
 from kaiza.store.objects import SMALL
 from kaiza.store.place import stamp_of
@@ -283,7 +283,7 @@ def test_an_intent_that_does_not_reach_the_disk_changes_nothing(root, committer)
 @pytest.fixture
 def synced(root, monkeypatch):
     """The names of what is synced together, one set for each time."""
-    told, names, really = [], {}, together.sync
+    told, names, really = [], {}, fsync_batch.fsync_all
 
     def looking(fds):
         for path in (root, *root.rglob("*")):
@@ -291,7 +291,8 @@ def synced(root, monkeypatch):
         told.append({names[os.fstat(fd).st_ino] for fd in fds})
         really(fds)
 
-    monkeypatch.setattr(together, "sync", looking)
+    monkeypatch.setattr(fsync_batch, "fsync_all", looking)
+    monkeypatch.setattr(directories, "fsync_all", looking)
     return told
 
 

@@ -1,6 +1,5 @@
 """The parts that a change stands on: kept contents, renames that never overwrite, turns, and signs of life."""
 
-import errno
 import os
 import subprocess
 import sys
@@ -14,17 +13,17 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
-from kaiza.store import path_locks, rename, together, unsynced
+from kaiza.store import path_locks, rename
+from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.live import Live
 from kaiza.store.objects import SMALL, Objects
 from kaiza.store.own import Own
-from kaiza.store.unsynced import FEW, Unsynced
 
 
 def keep(objects, digest, content, *, pack=True):
-    with closing(Unsynced()) as unsynced:
-        objects.keep(digest, content, pack=pack, unsynced=unsynced)
-        unsynced.sync()
+    with closing(FsyncBatch()) as batch:
+        objects.keep(digest, content, pack=pack, batch=batch)
+        batch.sync()
 
 
 EXCHANGES = (rename.exchange, rename.exchange_portably)
@@ -190,59 +189,6 @@ def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, ow
     assert b"".join(Objects(own).chunks(digest)) == b"x" * (SMALL + 1)
 
 
-@pytest.fixture
-def synced(monkeypatch):
-    """The identities of what was synced, in order."""
-    seen = []
-    monkeypatch.setattr(together, "sync", lambda fds: seen.extend(os.fstat(fd).st_ino for fd in fds))
-    return seen
-
-
-@pytest.mark.parametrize(("files", "has_syncfs"), [(FEW, True), (FEW + 1, True), (99, False)])
-def test_what_was_added_is_synced_file_by_file_where_few_change_and_all_at_once_where_many(
-    tmp_path, root_fd, monkeypatch, synced, files, has_syncfs
-):
-    at_once, before = [], len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(unsynced, "_sync_all", at_once.append)
-    if not has_syncfs:
-        monkeypatch.setattr(unsynced, "_SYNCFS", None)
-    inodes = []
-    with closing(Unsynced(files, root_fd)) as waiting:
-        for number in range(50):
-            waiting.add(os.open(tmp_path / f"{number}", os.O_CREAT | os.O_WRONLY))
-            inodes.append((tmp_path / f"{number}").stat().st_ino)
-        waiting.sync()
-
-    assert (synced, at_once) == ((inodes, []) if files <= FEW or not has_syncfs else ([], [root_fd]))
-    assert len(os.listdir("/proc/self/fd")) <= before
-
-
-def test_what_was_lent_is_synced_once_after_the_rest_and_stays_open(tmp_path, root_fd, synced):
-    inodes = []
-    with closing(Unsynced()) as waiting:
-        for number in range(40):
-            waiting.add(os.open(tmp_path / f"{number}", os.O_CREAT | os.O_WRONLY))
-            waiting.lend(root_fd)
-            inodes.append((tmp_path / f"{number}").stat().st_ino)
-        waiting.sync()
-
-    assert synced == [*inodes, os.fstat(root_fd).st_ino]
-
-
-def test_a_sync_that_fails_is_told_and_leaves_nothing_open(tmp_path, monkeypatch):
-    def fails(_fd):
-        raise OSError(errno.EIO, "no")
-
-    monkeypatch.setattr(os, "fsync", fails)
-    fd = os.open(tmp_path / "f", os.O_CREAT | os.O_WRONLY)
-    with closing(Unsynced()) as waiting:
-        waiting.add(fd)
-        with pytest.raises(OSError, match="no"):
-            waiting.sync()
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(fd)
-
-
 @pytest.mark.parametrize("exchange", EXCHANGES)
 def test_two_names_trade_places(tmp_path, root_fd, exchange):
     (tmp_path / "t").write_text("new")
@@ -316,7 +262,6 @@ def test_a_process_is_alive_until_it_is_killed(tmp_path, own):
 import os, sys
 from kaiza.store.live import Live
 from kaiza.store.own import Own
-from kaiza.store.unsynced import FEW, Unsynced
 print(Live(Own(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
 sys.stdin.read()
 """
