@@ -12,7 +12,6 @@ from struct import Struct
 from kaiza.domain import errors
 from kaiza.store.lock import FileLock
 from kaiza.store.log_lines import read_exactly
-from kaiza.store.statx import Statx
 
 DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
@@ -49,12 +48,11 @@ class LogFile:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
-        self._stands_for = known.st_ino, os.major(known.st_dev), os.minor(known.st_dev)
-        self.identity = _IDENTITY.pack(*self._stands_for)
+        self._stands_for = known.st_ino, known.st_dev
+        self.identity = _IDENTITY.pack(known.st_ino, os.major(known.st_dev), os.minor(known.st_dev))
         """Which file it is: its inode, and its device's two numbers."""
         self.hears_losses = _hears_losses(descriptor)
         """Whether `take_for_synced` can tell."""
-        self._statx = Statx()
 
     def __del__(self) -> None:
         self.close()
@@ -66,14 +64,14 @@ class LogFile:
     def size_at(self, path: bytes) -> int | None:
         """How long the log is now; None where the path no longer names it. AUDIT_LOG_FAILED where it is read-only."""
         try:
-            mode, inode, size, major, minor = self._statx.at(path)
+            found = os.stat(path, follow_symlinks=False)  # noqa: PTH116  before every append, and a third of the price
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if (inode, major, minor) != self._stands_for:
+        if (found.st_ino, found.st_dev) != self._stands_for:
             return None
-        if mode & 0o222 == 0:
+        if found.st_mode & 0o222 == 0:
             raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
-        return size
+        return found.st_size
 
     def stat(self) -> os.stat_result:
         """What the system knows of the log now."""
