@@ -133,7 +133,7 @@ def rows(root: Path, ours: Server, other: Server | None, rg: str | None) -> list
             lambda: ours.call("read_file", path="large", max_lines=200),
             lambda: bare(root / "large"),
             "reading and hashing bare",
-            1.5,
+            1.8,
         ),
         Row(
             "`search_text` over 10,000 files, 50 MB",

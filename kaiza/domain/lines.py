@@ -15,7 +15,6 @@ _NEAR = 4096
 LONE_BYTE = re.compile("[\udc80-\udcff]")
 CONTINUATION = bytes(range(0x80, 0xC0))
 
-Bytes = bytes | bytearray
 LineEnding = Literal["lf", "crlf", "mixed", "none"]
 
 
@@ -28,15 +27,12 @@ class Sum:
         self._last = b""
         self._digest = hashlib.sha256()
 
-    def digest(self, chunk: Bytes) -> None:
-        """Take the next bytes into the hash; this may run beside `look`."""
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes, never none, into the hash and the counts."""
         self._digest.update(chunk)
-
-    def look(self, chunk: Bytes) -> None:
-        """Take the next bytes, never none, into the counts."""
         self.size += len(chunk)
         self._breaks += chunk.count(LF)
-        self._last = bytes(chunk[-1:])
+        self._last = chunk[-1:]
 
     @property
     def hash(self) -> str:
@@ -56,13 +52,13 @@ class Whole(Sum):
         super().__init__()
         self._with_return = 0
 
-    def look(self, chunk: Bytes) -> None:
-        """Take the next bytes, never none, into the counts."""
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes, never none, into the hash and the counts."""
         if b"\r" in chunk:
             self._with_return += chunk.count(_CRLF)
         if self._last == b"\r" and chunk[:1] == LF:
             self._with_return += 1
-        super().look(chunk)
+        super().feed(chunk)
 
     @property
     def line_ending(self) -> LineEnding:
@@ -94,7 +90,7 @@ class Window:
         """Whether nothing more will be kept."""
         return self._lines == 0 or self._bytes == 0
 
-    def feed(self, chunk: Bytes) -> None:
+    def feed(self, chunk: bytes) -> None:
         """Take the next bytes of the file in."""
         if self.full:
             return
@@ -103,7 +99,7 @@ class Window:
         if begin < len(chunk):
             self._keep(chunk[begin : begin + self._bytes])
 
-    def _skip(self, chunk: Bytes) -> int:
+    def _skip(self, chunk: bytes) -> int:
         begin = 0
         if self._skip_lines:
             begin, passed = after_breaks(chunk, self._skip_lines)
@@ -115,14 +111,14 @@ class Window:
         self._skip_bytes -= end - begin
         return end
 
-    def _keep(self, data: Bytes) -> None:
+    def _keep(self, data: bytes) -> None:
         end, passed = after_breaks(data, self._lines)
         self._lines -= passed
         self._bytes -= end
         self.kept += data[:end]
 
 
-def after_breaks(data: Bytes, count: int) -> tuple[int, int]:
+def after_breaks(data: bytes, count: int) -> tuple[int, int]:
     """Where the line after so many LF begins, and how many there were: the end of the data if there are fewer."""
     there = data.count(LF)
     if there < count:
@@ -195,7 +191,7 @@ class Text:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._broken = False
 
-    def feed(self, chunk: Bytes) -> None:
+    def feed(self, chunk: bytes) -> None:
         """Take the next bytes in."""
         self._decode(chunk)
 
@@ -205,7 +201,7 @@ class Text:
         self._decode(b"", final=True)
         return not self._broken
 
-    def _decode(self, chunk: Bytes, *, final: bool = False) -> None:
+    def _decode(self, chunk: bytes, *, final: bool = False) -> None:
         if not self._broken:
             try:
                 self._decoder.decode(chunk, final)

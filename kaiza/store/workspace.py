@@ -12,7 +12,6 @@ from typing import Literal, Protocol, TypeVar
 
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store import openat2
-from kaiza.store.beside import Beside
 from kaiza.store.listing import Listings
 from kaiza.store.place import Held, Place, stamp_of
 from kaiza.store.refusal import not_a_file, refusal
@@ -100,10 +99,6 @@ class OpenFile(Held):
             return os.read(self.fd, min(size, self.size + _SPARE))
         except OSError as error:
             raise refusal(error, self.real, missing="FILE_NOT_FOUND") from error
-
-    def beside(self, work: Callable[[bytearray], None]) -> Beside:
-        """Read on in pieces, while a thread does the work to each of them."""
-        return Beside(self.fd, self.real, work)
 
     def pread(self, size: int, offset: int) -> bytes:
         """Read at an offset, at most so many bytes."""

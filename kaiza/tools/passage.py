@@ -1,18 +1,14 @@
 """Reads a file once, from its beginning, in chunks: what the whole is, and the lines that were asked for."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from kaiza.domain import errors
 from kaiza.domain.lines import Sum, Text, Whole, Window
 from kaiza.tools.view import OpenFile, View
 
 CHUNK = 256 * 1024
-LARGE = 4 * CHUNK
-"""From this size on a file is hashed beside the counting of its lines."""
-
-Bytes = bytes | bytearray
-Take = Callable[[Bytes], None]
+Take = Callable[[bytes], None]
 
 
 def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> Whole | None:
@@ -30,19 +26,10 @@ def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> W
 
 def reckon(file: OpenFile, view: View, whole: Sum, *takers: Take, most: int = sys.maxsize) -> None:
     """What the whole file comes to; of one that grows above `most` while it is read, only that it does."""
-    if file.size < LARGE:
-        _read(lambda: file.read(CHUNK), view, whole, (whole.digest, *takers), most)
-    else:
-        with file.beside(whole.digest) as beside:
-            _read(beside.read, view, whole, takers, most)
-
-
-def _read(read: Callable[[], Bytes], view: View, whole: Sum, takers: Sequence[Take], most: int) -> None:
-    while whole.size <= most and (chunk := read()):
+    while whole.size <= most and (chunk := file.read(CHUNK)):
         in_time(view)
-        for take in takers:
+        for take in (whole.feed, *takers):
             take(chunk)
-        whole.look(chunk)
 
 
 def in_time(view: View) -> None:

@@ -128,7 +128,7 @@ def _seen(path: RelPath, file: OpenFile, view: View, keep: int) -> Standing:
         raise _refused(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
     kept = bytearray()
 
-    def take(chunk: passage.Bytes) -> None:
+    def take(chunk: bytes) -> None:
         if len(kept) + len(chunk) <= keep:
             kept.extend(chunk)
 

@@ -39,18 +39,6 @@ class Report:
     content: bytes
 
 
-class Beside(Protocol):
-    """A file in pieces; what is done to them beside is done at the end of the `with`."""
-
-    def read(self) -> bytearray:
-        """The next piece, good until the next is read; empty at the end."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
 class OpenFile(Protocol):
     """A regular file, open for reading; closed by its `with`."""
 
@@ -63,10 +51,6 @@ class OpenFile(Protocol):
 
     def read(self, size: int) -> bytes:
         """The next bytes; empty at the end."""
-        ...
-
-    def beside(self, work: Callable[[bytearray], None]) -> "Beside":
-        """The rest of the file in pieces, each of which the work is done to on a thread of its own."""
         ...
 
     def pread(self, size: int, offset: int) -> bytes:

@@ -23,8 +23,7 @@ def split(data):
 def test_the_facts_of_a_file_do_not_depend_on_its_chunks(data, size):
     whole = lines.Whole()
     for chunk in chunked(data, size):
-        whole.digest(chunk)
-        whole.look(chunk)
+        whole.feed(chunk)
     with_return = data.count(b"\r\n")
     ending = "none" if b"\n" not in data else {0: "lf", data.count(b"\n"): "crlf"}.get(with_return, "mixed")
 
