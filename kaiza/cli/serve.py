@@ -95,11 +95,14 @@ def _offered(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, An
 def _app(told: Options, roots: tuple[str, ...]) -> "App":
     from kaiza.app import App  # noqa: PLC0415  see the top
     from kaiza.domain.caps import Caps  # noqa: PLC0415  as above
+    from kaiza.store import lock  # noqa: PLC0415  as above
 
     guard = told.scan_guard_ms
     limits = {"tool_timeout_ms": told.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
     caps = Caps(**{name: limit for name, limit in limits.items() if limit is not None})
-    return App(roots, bound_role=told.role, caps=caps, allowed=told.allowed)
+    app = App(roots, bound_role=told.role, caps=caps, allowed=told.allowed)
+    lock.preload()
+    return app
 
 
 def _roots(told: Options) -> tuple[str, ...]:

@@ -641,7 +641,19 @@ def test_a_summary_is_the_text_where_the_operator_wants_it(fake):
     assert result["structuredContent"]["a"] == 1
 
 
-HEAVY = ("asyncio", "dataclasses", "inspect", "jsonschema", "logging", "mcp", "orjson", "pathlib", "pydantic", "ssl")
+HEAVY = (
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "jsonschema",
+    "logging",
+    "mcp",
+    "orjson",
+    "pathlib",
+    "portalocker",
+    "pydantic",
+    "ssl",
+)
 
 
 def test_the_opening_is_answered_before_anything_heavy_is_imported():

@@ -237,7 +237,7 @@ def test_a_lock_that_the_system_refuses_leaves_nothing_open(anchor, monkeypatch)
         raise OSError(37, "No locks available")
 
     open_before = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr("fcntl.flock", refusing)
+    monkeypatch.setattr("portalocker.portalocker.LOCKER", refusing)
     for _ in range(5):
         with pytest.raises(errors.SystemError):
             anchor.step(head(1), 0)
