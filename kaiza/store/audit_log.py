@@ -1,8 +1,8 @@
 """The record on disk: one chained line per event, whole or not at all, and never a word about what is not there.
 
 An append holds a thread's lock, then the file's; under both it reads what others appended, or where nothing depends on
-that the last line alone, asks for the record, writes it in one piece, and lets go before it syncs, so that waiting
-writers share the syncs.
+that the last line alone, asks for the record, writes it in one piece, and lets go before it syncs, so that nobody
+waits for another's disk.
 """
 
 import os
@@ -87,8 +87,6 @@ class AuditLog:
     def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
         """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
         _, point = self._appended(make, durable=True, follow=True)
-        if point.crowded:
-            point.file.hasten()
         return partial(self._settling.now, point)
 
     def _settled(self, make: Callable[[], Body], *, durable: bool, follow: bool) -> dict[str, Any]:
@@ -104,7 +102,6 @@ class AuditLog:
             self._settling.refuse_if_failed()
         deadline = self._take_turn()
         try:
-            end = self._watch.follower.end
             file, size = self._enter(deadline, create=True, follow=follow)
             try:
                 before = Stamp.of(file.stat())
@@ -113,10 +110,9 @@ class AuditLog:
                 self.whole.follow_append(before, Stamp.of(file.stat()))
             finally:
                 self._leave(file)
-            crowded = size != end
-            if durable and not crowded:
+            if durable:
                 file.hasten()
-            point = self._point(file, damage, crowded=crowded)
+            point = self._point(file, damage)
         finally:
             self._threads.release()
         return written, point
@@ -300,8 +296,8 @@ class AuditLog:
         follower.own(line, whole, len(written))
         return whole
 
-    def _point(self, file: LogFile, damage: Verdict | None, *, crowded: bool = False) -> Point:
-        return Point(file, self._watch.follower.head if damage is None else None, self._watch.era, crowded)
+    def _point(self, file: LogFile, damage: Verdict | None) -> Point:
+        return Point(file, self._watch.follower.head if damage is None else None, self._watch.era)
 
 
 def _is_about_change(told: Mapping[str, Any]) -> bool:
