@@ -55,9 +55,9 @@ def carry_out(ground: Ground, part: Part, person: str) -> Mapping[str, Any]:
     changes = [change.as_record() for change in part.changes]
     detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": prepared.modes}
     members = {"request_id": txn, "workspace_root": ground.root}
-    announced = ground.log.announce(lambda: _intent(ground, members, changes, person))
+    ground.log.append(lambda: _intent(ground, members, changes, person), durable=True)
     try:
-        ground.committer.apply(prepared, announced)
+        ground.committer.apply(prepared)
     except BaseException as raised:
         _failed(ground, members, as_ours(raised, "FILE_WRITE_FAILED"), person)
         raise

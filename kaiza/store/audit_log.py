@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from kaiza.domain import errors, record
@@ -65,46 +64,38 @@ class AuditLog:
         self._directory = log_file.HeldDirectory(root)
         self.whole = WholeCheck(root, place, self._damage)
 
-    def append(self, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
-        """The record that `make` composes, numbered, chained and written; on the disk and anchored where `durable`.
+    def append(self, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
+        """The record that `compose` gives, numbered, chained and written; on disk and anchored where `durable`.
 
-        `make` is called when everything that others appended has been followed, under the lock; what it raises passes,
-        and nothing is written. AUDIT_LOCK_FAILED, AUDIT_LOG_FAILED: not written, or not certain to be. A durable
-        record that announces or reports a change is SELF_AUDIT_FAILURE while the log is damaged; every other one goes
-        to the end of what is there.
+        `compose` is called under the log's lock, when everything that others appended has been followed: what it finds
+        still holds when the record is written. It refuses by raising; then nothing is written. AUDIT_LOCK_FAILED,
+        AUDIT_LOG_FAILED: not written, or not certain to be. A durable record that announces or reports a change is
+        SELF_AUDIT_FAILURE while the log is damaged; every other one goes to the end of what is there.
         """
         durable = durable or self._sync_every
-        written, point = self._appended(make, durable=durable)
+        if durable:
+            self._settling.refuse_if_failed()
+        written, point = self._append_locked(compose, durable=durable)
         if durable:
             self._settling.now(point)
         else:
             self._settling.later(point)
         return written
 
-    def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
-        """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
-        _, point = self._appended(make, durable=True)
-        return partial(self._settling.now, point)
-
-    def _appended(self, make: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], Point]:
-        if durable:
-            self._settling.refuse_if_failed()
+    def _append_locked(self, compose: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], Point]:
         deadline = self._take_turn()
         try:
             file, size = self._enter(deadline, create=True)
             try:
                 before = Stamp.of(file.stat())
                 damage = self._watch.look(file, size, mend=True)
-                written = self._write(file, make, durable=durable)
+                written = self._write(file, compose, durable=durable)
                 self.whole.follow_append(before, Stamp.of(file.stat()))
             finally:
                 self._leave(file)
-            if durable:
-                file.hasten()
-            point = self._point(file, damage)
+            return written, self._point(file, damage)
         finally:
             self._threads.release()
-        return written, point
 
     def follow(self) -> None:
         """What others appended so far was told when this returns.
@@ -262,11 +253,11 @@ class AuditLog:
         self._follow_ahead(file)
         return file
 
-    def _write(self, file: LogFile, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
+    def _write(self, file: LogFile, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
         while self._watch.unrecorded:
             self._put(file, self._watch.unrecorded[0])
             del self._watch.unrecorded[0]
-        body = make()
+        body = compose()
         if durable and _is_about_change(body) and (refuse := self.damage()) is not None:
             raise errors.SystemError.tool_failure(
                 "SELF_AUDIT_FAILURE",

@@ -1,9 +1,8 @@
 """The log as a file: opened without following a link, locked, read, and written whole or not at all."""
 
-import ctypes
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,11 +15,6 @@ DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
 _HOW = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HOW_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-_WRITE = 2
-_SYNC_FILE_RANGE: Callable[[int, int, int, int], int] | None
-_SYNC_FILE_RANGE = getattr(ctypes.CDLL(None), "sync_file_range", None)
-"""Without declared types, which cost a microsecond in a cold call: each of its numbers here fits an int."""
 
 
 def path_of(root: str) -> Path:
@@ -88,11 +82,6 @@ class LogFile:
         if count != len(line):
             self._cut_back(at)
             raise failure(sentence="The disk took only part of a record. Make room, then try again.", written=count)
-
-    def hasten(self) -> None:
-        """Let the disk begin with what was appended, without waiting; where that lacks, it begins with the sync."""
-        if _SYNC_FILE_RANGE is not None:
-            _SYNC_FILE_RANGE(self.descriptor, 0, 0, _WRITE)
 
     def cut(self, at: int) -> None:
         """The file ends here when this returns. The lock is held."""

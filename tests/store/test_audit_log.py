@@ -728,17 +728,6 @@ def test_the_lock_is_let_go_before_the_sync_and_the_anchor_comes_after_it(root, 
     assert anchored(root) == 1
 
 
-def test_what_is_announced_is_on_disk_and_anchored_when_it_has_been_waited_for(root, log, monkeypatch):
-    synced, really = [], os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda fd: (synced.append(fd), really(fd)))
-    announced = log.announce(intent)
-    ours = log._file.descriptor
-
-    assert (seqs(lines_of(root)), synced.count(ours), anchored(root)) == ([1], 0, None)
-    announced()
-    assert (synced.count(ours), anchored(root)) == (1, 1)
-
-
 @pytest.mark.parametrize("patience", [0.05, 5.0])
 def test_closing_leaves_a_sync_that_is_under_way_its_anchor(root, monkeypatch, patience):
     log, begun, really, told = open_log(root, lock_seconds=patience), threading.Event(), os.fdatasync, []
