@@ -10,6 +10,10 @@ from agents import Agent, edit, person, plan
 from scenes import records
 
 from kaiza.boundary import now
+from kaiza.domain import errors
+from kaiza.store import state
+from kaiza.store.anchor import Anchor
+from kaiza.store.commit import Committer
 
 
 @pytest.fixture
@@ -17,15 +21,16 @@ def between(begun, workspace):
     """Has something done when the rules have agreed and the intent is about to be written."""
     (workspace / "src").mkdir()
     (ground,) = begun.house.grounds.values()
-    really = ground.log.announce
+    really = ground.log.append
 
     def have(done):
-        def announce(make):
-            ground.log.announce = really
-            done()
-            return really(make)
+        def append(compose, *, durable):
+            if durable:  # the record of the approved bytes comes before it
+                ground.log.append = really
+                done()
+            return really(compose, durable=durable)
 
-        ground.log.announce = announce
+        ground.log.append = append
 
     return have
 
@@ -159,6 +164,48 @@ def test_of_two_first_changes_under_different_bytes_of_one_plan_only_one_is_made
     assert (told["error_code"], told["invariant_id"]) == ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
     assert sorted(os.listdir(workspace / "src")) == ["b"]
     assert len(intents(workspace)) == 1
+
+
+def user_files(root):
+    """Names and contents of what is the user's in a workspace."""
+    files = (path for path in root.rglob("*") if not {"audit", ".kaiza"} & set(path.relative_to(root).parts))
+    return {path: path.read_bytes() if path.is_file() else None for path in files}
+
+
+def test_files_are_as_before_when_the_intent_is_on_disk_and_anchored(begun, workspace, monkeypatch):
+    (workspace / "src").mkdir()
+    approved = plan(workspace)
+    before, seen, really = user_files(workspace), [], Committer.apply
+
+    def apply(committer, prepared):
+        anchored = Anchor(state.directory(str(workspace))).read().head.seq
+        seen.append((user_files(workspace), intents(workspace)[-1]["seq"] == anchored))
+        really(committer, prepared)
+
+    monkeypatch.setattr(Committer, "apply", apply)
+
+    assert write(begun, approved, "src/new/a") is None
+    assert seen == [(before, True)]
+    assert (workspace / "src/new/a").read_text() == "x\n"
+
+
+def test_an_intent_that_does_not_reach_the_disk_changes_nothing(begun, workspace, monkeypatch):
+    (workspace / "src").mkdir()
+    approved = plan(workspace)
+    before = user_files(workspace)
+
+    def failing(_):
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fdatasync", failing)
+        told = write(begun, approved)
+
+    assert told["error_code"] == "AUDIT_LOG_FAILED"
+    assert user_files(workspace) == before
+    assert list((workspace / ".kaiza").glob("journal/*")) == []
+    with pytest.raises(errors.SystemError):  # nothing of this process reaches the disk any more
+        begun.close()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from kaiza.boundary import now
 from kaiza.cli import dispatch
 from kaiza.domain import record
 from kaiza.store import audit_log
-from kaiza.store.audit_log import AuditLog
 from kaiza.store.commit import Committer
 
 SCOPE = '{modify: ["src/**"], create: ["src/**"], delete: ["src/**"], move: [{from: "src/**", to: "src/**"}]}'
@@ -361,7 +360,8 @@ def test_a_persons_undo_that_was_finished_after_a_crash_is_a_persons(agent, work
     undid(one, allowed, undone)
     child = os.fork()
     if child == 0:
-        AuditLog.report = lambda *_, **__: os._exit(0)
+        really = Committer.apply
+        Committer.apply = lambda *told: (really(*told), os._exit(0))
         os.chdir(workspace)
         dispatch.main(["undo", "--request", made, "--yes", "--json"])
         os._exit(1)

@@ -102,8 +102,8 @@ def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen
         return None
     try:
         _seal(call, case, ground)
-        announced = ground.log.announce(lambda: _intent(call, case, ground, listed))
-        ground.committer.apply(prepared, announced)
+        ground.log.append(lambda: _intent(call, case, ground, listed), durable=True)
+        ground.committer.apply(prepared)
     except BaseException as raised:  # noqa: BLE001  the intent is on disk: whatever happens now has an outcome
         return conclude(call, house, error=as_ours(raised, "FILE_WRITE_FAILED"))
     outcome = conclude(

@@ -38,7 +38,7 @@ def conclude(
     written = None
     try:
         if ground is not None and ground.recording():
-            written = _recorded(ground, body, durable=durable)
+            written = ground.log.append(lambda: body, durable=durable)
     except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
         error = _unrecorded(as_ours(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
         body = outcome_body(call, error)
@@ -47,13 +47,6 @@ def conclude(
     if written is not None:
         _remember(call, house)
     return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written) if written else None)
-
-
-def _recorded(ground: Ground, body: record.Body, *, durable: bool) -> Mapping[str, Any]:
-    """What binds the calls after it, a refusal or a session, is followed with all that came before it."""
-    if body["outcome"] == "ok" and body["tool_name"] not in DURABLE_TOOLS:
-        return ground.log.report(body, durable=durable)
-    return ground.log.append(lambda: body, durable=durable)
 
 
 def _sound(ground: Ground | None) -> bool:

@@ -55,15 +55,15 @@ def carry_out(ground: Ground, part: Part, person: str) -> Mapping[str, Any]:
     changes = [change.as_record() for change in part.changes]
     detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": prepared.modes}
     members = {"request_id": txn, "workspace_root": ground.root}
-    announced = ground.log.announce(lambda: _intent(ground, members, changes, person))
+    ground.log.append(lambda: _intent(ground, members, changes, person), durable=True)
     try:
-        ground.committer.apply(prepared, announced)
+        ground.committer.apply(prepared)
     except BaseException as raised:
         _failed(ground, members, as_ours(raised, "FILE_WRITE_FAILED"), person)
         raise
     outcome = {**members, "outcome": "ok", "changes": changes, "detail": detail}
     try:
-        written = ground.log.report(record.compose("person", timestamp=now(), **outcome), durable=True)
+        written = ground.log.append(lambda: record.compose("person", timestamp=now(), **outcome), durable=True)
     except BaseException:
         ground.committer.take_back(prepared)
         raise
@@ -81,7 +81,7 @@ def _intent(
 def _failed(ground: Ground, members: Mapping[str, Any], error: errors.SystemError, person: str) -> None:
     told = {"outcome": "error", "error_code": error.error_code, "human_message": error.human_message}
     detail = {"action": "undo", "person": person}
-    ground.log.report(record.compose("person", timestamp=now(), detail=detail, **told, **members), durable=True)
+    ground.log.append(lambda: record.compose("person", timestamp=now(), detail=detail, **told, **members), durable=True)
 
 
 def _part(changes: Sequence[Change], undone: set[str], records: Sequence[Mapping[str, Any]]) -> Part:

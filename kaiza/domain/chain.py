@@ -36,19 +36,6 @@ def unseal(line: bytes) -> dict[str, Any]:
     return record
 
 
-def link_of(line: bytes) -> tuple[int, str] | None:
-    """The number and hash that a record after this line goes on from; None where the line's hash is not right."""
-    told = line[:-_SEAL_LENGTH] + b"}"
-    digest = sha256(told).hexdigest()
-    if not line.endswith((_SEAL % digest).encode()):
-        return None
-    try:
-        seq = orjson.loads(told).get("seq")
-    except orjson.JSONDecodeError:
-        return None
-    return (seq, digest) if type(seq) is int else None
-
-
 class Chain:
     """Judges lines one by one, each against the one before; starts at a head that is believed, or at the beginning."""
 

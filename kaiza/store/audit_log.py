@@ -1,15 +1,13 @@
-"""The record on disk: one chained line per event, whole or not at all, and never a word about what is not there.
+"""Append-only, hash-chained audit log shared by several processes.
 
-An append holds a thread's lock, then the file's; under both it reads what others appended, or where nothing depends on
-that the last line alone, asks for the record, writes it in one piece, and lets go before it syncs, so that waiting
-writers share the syncs.
+An append holds a thread's lock, then the file's. Under both it follows what others appended, composes the record and
+writes it with one `write`; it unlocks before it syncs, so that no writer waits for another's disk.
 """
 
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from kaiza.domain import errors, record
@@ -66,60 +64,38 @@ class AuditLog:
         self._directory = log_file.HeldDirectory(root)
         self.whole = WholeCheck(root, place, self._damage)
 
-    def append(self, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
-        """The record that `make` composes, numbered, chained and written; on the disk and anchored where `durable`.
+    def append(self, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
+        """The record that `compose` gives, numbered, chained and written; on disk and anchored where `durable`.
 
-        `make` is called when everything that others appended has been followed, under the lock; what it raises passes,
-        and nothing is written. AUDIT_LOCK_FAILED, AUDIT_LOG_FAILED: not written, or not certain to be. A durable
-        record that announces or reports a change is SELF_AUDIT_FAILURE while the log is damaged; every other one goes
-        to the end of what is there.
+        `compose` is called under the log's lock, when everything that others appended has been followed: what it finds
+        still holds when the record is written. It refuses by raising; then nothing is written. AUDIT_LOCK_FAILED,
+        AUDIT_LOG_FAILED: not written, or not certain to be. A durable record that announces or reports a change is
+        SELF_AUDIT_FAILURE while the log is damaged; every other one goes to the end of what is there.
         """
-        return self._settled(make, durable=durable or self._sync_every, follow=True)
-
-    def report(self, body: Body, *, durable: bool) -> dict[str, Any]:
-        """As `append`, of a record that nothing can change any more.
-
-        Only the last line is read for it. Where others appended since, that and then this record is told to `follow`
-        when somebody has to know, if the log is still there by then.
-        """
-        return self._settled(lambda: body, durable=durable or self._sync_every, follow=False)
-
-    def announce(self, make: Callable[[], Body]) -> Callable[[], None]:
-        """As a durable `append`, but the disk has only begun when this returns; what it gives waits for the rest."""
-        _, point = self._appended(make, durable=True, follow=True)
-        if point.crowded:
-            point.file.hasten()
-        return partial(self._settling.now, point)
-
-    def _settled(self, make: Callable[[], Body], *, durable: bool, follow: bool) -> dict[str, Any]:
-        written, point = self._appended(make, durable=durable, follow=follow)
+        durable = durable or self._sync_every
+        if durable:
+            self._settling.refuse_if_failed()
+        written, point = self._append_locked(compose, durable=durable)
         if durable:
             self._settling.now(point)
         else:
             self._settling.later(point)
         return written
 
-    def _appended(self, make: Callable[[], Body], *, durable: bool, follow: bool) -> tuple[dict[str, Any], Point]:
-        if durable:
-            self._settling.refuse_if_failed()
+    def _append_locked(self, compose: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], Point]:
         deadline = self._take_turn()
         try:
-            end = self._watch.follower.end
-            file, size = self._enter(deadline, create=True, follow=follow)
+            file, size = self._enter(deadline, create=True)
             try:
                 before = Stamp.of(file.stat())
-                damage = self._watch.look(file, size, mend=True, follow=follow)
-                written = self._write(file, make, durable=durable)
+                damage = self._watch.look(file, size, mend=True)
+                written = self._write(file, compose, durable=durable)
                 self.whole.follow_append(before, Stamp.of(file.stat()))
             finally:
                 self._leave(file)
-            crowded = size != end
-            if durable and not crowded:
-                file.hasten()
-            point = self._point(file, damage, crowded=crowded)
+            return written, self._point(file, damage)
         finally:
             self._threads.release()
-        return written, point
 
     def follow(self) -> None:
         """What others appended so far was told when this returns.
@@ -147,7 +123,7 @@ class AuditLog:
             self.require_place()
             if log_file.is_absent(self._root):
                 return self._watch.absent() or Verdict("intact", 0, None, None, anchored=False)
-            file, size = self._enter(deadline, create=False, follow=True)
+            file, size = self._enter(deadline, create=False)
             try:
                 return self._watch.verdict(file, size)
             finally:
@@ -215,13 +191,13 @@ class AuditLog:
             raise late(self._lock_seconds)
         return deadline
 
-    def _enter(self, deadline: float, *, create: bool, follow: bool) -> tuple[LogFile, int]:
+    def _enter(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:
         """The file that the path names, locked, and its size. One that was replaced meanwhile is let go of."""
         while True:
             self.require_place()
             file = self._file or self._opened(create=create)
             if not file.lock.taken():
-                self._wait_for(file, deadline, follow=follow)
+                self._wait_for(file, deadline)
             try:
                 size = file.size_at(self._path)
             except BaseException:
@@ -234,9 +210,8 @@ class AuditLog:
             if time.monotonic() > deadline:  # the path names another file at each look
                 raise late(self._lock_seconds)
 
-    def _wait_for(self, file: LogFile, deadline: float, *, follow: bool) -> None:
-        if follow:
-            self._follow_ahead(file)
+    def _wait_for(self, file: LogFile, deadline: float) -> None:
+        self._follow_ahead(file)
         try:
             file.lock.acquire(deadline - time.monotonic())
         except errors.SystemError:
@@ -248,7 +223,7 @@ class AuditLog:
         """Follow much before the lock is asked for, so that nobody has to wait for it; a few lines are not worth it."""
         try:
             size = file.size()
-            if size > self._watch.follower.chain.size + _MUCH:
+            if size > self._watch.follower.position + _MUCH:
                 self._watch.follower.advance(file, size)
         except OSError as refused:
             raise log_file.failure(refused) from refused
@@ -278,11 +253,11 @@ class AuditLog:
         self._follow_ahead(file)
         return file
 
-    def _write(self, file: LogFile, make: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
+    def _write(self, file: LogFile, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
         while self._watch.unrecorded:
             self._put(file, self._watch.unrecorded[0])
             del self._watch.unrecorded[0]
-        body = make()
+        body = compose()
         if durable and _is_about_change(body) and (refuse := self.damage()) is not None:
             raise errors.SystemError.tool_failure(
                 "SELF_AUDIT_FAILURE",
@@ -296,12 +271,12 @@ class AuditLog:
         seq, entry_hash = follower.link
         line, whole = record.seal(body, seq + 1, entry_hash)
         written = b"\n" + line if follower.ragged else line
-        file.append(written, follower.end)
+        file.append(written, follower.position)
         follower.own(line, whole, len(written))
         return whole
 
-    def _point(self, file: LogFile, damage: Verdict | None, *, crowded: bool = False) -> Point:
-        return Point(file, self._watch.follower.head if damage is None else None, self._watch.era, crowded)
+    def _point(self, file: LogFile, damage: Verdict | None) -> Point:
+        return Point(file, self._watch.head if damage is None else None, self._watch.era)
 
 
 def _is_about_change(told: Mapping[str, Any]) -> bool:

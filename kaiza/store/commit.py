@@ -103,16 +103,16 @@ class Committer:
             steps = Checker(self._workspace, self._objects, directories, txn).steps(listed)
         return Prepared(txn, listed, steps, tuple(undoes))
 
-    def apply(self, prepared: Prepared, announced: Callable[[], None] = lambda: None) -> None:
+    def apply(self, prepared: Prepared) -> None:
         """Make the changes; they are on disk, all of them, when this returns. If it raises, files are as before.
 
-        `announced` is called before anything happens outside of `.kaiza`: it returns when the intent is on disk.
+        The intent has to be on disk before: recovery sets a journal aside that the log does not bear out.
         """
         with ExitStack() as held:
             running = Running(prepared, Directories(self._workspace), held)
             held.callback(running.directories.close)
             try:
-                self._go(running, announced)
+                self._go(running)
             except BaseException as error:
                 left = self._take_back(running)
                 if running.stuck:
@@ -214,7 +214,7 @@ class Committer:
                 self._live = Live(self._own)
             return self._live
 
-    def _go(self, running: Running, announced: Callable[[], None]) -> None:
+    def _go(self, running: Running) -> None:
         prepared = running.prepared
         running.held.enter_context(path_locks.hold(self._own, prepared.paths, LOCK_SECONDS))
         for path in sorted(prepared.paths):
@@ -227,7 +227,6 @@ class Committer:
         with closing(FsyncBatch(len(prepared.steps), self._workspace.fd)) as batch:
             staging = Staging(self._objects, self._journal, running.directories, batch, prepared.undoes)
             kept = [staging.keep(step) for step, _ in prepared.steps]
-            announced()
             running.directories.make()
             for (step, change), is_kept in zip(prepared.steps, kept, strict=True):
                 running.parts.append(Part(step, running.directories, self._objects, kept=is_kept))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.chain import Chain, FaultyLineError, diagnose, is_torn, link_of, unseal
+from kaiza.domain.chain import Chain, FaultyLineError, diagnose, is_torn, unseal
 from kaiza.domain.record import GENESIS, Fault, Head, Verdict
 from kaiza.store.log_file import LogFile
 from kaiza.store.log_lines import BLOCK, last_line, lines, split
@@ -22,11 +22,10 @@ class Torn:
 
 
 class Follower:
-    """Where one process stands in the log: how far it has followed, and where it last saw the log end.
+    """Tail follower with one position in the log.
 
-    As long as the log is `sound`, it has followed to the end of its chain, and told every record up to there. Whoever
-    only reports something goes on from the last line, and what is between is told when somebody follows. In a damaged
-    log every record that is sound in itself is told, up to the end of what is there, so that reads can go on.
+    While the log is `sound`, the position is the end of the chain, and every record before it was told. In a damaged
+    log it is the end of the file, and every record that is sound in itself is told, so that reads still work.
     """
 
     def __init__(self, tell: Tell, start: Head | None = None) -> None:
@@ -37,115 +36,59 @@ class Follower:
         self.sound = True
         self.ragged = False
         """Whether the last line there lacks its newline."""
-        self._arrived()
+        self._set_position()
 
-    def _arrived(self) -> None:
-        """We have followed to where the log ends."""
-        self.end = self.chain.size
-        self.last = self.chain.last
-        """The last line there, if it was seen."""
+    def _set_position(self) -> None:
+        self.position = self.chain.size
         self.link = (self.chain.seq, self.chain.entry_hash)
-        """The number and hash that the next record goes on from."""
-
-    @property
-    def head(self) -> Head | None:
-        """The head of the log as we last saw it, where it is sound."""
-        seq, entry_hash = self.link
-        return Head(seq, entry_hash, self.end) if self.sound and seq else None
+        """The number and hash that the next record is chained to."""
 
     @property
     def seen(self) -> Head | None:
-        """The same, if this process itself has seen it in the log."""
-        return self.head if self.last else None
-
-    @property
-    def told(self) -> Head | None:
-        """How far everything was told, if this process itself has seen it in the log."""
-        return self.chain.head if self.sound and self.chain.last and not self.mute else None
+        """The head, if this process itself has seen it in the log."""
+        return self.chain.head if self.sound and self.chain.last else None
 
     def stands_in(self, file: LogFile) -> bool:
-        """Whether the log still goes as far as we have come, and the lines there are still the ones we know."""
+        """Whether the log still goes as far as we have come, and its last line there is still the one we know."""
         if not self.sound or self.chain.seq == 0:
             return True
-        if not self.chain.last:
-            line = last_line(file.descriptor, self.chain.size)
-            if names(line, self.chain.seq, self.chain.entry_hash):
-                self.chain.last = line
-                self.last = self.last or line
-        known = self.chain.last
-        if not known or file.read(self.chain.size - len(known), self.chain.size) != known:
-            return False
-        return self.end == self.chain.size or file.read(self.end - len(self.last), self.end) == self.last
-
-    def sees_end(self, file: LogFile, size: int) -> bool:
-        """Whether the log goes on from the line that we know and ends with one that is sound; nothing is followed.
-
-        As many lines as the numbers say, and one of them names ours; the others are judged when they are followed.
-        """
-        told = self._since(file, self.end, self.last, size)
-        if told is None or size == self.end:
-            return told is not None
-        more = told[len(self.last) :]
-        line = more[more.rfind(b"\n", 0, -1) + 1 :]
-        seq, entry_hash = self.link
-        link = link_of(line)
-        if link is None or link[0] != seq + more.count(b"\n") or b'"prev_hash":"%b"' % entry_hash.encode() not in more:
-            return False
-        self.end, self.last, self.link = size, line, link
-        return True
+        if self.chain.last:
+            return file.read(self.chain.size - len(self.chain.last), self.chain.size) == self.chain.last
+        line = last_line(file.descriptor, self.chain.size)
+        if names(line, self.chain.seq, self.chain.entry_hash):
+            self.chain.last = line
+        return bool(self.chain.last)
 
     def goes_on(self, file: LogFile, size: int) -> bool:
-        """Follow what was written since we last did; whether that is sound, and all there is."""
-        told = self._since(file, self.chain.size, self.chain.last, size)
-        if told is None or size < self.end:
-            return False
-        if size == self.chain.size:
-            return True
-        known = len(told) - (size - self.end)
-        if self.chain.size < self.end:
-            self.chain.follow(split(told[:known])[1:], self._listener)
-        return self.stands_at_end and self._follow(split(told[known:]))
+        """Follow what was appended after the last line that we know; whether that is sound, and all there is.
 
-    def _since(self, file: LogFile, end: int, last: bytes, size: int) -> bytes | None:
-        """What was written after a line that we know, which is looked at again, in the same reading.
-
-        None where it is not there any more, or we are far behind, or nothing is to be told.
+        False where that line is not there any more, or much was appended, or nothing is to be told.
         """
-        begin = end - len(last)
-        if not last or not self.sound or self.mute or not end <= size <= begin + BLOCK:
-            return None
-        told = os.pread(file.descriptor, size - begin, begin)
-        return told if len(told) == size - begin and told.startswith(last) else None
+        last = self.chain.last
+        begin = self.chain.size - len(last)
+        if not last or not self.sound or self.mute or not self.chain.size <= size <= begin + BLOCK:
+            return False
+        # The known line is read again together with the new ones, so that both are of the same moment without a lock.
+        found = os.pread(file.descriptor, size - begin, begin)
+        return len(found) == size - begin and found.startswith(last) and self._follow(split(found[len(last) :]))
 
     def advance(self, file: LogFile, size: int) -> None:
-        """Tell what is sound up to here; stop quietly where it is not, or is not what we saw there."""
-        if self.sound and self.chain.size < self.end <= size:
-            self.chain.follow(lines(file.descriptor, self.chain.size, self.end), self._listener)
-        if self.sound and self.stands_at_end:
-            self._follow(lines(file.descriptor, self.end, size))
-
-    @property
-    def stands_at_end(self) -> bool:
-        """Whether we have followed to where we last saw the log end."""
-        return self.chain.size == self.end and (self.chain.seq, self.chain.entry_hash) == self.link
-
-    @property
-    def _listener(self) -> Tell | None:
-        return None if self.mute else self._tell
+        """Tell what is sound up to here; stop quietly where it is not."""
+        if self.sound:
+            self._follow(lines(file.descriptor, self.position, size))
 
     def _follow(self, more: Iterable[bytes]) -> bool:
         try:
-            return self.chain.follow(more, self._listener)
+            return self.chain.follow(more, None if self.mute else self._tell)
         finally:
-            self._arrived()
+            self._set_position()
 
     def advance_damaged(self, file: LogFile, size: int) -> None:
         """Tell every record that is sound in itself, up to here."""
-        start = self.chain.size if self.sound else self.end
         self.sound = False
         if size == 0:
             self.link, self.ragged = (0, GENESIS), False
-        for line in lines(file.descriptor, min(start, size), size):
+        for line in lines(file.descriptor, min(self.position, size), size):
             self.ragged = not line.endswith(b"\n")
             try:
                 record = unseal(line)
@@ -155,18 +98,15 @@ class Follower:
                 self.link = (record["seq"], record["entry_hash"])
                 if not self.mute:
                     self._tell(record)
-        self.end = size
+        self.position = size
 
     def own(self, line: bytes, record: dict[str, Any], length: int) -> None:
-        """We appended this record ourselves, in so many bytes; told at once where none before it is left to tell."""
-        if self.sound and self.chain.size != self.end:
-            self.end, self.last, self.link = self.end + length, line, (record["seq"], record["entry_hash"])
-            return
+        """We appended this record ourselves, in so many bytes."""
         if self.sound:
             self.chain.take(record["entry_hash"], line)
-            self._arrived()
+            self._set_position()
         else:
-            self.end += length
+            self.position += length
             self.link, self.ragged = (record["seq"], record["entry_hash"]), False
         self._tell(record)
 

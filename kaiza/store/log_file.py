@@ -1,13 +1,10 @@
 """The log as a file: opened without following a link, locked, read, and written whole or not at all."""
 
-import ctypes
-import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from struct import Struct
 
 from kaiza.domain import errors
 from kaiza.store.lock import FileLock
@@ -17,14 +14,6 @@ DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
 _HOW = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HOW_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-_IDENTITY = Struct("=QQQ")
-_WAIT, _WRITE = 1, 2
-_EXT = 0xEF53
-_LACKING = {errno.ENOSYS, errno.EPERM}
-_SYNC_FILE_RANGE: Callable[[int, int, int, int], int] | None
-_SYNC_FILE_RANGE = getattr(ctypes.CDLL(None, use_errno=True), "sync_file_range", None)
-"""Without declared types, which cost a microsecond in a cold call: each of its numbers here fits an int."""
 
 
 def path_of(root: str) -> Path:
@@ -49,10 +38,6 @@ class LogFile:
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
         self._stands_for = known.st_ino, known.st_dev
-        self.identity = _IDENTITY.pack(known.st_ino, os.major(known.st_dev), os.minor(known.st_dev))
-        """Which file it is: its inode, and its device's two numbers."""
-        self.hears_losses = _hears_losses(descriptor)
-        """Whether `take_for_synced` can tell."""
 
     def __del__(self) -> None:
         self.close()
@@ -96,22 +81,6 @@ class LogFile:
             self._cut_back(at)
             raise failure(sentence="The disk took only part of a record. Make room, then try again.", written=count)
 
-    def hasten(self) -> None:
-        """Let the disk begin with what was appended, without waiting; where that lacks, it begins with the sync."""
-        if _SYNC_FILE_RANGE is not None:
-            _SYNC_FILE_RANGE(self.descriptor, 0, 0, _WRITE)
-
-    def take_for_synced(self) -> None:
-        """Somebody else synced the file, and that counts for us; OSError where our own sync would have failed.
-
-        The kernel tells each open file once that something was lost on the way to the disk, and here we ask it.
-        """
-        if _SYNC_FILE_RANGE is not None and _SYNC_FILE_RANGE(self.descriptor, 0, 1, _WAIT) != 0:
-            number = ctypes.get_errno()
-            if number not in _LACKING:
-                raise OSError(number, os.strerror(number))
-            os.fdatasync(self.descriptor)
-
     def cut(self, at: int) -> None:
         """The file ends here when this returns. The lock is held."""
         os.ftruncate(self.descriptor, at)
@@ -121,14 +90,6 @@ class LogFile:
             self.cut(at)
         except OSError as refused:
             raise failure(refused, step="cut_back") from refused
-
-
-def _hears_losses(descriptor: int) -> bool:
-    """On ext2 to ext4 the kernel tells them to whom asks. One stacked on another file system (overlayfs) does not."""
-    found = ctypes.create_string_buffer(256)
-    if _SYNC_FILE_RANGE is None or ctypes.CDLL(None).fstatfs(descriptor, found) != 0:
-        return False
-    return int(ctypes.c_long.from_buffer(found).value) == _EXT
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
 from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile, failure
-from kaiza.store.rounds import Rounds
 
 _LATEST = 0.8
 
@@ -23,8 +22,6 @@ class Point(NamedTuple):
     file: LogFile
     head: Head | None
     era: int
-    crowded: bool
-    """Whether others write to it at the same time."""
 
 
 class Settling:
@@ -33,7 +30,6 @@ class Settling:
     def __init__(self, place: Path, damage: Damage, lock_seconds: float) -> None:
         self._lock_seconds = lock_seconds
         self._anchor = Anchor(place)
-        self._rounds = Rounds(place)
         self._damage = damage
         self._one_by_one = threading.Lock()
         self._news = threading.Condition()
@@ -90,7 +86,6 @@ class Settling:
         finally:
             if self._one_by_one.acquire(timeout=self._lock_seconds):  # else a sync is stuck, and the anchor with it
                 self._anchor.close()
-                self._rounds.close()
                 self._one_by_one.release()
 
     def _flush(self) -> None:
@@ -107,10 +102,7 @@ class Settling:
 
     def _sync(self, point: Point) -> None:
         try:
-            if point.crowded:
-                self._rounds.sync(point.file)
-            else:
-                os.fdatasync(point.file.descriptor)
+            os.fdatasync(point.file.descriptor)
         except OSError as refused:
             self._failed = True
             raise failure(refused) from refused

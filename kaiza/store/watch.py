@@ -42,7 +42,7 @@ class Watch:
     def restart(self) -> None:
         """The log is to be judged from its beginning; what was told is not told again."""
         self._remember()
-        if self.follower.sound and self.follower.seen is not None and not self._was_damaged:
+        if self.follower.seen is not None and not self._was_damaged:
             self._known = self.follower.seen
         self.follower = Follower(self._tell)
         self.follower.mute = self._told is not None
@@ -64,23 +64,18 @@ class Watch:
             self.era = anchored.era
         return anchored.head if anchored else None
 
-    def look(self, file: LogFile, size: int, *, mend: bool, follow: bool = True) -> Verdict | None:
-        """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held.
-
-        Without `follow`, where the log goes on from the line we know and ends with a sound one, that is enough.
-        """
+    def look(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
+        """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
         try:
-            if self.goes_on(file, size, follow=follow):
+            if self.goes_on(file, size):
                 return None
             return self._look_closely(file, size, self._damage.holds(), mend=mend)
         except OSError as refused:
             raise log_file.failure(refused) from refused
 
-    def goes_on(self, file: LogFile, size: int, *, follow: bool = True) -> bool:
-        """Whether the log simply goes on from where it stood; then it is followed, or only its end is seen."""
-        if self._fresh or self._was_damaged:
-            return False
-        return self.follower.goes_on(file, size) if follow else self.follower.sees_end(file, size)
+    def goes_on(self, file: LogFile, size: int) -> bool:
+        """Whether the log simply continues from where it stood; then it is followed."""
+        return not self._fresh and not self._was_damaged and self.follower.goes_on(file, size)
 
     def _look_closely(self, file: LogFile, size: int, held: Verdict | None, *, mend: bool) -> Verdict | None:
         if held is None and self._was_damaged:
@@ -109,21 +104,19 @@ class Watch:
                 self.follower = Follower(self._tell, told)
             elif era != self.era:
                 self.follower = Follower(self._tell)
-            self.follower.advance(file, follower.end)
+            self.follower.advance(file, follower.position)
         self.follower.mute = False
 
     def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
         chain = self.follower.chain
         behind = chain.size < size
-        beyond = None if self.follower.stands_at_end else self.follower.head
-        if not behind and beyond is None and not self._fresh:
+        if not behind and not self._fresh:
             return None
         anchored = self._head_from_elsewhere()
-        rest = judge_rest(chain, file.descriptor, size, beyond or anchored) if behind else None
+        rest = judge_rest(chain, file.descriptor, size, anchored) if behind else None
         if isinstance(rest, Verdict):
             return rest
-        heads = (anchored, self._known, beyond)
-        found = next(filter(None, (against(chain, file.descriptor, head) for head in heads)), None)
+        found = against(chain, file.descriptor, anchored) or against(chain, file.descriptor, self._known)
         self._known, self._fresh = None, False
         return found or rest
 
@@ -135,9 +128,9 @@ class Watch:
 
     def _remember(self) -> None:
         """How far the log was told, before it is lost hold of."""
-        told = self.follower.told
-        if told is not None:
-            self._told = (told, self.era)
+        seen = self.follower.seen
+        if seen is not None and not self.follower.mute:
+            self._told = (seen, self.era)
 
     def _found(self, damage: Verdict) -> None:
         self._remember()

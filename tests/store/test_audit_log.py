@@ -27,22 +27,8 @@ def told():
     return []
 
 
-class Reporting(audit_log.AuditLog):
-    """Whatever holds of a record that is appended holds of one that is reported."""
-
-    def append(self, make, *, durable):
-        return self.report(make(), durable=durable)
-
-
-@pytest.fixture(params=[audit_log.AuditLog, Reporting])
-def log(root, told, request):
-    made = request.param(str(root), follow=told.append)
-    yield made
-    made.close()
-
-
 @pytest.fixture
-def judging(root, told):
+def log(root, told):
     made = open_log(root, told)
     yield made
     made.close()
@@ -142,7 +128,7 @@ def test_a_record_that_is_too_long_is_refused_and_the_next_one_fits(root, log):
     assert log.append(body, durable=True)["seq"] == 1
 
 
-def test_a_second_process_is_followed_before_make_is_asked(root, judging, told):
+def test_a_second_process_is_followed_before_make_is_asked(root, log, told):
     other = open_log(root)
     for _ in range(3):
         other.append(body, durable=False)
@@ -152,25 +138,8 @@ def test_a_second_process_is_followed_before_make_is_asked(root, judging, told):
         seen.extend(seqs(told))
         return body()
 
-    assert judging.append(make, durable=True)["seq"] == 4
+    assert log.append(make, durable=True)["seq"] == 4
     assert seen == [1, 2, 3]
-
-
-def test_a_report_is_told_with_what_came_before_it_when_somebody_follows(root, judging, told):
-    judging.append(body, durable=True)
-    other = open_log(root)
-    for _ in range(3):
-        other.append(body, durable=True)
-        judging.report(body(), durable=True)
-    written = lines_of(root)
-
-    assert seqs(written) == [1, 2, 3, 4, 5, 6, 7]
-    assert seqs(told) == [1]
-    assert judging.head.seq == 1
-    assert anchored(root) == 7
-    assert judging.catch_up().verdict == "intact"
-    assert told == written
-    assert judging.head.seq == 7
 
 
 def test_following_tells_what_others_wrote_and_waits_for_nobody(root, told):
@@ -205,101 +174,85 @@ def test_a_line_that_is_being_written_is_looked_at_again_under_the_lock(root, to
     assert seqs(told) == [1, 2, 3]
 
 
-def test_a_report_alone_is_told_at_once(judging, told):
-    written = [judging.report(body(), durable=False) for _ in range(3)]
-
-    assert told == written
-
-
-@pytest.mark.parametrize("place", [1, 2, 3])
-def test_what_a_report_did_not_look_at_is_found_before_the_next_change(root, judging, place):
-    judging.append(body, durable=True)
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+def test_an_edited_line_of_another_process_is_noticed_by_the_next_append_of_any_record(root, log, place, durable):
+    log.append(body, durable=True)
     other = open_log(root)
     for number in range(4):
         other.append(lambda number=number: body(detail={"number": number}), durable=True)
     content = log_path(root).read_bytes()
     log_path(root).write_bytes(content.replace(b'"number":%d' % (place - 1), b'"number":7'))
-    judging.report(body(), durable=True)
+    log.append(body, durable=durable)
 
-    assert refused(judging) == "SELF_AUDIT_FAILURE"
-    assert judging.damage() == verify.verify(str(root)).verdict == "broken"
+    assert log.damage() == "broken"
+    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert verify.verify(str(root)).verdict == "broken"
 
 
-def test_lines_that_are_missing_before_the_last_one_are_missed_by_a_report_too(root, judging):
-    judging.append(body, durable=True)
+def test_missing_lines_of_another_process_are_noticed_by_the_next_append(root, log):
+    log.append(body, durable=True)
     other = open_log(root)
     for _ in range(3):
         other.append(body, durable=True)
     lines = log_path(root).read_bytes().splitlines(keepends=True)
     log_path(root).write_bytes(b"".join((*lines[:2], lines[3])))
-    judging.report(body(), durable=True)
+    log.append(body, durable=False)
 
-    assert judging.damage() == "broken"
+    assert log.damage() == "broken"
 
 
 @pytest.fixture(params=["catch_up", "append"])
-def found(request, judging):
+def found(request, log):
     """What a closer look finds."""
 
     def look():
         if request.param == "append":
-            assert refused(judging) == "SELF_AUDIT_FAILURE"
-        return judging.catch_up().verdict
+            assert refused(log) == "SELF_AUDIT_FAILURE"
+        return log.catch_up().verdict
 
     return look
 
 
 @pytest.mark.parametrize("kept", [1, 2])
-def test_what_was_reported_is_known_to_have_been_there(root, judging, found, kept):
-    judging.append(body, durable=True)
+def test_a_log_cut_behind_what_this_process_appended_after_another_is_cut_off(root, log, found, kept):
+    log.append(body, durable=True)
     open_log(root).append(body, durable=False)
-    judging.report(body(), durable=False)
+    log.append(body, durable=False)
     log_path(root).write_bytes(b"".join(log_path(root).read_bytes().splitlines(keepends=True)[:kept]))
 
     assert found() == "cut_off"
-    assert refused(judging) == "SELF_AUDIT_FAILURE"
+    assert refused(log) == "SELF_AUDIT_FAILURE"
 
 
-def test_what_was_reported_far_behind_is_known_to_have_been_there(root, judging, found):
-    judging.append(body, durable=True)
+def test_a_log_cut_behind_what_this_process_appended_far_behind_another_is_cut_off(root, log, found):
+    log.append(body, durable=True)
     other = open_log(root)
     for _ in range(60):
         other.append(lambda: body(detail={"much": "x" * 2000}), durable=False)
     kept = log_path(root).read_bytes()
-    judging.report(body(), durable=True)
+    log.append(body, durable=True)
     log_path(root).write_bytes(kept)
 
     assert found() == "cut_off"
 
 
-def test_what_stands_before_a_report_is_never_taken_for_a_torn_tail(root, judging, found):
-    judging.append(body, durable=True)
-    open_log(root).append(body, durable=False)
-    judging.report(body(), durable=False)
-    lines = log_path(root).read_bytes().splitlines(keepends=True)
-    log_path(root).write_bytes(lines[0] + bytes(len(lines[1])) + lines[2])
-
-    assert found() == "broken"
-    assert len(list((root / "audit").iterdir())) == 1
-
-
-def test_what_was_not_followed_yet_is_told_when_the_log_is_damaged(root, judging, told):
-    judging.append(body, durable=True)
+def test_sound_records_of_another_process_are_told_when_one_of_them_was_edited(root, log, told):
+    log.append(body, durable=True)
     other = open_log(root)
     for number in range(3):
         other.append(lambda number=number: body(detail={"number": number}), durable=True)
-    judging.report(body(), durable=True)
     content = log_path(root).read_bytes()
     log_path(root).write_bytes(content.replace(b'"number":1', b'"number":7'))
 
-    assert judging.catch_up().verdict == "broken"
-    assert seqs(told) == [1, 2, 4, 5]
+    assert log.catch_up().verdict == "broken"
+    assert seqs(told) == [1, 2, 4]
 
 
-def test_what_was_reported_and_put_elsewhere_is_missed(root, judging, found):
-    judging.append(body, durable=True)
+def test_a_log_rewritten_after_what_this_process_appended_is_replaced(root, log, found):
+    log.append(body, durable=True)
     open_log(root).append(body, durable=True)
-    judging.report(body(), durable=False)
+    log.append(body, durable=False)
     whole = log_path(root).read_bytes().splitlines(keepends=True)
     link = whole[1][-67:-3].decode()
     log_path(root).write_bytes(b"".join((*whole[:2], *chained(3, first=3, link=link))))
@@ -469,13 +422,13 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_following_finds_damage(root, judging, damage):
+def test_following_finds_damage(root, log, damage):
     for _ in range(5):
-        judging.append(body, durable=True)
+        log.append(body, durable=True)
     damage(log_path(root))
-    judging.follow()
+    log.follow()
 
-    assert judging.damage() == DAMAGES[damage]
+    assert log.damage() == DAMAGES[damage]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -747,14 +700,14 @@ def is_free(root):
         return True
 
 
-def test_the_record_is_composed_under_the_lock(root, judging):
+def test_the_record_is_composed_under_the_lock(root, log):
     seen = []
 
     def make():
         seen.append(is_free(root))
         return body()
 
-    judging.append(make, durable=True)
+    log.append(make, durable=True)
 
     assert seen == [False]
     assert is_free(root)
@@ -773,17 +726,6 @@ def test_the_lock_is_let_go_before_the_sync_and_the_anchor_comes_after_it(root, 
 
     assert seen == [(True, [1], None)]
     assert anchored(root) == 1
-
-
-def test_what_is_announced_is_on_disk_and_anchored_when_it_has_been_waited_for(root, log, monkeypatch):
-    synced, really = [], os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda fd: (synced.append(fd), really(fd)))
-    announced = log.announce(intent)
-    ours = log._file.descriptor
-
-    assert (seqs(lines_of(root)), synced.count(ours), anchored(root)) == ([1], 0, None)
-    announced()
-    assert (synced.count(ours), anchored(root)) == (1, 1)
 
 
 @pytest.mark.parametrize("patience", [0.05, 5.0])

@@ -258,28 +258,6 @@ def test_a_directory_that_went_away_after_the_look_stops_the_change(root, commit
     assert not (root / "sub").exists()
 
 
-def test_nothing_happens_outside_before_the_intent_is_on_disk(root, committer):
-    before, seen = manifest(root), []
-    prepared = committer.prepare("t", [create("new/n"), modify("m", b"m"), delete("d", b"d")])
-    committer.apply(prepared, lambda: seen.append(manifest(root)))
-    committer.settle("t")
-
-    assert seen == [before]
-    assert manifest(root) != before
-
-
-def test_an_intent_that_does_not_reach_the_disk_changes_nothing(root, committer):
-    def refused():
-        raise errors.SystemError.tool_failure("AUDIT_LOG_FAILED", human_message="No.")
-
-    before = manifest(root)
-    prepared = committer.prepare("t", [create("new/n"), modify("m", b"m"), delete("d", b"d")])
-
-    assert code_of(committer.apply, prepared, refused) == "AUDIT_LOG_FAILED"
-    assert manifest(root) == before
-    assert recovered(committer, []) == []
-
-
 @pytest.fixture
 def synced(root, monkeypatch):
     """The names of what is synced together, one set for each time."""

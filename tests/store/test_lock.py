@@ -18,7 +18,7 @@ from kaiza.store import verify
 from kaiza.store.lock import FileLock
 
 STORE = Path(kaiza.__file__).parent / "store"
-OTHER_LOCKS = {"journal.py", "live.py", "probe.py", "rounds.py"}
+OTHER_LOCKS = {"journal.py", "live.py", "probe.py"}
 """Modules that lock other files than the log."""
 
 
