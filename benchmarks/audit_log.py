@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.domain import record
-from kaiza.store import audit_log
 from kaiza.store.audit_log import AuditLog
+from kaiza.store.verify import verify
 
 Work = Callable[[], object]
 Rows = Iterator[tuple[str, str, float | None, str]]
@@ -157,7 +157,7 @@ def eight_against_eight(parent: str, rounds: int) -> Rows:
         fair = statistics.median(min(turn[kind]) / max(turn[kind]) for turn in turns)
         yield "slowest of the eight against the fastest", "", fair, bar
     for root in Path(parent).glob("eight [ar]*"):
-        assert audit_log.verify(str(root)).verdict == "intact"
+        assert verify(str(root)).verdict == "intact"
 
 
 def verifying(parent: str, rounds: int) -> Rows:
@@ -165,7 +165,7 @@ def verifying(parent: str, rounds: int) -> Rows:
     spent = []
     for _ in range(max(3, rounds // 5)):
         begin = time.perf_counter()
-        found = audit_log.verify(str(root))
+        found = verify(str(root))
         spent.append(found.records / (time.perf_counter() - begin))
         assert found.verdict == "intact"
     peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024

@@ -12,6 +12,7 @@ from kaiza.domain import record
 from kaiza.domain.caps import Caps
 from kaiza.domain.session import Facts
 from kaiza.store import audit_log
+from kaiza.store.accept import accept
 
 DAY = Caps().reports
 LONGEST = Caps().report_bytes
@@ -82,7 +83,7 @@ def test_reports_are_counted_over_a_restart_and_an_accepted_record(begun, worksp
     begun.close()
     log = workspace / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b"another", b"anothre", 1))
-    audit_log.accept(os.path.realpath(workspace), reason="looked", person="Ada")
+    accept(os.path.realpath(workspace), reason="looked", person="Ada")
     later = make_app(workspace)
     later.call("begin_session", {"role": "WINDSURF"})
 

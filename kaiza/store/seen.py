@@ -9,9 +9,11 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
 from kaiza.domain.way_back import happened
-from kaiza.store import audit_log, checks, scan
+from kaiza.store import checks, scan
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
+from kaiza.store.records import records
+from kaiza.store.verify import verify
 from kaiza.store.workspace import Entry, OpenDirectory, OpenFile
 
 
@@ -23,11 +25,11 @@ class SeenLog:
 
     def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
         """Records in order from a place on, lazily."""
-        return audit_log.records(self.ground.root, since_seq=since_seq)
+        return records(self.ground.root, since_seq=since_seq)
 
     def verify(self) -> Mapping[str, Any]:
         """The whole log judged."""
-        return verdict_json(audit_log.verify(self.ground.root))
+        return verdict_json(verify(self.ground.root))
 
     def catch_up(self) -> Mapping[str, Any]:
         """What is new in the log judged, and its head before this call; whether the rest was verified too."""
@@ -102,7 +104,7 @@ class Seen:
         """
         left = set(request_ids)
         found: list[Mapping[str, Any]] = []
-        for one in self._in_time(audit_log.records(self.ground.root, reverse=True)):
+        for one in self._in_time(records(self.ground.root, reverse=True)):
             if not left:
                 break
             if happened(one):
