@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import orjson
 
-from kaiza.store.objects import read_all, write_all
+from kaiza.store.byte_io import read_all, write_all
 from kaiza.store.own import Own
 from kaiza.store.state_key import StateKey
 from kaiza.store.unsynced import Unsynced

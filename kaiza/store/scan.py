@@ -9,7 +9,8 @@ from typing import Self
 from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
 from kaiza.store import ignore
-from kaiza.store.place import UNBLOCKED, Held
+from kaiza.store.byte_io import READ_NOFOLLOW
+from kaiza.store.place import Held
 from kaiza.store.workspace import Entry, Kind, OpenDirectory, Workspace
 
 NEVER_WALKED = frozenset({".git", ".kaiza"})
@@ -88,7 +89,7 @@ class Found:
         if directory is None:
             return None
         try:
-            fd = os.open(self.name, os.O_RDONLY | os.O_NOFOLLOW | UNBLOCKED, dir_fd=directory.fd)
+            fd = os.open(self.name, READ_NOFOLLOW, dir_fd=directory.fd)
         except OSError:
             return None
         status = os.fstat(fd)

@@ -13,8 +13,9 @@ from typing import Literal, Protocol, TypeVar
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store import openat2
 from kaiza.store.beside import Beside
+from kaiza.store.byte_io import stamp_of
 from kaiza.store.listing import Listings
-from kaiza.store.place import Held, Place, stamp_of
+from kaiza.store.place import Held, Place
 from kaiza.store.refusal import not_a_file, refusal
 from kaiza.store.walk import WalkResolver
 

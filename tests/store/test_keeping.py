@@ -15,8 +15,9 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
 from kaiza.store import path_locks, rename, together, unsynced
+from kaiza.store.byte_io import SMALL
 from kaiza.store.live import Live
-from kaiza.store.objects import SMALL, Objects
+from kaiza.store.objects import Objects
 from kaiza.store.own import Own
 from kaiza.store.unsynced import FEW, Unsynced
 
