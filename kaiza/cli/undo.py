@@ -15,6 +15,7 @@ from kaiza.policy.readable import refuse_read
 from kaiza.render import plans
 from kaiza.render.terminal import escape
 from kaiza.store import persons_word
+from kaiza.store.crash_recovery import recover
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
 from kaiza.tools.leading_back import worked_out
@@ -68,7 +69,7 @@ def _undo(args: argparse.Namespace) -> int:
         standing.verify_whole_record(ground)
         view = _view(ground)
         if not args.dry_run:
-            ground.recover(view.now, view.request_id)
+            recover(ground, view.now, view.request_id)
         records = undo_choice.chosen(args, ground)
         way = Way(records, *worked_out(records, cast("View", view)))
         diffs = list(_diffs(way.changes, ground, view))

@@ -10,6 +10,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
 from kaiza.domain.way_back import happened
 from kaiza.store import checks, scan
+from kaiza.store.crash_recovery import recover
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
 from kaiza.store.records import records
@@ -121,7 +122,7 @@ class Seen:
 
     def recover(self) -> list[dict[str, Any]]:
         """Bring to an end what an earlier crash left, and tell what was done."""
-        return self.ground.recover(self.now, self.request_id)
+        return recover(self.ground, self.now, self.request_id)
 
     def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
         """The commands by which a phase of a plan is checked."""
