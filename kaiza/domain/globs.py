@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from kaiza.domain import paths
+from kaiza.domain import name_folding
 
 LONGEST = 1024
 _LAST = "\U0010ffff"
@@ -93,7 +93,7 @@ class Glob:
                 places = moved | places & self._deep
                 places |= (places & self._skip) << 1
             else:
-                places = moved | places & (self._stay | (marked if paths.is_mark(character) else 0))
+                places = moved | places & (self._stay | (marked if name_folding.is_mark(character) else 0))
         return bool(places & self._final)
 
 
@@ -110,7 +110,7 @@ class Denial:
     @classmethod
     def of(cls, glob: Glob) -> "Denial":
         """What is denied by a pattern that was understood."""
-        plain = "[" not in glob.text and paths.fold(glob.text) == glob.text
+        plain = "[" not in glob.text and name_folding.fold(glob.text) == glob.text
         wide = _compile(glob.text, list(_steps(glob.text, _folded(_any_beyond_ascii))))
         narrow = glob if plain else _compile(glob.text, list(_steps(glob.text, _folded(_lowered))))
         return cls(glob, narrow, wide)
@@ -136,7 +136,7 @@ class Denial:
 
 def first_denial(denials: Sequence[Denial], path: str) -> Denial | None:
     """The first of these by which a path is denied. It is folded once, and where that says nothing new, not tried."""
-    folded = paths.fold(path)
+    folded = name_folding.fold(path)
     beyond, differs = not path.isascii(), folded != path
     for one in denials:
         if one.exact.matches_text(path):
@@ -244,9 +244,9 @@ def _folded(widen: Callable[[Sequence[_Span]], tuple[_Span, ...]]) -> Callable[[
 def _folded_run(written: str, *, whole: bool, last: bool) -> str:
     """Letters between wildcards; only where a name ends are its dots and blanks left out."""
     if whole:
-        return paths.fold(written)
-    folded = paths.fold_part(written)
-    return paths.trim_end(folded) if last else folded
+        return name_folding.fold(written)
+    folded = name_folding.fold_part(written)
+    return name_folding.trim_end(folded) if last else folded
 
 
 def _lowered(spans: Sequence[_Span]) -> tuple[_Span, ...]:

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.paths import is_control_plane, parse
+from kaiza.domain.paths import parse
+from kaiza.domain.protected_names import is_control_plane
 from kaiza.domain.record import Body, compose
 from kaiza.domain.way_back import happened, was_taken_back
 from kaiza.store.ground import Ground

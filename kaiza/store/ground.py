@@ -8,8 +8,9 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths import RelPath, is_unreadable
+from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import Plan
+from kaiza.domain.protected_names import is_unreadable
 from kaiza.domain.record import GENESIS, Head, Verdict
 from kaiza.domain.session import Session
 from kaiza.store import index, roots, settings, state

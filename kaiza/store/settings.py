@@ -10,7 +10,7 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.globs import Denial
-from kaiza.domain.paths import skeleton
+from kaiza.domain.name_folding import skeleton
 from kaiza.store.byte_io import READ_NOFOLLOW
 
 NAME = "kaiza.toml"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from kaiza.domain import errors, paths
+from kaiza.domain import errors, paths, protected_names
 from kaiza.domain.change import Change, Operation
 from kaiza.domain.paths import RelPath
 from kaiza.domain.way_back import State, Way, ways
@@ -72,7 +72,7 @@ def worked_out(
 def _look(path: str, way: Way, sketch: Sketch, view: View, reason: str | None) -> None:
     """Decide about one path from what stands there; with a reason, it is kept unless it is as it should be."""
     where = paths.parse(path)
-    if paths.is_control_plane(where) or view.unreadable(where):
+    if protected_names.is_control_plane(where) or view.unreadable(where):
         sketch.keep(path, PROTECTED)
         return
     try:
