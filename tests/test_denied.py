@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from kaiza.app import App
 from kaiza.domain import name_folding
-from kaiza.domain.globs import Denial, Glob
+from kaiza.domain.denial import Denial
+from kaiza.domain.globs import Glob
 
 MINE = sha(b"mine\n")
 SCOPE = '{{modify: ["**"], create: ["**"], delete: ["**"], move: [{{from: "**", to: "**"}}], deny: ["{denied}"]}}'

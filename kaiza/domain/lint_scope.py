@@ -4,7 +4,9 @@ import re
 from functools import partial
 
 from kaiza.domain import errors, paths, protected_names
-from kaiza.domain.globs import Denial, Glob, GlobError
+from kaiza.domain.denial import Denial
+from kaiza.domain.glob_parser import GlobError
+from kaiza.domain.globs import Glob
 from kaiza.domain.lookalike import suspicious, visible
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import Move, Scope

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kaiza.domain.globs import Denial, Glob, first_denial
+from kaiza.domain.denial import Denial, first_denial
+from kaiza.domain.globs import Glob
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import Move, Phase, Plan, Scope
 from kaiza.domain.protected_names import steering

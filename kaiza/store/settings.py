@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.globs import Denial
+from kaiza.domain.denial import Denial
 from kaiza.domain.name_folding import skeleton
 from kaiza.store.byte_io import READ_NOFOLLOW
 
