@@ -10,8 +10,9 @@ from pathlib import Path
 
 from kaiza.domain.card import Card
 from kaiza.domain.paths import parse
+from kaiza.domain.plan_usage import Usage
 from kaiza.domain.scope import Wanted
-from kaiza.domain.session import Facts, Seal, Session, Usage
+from kaiza.domain.session import Facts, Seal, Session
 from kaiza.policy.case import Case
 from kaiza.policy.judge import CHANGING, ON_RESULT, UNDER_PLAN, judge
 from kaiza.store.plans import Plans

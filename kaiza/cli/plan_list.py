@@ -5,7 +5,7 @@ from typing import Any
 
 from kaiza.cli import options, plan_sight, say, standing
 from kaiza.domain.plan import BROKEN, STATUSES
-from kaiza.domain.session import Usage
+from kaiza.domain.plan_usage import Usage
 from kaiza.render import plans
 from kaiza.store import persons_word
 from kaiza.store.ground import Ground

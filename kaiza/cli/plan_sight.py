@@ -11,7 +11,7 @@ from kaiza.domain.card import unknown
 from kaiza.domain.finding import WARNING
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import LIMITS, Plan, Scope
-from kaiza.domain.session import Usage
+from kaiza.domain.plan_usage import Usage
 from kaiza.policy.case import Case
 from kaiza.policy.plan_approved import plan_approved, plan_not_withdrawn, plan_unchanged, sealed_hash
 from kaiza.policy.plan_sound import plan_sound

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import Plan
 from kaiza.domain.protected_names import is_unreadable
 from kaiza.domain.record import GENESIS, Head, Verdict
+from kaiza.domain.record_folding import apply_record
 from kaiza.domain.session import Session
 from kaiza.store import index, roots, settings, state
 from kaiza.store.anchor import Anchor
@@ -49,7 +51,7 @@ class Ground:
         self.facts, head = index.load(self._state, Path(self._log), self.key)
         self.log = AuditLog(
             root,
-            follow=self.facts.apply,
+            follow=partial(apply_record, self.facts),
             start=head,
             sync_every=self.settings.sync_every,
             lock_seconds=caps.audit_lock_ms / 1000,

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.session import Session, Usage
+from kaiza.domain.plan_usage import Usage
+from kaiza.domain.session import Session
 from kaiza.tools.view import Answer, View
 
 NAME = "session_status"

@@ -6,8 +6,9 @@ from kaiza.domain import errors, lint
 from kaiza.domain.card import Card
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths import parse
+from kaiza.domain.plan_usage import Usage
 from kaiza.domain.scope import Wanted
-from kaiza.domain.session import Facts, Freeze, Lock, Seal, Session, Usage
+from kaiza.domain.session import Facts, Freeze, Lock, Seal, Session
 from kaiza.policy.case import Case
 from kaiza.policy.judge import CHANGING, ON_RESULT, UNDER_PLAN, judge
 
