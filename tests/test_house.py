@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,36 @@ from kaiza.tools.table import AGENT
 
 PACKAGE = Path(kaiza.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+SHARED_NAMES = {
+    "App",
+    "Beside",
+    "Change",
+    "Check",
+    "Content",
+    "Entry",
+    "Facts",
+    "Fault",
+    "File",
+    "Finding",
+    "Found",
+    "Head",
+    "Lock",
+    "OpenDirectory",
+    "OpenFile",
+    "Part",
+    "Pattern",
+    "Place",
+    "Plans",
+    "Seen",
+    "Step",
+    "Stretch",
+    "Told",
+    "Tree",
+    "Walk",
+    "Way",
+    "Word",
+}
+"""Names of several classes; the list only gets shorter."""
 TREES = {path: ast.parse(path.read_text()) for path in SOURCES}
 
 
@@ -106,6 +137,28 @@ def test_every_code_in_the_source_is_registered():
 def test_every_module_says_what_it_is_for():
     assert len(TREES) >= 200
     assert [str(path) for path, tree in TREES.items() if not ast.get_docstring(tree)] == []
+
+
+def test_no_function_is_longer_than_40_lines_and_no_file_than_330():
+    functions = [
+        (path, node)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    long = [f"{path}:{node.lineno}" for path, node in functions if node.end_lineno - node.lineno >= 40]
+
+    assert len(functions) >= 1000
+    assert long == []
+    assert [str(path) for path in SOURCES if len(path.read_text().splitlines()) > 330] == []
+
+
+def test_no_class_name_is_used_twice_but_those_still_to_be_renamed():
+    names = [node.name for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    shared = {name for name, times in Counter(names).items() if times > 1}
+
+    assert len(names) >= 250
+    assert shared - {"Request"} <= SHARED_NAMES  # each tool has a Request
 
 
 def test_the_catalog_the_schema_files_and_the_table_of_tools_name_the_same_tools():
