@@ -6,6 +6,7 @@ from typing import Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
+from kaiza.domain.file_entry import FileEntry
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
 from kaiza.domain.way_back import happened
@@ -15,7 +16,7 @@ from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
 from kaiza.store.records import records
 from kaiza.store.verify import verify
-from kaiza.store.workspace import Entry, OpenDirectory, OpenFile
+from kaiza.store.workspace import OpenDirectory, OpenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ class Seen:
         """A directory that may be listed."""
         return self.ground.workspace.open_directory(path, self._judge)
 
-    def stat(self, path: RelPath) -> Entry:
+    def stat(self, path: RelPath) -> FileEntry:
         """What a path leads to, without opening it."""
         return self.ground.workspace.stat(path, lambda _real: None)
 
