@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from kaiza.boundary import put_back
 from kaiza.cli import options, person, say, standing, undo_choice
@@ -19,7 +19,6 @@ from kaiza.store.crash_recovery import recover
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
 from kaiza.tools.leading_back import worked_out
-from kaiza.tools.view import View
 
 LARGEST_SHOWN = 1 << 20
 """A file above this is told by its size."""
@@ -71,7 +70,7 @@ def _undo(args: argparse.Namespace) -> int:
         if not args.dry_run:
             recover(ground, view.now, view.request_id)
         records = undo_choice.chosen(args, ground)
-        way = Way(records, *worked_out(records, cast("View", view)))
+        way = Way(records, *worked_out(records, view))
         diffs = list(_diffs(way.changes, ground, view))
         if not args.json:
             say.lines(_shown(way, diffs))

@@ -49,6 +49,7 @@ PUT_BACK: tuple[Rule, ...] = (ours_untouched, unlocked)
 """The same for an undo of what the plan allowed and counted before."""
 
 # 5. Under the log's lock, as the intent is written, on what others may have changed meanwhile: `boundary.commit`.
+# The same list is judged before each command of `run_checks`: `boundary.case.refusal_by_now`.
 AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked, *APPROVAL)
 
 EXEMPT = frozenset({"undo_changes"})

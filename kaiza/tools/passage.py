@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 
 from kaiza.domain import errors
 from kaiza.domain.lines import Sum, Text, Whole, Window
-from kaiza.tools.view import OpenFile, View
+from kaiza.tools.handles import OpenFile
+from kaiza.tools.view import CallView
 
 CHUNK = 256 * 1024
 LARGE = 4 * CHUNK
@@ -15,7 +16,7 @@ Bytes = bytes | bytearray
 Take = Callable[[Bytes], None]
 
 
-def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> Whole | None:
+def survey(file: OpenFile, view: CallView, window: Window | Text | None = None) -> Whole | None:
     """What the whole file is; None above the cap, where it is read only as far as the window needs."""
     if file.size > view.caps.hashed_bytes:
         while window is not None and not window.full and (chunk := file.read(CHUNK)):
@@ -28,7 +29,7 @@ def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> W
     return whole if whole.size <= most else None
 
 
-def reckon(file: OpenFile, view: View, whole: Sum, *takers: Take, most: int = sys.maxsize) -> None:
+def reckon(file: OpenFile, view: CallView, whole: Sum, *takers: Take, most: int = sys.maxsize) -> None:
     """What the whole file comes to; of one that grows above `most` while it is read, only that it does."""
     if file.size < LARGE:
         _read(lambda: file.read(CHUNK), view, whole, (whole.digest, *takers), most)
@@ -37,7 +38,7 @@ def reckon(file: OpenFile, view: View, whole: Sum, *takers: Take, most: int = sy
             _read(beside.read, view, whole, takers, most)
 
 
-def _read(read: Callable[[], Bytes], view: View, whole: Sum, takers: Sequence[Take], most: int) -> None:
+def _read(read: Callable[[], Bytes], view: CallView, whole: Sum, takers: Sequence[Take], most: int) -> None:
     while whole.size <= most and (chunk := read()):
         in_time(view)
         for take in takers:
@@ -45,7 +46,7 @@ def _read(read: Callable[[], Bytes], view: View, whole: Sum, takers: Sequence[Ta
         whole.look(chunk)
 
 
-def in_time(view: View) -> None:
+def in_time(view: CallView) -> None:
     """CAP_EXCEEDED where the call's time is up."""
     if view.over():
         raise errors.SystemError.tool_failure(
