@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.domain import record
-from kaiza.store import audit_log
 from kaiza.store.audit_log import AuditLog
+from kaiza.store.verify import verify
 
 Work = Callable[[], object]
 Rows = Iterator[tuple[str, str, float | None, str]]
@@ -86,7 +86,7 @@ def verifying(parent: str, rounds: int) -> Rows:
     spent = []
     for _ in range(max(3, rounds // 5)):
         begin = time.perf_counter()
-        found = audit_log.verify(str(root))
+        found = verify(str(root))
         spent.append(found.records / (time.perf_counter() - begin))
         assert found.verdict == "intact"
     peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from kaiza.domain.card import Card
 from kaiza.domain.paths import parse
+from kaiza.domain.plan_usage import Usage
 from kaiza.domain.scope import Wanted
-from kaiza.domain.session import Facts, Seal, Session, Usage
+from kaiza.domain.session import Facts, Seal, Session
 from kaiza.policy.case import Case
-from kaiza.policy.judge import CHANGING, ON_RESULT, UNDER_PLAN, judge
+from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGING, IN_SCOPE, ON_RESULT, judge
 from kaiza.store.plans import Plans
 from kaiza.store.workspace import Workspace
 
@@ -74,7 +75,7 @@ def timed(plans: Plans, facts: Facts, plan_hash: str) -> tuple[float, float]:
         lines=1,
         bytes=1,
     )
-    judge((*CHANGING, *UNDER_PLAN, *ON_RESULT), case)
+    judge((*CHANGING, *APPROVAL_AND_PHASE, *IN_SCOPE, *ON_RESULT), case)
     end = time.perf_counter()
     return (end - read) * 1e6, (end - start) * 1e6
 

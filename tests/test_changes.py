@@ -14,7 +14,7 @@ from scenes import records
 from kaiza.boundary import now
 from kaiza.domain import record
 from kaiza.domain.call import Ask
-from kaiza.store import audit_log
+from kaiza.store.accept import accept
 from kaiza.store.commit import Committer
 
 HEAD = """---
@@ -402,7 +402,7 @@ def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspac
     if not index_is_left:
         index = next(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json"))
         index.unlink()
-    audit_log.accept(os.path.realpath(workspace), reason="looked", person="Ada")
+    accept(os.path.realpath(workspace), reason="looked", person="Ada")
     app = make_app(workspace)
     app.call("begin_session", {"role": "WINDSURF"})
     told = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).envelope

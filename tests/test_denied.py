@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaiza.app import App
-from kaiza.domain import paths
-from kaiza.domain.globs import Denial, Glob
+from kaiza.domain import name_folding
+from kaiza.domain.denial import Denial
+from kaiza.domain.globs import Glob
 
 MINE = sha(b"mine\n")
 SCOPE = '{{modify: ["**"], create: ["**"], delete: ["**"], move: [{{from: "**", to: "**"}}], deny: ["{denied}"]}}'
@@ -236,12 +237,12 @@ def test_what_a_pattern_denies_it_denies_in_disguise(pattern, path, disguise):
 
 @given(_paths)
 def test_a_path_has_one_fold_in_every_spelling(path):
-    folded = paths.fold(path)
+    folded = name_folding.fold(path)
 
-    assert paths.fold(folded) == folded
-    assert {paths.fold(disguise(path)) for disguise in DISGUISES[3:5]} == {folded}
+    assert name_folding.fold(folded) == folded
+    assert {name_folding.fold(disguise(path)) for disguise in DISGUISES[3:5]} == {folded}
 
 
 @given(st.lists(st.text("ab12_-", min_size=1), min_size=1).map("/".join))
 def test_a_plain_path_is_its_own_fold(path):
-    assert paths.fold(path) == path
+    assert name_folding.fold(path) == path

@@ -12,6 +12,7 @@ import pytest
 
 from kaiza.app import App
 from kaiza.cli import dispatch, serve_slowly
+from kaiza.store import making_ready
 from kaiza.store.clients import CLIENTS
 from kaiza.store.clients.client import Server
 
@@ -60,7 +61,7 @@ def calls(line):
 
 def spans():
     """Every `kaiza …` in a line of text: a command and, where one follows, its subcommand and options."""
-    for page in [*WRITTEN, *ROOT.glob("kaiza/store/making_ready.py")]:
+    for page in [*WRITTEN, Path(making_ready.__file__)]:
         text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         for span in sorted(set(re.findall(r"`kaiza ([^`\n]+)`", text))):
             yield pytest.param(shlex.split(span.replace("\\|", "|")), id=f"{name(page)}: {span}")

@@ -18,9 +18,10 @@ from test_recovery import _settled, _stopped, files, lay_out
 from kaiza.app import App
 from kaiza.boundary import commit as boundary_commit
 from kaiza.domain import record
-from kaiza.store import audit_log, ground, state
+from kaiza.store import crash_recovery, state
 from kaiza.store.commit import Committer
 from kaiza.store.directories import Directories
+from kaiza.store.verify import verify
 
 TXN = "3f2b9a52-0000-4000-8000-000000000000"
 
@@ -243,7 +244,7 @@ def test_an_intent_of_a_shipped_log_tells_nothing_about_an_unreadable_file(clone
 
 
 def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypatch):
-    monkeypatch.setattr(ground, "MOST_RECOVERED", 3)
+    monkeypatch.setattr(crash_recovery, "MOST_RECOVERED", 3)
     lines, link = [], record.GENESIS
     for seq in range(1, 11):
         members = {
@@ -576,7 +577,7 @@ def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(
 
     assert written["detail"]["result"] == "applied"
     assert written["changes"] == []
-    assert audit_log.verify(os.path.realpath(root)).verdict == "intact"
+    assert verify(os.path.realpath(root)).verdict == "intact"
 
 
 def as_version_0_1_0(root):

@@ -10,8 +10,8 @@ from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.domain import record
-from kaiza.store import audit_log
 from kaiza.store.accept import accept
+from kaiza.store.verify import verify
 
 ODD = [None, 7, "x", "../x", [], {}, [7], [{}], [{"path": 7}], {"live": []}, {"action": []}, True]
 MEMBERS = {
@@ -57,7 +57,7 @@ def clone(tmp_path):
 
 
 def test_a_session_begins_over_records_of_any_members_again_and_again(clone):
-    assert audit_log.verify(os.path.realpath(clone)).verdict == "intact"
+    assert verify(os.path.realpath(clone)).verdict == "intact"
     for _ in range(3):
         app = App([os.path.realpath(clone)])
         begun = app.call("begin_session", {"role": "WINDSURF"})

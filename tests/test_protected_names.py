@@ -6,7 +6,7 @@ import pytest
 from agents import WIDE, plan, sha
 from scenes import records
 
-from kaiza.domain import paths
+from kaiza.domain import protected_names
 from kaiza.domain.paths import parse
 
 STEERING = [
@@ -89,38 +89,39 @@ def spellings(path):
 
 @pytest.mark.parametrize("path", STEERING)
 def test_a_plan_must_unlock_what_steers_agents_editors_and_automation_however_it_is_spelled(path):
-    assert [each for each in spellings(path) if paths.steering(parse(each)) is None] == []
+    assert [each for each in spellings(path) if protected_names.steering(parse(each)) is None] == []
 
 
 @pytest.mark.parametrize("path", SECRET)
 def test_what_holds_secrets_is_unreadable_however_it_is_spelled(path):
-    assert [each for each in spellings(path) if not paths.is_unreadable(parse(each))] == []
+    assert [each for each in spellings(path) if not protected_names.is_unreadable(parse(each))] == []
 
 
 @pytest.mark.parametrize("path", FREE)
 def test_names_beside_those_that_steer_need_no_unlocking(path):
-    assert paths.steering(parse(path)) is None
-    assert not paths.is_control_plane(parse(path))
+    assert protected_names.steering(parse(path)) is None
+    assert not protected_names.is_control_plane(parse(path))
 
 
 @pytest.mark.parametrize("path", READABLE)
 def test_names_beside_those_of_secrets_are_readable(path):
-    assert not paths.is_unreadable(parse(path))
+    assert not protected_names.is_unreadable(parse(path))
 
 
 def test_every_name_in_the_code_is_one_of_the_cases():
     said = {part for path in [*STEERING, *SECRET] for part in path.lower().split("/")}
-    below = {*paths.STEERING_BELOW.items(), *paths.UNREADABLE_BELOW.items()}
-    known = {*paths.STEERING, *paths.UNREADABLE} - {".kaiza"}
+    below = {*protected_names.STEERING_BELOW.items(), *protected_names.UNREADABLE_BELOW.items()}
+    known = {*protected_names.STEERING, *protected_names.UNREADABLE} - {".kaiza"}
 
     assert known <= said
     assert all(any(f"{above}/" in path and path.lower().startswith(above) for path in [*STEERING, *SECRET])
                for above, _ in below)  # fmt: skip
     assert all(
-        any(part.endswith(end) for part in said) for end in (*paths.UNREADABLE_SUFFIXES, *paths.STEERING_SUFFIXES)
+        any(part.endswith(end) for part in said)
+        for end in (*protected_names.UNREADABLE_SUFFIXES, *protected_names.STEERING_SUFFIXES)
     )
     assert all(any(part.startswith(begin) for part in said)
-               for begin in (*paths.UNREADABLE_PREFIXES, *paths.STEERING_PREFIXES))  # fmt: skip
+               for begin in (*protected_names.UNREADABLE_PREFIXES, *protected_names.STEERING_PREFIXES))  # fmt: skip
 
 
 def let_go(app):

@@ -13,9 +13,10 @@ from test_changes import HEAD, manifest
 
 from kaiza.app import App
 from kaiza.boundary import commit as boundary_commit
-from kaiza.store import audit_log, recovery
+from kaiza.store import recovery
 from kaiza.store.commit import Committer
 from kaiza.store.directories import Directories
+from kaiza.store.verify import verify
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 EVERY = 1 if LONG else 41
@@ -126,7 +127,7 @@ def _settled(root, before, plan_hash):
     use = app.call("session_status", {}).output["plan_use"]
     app.close()
 
-    assert audit_log.verify(os.path.realpath(root)).verdict == "intact"
+    assert verify(os.path.realpath(root)).verdict == "intact"
     assert intents <= closed
     assert results <= told
     assert results <= ({"applied"} if world == "after" else {"not_applied", "taken_back"})

@@ -10,8 +10,10 @@ from scenes import records
 from kaiza.boundary import now
 from kaiza.domain import record
 from kaiza.domain.caps import Caps
+from kaiza.domain.record_folding import apply_record
 from kaiza.domain.session import Facts
 from kaiza.store import audit_log
+from kaiza.store.accept import accept
 
 DAY = Caps().reports
 LONGEST = Caps().report_bytes
@@ -82,7 +84,7 @@ def test_reports_are_counted_over_a_restart_and_an_accepted_record(begun, worksp
     begun.close()
     log = workspace / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b"another", b"anothre", 1))
-    audit_log.accept(os.path.realpath(workspace), reason="looked", person="Ada")
+    accept(os.path.realpath(workspace), reason="looked", person="Ada")
     later = make_app(workspace)
     later.call("begin_session", {"role": "WINDSURF"})
 
@@ -114,7 +116,7 @@ def test_no_more_times_are_kept_than_a_day_may_have():
     at = [f"2026-11-18T09:{seq // 60:02}:{seq % 60:02}.000Z" for seq in range(3 * DAY)]
     members = {"tool_name": "write_report", "role": "WINDSURF", "request_id": "r", "outcome": "ok"}
     for seq, timestamp in enumerate(at, 1):
-        facts.apply({**record.compose("call", timestamp=timestamp, **members), "seq": seq})
+        apply_record(facts, {**record.compose("call", timestamp=timestamp, **members), "seq": seq})
 
     assert facts.reports == at[-DAY:]
 

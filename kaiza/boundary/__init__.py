@@ -26,7 +26,7 @@ from kaiza.store import roots
 from kaiza.store.schemas import ToolIo
 from kaiza.store.seen import Seen
 from kaiza.tools.table import Tool
-from kaiza.tools.view import Answer
+from kaiza.tools.view import Answer, ToolView
 
 __all__ = ["Call", "Handler", "House", "is_wrapped", "now", "refuse", "stamp", "wrap_handler"]
 
@@ -125,7 +125,7 @@ def _view(call: Call, house: House, case: Case) -> Seen:
     )
 
 
-def _ran(tool: Tool, request: object, view: Seen) -> Answer:
+def _ran(tool: Tool, request: object, view: ToolView) -> Answer:
     """The tool itself; whatever it throws that nobody foresaw is a failure of the tool."""
     try:
         answer = tool.run(request, view)

@@ -13,8 +13,7 @@ from kaiza.domain.lint import Reading
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Session
 from kaiza.policy.case import Case
-from kaiza.policy.judge import APPROVAL, AT_INTENT, EXEMPT, IN_SCOPE, judge
-from kaiza.policy.phase_named import phase_named
+from kaiza.policy.judge import AT_INTENT, EXEMPT, IN_SCOPE, judge, on_plan
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
 from kaiza.tools.table import Tool
@@ -101,10 +100,9 @@ def under_plan(case: Case, tool: Tool, request: object, view: Seen) -> Case:
         if found.error_code in HELD_BACK:
             raise
         held = found
+    judge(on_plan(case), case)
     if case.card.name in EXEMPT:
-        judge(APPROVAL, case)
         return case
-    judge((*APPROVAL, phase_named), case)
     if held is not None:
         raise held
     judge(IN_SCOPE, case)

@@ -20,8 +20,9 @@ from kaiza.domain.way_back import happened, touched
 from kaiza.policy import content
 from kaiza.policy.case import Case
 from kaiza.policy.judge import EXEMPT, at_intent, judge, on_result
-from kaiza.store import approved_bytes, audit_log
+from kaiza.store import approved_bytes
 from kaiza.store.ground import Ground
+from kaiza.store.records import records
 from kaiza.store.seen import Seen
 from kaiza.tools.view import Answer
 
@@ -157,7 +158,7 @@ def _require_unchanged(call: Call, ground: Ground, changes: Sequence[Mapping[str
     """
     named = set(call.detail.get("undone", ()))
     paths = {path for change in changes for path in (change["path"], change["source"]) if path}
-    for one in audit_log.records(ground.root, since_seq=call.seen_seq + 1):
+    for one in records(ground.root, since_seq=call.seen_seq + 1):
         undone = (one["detail"] or {}).get("undone", ())
         if happened(one) and (not named.isdisjoint(undone) or not paths.isdisjoint(touched(one))):
             raise errors.SystemError.tool_failure(

@@ -8,7 +8,8 @@ from kaiza.cli import audit_verify, options, person, place, say
 from kaiza.cli.word import ask_word
 from kaiza.render import verdict
 from kaiza.render.terminal import escape
-from kaiza.store import audit_log, log_file, state
+from kaiza.store import log_file, state
+from kaiza.store.accept import Accepted, accept
 from kaiza.store.damage import Damage, is_damage
 
 _LONGEST_REASON = 1000
@@ -39,7 +40,7 @@ def _accept(args: argparse.Namespace) -> int:
         raise say.Stop(f"There is nothing to accept: {verdict.sentences(found)[0]}", say.NO)
     if not ask_word(_stake(root, found, args.reason, name), "accept"):
         raise say.Stop("Nothing was accepted, and nothing has changed.", say.NO)
-    done = audit_log.accept(root, reason=args.reason, person=name)
+    done = accept(root, reason=args.reason, person=name)
     if done is None:
         raise say.Stop("The log was mended meanwhile. Nothing was accepted, and nothing has changed.", say.NO)
     _tell(args, done)
@@ -68,7 +69,7 @@ def _aside(log: Path) -> str:
     return f"audit-log.damaged-{number}.jsonl"
 
 
-def _tell(args: argparse.Namespace, done: audit_log.Accepted) -> None:
+def _tell(args: argparse.Namespace, done: Accepted) -> None:
     head = {"seq": done.record["seq"], "entry_hash": done.record["entry_hash"]}
     if args.json:
         say.document({"verdict": done.verdict.verdict, "file": done.file, "head": head})

@@ -7,8 +7,8 @@ from typing import Any
 from kaiza.cli import log, options, place, say
 from kaiza.domain.record import Verdict
 from kaiza.render import verdict
-from kaiza.store import audit_log
 from kaiza.store.ground import verdict_json
+from kaiza.store.verify import verify
 
 _HEAD = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
 
@@ -48,7 +48,7 @@ def told(found: Verdict) -> dict[str, Any]:
 def judged(root: str, head: tuple[int, str] | None = None) -> dict[str, Any]:
     """The whole record judged, with progress where that takes a while."""
     with say.Progress("verifying") as progress:
-        return told(audit_log.verify(root, head=head, progress=progress))
+        return told(verify(root, head=head, progress=progress))
 
 
 def _verify(args: argparse.Namespace) -> int:

@@ -7,7 +7,8 @@ from pathlib import Path
 from kaiza.cli import say
 from kaiza.cli.demo_stage import Stage, Wrong
 from kaiza.server.agent import Agent, connected
-from kaiza.store import audit_log, making_ready
+from kaiza.store import making_ready
+from kaiza.store.verify import verify
 
 GREET = "def greet(name):\n    return 'Hello ' + name\n"
 BETTER = "def greet(name: str) -> str:\n    return f'Hello, {name}!'\n"
@@ -152,12 +153,12 @@ def _meddled(stage: Stage) -> None:
     shutil.copytree(stage.root / "audit", copy / "audit")
     log = copy / "audit" / "audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"error_code":"PLAN_SCOPE_VIOLATION"', b'"error_code":null', 1))
-    verdict = audit_log.verify(str(copy))
+    verdict = verify(str(copy))
     fault = verdict.first_fault
     where = f"record {fault.seq}: {fault.why}" if fault else "nowhere"
     stage.tell(f"$ kaiza audit verify  ->  {verdict.verdict}, {where}")
     stage.insist(that=verdict.verdict == "broken", otherwise="an edited record was not found out")
-    sound = audit_log.verify(str(stage.root))
+    sound = verify(str(stage.root))
     stage.tell(f"The real one  ->  {sound.verdict}, {sound.records} records.")
     stage.insist(that=sound.verdict == "intact", otherwise="the record is not intact")
 

@@ -10,6 +10,7 @@ from kaiza.cli.check import Check, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.domain.finding import has_error
 from kaiza.domain.record import FIELDS, Verdict
+from kaiza.domain.record_folding import apply_record
 from kaiza.domain.session import Facts
 from kaiza.render import verdict
 from kaiza.store import git as asked
@@ -128,7 +129,7 @@ def _open_intents(root: Path) -> Check:
     with say.Progress("reading") as progress:
         for one in log.forward(str(root)):
             if one.keys() >= _COMPLETE:
-                facts.apply(one)
+                apply_record(facts, one)
             progress(one["seq"], 0)
     count = len(facts.intents)
     if not count:

@@ -8,19 +8,20 @@ from typing import Any
 import orjson
 
 from kaiza.cli import say
-from kaiza.store import audit_log, log_file, log_lines
+from kaiza.store import log_file, log_lines
+from kaiza.store.records import records
 
 Takes = Callable[[dict[str, Any]], bool]
 
 
 def forward(root: str, since_seq: int = 1) -> Iterator[dict[str, Any]]:
     """Records from a number on, oldest first."""
-    return audit_log.records(root, since_seq=since_seq)
+    return records(root, since_seq=since_seq)
 
 
 def backward(root: str) -> Iterator[dict[str, Any]]:
     """All records, newest first."""
-    return audit_log.records(root, reverse=True)
+    return records(root, reverse=True)
 
 
 def last(root: str) -> dict[str, Any] | None:

@@ -7,12 +7,12 @@ from typing import Any
 from kaiza.cli import options, person, plan_id, plan_sight, say, standing
 from kaiza.cli.word import ask_word
 from kaiza.domain import lint
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import APPROVED, NEXT
 from kaiza.domain.plan_words import change_words
 from kaiza.render import plans
 from kaiza.store import approved_bytes, persons_word
 from kaiza.store.ground import Ground
-from kaiza.store.plans import Stored
 
 CHANGED = "The plan's file changed meanwhile. Nothing was approved; run the command again and look once more."
 
@@ -39,7 +39,7 @@ def add(commands: options.Subparsers) -> None:
 class Word:
     """What a person is asked to agree to: a plan as it is, and the bytes it will have."""
 
-    stored: Stored
+    stored: StoredPlan
     content: bytes
     plan_hash: str
     person: str
@@ -61,7 +61,7 @@ def _approve(args: argparse.Namespace) -> int:
     return say.YES
 
 
-def _proposed(stored: Stored, name: str) -> Word:
+def _proposed(stored: StoredPlan, name: str) -> Word:
     """The bytes that the file will have."""
     plan = stored.reading.plan
     if plan is None:

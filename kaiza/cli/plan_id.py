@@ -3,9 +3,10 @@
 import argparse
 
 from kaiza.cli import say
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import LONGEST_ID, is_plan_id
 from kaiza.store.ground import Ground
-from kaiza.store.plans import SUFFIX, Stored
+from kaiza.store.plans import SUFFIX
 
 
 def add(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
@@ -24,7 +25,7 @@ def read(text: str) -> str:
     return bare
 
 
-def found(ground: Ground, plan_id: str) -> Stored:
+def found(ground: Ground, plan_id: str) -> StoredPlan:
     """The plan as it is now."""
     stored = ground.plans.read(plan_id)
     if stored is None:

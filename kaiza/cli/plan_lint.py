@@ -8,10 +8,11 @@ from typing import Any
 
 from kaiza.cli import options, plan_id, plan_sight, say, standing
 from kaiza.domain.finding import WARNING, Finding
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import APPROVED, DRAFT, is_plan_id
 from kaiza.render import plans
 from kaiza.store.ground import Ground
-from kaiza.store.plans import SUFFIX, Stored
+from kaiza.store.plans import SUFFIX
 from kaiza.store.touched import touched
 
 _SCOPE = re.compile(rb"^scope:", re.MULTILINE)
@@ -55,7 +56,7 @@ def _print(told: list[dict[str, Any]]) -> None:
     say.note(f"{len(told)} plan{'' if len(told) == 1 else 's'} read, {broken} with errors.")
 
 
-def _told(ground: Ground, stored: Stored) -> dict[str, Any]:
+def _told(ground: Ground, stored: StoredPlan) -> dict[str, Any]:
     findings = sorted([*stored.reading.findings, *_broad(ground, stored)])
     return {
         "plan_id": stored.plan_id,
@@ -65,7 +66,7 @@ def _told(ground: Ground, stored: Stored) -> dict[str, Any]:
     }
 
 
-def _broad(ground: Ground, stored: Stored) -> Iterator[Finding]:
+def _broad(ground: Ground, stored: StoredPlan) -> Iterator[Finding]:
     """How many files a scope touches, where they are many; of plans that may still come to something."""
     plan = stored.reading.plan
     if plan is None or plan.status not in (DRAFT, APPROVED):

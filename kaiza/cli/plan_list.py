@@ -4,12 +4,12 @@ import argparse
 from typing import Any
 
 from kaiza.cli import options, plan_sight, say, standing
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import BROKEN, STATUSES
-from kaiza.domain.session import Usage
+from kaiza.domain.plan_usage import Usage
 from kaiza.render import plans
 from kaiza.store import persons_word
 from kaiza.store.ground import Ground
-from kaiza.store.plans import Stored
 
 
 def add(commands: options.Subparsers) -> None:
@@ -45,7 +45,7 @@ def every(ground: Ground) -> list[dict[str, Any]]:
     return [_told(ground, stored, now) for stored in ground.plans.all()]
 
 
-def _told(ground: Ground, stored: Stored, now: str) -> dict[str, Any]:
+def _told(ground: Ground, stored: StoredPlan, now: str) -> dict[str, Any]:
     plan = stored.reading.plan
     return {
         "plan_id": stored.plan_id,

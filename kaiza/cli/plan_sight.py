@@ -9,16 +9,17 @@ from typing import Any
 from kaiza.domain import diff, limits, lookalike
 from kaiza.domain.card import unknown
 from kaiza.domain.finding import WARNING
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import LIMITS, Plan, Scope
-from kaiza.domain.session import Usage
+from kaiza.domain.plan_usage import Usage
 from kaiza.policy.case import Case
 from kaiza.policy.plan_approved import plan_approved, plan_not_withdrawn, plan_unchanged, sealed_hash
 from kaiza.policy.plan_sound import plan_sound
 from kaiza.render.terminal import escape
 from kaiza.store import approved_bytes
 from kaiza.store.ground import Ground
-from kaiza.store.plans import DIRECTORY, SUFFIX, Stored
+from kaiza.store.plans import DIRECTORY, SUFFIX
 from kaiza.store.touched import Touched, touched
 
 MANY = 200
@@ -28,7 +29,7 @@ _MOST_HIDDEN = 20
 _HEAD = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
 
 
-def document(ground: Ground, stored: Stored, now: str) -> dict[str, Any]:
+def document(ground: Ground, stored: StoredPlan, now: str) -> dict[str, Any]:
     """What `plan show --json` tells."""
     plan = stored.reading.plan
     told: dict[str, Any] = {
@@ -57,7 +58,7 @@ def path_of(plan_id: str) -> RelPath:
     return DIRECTORY / (plan_id + SUFFIX)
 
 
-def standing(ground: Ground, stored: Stored, now: str) -> dict[str, Any]:
+def standing(ground: Ground, stored: StoredPlan, now: str) -> dict[str, Any]:
     """Whether the plan allows anything now, why not, and what was approved of it."""
     seal = ground.facts.seals.get(stored.plan_id)
     case = _case(ground, stored, now)
@@ -92,7 +93,7 @@ def difference(ground: Ground, plan_id: str, content: bytes) -> dict[str, Any] |
     return {"approved_hash": seal.plan_hash, "diff": made.text, "truncated": made.truncated}
 
 
-def _case(ground: Ground, stored: Stored, now: str) -> Case:
+def _case(ground: Ground, stored: StoredPlan, now: str) -> Case:
     return Case(
         card=unknown("write_file"),
         arguments={"plan_hash": stored.reading.plan_hash},
@@ -122,7 +123,7 @@ def _why_not(case: Case) -> str | None:
     }.get(str(reason), "this workspace asks for kaiza plan approve, and an edited word is not enough")
 
 
-def _used_up(ground: Ground, stored: Stored) -> str | None:
+def _used_up(ground: Ground, stored: StoredPlan) -> str | None:
     plan, usage = stored.reading.plan, ground.facts.usage.get(stored.plan_id)
     overrun = limits.before(plan.limits, usage, (), 1) if plan and usage else None
     return f"its limit on {overrun.limit} is reached" if overrun else None
@@ -172,7 +173,7 @@ def _touches(reached: Touched) -> dict[str, Any]:
     }
 
 
-def _warnings(stored: Stored, plan: Plan, reached: Touched) -> Iterator[dict[str, Any]]:
+def _warnings(stored: StoredPlan, plan: Plan, reached: Touched) -> Iterator[dict[str, Any]]:
     for finding in stored.reading.findings:
         if finding.severity == WARNING:
             yield {"rule": finding.rule, "line": finding.line, "message": finding.message}

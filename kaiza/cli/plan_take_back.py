@@ -5,11 +5,11 @@ from functools import partial
 
 from kaiza.cli import options, person, plan_id, say, standing
 from kaiza.domain import lint
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import NEXT, REJECTED, REVOKED
 from kaiza.domain.plan_words import change_words
 from kaiza.store import persons_word
 from kaiza.store.ground import Ground
-from kaiza.store.plans import Stored
 
 _STATUS = {"reject": REJECTED, "revoke": REVOKED}
 _WHAT = {
@@ -53,7 +53,7 @@ def _take_back(verb: str, args: argparse.Namespace) -> int:
     return say.YES
 
 
-def _changed(stored: Stored, status: str) -> bytes:
+def _changed(stored: StoredPlan, status: str) -> bytes:
     plan = stored.reading.plan
     if plan is None:
         raise say.Stop("The plan has errors and counts for nothing already. Nothing has changed.", say.NO)
@@ -62,7 +62,7 @@ def _changed(stored: Stored, status: str) -> bytes:
     return change_words(stored.content, {"status": status})
 
 
-def _write(ground: Ground, stored: Stored, content: bytes) -> None:
+def _write(ground: Ground, stored: StoredPlan, content: bytes) -> None:
     if not ground.plans.replace(stored.plan_id, stored.reading.plan_hash, content):
         raise say.Stop(
             "The plan's file changed meanwhile. It allows nothing now, because your word is recorded; "

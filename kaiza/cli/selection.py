@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.cli import moment
-from kaiza.domain.globs import Glob, GlobError
+from kaiza.domain.glob_parser import GlobError
+from kaiza.domain.globs import Glob
 from kaiza.render.timeline import paths
 
 _FIELDS = {

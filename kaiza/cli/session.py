@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from kaiza.cli import log, options, place, say, session_unlock
 from kaiza.domain.caps import Caps
 from kaiza.domain.record import FIELDS
+from kaiza.domain.record_folding import apply_record
 from kaiza.domain.session import Facts
 from kaiza.render import sessions
 from kaiza.render.sessions import Fold, Told
@@ -82,7 +83,7 @@ def _told(args: argparse.Namespace, detailed: str | None) -> list[tuple[Told, st
         for record in log.forward(root):
             fold.apply(record)
             if record.keys() >= _COMPLETE:
-                facts.apply(record)
+                apply_record(facts, record)
             progress(record["seq"], last["seq"] if last else 0)
     oldest = datetime.now(UTC) - timedelta(hours=Caps().session_idle_hours)
     since = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from kaiza.boundary import put_back
 from kaiza.cli import options, person, say, standing, undo_choice
@@ -15,10 +15,10 @@ from kaiza.policy.readable import refuse_read
 from kaiza.render import plans
 from kaiza.render.terminal import escape
 from kaiza.store import persons_word
+from kaiza.store.crash_recovery import recover
 from kaiza.store.ground import Ground
 from kaiza.store.seen import Seen
 from kaiza.tools.leading_back import worked_out
-from kaiza.tools.view import View
 
 LARGEST_SHOWN = 1 << 20
 """A file above this is told by its size."""
@@ -68,9 +68,9 @@ def _undo(args: argparse.Namespace) -> int:
         standing.verify_whole_record(ground)
         view = _view(ground)
         if not args.dry_run:
-            ground.recover(view.now, view.request_id)
+            recover(ground, view.now, view.request_id)
         records = undo_choice.chosen(args, ground)
-        way = Way(records, *worked_out(records, cast("View", view)))
+        way = Way(records, *worked_out(records, view))
         diffs = list(_diffs(way.changes, ground, view))
         if not args.json:
             say.lines(_shown(way, diffs))

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from kaiza.domain import canonical
-from kaiza.domain.session import NO_BYTES, Facts, Seal, Usage, a_day_before, either, higher
+from kaiza.domain.plan_usage import Usage, higher
+from kaiza.domain.session import NO_BYTES, Facts, Seal, a_day_before, either
 
 LARGEST_PART = 160 * 1024
 """What a part weighs at most; what stands around it has to fit into its record too."""

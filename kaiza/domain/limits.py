@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kaiza.domain.plan import Limits
-from kaiza.domain.session import Usage
+from kaiza.domain.plan_usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

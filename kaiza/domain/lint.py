@@ -39,6 +39,15 @@ class Reading:
         return self.words["title"].value if "title" in self.words else ""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredPlan:
+    """A plan's file as it is now: its name, its bytes, and what they parse to."""
+
+    plan_id: str
+    content: bytes
+    reading: Reading
+
+
 def read(content: bytes, plan_id: str | None = None) -> Reading:
     """Read a plan's bytes; where the name of its file is known, its `plan_id` must be that name."""
     plan_hash = sha256(content).hexdigest()

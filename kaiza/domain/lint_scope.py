@@ -3,8 +3,10 @@
 import re
 from functools import partial
 
-from kaiza.domain import errors, paths
-from kaiza.domain.globs import Denial, Glob, GlobError
+from kaiza.domain import errors, paths, protected_names
+from kaiza.domain.denial import Denial
+from kaiza.domain.glob_parser import GlobError
+from kaiza.domain.globs import Glob
 from kaiza.domain.lookalike import suspicious, visible
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import Move, Scope
@@ -89,11 +91,11 @@ def _warn_out_of_reach(shape: Shape, node: Node, glob: Glob) -> None:
     """Say so early where a pattern names what no plan, or no plan without `unlock`, reaches."""
     fixed = glob.prefix if glob.literal else glob.prefix.rpartition("/")[0]
     named = RelPath(tuple(part for part in fixed.split("/") if part))
-    if paths.is_control_plane(named):
+    if protected_names.is_control_plane(named):
         shape.warn(node.place, "never-allowed", "No plan reaches what governs the agent", "Leave it out")
-    elif paths.is_unreadable(named):
+    elif protected_names.is_unreadable(named):
         shape.warn(node.place, "never-allowed", "What may not be read may not be changed", "Leave it out")
-    elif paths.steering(named):
+    elif protected_names.steering(named):
         shape.warn(node.place, "needs-unlock", "This steers agents or editors", "Name the path under unlock, too")
 
 
@@ -121,10 +123,10 @@ def _unlocked(shape: Shape, node: Node) -> RelPath | None:
 
 
 def _judged(shape: Shape, node: Node, path: RelPath) -> RelPath | None:
-    if paths.is_control_plane(path) or paths.is_unreadable(path):
+    if protected_names.is_control_plane(path) or protected_names.is_unreadable(path):
         shape.error(node.place, "unlock-never", "Nothing unlocks this path", "Leave it out")
         return None
-    if paths.steering(path) is None:
+    if protected_names.steering(path) is None:
         shape.warn(node.place, "unlock-nothing", "This path is not protected", "Leave it out")
     else:
         shape.warn(node.place, "unlock", f"The plan unlocks {path}", "Approve only if agents may change it")

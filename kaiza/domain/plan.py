@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from kaiza.domain.globs import Denial, Glob
+from kaiza.domain.denial import Denial
+from kaiza.domain.globs import Glob
 from kaiza.domain.paths import RelPath
 
 DRAFT, APPROVED, REJECTED, REVOKED, DONE = "DRAFT", "APPROVED", "REJECTED", "REVOKED", "DONE"

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kaiza.domain.globs import Denial, Glob, first_denial
-from kaiza.domain.paths import RelPath, steering
+from kaiza.domain.denial import Denial, first_denial
+from kaiza.domain.globs import Glob
+from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import Move, Phase, Plan, Scope
+from kaiza.domain.protected_names import steering
 
 MODIFY, CREATE, DELETE, MOVE = "modify", "create", "delete", "move"
 _SHOWN = 3

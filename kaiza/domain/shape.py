@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kaiza.domain.finding import ERROR, WARNING, Finding
-from kaiza.domain.paths import skeleton
+from kaiza.domain.name_folding import skeleton
 from kaiza.domain.words import Items, Keys, Node, Place, Word
 
 LONGEST_TEXT = 500

@@ -1,4 +1,7 @@
-"""The rules in their fixed order; the first refusal is the answer, and no rules at all means no."""
+"""Rules in the order in which they are judged: five lists, each at its own step of a call.
+
+The first refusal is the answer, and an empty list refuses.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -25,25 +28,32 @@ from kaiza.policy.within_limits import limits_after, limits_before
 
 Rule = Callable[[Case], errors.SystemError | None]
 
+# 1. Before the tool runs, on arguments and session: `boundary.wrap_handler`.
 OPENING: tuple[Rule, ...] = (role_bound,)
 READING: tuple[Rule, ...] = (session_open, role_may, path_sound, readable)
 REPORTING: tuple[Rule, ...] = (session_open, role_may, log_sound)
-"""A report may always be written, as long as there is a sound record to say so."""
+"""A report may always be written, as long as there is a sound log to record it."""
 KEEPING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound)
 CHANGING: tuple[Rule, ...] = (session_open, role_may, log_sound, not_frozen, not_locked, path_sound, ours_untouched)
 
+# 2. Before a change's tool runs, on the plan itself: `boundary.case.under_plan`.
 APPROVAL: tuple[Rule, ...] = (plan_found, plan_not_withdrawn, plan_unchanged, plan_sound, plan_approved, unlocked)
-"""The plan itself; also for what is exempt from its scope and limits."""
+APPROVAL_AND_PHASE: tuple[Rule, ...] = (*APPROVAL, phase_named)
+
+# 3. Right after, on what is to happen to which file: `boundary.case.under_plan`.
 IN_SCOPE: tuple[Rule, ...] = (paths_in_scope, limits_before)
-"""What is to happen to which file, against scope and limits."""
-AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked, *APPROVAL)
-"""What may have come to hold, or ceased to, while the change was worked out."""
-UNDER_PLAN: tuple[Rule, ...] = (*APPROVAL, phase_named, *IN_SCOPE)
-"""What a change must pass before its tool runs, after the rules of CHANGING."""
+
+# 4. Once the tool's result is known, on the paths it really touches: `boundary.commit`.
 ON_RESULT: tuple[Rule, ...] = (ours_untouched, unlocked, limits_after, content_clean)
-"""What a change must pass once its result is known; the paths it really touches are judged once more."""
+PUT_BACK: tuple[Rule, ...] = (ours_untouched, unlocked)
+"""The same for an undo of what the plan allowed and counted before."""
+
+# 5. Under the log's lock, as the intent is written, on what others may have changed meanwhile: `boundary.commit`.
+# The same list is judged before each command of `run_checks`: `boundary.case.refusal_by_now`.
+AT_INTENT: tuple[Rule, ...] = (log_sound, not_frozen, not_locked, *APPROVAL)
+
 EXEMPT = frozenset({"undo_changes"})
-"""What puts back may be held by the plan's approval only; whether it is, its result says."""
+"""Tools whose changes may be exempt from scope and limits; only their result says which are."""
 
 
 def rules_for(card: Card) -> tuple[Rule, ...]:
@@ -55,10 +65,15 @@ def rules_for(card: Card) -> tuple[Rule, ...]:
     return {CHANGES: CHANGING, KEEPS: KEEPING}.get(card.safety_level, READING)
 
 
+def on_plan(case: Case) -> tuple[Rule, ...]:
+    """The rules about the plan itself. For an undo the phase is judged with its result."""
+    return APPROVAL if case.card.name in EXEMPT else APPROVAL_AND_PHASE
+
+
 def on_result(case: Case) -> tuple[Rule, ...]:
     """The rules for a change whose result is known. Only then is it clear what an undo does, and to which files."""
     if case.exempt:
-        return (ours_untouched, unlocked)
+        return PUT_BACK
     return (phase_named, *IN_SCOPE, *ON_RESULT) if case.card.name in EXEMPT else ON_RESULT
 
 

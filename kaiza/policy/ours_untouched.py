@@ -1,6 +1,6 @@
 """What governs the agent is out of the agent's reach, whatever a plan says."""
 
-from kaiza.domain import errors, paths
+from kaiza.domain import errors, protected_names
 from kaiza.policy.case import Case
 from kaiza.policy.readable import refuse_read
 
@@ -8,7 +8,7 @@ from kaiza.policy.readable import refuse_read
 def ours_untouched(case: Case) -> errors.SystemError | None:
     """Refuse a change of the control plane, and of what may not be read."""
     for path in case.paths:
-        if paths.is_control_plane(path):
+        if protected_names.is_control_plane(path):
             return errors.SystemError.invariant_violation(
                 "CONTROL_PLANE_PROTECTED",
                 error_code="POLICY_VIOLATION",

@@ -2,7 +2,7 @@
 
 from kaiza.domain import errors, limits
 from kaiza.domain.plan import Plan
-from kaiza.domain.session import Usage
+from kaiza.domain.plan_usage import Usage
 from kaiza.policy.case import Case
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kaiza.server.crew import Job
-from kaiza.wire.mcp import Wanted
+from kaiza.server.pipeline import Incoming
 from kaiza.wire.message import Id
 
 Key = tuple[bool, Id]
@@ -17,13 +17,13 @@ _TELLS_NO_SESSION: Final = "server_info"
 class Entry:
     """One tool call on its way."""
 
-    __slots__ = ("_after", "_answered", "call", "hushed", "job", "request_id", "settled", "taken", "wanted")
+    __slots__ = ("_after", "_answered", "call", "hushed", "incoming", "job", "request_id", "settled", "taken")
 
-    def __init__(self, request_id: Id, wanted: Wanted, after: "Entry | None") -> None:
-        self.request_id: Final = request_id
-        self.wanted: Final = wanted
+    def __init__(self, incoming: Incoming, after: "Entry | None") -> None:
+        self.incoming: Final = incoming
+        self.request_id: Final = incoming.request_id
         self._after = after
-        self._answered = threading.Event() if wanted.tool_name == _BEGINS else None
+        self._answered = threading.Event() if incoming.call.tool_name == _BEGINS else None
         self.call: Any = None
         self.job: Job | None = None
         """What a worker is asked to do for it."""
@@ -69,13 +69,14 @@ class InFlight:
         """Whether the id names a request that waits. `1` and `"1"` are two ids."""
         return _key(request_id) in self._entries
 
-    def admit(self, request_id: Id, wanted: Wanted) -> Entry:
+    def admit(self, incoming: Incoming) -> Entry:
         """Enter a tool call under an id that is free."""
         with self._lock:
-            entry = Entry(request_id, wanted, self._beginning if wanted.tool_name != _TELLS_NO_SESSION else None)
-            self._entries[_key(request_id)] = entry
+            tool_name = incoming.call.tool_name
+            entry = Entry(incoming, self._beginning if tool_name != _TELLS_NO_SESSION else None)
+            self._entries[_key(incoming.request_id)] = entry
             self._unsent += 1
-            if wanted.tool_name == _BEGINS:
+            if tool_name == _BEGINS:
                 self._beginning = entry
         return entry
 

@@ -4,30 +4,33 @@ The pipeline is used by one thread at a time, in the order in which lines came i
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kaiza.wire import message, reply
-from kaiza.wire.mcp import Conversation, Heard, Wanted
+from kaiza.wire.dialect import Conversation, Dialect, ToolCall
 from kaiza.wire.message import Id, Notification, Refusal, Request
 
+if TYPE_CHECKING:
+    from kaiza.domain.call import Outcome
 
-class Dialect(Protocol):
-    """One way of asking. The shape of the request chooses it, never the transport."""
 
-    def claims(self, request: Request) -> bool:
-        """Whether the request is asked in this dialect."""
-        ...
+class Incoming(NamedTuple):
+    """A tool call under the id of its request, in the dialect that its answer is to have."""
 
-    def hear(self, request: Request, so_far: Conversation) -> Heard:
-        """Answer the request, or say which tool call it wants."""
-        ...
+    request_id: Id
+    call: ToolCall
+    dialect: Dialect
+
+    def encode(self, outcome: "Outcome") -> bytes:
+        """The line that answers it."""
+        return self.dialect.encode(self.request_id, outcome, self.call.reply_form)
 
 
 class Step(NamedTuple):
     """What a line asks the transport to do: send an answer, make a call, hush another, or nothing."""
 
     answer: bytes | None = None
-    call: tuple[Id, Wanted] | None = None
+    call: Incoming | None = None
     cancelled: object = None
 
 
@@ -50,5 +53,5 @@ class Pipeline:
             cancelled = said.params.get("requestId") if said.method == "notifications/cancelled" else None
             return Step(cancelled=cancelled)
         dialect = next(one for one in self._dialects if one.claims(said))
-        self._conversation, answer, wanted = dialect.hear(said, self._conversation)
-        return Step(answer, None if wanted is None else (said.id, wanted))
+        self._conversation, answer, call = dialect.decode(said, self._conversation)
+        return Step(answer, None if call is None else Incoming(said.id, call, dialect))

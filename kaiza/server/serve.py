@@ -5,18 +5,12 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kaiza.server import descriptors
 from kaiza.server.pipeline import Pipeline
 from kaiza.server.stdio import Stdio
-from kaiza.server.surface import App, Desk
-from kaiza.wire.mcp import Mcp, Opening, Wanted
-
-if TYPE_CHECKING:
-    from kaiza.domain.call import Outcome
-    from kaiza.wire.message import Id
-
+from kaiza.server.surface import App
+from kaiza.wire.mcp import Mcp, Opening
 
 SELDOM = 20_000
 """After so many new objects the collector looks for cycles; a call makes hundreds that none of them is in."""
@@ -30,8 +24,8 @@ def serve(make_app: Callable[[], App], opening: Opening, *, summary: bool = Fals
     block, instead of the whole output once more.
     """
     incoming, outgoing = descriptors.claim()
-    dialect = Mcp(opening)
-    stdio = Stdio(incoming, outgoing, Pipeline((dialect,)), partial(_desk, make_app, dialect, summary=summary))
+    pipeline = Pipeline((Mcp(opening, summary=summary),))
+    stdio = Stdio(incoming, outgoing, pipeline, partial(_build, make_app))
     clean = stdio.serve()
     if failure := stdio.failure():
         raise failure
@@ -41,15 +35,8 @@ def serve(make_app: Callable[[], App], opening: Opening, *, summary: bool = Fals
     return 0
 
 
-def _desk(make_app: Callable[[], App], dialect: Mcp, *, summary: bool) -> Desk:
-    from kaiza.wire import mcp_call  # noqa: PLC0415  what calls need is loaded when there may be calls
-
-    forms = {False: mcp_call.Form(summary), True: mcp_call.Form(summary, dialect.modern_meta)}
-
-    def tell(request_id: "Id", wanted: Wanted, outcome: "Outcome") -> bytes:
-        return mcp_call.told(request_id, outcome, forms[wanted.modern])
-
+def _build(make_app: Callable[[], App]) -> App:
     app = make_app()
     gc.freeze()
     gc.set_threshold(SELDOM)
-    return Desk(app, mcp_call.ask, tell)
+    return app

@@ -13,10 +13,9 @@ from kaiza.server.later import Later
 from kaiza.server.lines import Lines
 from kaiza.server.news import BROKEN, CLOSED, END, FAILED, GONE, IDLE, SIGNALS, News
 from kaiza.server.outlet import Outlet
-from kaiza.server.pipeline import Pipeline, Step
-from kaiza.server.surface import Desk
+from kaiza.server.pipeline import Incoming, Pipeline, Step
+from kaiza.server.surface import App, to_ask
 from kaiza.wire import frame, message, reply
-from kaiza.wire.mcp import Wanted
 from kaiza.wire.message import Id, Notification, Refusal, Request
 
 DRAIN_SECONDS: Final = 2.0
@@ -38,12 +37,12 @@ _CUT_SHORT: Final = frozenset({BROKEN, GONE, *SIGNALS})
 class Stdio:
     """One client on one pair of descriptors."""
 
-    def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make: Callable[[], Desk]) -> None:
+    def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make: Callable[[], App]) -> None:
         self._news = News()
         self._lines = Lines(incoming, frame.MAX_LINE)
         self._outlet = Outlet(outgoing, partial(self._news.put, BROKEN))
         self._pipeline = pipeline
-        self._desk = Later(make, partial(self._news.put, FAILED))
+        self._app = Later(make, partial(self._news.put, FAILED))
         self._in_flight = InFlight(partial(self._news.put, IDLE))
         self._clock = Clock(self._overdue)
         self._crew = Crew(self._read)
@@ -68,7 +67,7 @@ class Stdio:
 
     def failure(self) -> Exception | None:
         """Why the house could not be built, where it was tried in vain."""
-        return self._desk.failure()
+        return self._app.failure()
 
     def _await(self, wanted: set[bytes], grace: float) -> bool:
         """Wait for one of these news; once a signal has come or the reader has gone, only so long after it."""
@@ -101,24 +100,24 @@ class Stdio:
         if answer is not None:
             self._outlet.send(answer)
         if isinstance(said, Request) and said.method == "tools/list":
-            self._desk.begin()
+            self._app.begin()
         self._in_flight.hush(cancelled)
-        return None if call is None else self._admit(*call)
+        return None if call is None else self._admit(call)
 
-    def _admit(self, request_id: Id, wanted: Wanted) -> Job:
+    def _admit(self, incoming: Incoming) -> Job:
         """A call's job. Its time counts from here on, or from when the house is there."""
-        entry = self._in_flight.admit(request_id, wanted)
+        entry = self._in_flight.admit(incoming)
         entry.job = Job(partial(self._make, entry))
-        desk = self._desk.made()
-        if desk is not None:
-            self._stamp(desk, entry)
-        return entry.job._replace(quick=wanted.tool_name in QUICK_TOOLS and not entry.follows_a_beginning)
+        app = self._app.made()
+        if app is not None:
+            self._stamp(app, entry)
+        return entry.job._replace(quick=incoming.call.tool_name in QUICK_TOOLS and not entry.follows_a_beginning)
 
-    def _stamp(self, desk: Desk, entry: Entry) -> None:
+    def _stamp(self, app: App, entry: Entry) -> None:
         """Give a call its time, once, and have the clock watch it."""
         with self._stamping:
             if entry.call is None:
-                entry.call = desk.app.stamp(desk.ask(entry.wanted))
+                entry.call = app.stamp(to_ask(entry.incoming.call))
                 self._clock.watch(entry)
 
     def _step(self, said: Refusal | Notification | Request) -> Step:
@@ -147,29 +146,29 @@ class Stdio:
                 self._answer(entry, answer or _failed(entry.request_id))
 
     def _made(self, entry: Entry) -> bytes | None:
-        desk = self._desk.get()
-        if desk is None:
+        app = self._app.get()
+        if app is None:
             return _failed(entry.request_id, "The server could not start.")
         if entry.call is None:
             for waiting in self._in_flight.waiting():  # all that were read before the house was there
-                self._stamp(desk, waiting)
-        outcome = desk.app.answer(entry.call)
-        return None if outcome is None else desk.tell(entry.request_id, entry.wanted, outcome)
+                self._stamp(app, waiting)
+        outcome = app.answer(entry.call)
+        return None if outcome is None else entry.incoming.encode(outcome)
 
     def _overdue(self, entry: Entry) -> None:
         """Answer for a worker that takes too long, and put another in its place; or for a call that had none yet."""
         waits = self._in_flight.take(entry)
         if waits and entry.job is not None:
             self._crew.drop(entry.job)
-        desk = self._desk.begun()
-        if desk is not None and self._expire(desk, entry, "timeout") and not waits:
+        app = self._app.begun()
+        if app is not None and self._expire(app, entry, "timeout") and not waits:
             self._crew.write_off()
 
-    def _expire(self, desk: Desk, entry: Entry, cap: str) -> bool:
+    def _expire(self, app: App, entry: Entry, cap: str) -> bool:
         """Answer for whoever makes the call, unless it can no longer be ended."""
-        outcome = desk.app.expire(entry.call, cap)
+        outcome = app.expire(entry.call, cap)
         if outcome is not None:
-            self._answer(entry, desk.tell(entry.request_id, entry.wanted, outcome))
+            self._answer(entry, entry.incoming.encode(outcome))
         return outcome is not None
 
     def _answer(self, entry: Entry, answer: bytes) -> None:
@@ -180,19 +179,19 @@ class Stdio:
 
     def _end_calls(self) -> None:
         """Record and answer the calls that were given no more time; those that wait for a worker too."""
-        desk = self._desk.begun()
-        if desk is None:
+        app = self._app.begun()
+        if app is None:
             return
         for entry in self._in_flight.waiting():
-            self._stamp(desk, entry)
-            self._expire(desk, entry, "shutdown")
+            self._stamp(app, entry)
+            self._expire(app, entry, "shutdown")
 
     def _close(self) -> None:
         """Leave the house in order, and no half a line behind."""
         try:
-            desk = self._desk.begun()
-            if desk is not None:
-                desk.app.close()
+            app = self._app.begun()
+            if app is not None:
+                app.close()
         finally:
             self._outlet.finish()
             self._news.put(CLOSED)

@@ -1,13 +1,10 @@
 """What a transport asks of the house, and nothing more."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kaiza.wire.mcp import Wanted
-from kaiza.wire.message import Id
+from kaiza.wire.dialect import ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kaiza.domain.call import Ask, Outcome
 
 
@@ -31,9 +28,8 @@ class App(Protocol):
         ...
 
 
-class Desk(NamedTuple):
-    """Where tool calls are made: the house, and the words to ask it and to tell what it answered."""
+def to_ask(call: ToolCall) -> "Ask":
+    """A decoded tool call as the application takes it."""
+    from kaiza.domain.call import Ask  # noqa: PLC0415  loaded with the application, not before the first answer
 
-    app: App
-    ask: "Callable[[Wanted], Ask]"
-    tell: "Callable[[Id, Wanted, Outcome], bytes]"
+    return Ask(call.tool_name, call.arguments, call.client, call.conversational)

@@ -9,6 +9,7 @@ from typing import Any
 
 from kaiza.domain import carried, errors, record
 from kaiza.domain.record import Head, Verdict
+from kaiza.domain.record_folding import apply_record
 from kaiza.domain.session import Facts
 from kaiza.store import index, log_file, state
 from kaiza.store.anchor import Anchor
@@ -63,9 +64,9 @@ def _binding(root: str, place: Path) -> list[dict[str, Any]]:
     told, since = Facts(), Facts()
     for one in records(root):
         if one.keys() >= set(record.FIELDS):
-            told.apply(one)
+            apply_record(told, one)
             if one["seq"] > seq:
-                since.apply(one)
+                apply_record(since, one)
             if one["kind"] != "intent":
                 known.intents.pop(one["request_id"], None)
     known.usage = carried.continued(known.usage, since.usage)

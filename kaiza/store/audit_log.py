@@ -11,20 +11,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kaiza.domain import errors, record
-from kaiza.domain.record import Body, Fault, Head, Verdict
+from kaiza.domain.record import Body, Head, Verdict
 from kaiza.store import log_file, state
-from kaiza.store.accept import Accepted, accept
 from kaiza.store.anchor import Anchor
 from kaiza.store.damage import Damage
 from kaiza.store.lock import late
 from kaiza.store.log_file import LogFile
-from kaiza.store.records import records
 from kaiza.store.settling import Point, Settling
-from kaiza.store.verify import verify
 from kaiza.store.watch import Watch
 from kaiza.store.whole_check import Stamp, WholeCheck
-
-__all__ = ["Accepted", "AuditLog", "Fault", "Head", "Verdict", "accept", "records", "verify"]
 
 _TROUBLE = {
     "root_replaced": "Another directory has taken the workspace's place since the server began. Restart the server.",

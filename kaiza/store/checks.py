@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kaiza.domain import paths
+from kaiza.domain import protected_names
 from kaiza.domain.paths import RelPath
 from kaiza.store.workspace import Workspace
 
@@ -162,7 +162,7 @@ def _governs(path: RelPath) -> bool:
     if ".git" in path.parts:
         below = path.parts[path.parts.index(".git") + 1 :]
         return bool(below) and below[0] in _GOVERNING_GIT
-    return paths.is_control_plane(path) or paths.steering(path) is not None
+    return protected_names.is_control_plane(path) or protected_names.steering(path) is not None
 
 
 def _fingerprint(path: str) -> str:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
-from kaiza.store.objects import SMALL, is_written_by_nobody, read_all
-from kaiza.store.place import WHATEVER_IT_IS, stamp_of
+from kaiza.store.byte_io import READ_NOFOLLOW, SMALL, has_no_writer, read_all, stamp_of
 
 _NO_ATTRIBUTES = {errno.ENOTSUP, errno.ENOSYS, errno.EPERM, errno.EACCES}
 NOTHING: Mapping[tuple[int, ...], str] = {}
@@ -75,7 +74,7 @@ def look(
     What is known under the very stamp that the file has is not read again. `lone` asks whether anybody still writes it.
     """
     try:
-        fd = os.open(name, WHATEVER_IT_IS, dir_fd=dir_fd)
+        fd = os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
             return None
@@ -85,7 +84,7 @@ def look(
         if not stat.S_ISREG(found.st_mode):
             return None
         stamp = stamp_of(found)
-        alone = lone and found.st_size > SMALL and is_written_by_nobody(fd)
+        alone = lone and found.st_size > SMALL and has_no_writer(fd)
         digest = known.get(stamp) or digest_of(fd)
         return Seen(found.st_ino, found.st_size, found.st_nlink, digest, Facts.of(fd), stamp, alone)
     finally:

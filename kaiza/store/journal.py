@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 import orjson
 
+from kaiza.store.byte_io import read_all, write_all
 from kaiza.store.fsync_batch import FsyncBatch
-from kaiza.store.objects import read_all, write_all
 from kaiza.store.own import Own
 from kaiza.store.state_key import StateKey
 

@@ -4,38 +4,24 @@ Small contents are compressed (`<hash>.z`); large ones are kept as they are (`<h
 over, so that replacing or deleting a large file copies nothing.
 """
 
-import fcntl
 import hashlib
 import os
-import signal
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
 
 from kaiza.domain import errors
+from kaiza.store.byte_io import SMALL, has_no_writer, read_all, update_hash, write_all
 from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.own import Own
 
-SMALL = 1 << 20
-"""The longest content that is packed. A packed one that is longer was not made here, and is not unpacked."""
-FIRST_CHUNK = 1 << 16
-CHUNK = 1 << 20
 LEVEL, MEMORY, SMALLEST_WINDOW = 1, 6, 9
 PACKED = ".z"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-class Hash(Protocol):
-    """What is asked of a hash while bytes go by."""
-
-    def update(self, data: bytes, /) -> None:
-        """Take the bytes in."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +79,7 @@ class Objects:
         fd = os.open(name, _OPEN, dir_fd=dir_fd)
         try:
             small = os.fstat(fd).st_size <= SMALL
-            if small or not is_written_by_nobody(fd) or not self._moved(digest, dir_fd, name):
+            if small or not has_no_writer(fd) or not self._moved(digest, dir_fd, name):
                 with closing(FsyncBatch()) as batch:
                     self.keep(digest, read_all(fd), pack=small, batch=batch)
                     batch.sync()
@@ -120,22 +106,6 @@ class Objects:
             return None
 
 
-def read_all(fd: int) -> Iterator[bytes]:
-    """Read an open file from its beginning to its end, a chunk at a time; a small file takes no large buffer."""
-    offset, size = 0, FIRST_CHUNK
-    while chunk := os.pread(fd, size, offset):
-        offset, size = offset + len(chunk), CHUNK
-        yield chunk
-
-
-def write_all(fd: int, content: Iterable[bytes]) -> None:
-    """Write every byte, however few the system takes at a time."""
-    for chunk in content:
-        rest = memoryview(chunk)
-        while rest:
-            rest = rest[os.write(fd, rest) :]
-
-
 def _sound(digest: str, where: int) -> int | None:
     """A content that is packed already, open; None where it is not, or is damaged."""
     try:
@@ -158,7 +128,7 @@ def _written(digest: str, content: Iterable[bytes], where: int, *, pack: bool) -
     draft = f".{digest}.{os.urandom(6).hex()}"
     fd = os.open(draft, _CREATE, 0o400, dir_fd=where)
     try:
-        seen = watched(content, check)
+        seen = update_hash(check, content)
         write_all(fd, _packed(seen) if pack else seen)
         if check.hexdigest() != digest:
             raise _changed(check.hexdigest(), digest)  # noqa: TRY301 (one way out for all that is missing)
@@ -193,24 +163,6 @@ def _unpacked(fd: int) -> Iterator[bytes]:
         if left < 0:
             raise zlib.error
         yield piece
-
-
-def watched(content: Iterable[bytes], check: Hash) -> Iterator[bytes]:
-    """The same, each chunk taken into a hash as it goes by."""
-    for chunk in content:
-        check.update(chunk)
-        yield chunk
-
-
-def is_written_by_nobody(fd: int) -> bool:
-    """Ask for a lease, which is refused while anybody has the file open for writing; and hand it back."""
-    try:
-        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    except (AttributeError, OSError):
-        return False
-    return True
 
 
 def _lost(digest: str) -> errors.SystemError:

@@ -7,11 +7,9 @@ from types import TracebackType
 from typing import Self
 
 from kaiza.domain.paths import RelPath
+from kaiza.store.byte_io import UNBLOCKED
 
 HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
-UNBLOCKED = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-WHATEVER_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | UNBLOCKED
-"""How to open a name to read where a link, a pipe or a terminal may stand by now."""
 _SWAPPED = {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}
 
 
@@ -59,11 +57,6 @@ class Place(Held):
             return fd
         os.close(fd)
         raise swapped()
-
-
-def stamp_of(found: os.stat_result) -> tuple[int, ...]:
-    """What a file cannot keep while its bytes change: its identity, its size and its times."""
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def swapped() -> OSError:

@@ -5,7 +5,7 @@ What was understood is kept by its hash, so that bytes which were read before co
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TypeVar
 
@@ -24,15 +24,6 @@ _ABSENT = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND", "FILE_READ_FAILED", "IN
 K = TypeVar("K")
 V = TypeVar("V")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A plan's file as it is now."""
-
-    plan_id: str
-    content: bytes
-    reading: lint.Reading
 
 
 class Plans:
@@ -54,19 +45,19 @@ class Plans:
             raise
         return sorted(stem for stem in stems if is_plan_id(stem))[:MOST_PLANS]
 
-    def read(self, plan_id: str) -> Stored | None:
+    def read(self, plan_id: str) -> lint.StoredPlan | None:
         """The plan of that name, if it has a file."""
         found = self._bytes(plan_id)
         return None if found is None else self._stored(plan_id, *found)
 
-    def all(self) -> Iterator[Stored]:
+    def all(self) -> Iterator[lint.StoredPlan]:
         """Every plan, in order of name."""
         for plan_id in self.names():
             stored = self.read(plan_id)
             if stored is not None:
                 yield stored
 
-    def by_hash(self, plan_hash: str) -> Stored | None:
+    def by_hash(self, plan_hash: str) -> lint.StoredPlan | None:
         """The plan whose bytes have this hash now; looked for first where it was found last."""
         for plan_id in self._likely(plan_hash):
             found = self._bytes(plan_id)
@@ -158,12 +149,12 @@ class Plans:
                 return None
             raise
 
-    def _stored(self, plan_id: str, content: bytes, plan_hash: str) -> Stored:
+    def _stored(self, plan_id: str, content: bytes, plan_hash: str) -> lint.StoredPlan:
         kept = self._readings.get((plan_id, plan_hash))
         if kept is None:
             kept = replace(lint.read(content, plan_id), plan_hash=plan_hash, text="")
             self._readings = _more(self._readings, (plan_id, plan_hash), kept)
-        return Stored(plan_id, content, kept)
+        return lint.StoredPlan(plan_id, content, kept)
 
 
 def _more(kept: dict[K, V], key: K, value: V) -> dict[K, V]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kaiza.domain import canonical, errors
-from kaiza.domain.paths import RelPath, is_control_plane
+from kaiza.domain.paths import RelPath
+from kaiza.domain.protected_names import is_control_plane
 from kaiza.store import path_locks
 from kaiza.store.directories import Directories, last_name
 from kaiza.store.facts import inode_at, look

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from kaiza.domain import errors
+from kaiza.domain.file_entry import FileEntry, Kind
 from kaiza.domain.paths import RelPath
 from kaiza.store import ignore
-from kaiza.store.place import UNBLOCKED, Held
-from kaiza.store.workspace import Entry, Kind, OpenDirectory, Workspace
+from kaiza.store.byte_io import READ_NOFOLLOW
+from kaiza.store.place import Held
+from kaiza.store.workspace import OpenDirectory, Workspace
 
 NEVER_WALKED = frozenset({".git", ".kaiza"})
 
@@ -77,7 +79,7 @@ class Found:
         """The path as a value."""
         return self._level.real / self.name
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> FileEntry | None:
         """Its size and time; None if it is gone."""
         directory = self._level.directory()
         return directory.entry(self.name) if directory else None
@@ -88,7 +90,7 @@ class Found:
         if directory is None:
             return None
         try:
-            fd = os.open(self.name, os.O_RDONLY | os.O_NOFOLLOW | UNBLOCKED, dir_fd=directory.fd)
+            fd = os.open(self.name, READ_NOFOLLOW, dir_fd=directory.fd)
         except OSError:
             return None
         status = os.fstat(fd)

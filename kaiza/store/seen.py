@@ -6,13 +6,17 @@ from typing import Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
+from kaiza.domain.file_entry import FileEntry
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
 from kaiza.domain.way_back import happened
-from kaiza.store import audit_log, checks, scan
+from kaiza.store import checks, scan
+from kaiza.store.crash_recovery import recover
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
-from kaiza.store.workspace import Entry, OpenDirectory, OpenFile
+from kaiza.store.records import records
+from kaiza.store.verify import verify
+from kaiza.store.workspace import OpenDirectory, OpenFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +27,11 @@ class SeenLog:
 
     def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
         """Records in order from a place on, lazily."""
-        return audit_log.records(self.ground.root, since_seq=since_seq)
+        return records(self.ground.root, since_seq=since_seq)
 
     def verify(self) -> Mapping[str, Any]:
         """The whole log judged."""
-        return verdict_json(audit_log.verify(self.ground.root))
+        return verdict_json(verify(self.ground.root))
 
     def catch_up(self) -> Mapping[str, Any]:
         """What is new in the log judged, and its head before this call; whether the rest was verified too."""
@@ -102,7 +106,7 @@ class Seen:
         """
         left = set(request_ids)
         found: list[Mapping[str, Any]] = []
-        for one in self._in_time(audit_log.records(self.ground.root, reverse=True)):
+        for one in self._in_time(records(self.ground.root, reverse=True)):
             if not left:
                 break
             if happened(one):
@@ -119,7 +123,7 @@ class Seen:
 
     def recover(self) -> list[dict[str, Any]]:
         """Bring to an end what an earlier crash left, and tell what was done."""
-        return self.ground.recover(self.now, self.request_id)
+        return recover(self.ground, self.now, self.request_id)
 
     def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
         """The commands by which a phase of a plan is checked."""
@@ -168,7 +172,7 @@ class Seen:
         """A directory that may be listed."""
         return self.ground.workspace.open_directory(path, self._judge)
 
-    def stat(self, path: RelPath) -> Entry:
+    def stat(self, path: RelPath) -> FileEntry:
         """What a path leads to, without opening it."""
         return self.ground.workspace.stat(path, lambda _real: None)
 

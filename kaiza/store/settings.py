@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.globs import Denial
-from kaiza.domain.paths import skeleton
-from kaiza.store.place import WHATEVER_IT_IS
+from kaiza.domain.denial import Denial
+from kaiza.domain.name_folding import skeleton
+from kaiza.store.byte_io import READ_NOFOLLOW
 
 NAME = "kaiza.toml"
 LARGEST_FILE = 64 * 1024
@@ -72,7 +72,7 @@ def _content(directory: int) -> bytes:
     """The file's bytes, and one more than there may be; a link is not followed, a pipe not waited for."""
     try:
         _insist_on_a_file(os.stat(NAME, dir_fd=directory, follow_symlinks=False))
-        descriptor = os.open(NAME, WHATEVER_IT_IS, dir_fd=directory)
+        descriptor = os.open(NAME, READ_NOFOLLOW, dir_fd=directory)
         with os.fdopen(descriptor, "rb") as file:
             _insist_on_a_file(os.fstat(descriptor))
             return file.read(LARGEST_FILE + 1)

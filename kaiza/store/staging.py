@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
+from kaiza.store.byte_io import READ_NOFOLLOW, SMALL, read_all, update_hash, write_all
 from kaiza.store.directories import Directories, last_name
 from kaiza.store.facts import Facts, inode_at
 from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.journal import Journal
-from kaiza.store.objects import SMALL, Objects, read_all, watched, write_all
-from kaiza.store.place import WHATEVER_IT_IS
+from kaiza.store.objects import Objects
 from kaiza.store.step import Part, Step, mismatch
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -97,12 +97,12 @@ class Staging:
         where = self.directories.held.get(path.parent)
         if where is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return os.open(last_name(path), WHATEVER_IT_IS, dir_fd=where)
+        return os.open(last_name(path), READ_NOFOLLOW, dir_fd=where)
 
 
 def _checked(content: Iterable[bytes], change: Change) -> Iterator[bytes]:
     check = hashlib.sha256()
-    yield from watched(content, check)
+    yield from update_hash(check, content)
     expected = change.after_hash or change.before_hash
     if check.hexdigest() != expected:
         raise mismatch(change.source or change.path, expected, check.hexdigest())

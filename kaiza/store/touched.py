@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from kaiza.domain.globs import Glob
-from kaiza.domain.paths import ROOT, RelPath, is_control_plane, is_unreadable
+from kaiza.domain.paths import ROOT, RelPath
 from kaiza.domain.plan import Plan, Scope
+from kaiza.domain.protected_names import is_control_plane, is_unreadable
 from kaiza.domain.scope import DELETE, MODIFY, MOVE, Wanted, allows, unlocks
 from kaiza.store import scan
 from kaiza.store.workspace import Workspace

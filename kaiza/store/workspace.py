@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Literal, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from kaiza.domain.file_entry import FileEntry, Kind
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store import openat2
+from kaiza.store.byte_io import stamp_of
 from kaiza.store.listing import Listings
-from kaiza.store.place import Held, Place, stamp_of
+from kaiza.store.place import Held, Place
 from kaiza.store.refusal import not_a_file, refusal
 from kaiza.store.walk import WalkResolver
 
@@ -24,7 +26,6 @@ MOST_TRIES = 128
 KERNEL_TRIES = 64
 
 Judge = Callable[[RelPath], None]
-Kind = Literal["file", "directory", "link", "other"]
 _T = TypeVar("_T")
 
 
@@ -41,25 +42,6 @@ class Resolver(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What stands at a name; only a file has a size."""
-
-    name: str
-    type: Kind
-    size: int | None
-    modified: str
-    mode: int
-    real: RelPath
-
-    @classmethod
-    def of(cls, real: RelPath, found: os.stat_result) -> "Entry":
-        """Describe what a stat found."""
-        kind = kind_of(found.st_mode)
-        size = found.st_size if kind == "file" else None
-        return cls(real.name, kind, size, moment(found.st_mtime_ns), stat.S_IMODE(found.st_mode), real)
-
-
 @dataclass(slots=True)
 class OpenDirectory(Held):
     """A directory held open for listing."""
@@ -74,10 +56,10 @@ class OpenDirectory(Held):
         except OSError as error:
             raise refusal(error, self.real, missing="PATH_NOT_FOUND") from error
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, name: str) -> FileEntry | None:
         """Describe what stands at a name in it, a link as a link; None if it is gone by now."""
         try:
-            return Entry.of(self.real / name, os.stat(name, dir_fd=self.fd, follow_symlinks=False))
+            return entry_of(self.real / name, os.stat(name, dir_fd=self.fd, follow_symlinks=False))
         except OSError:
             return None
 
@@ -138,9 +120,9 @@ class Workspace(Held):
         """Open a directory for listing; `judge` has agreed to where it really is."""
         return self._use(path, judge, self._open_listing, missing="PATH_NOT_FOUND")
 
-    def stat(self, path: RelPath, judge: Judge) -> Entry:
+    def stat(self, path: RelPath, judge: Judge) -> FileEntry:
         """Say what a path leads to; `judge` has agreed to where it really is."""
-        return self._use(path, judge, lambda place: Entry.of(place.real, place.stat), missing="FILE_NOT_FOUND")
+        return self._use(path, judge, lambda place: entry_of(place.real, place.stat), missing="FILE_NOT_FOUND")
 
     def at(self, path: RelPath, use: Callable[[Place], _T], *, follow: bool = True) -> _T:
         """Use the place that a path leads to, again where it is swapped meanwhile; OSError where it leads nowhere.
@@ -185,6 +167,13 @@ class Workspace(Held):
             return self.at(path, judged)
         except OSError as error:
             raise refusal(error, path, missing=missing) from error
+
+
+def entry_of(real: RelPath, found: os.stat_result) -> FileEntry:
+    """Describe what a stat found."""
+    kind = kind_of(found.st_mode)
+    size = found.st_size if kind == "file" else None
+    return FileEntry(real.name, kind, size, moment(found.st_mtime_ns), stat.S_IMODE(found.st_mode), real)
 
 
 def kind_of(mode: int) -> Kind:

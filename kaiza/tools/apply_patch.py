@@ -13,7 +13,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.scope import CREATE, MODIFY, MOVE, Wanted
 from kaiza.tools import given, passage, proposal, target
 from kaiza.tools.target import Standing
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "apply_patch"
 _EXECUTE = 0o111
@@ -43,12 +43,12 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(files, named, arguments.get("dry_run", False))
 
 
-def wanted(request: Request, view: View) -> tuple[Wanted, ...]:
+def wanted(request: Request, view: FilesView) -> tuple[Wanted, ...]:
     """One thing for each file; what is there is modified, also where the patch means to create it."""
     return tuple(_wanted(file, view) for file in request.files)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Propose all changes; the first file that the patch does not fit ends it."""
     _bound(sum(_foreseen(file, view) for file in request.files), view)
     changes, diffs = _worked_out(request, view)
@@ -67,7 +67,7 @@ def run(request: Request, view: View) -> Answer:
     return Answer(output, changes)
 
 
-def _worked_out(request: Request, view: View) -> tuple[tuple[Change, ...], Sequence[Diff]]:
+def _worked_out(request: Request, view: FilesView) -> tuple[tuple[Change, ...], Sequence[Diff]]:
     """The changes, and as many of their diffs as an answer can hold; no file is held while the next is read."""
     changes: list[Change] = []
     diffs: list[Diff] = []
@@ -84,14 +84,14 @@ def _worked_out(request: Request, view: View) -> tuple[tuple[Change, ...], Seque
     return tuple(changes), diffs
 
 
-def _one(file: FilePatch, view: View, *, with_diff: bool) -> tuple[Change, int, Diff | None]:
+def _one(file: FilePatch, view: FilesView, *, with_diff: bool) -> tuple[Change, int, Diff | None]:
     """One change, the size of what is there, and the diff where one is wanted."""
     found, change = _proposed(file, view)
     diff = proposal.difference(found, change) if with_diff else None
     return change, found.size if found else 0, diff
 
 
-def _foreseen(file: FilePatch, view: View) -> int:
+def _foreseen(file: FilePatch, view: FilesView) -> int:
     """The bytes of what is there and of what is to be there instead, before anything is read."""
     there = 0 if file.operation == CREATE else target.size(file.source or file.path, view)
     if not _brings_content(file):
@@ -101,7 +101,7 @@ def _foreseen(file: FilePatch, view: View) -> int:
     return there + max(there + added - removed, 0)
 
 
-def _bound(size: int, view: View) -> None:
+def _bound(size: int, view: FilesView) -> None:
     """CAP_EXCEEDED where the files of a patch come to more than one patch may change."""
     if size > view.caps.patched_bytes:
         raise errors.SystemError.tool_failure(
@@ -111,14 +111,14 @@ def _bound(size: int, view: View) -> None:
         )
 
 
-def _wanted(file: FilePatch, view: View) -> Wanted:
+def _wanted(file: FilePatch, view: FilesView) -> Wanted:
     operation = file.operation
     if operation == CREATE and target.standing(file.path, view) is not None:
         return Wanted(MODIFY, file.path)
     return Wanted(operation, file.path, file.source, edited=operation == MOVE and bool(file.hunks or file.new_mode))
 
 
-def _proposed(file: FilePatch, view: View) -> tuple[Standing | None, Change]:
+def _proposed(file: FilePatch, view: FilesView) -> tuple[Standing | None, Change]:
     if file.operation == "create":
         target.vacant(target.standing(file.path, view))
         return None, _change(file, None, patch.apply(file, None))

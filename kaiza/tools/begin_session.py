@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.domain import paths
 from kaiza.domain.plan import APPROVED
 from kaiza.tools.list_plans import row
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, RecoveryView
 
 NAME = "begin_session"
 
@@ -24,7 +24,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["role"])
 
 
-def run(_request: Request, view: View) -> Answer:
+def run(_request: Request, view: RecoveryView) -> Answer:
     """Say what has been opened; it is open once this call's record is written."""
     session = view.session
     recovered = view.recover()
@@ -46,7 +46,7 @@ def run(_request: Request, view: View) -> Answer:
     return Answer({**output, "summary": summary})
 
 
-def _plans(view: View) -> list[dict[str, Any]]:
+def _plans(view: RecoveryView) -> list[dict[str, Any]]:
     """The plans, approved ones first; what is wrong with one is told by list_plans."""
     stored = (view.plans.read(plan_id) for plan_id in view.plans.names())
     rows = sorted((row(one) for one in stored if one), key=lambda told: (told["status"] != APPROVED, told["plan_id"]))

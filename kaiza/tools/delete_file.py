@@ -9,7 +9,7 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
 from kaiza.domain.scope import DELETE, Wanted
 from kaiza.tools import proposal, target
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "delete_file"
 
@@ -29,12 +29,12 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(path, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
-def wanted(request: Request, _view: View) -> tuple[Wanted, ...]:
+def wanted(request: Request, _view: FilesView) -> tuple[Wanted, ...]:
     """A deletion, and nothing else."""
     return (Wanted(DELETE, request.path),)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Propose the deletion."""
     found = target.existing(request.path, view, keep=diff.LARGEST if request.dry_run else 0)
     target.expected(found, request.expected_hash)

@@ -11,7 +11,7 @@ from kaiza.domain.edit import Position, Replace, Splice
 from kaiza.domain.paths import RelPath
 from kaiza.domain.scope import MODIFY, Wanted
 from kaiza.tools import given, proposal, target
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "edit_file"
 
@@ -33,12 +33,12 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(path, arguments["expected_hash"], edits, arguments.get("dry_run", False))
 
 
-def wanted(request: Request, _view: View) -> tuple[Wanted, ...]:
+def wanted(request: Request, _view: FilesView) -> tuple[Wanted, ...]:
     """An edit modifies, whatever is there."""
     return (Wanted(MODIFY, request.path),)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Propose the edited file, and show what becomes of it."""
     found = target.existing(request.path, view, keep=view.caps.hashed_bytes)
     target.expected(found, request.expected_hash)

@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain.net import net
 from kaiza.tools.session_status import counts
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, ChangesView
 
 NAME = "end_session"
 
@@ -21,7 +21,7 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request()
 
 
-def run(_request: Request, view: View) -> Answer:
+def run(_request: Request, view: ChangesView) -> Answer:
     """Sum the session up; it is over once this call's record is written."""
     told = counts(view.session)
     summary = f"Session ended. Calls: {told['calls']}, changes: {told['changes']}, refusals: {told['refusals']}."

@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.domain import lines, paths
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "file_info"
 
@@ -24,7 +24,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(paths.parse(arguments["path"], root))
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Look without opening; open only a plain file that may be read."""
     entry = view.stat(request.path)
     output: dict[str, Any] = {
@@ -40,7 +40,7 @@ def run(request: Request, view: View) -> Answer:
     return Answer({**output, "summary": _summary(output)})
 
 
-def _looked_at(path: RelPath, view: View) -> dict[str, Any]:
+def _looked_at(path: RelPath, view: FilesView) -> dict[str, Any]:
     with view.open_file(path) as file:
         text = lines.Text()
         whole = passage.survey(file, view, text)

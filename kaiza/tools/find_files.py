@@ -9,9 +9,10 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.room import Page
 from kaiza.tools import pattern
 from kaiza.tools.guard import Guard
+from kaiza.tools.handles import Found, Walk
 from kaiza.tools.hits import in_all
 from kaiza.tools.pattern import Pattern
-from kaiza.tools.view import Answer, Found, View, Walk
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "find_files"
 
@@ -53,7 +54,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return replace(request, after=str(after), hits=int(hits), paged=True)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Give the next paths that match; an unpaged request also learns whether there are too many."""
     guard = Guard(view, None if request.paged else view.caps.find_guard_ms)
     with view.open_directory(request.path) as directory:
@@ -70,7 +71,7 @@ def run(request: Request, view: View) -> Answer:
     return Answer({**output, "summary": _summary(output)})
 
 
-def _collected(request: Request, view: View, walk: Walk, base: int) -> dict[str, Any]:
+def _collected(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
     page = Page(request.page_size or view.caps.page_items, view.caps.response_bytes)
     hits, full, last = request.hits, False, request.after
     for found in walk:

@@ -3,13 +3,14 @@
 import time
 
 from kaiza.tools import passage
-from kaiza.tools.view import View, Walk
+from kaiza.tools.handles import Walk
+from kaiza.tools.view import CallView
 
 
 class Guard:
     """The time of one scan. Without a soft limit only the call's own holds."""
 
-    def __init__(self, view: View, soft_ms: int | None) -> None:
+    def __init__(self, view: CallView, soft_ms: int | None) -> None:
         self._view = view
         self._soft_ms = soft_ms
         self._began = time.monotonic()

@@ -13,7 +13,8 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.room import Page
 from kaiza.domain.stretches import Stretch, TooLongError
 from kaiza.tools import passage
-from kaiza.tools.view import Content, View
+from kaiza.tools.handles import Content
+from kaiza.tools.view import FilesView
 
 LONGEST_LINE = 16 << 20
 BINARY = "Left out, binary"
@@ -43,7 +44,7 @@ FIRST = Place("", -1, -1)
 class Hits:
     """What a search has come to so far."""
 
-    def __init__(self, finder: Finder, company: int, page: Page, view: View) -> None:
+    def __init__(self, finder: Finder, company: int, page: Page, view: FilesView) -> None:
         self.page = page
         self.full = False
         self.count = 0
@@ -110,7 +111,7 @@ class Hits:
         return item
 
 
-def in_all(count: int, view: View) -> None:
+def in_all(count: int, view: FilesView) -> None:
     """CAP_EXCEEDED where a scan finds more than anybody will page through."""
     if count > view.caps.total_hits:
         raise errors.SystemError.tool_failure(

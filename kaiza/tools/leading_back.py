@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from kaiza.domain import errors, paths
+from kaiza.domain import errors, paths, protected_names
 from kaiza.domain.change import Change, Operation
 from kaiza.domain.paths import RelPath
 from kaiza.domain.way_back import State, Way, ways
 from kaiza.tools import target
 from kaiza.tools.target import Standing
-from kaiza.tools.view import View
+from kaiza.tools.view import PreImagesView
 
 CHANGED_SINCE, NOT_KEPT, PROTECTED, MOVED_TOGETHER = "changed_since", "not_kept", "protected", "moved_together"
 TAKEN_BACK, OTHER_PLAN = "taken_back", "other_plan"
@@ -47,7 +47,7 @@ class Sketch:
 
 
 def worked_out(
-    records: Iterable[Mapping[str, Any]], view: View, barred: Mapping[str, str] = _NOTHING
+    records: Iterable[Mapping[str, Any]], view: PreImagesView, barred: Mapping[str, str] = _NOTHING
 ) -> tuple[list[Change], list[dict[str, str]]]:
     """One change a path that leads back, newest first; and the paths that are kept, because something would be lost.
 
@@ -69,10 +69,10 @@ def worked_out(
     return changes, [{"path": path, "reason": reason} for path, reason in sketch.kept.items()]
 
 
-def _look(path: str, way: Way, sketch: Sketch, view: View, reason: str | None) -> None:
+def _look(path: str, way: Way, sketch: Sketch, view: PreImagesView, reason: str | None) -> None:
     """Decide about one path from what stands there; with a reason, it is kept unless it is as it should be."""
     where = paths.parse(path)
-    if paths.is_control_plane(where) or view.unreadable(where):
+    if protected_names.is_control_plane(where) or view.unreadable(where):
         sketch.keep(path, PROTECTED)
         return
     try:
@@ -100,7 +100,7 @@ def _keep_together(found: Mapping[str, Way], sketch: Sketch) -> None:
             waiting.append(path)
 
 
-def _changes(sketch: Sketch, view: View) -> Iterator[Change]:
+def _changes(sketch: Sketch, view: PreImagesView) -> Iterator[Change]:
     """The changes; a content that is kept nowhere else is taken from where it was moved to."""
     holders = {move.now.hash: move for move in sketch.returns.values() if move.goes and move.now is not None}
     moved: set[RelPath] = set()

@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import errors, lint
 from kaiza.tools import read_plan
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, PlansView
 
 NAME = "lint_plan"
 
@@ -37,7 +37,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return request
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: PlansView) -> Answer:
     """Give every finding with its place."""
     if request.plan_id is not None:
         reading = read_plan.found(request.plan_id, view).reading

@@ -7,7 +7,8 @@ from typing import Any
 from kaiza.domain import cursor, lines, paths
 from kaiza.domain.paths import RelPath
 from kaiza.domain.room import Page
-from kaiza.tools.view import Answer, OpenDirectory, View
+from kaiza.tools.handles import OpenDirectory
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "list_directory"
 
@@ -35,7 +36,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(request.path, str(after), request.page_size)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Give the next names in order."""
     most = request.page_size or view.caps.page_items
     with view.open_directory(request.path) as directory:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import cursor
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import BROKEN
 from kaiza.domain.room import Page
-from kaiza.tools.view import Answer, StoredPlan, View
+from kaiza.tools.view import Answer, PlansView
 
 NAME = "list_plans"
 
@@ -35,7 +36,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(request.status, str(after), request.page_size)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: PlansView) -> Answer:
     """Give the next plans in order."""
     page = Page(request.page_size or view.caps.page_items, view.caps.response_bytes, {"items": [], "summary": "x" * 64})
     output: dict[str, Any] = {"items": page.items}

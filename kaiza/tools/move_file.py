@@ -9,7 +9,7 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
 from kaiza.domain.scope import MOVE, Wanted
 from kaiza.tools import proposal, target
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "move_file"
 
@@ -36,12 +36,12 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(source, destination, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
-def wanted(request: Request, _view: View) -> tuple[Wanted, ...]:
+def wanted(request: Request, _view: FilesView) -> tuple[Wanted, ...]:
     """A move, and nothing else."""
     return (Wanted(MOVE, request.destination, request.source),)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Propose the move."""
     found = target.existing(request.source, view)
     target.expected(found, request.expected_hash)

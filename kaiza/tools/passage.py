@@ -5,13 +5,14 @@ from collections.abc import Callable
 
 from kaiza.domain import errors
 from kaiza.domain.lines import Sum, Text, Whole, Window
-from kaiza.tools.view import OpenFile, View
+from kaiza.tools.handles import OpenFile
+from kaiza.tools.view import CallView
 
 CHUNK = 256 * 1024
 Take = Callable[[bytes], None]
 
 
-def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> Whole | None:
+def survey(file: OpenFile, view: CallView, window: Window | Text | None = None) -> Whole | None:
     """What the whole file is; None above the cap, where it is read only as far as the window needs."""
     if file.size > view.caps.hashed_bytes:
         while window is not None and not window.full and (chunk := file.read(CHUNK)):
@@ -24,7 +25,7 @@ def survey(file: OpenFile, view: View, window: Window | Text | None = None) -> W
     return whole if whole.size <= most else None
 
 
-def reckon(file: OpenFile, view: View, whole: Sum, *takers: Take, most: int = sys.maxsize) -> None:
+def reckon(file: OpenFile, view: CallView, whole: Sum, *takers: Take, most: int = sys.maxsize) -> None:
     """What the whole file comes to; of one that grows above `most` while it is read, only that it does."""
     while whole.size <= most and (chunk := file.read(CHUNK)):
         in_time(view)
@@ -32,7 +33,7 @@ def reckon(file: OpenFile, view: View, whole: Sum, *takers: Take, most: int = sy
             take(chunk)
 
 
-def in_time(view: View) -> None:
+def in_time(view: CallView) -> None:
     """CAP_EXCEEDED where the call's time is up."""
     if view.over():
         raise errors.SystemError.tool_failure(

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 from kaiza.domain import errors
-from kaiza.domain.globs import Glob, GlobError
+from kaiza.domain.glob_parser import GlobError
+from kaiza.domain.globs import Glob
 
 _PLAIN_END = re.compile(r"[^*?\[\]/]*\Z")
 

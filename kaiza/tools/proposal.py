@@ -8,7 +8,7 @@ from kaiza.domain import diff, lines, room
 from kaiza.domain.change import Change
 from kaiza.domain.diff import Diff, File
 from kaiza.tools.target import Standing
-from kaiza.tools.view import View
+from kaiza.tools.view import CallView
 
 NEW_MODE = 0o644
 MOST_LINES = 2_000_000
@@ -61,7 +61,7 @@ def short(sentence: str, most: int = 200) -> str:
     return sentence if len(sentence) <= most else sentence[: most - 1] + "…"
 
 
-def with_diff(output: Mapping[str, Any], diffs: Iterable[Diff], view: View) -> dict[str, Any]:
+def with_diff(output: Mapping[str, Any], diffs: Iterable[Diff], view: CallView) -> dict[str, Any]:
     """The output with the diffs, cut at a line where a response would not carry more."""
     space = view.caps.response_bytes - room.RESERVE - _FRAME - room.weight(output)
     kept: list[str] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import cursor
 from kaiza.domain.room import Page
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, AuditView
 
 NAME = "read_audit_log"
 DEFAULT_PAGE = 50
@@ -40,7 +40,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     )
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: AuditView) -> Answer:
     """Give the next page of records that fit."""
     page = Page(
         request.page_size, view.caps.response_bytes, {"items": [], "nextCursor": "x" * 128, "summary": "x" * 64}

@@ -9,7 +9,7 @@ from kaiza.domain import lines, paths, room
 from kaiza.domain.lines import Window
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_file"
 
@@ -37,13 +37,13 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     )
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Give the window, cut to what a response carries."""
     output = told(request, view, view.caps.response_bytes - room.RESERVE)
     return Answer({**output, "summary": _summary(output)})
 
 
-def told(request: Request, view: View, space: int) -> dict[str, Any]:
+def told(request: Request, view: FilesView, space: int) -> dict[str, Any]:
     """One file as an answer tells it, weighing no more than `space`."""
     window = Window(
         request.start_line,

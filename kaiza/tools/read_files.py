@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import errors, paths, room
 from kaiza.tools import read_file
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_files"
 
@@ -24,7 +24,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(tuple(arguments["paths"]), root)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Give each file its share of the response; what one leaves over is the next ones'."""
     space = view.caps.response_bytes - room.RESERVE
     files: list[dict[str, Any]] = []
@@ -35,7 +35,7 @@ def run(request: Request, view: View) -> Answer:
     return Answer({**output, "summary": _summary(output)})
 
 
-def _told(path: str, root: str | None, view: View, space: int) -> dict[str, Any]:
+def _told(path: str, root: str | None, view: FilesView, space: int) -> dict[str, Any]:
     try:
         return read_file.told(read_file.Request(paths.parse(path, root)), view, space)
     except errors.SystemError as error:

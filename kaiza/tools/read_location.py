@@ -9,7 +9,7 @@ from kaiza.domain.excerpt import excerpt
 from kaiza.domain.lines import LF, Window
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_location"
 MOST_BYTES = 16 << 20
@@ -42,7 +42,7 @@ def parse(arguments: Mapping[str, Any], root: str) -> Request:
     )
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Give the lines; INVALID_INPUT_VALUE where the file has no such place."""
     most_lines = request.line + request.context_lines + 1 - request.first
     window = Window(request.first, 0, most_lines=most_lines, most_bytes=MOST_BYTES)

@@ -6,8 +6,9 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.finding import Finding
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import BROKEN
-from kaiza.tools.view import Answer, StoredPlan, View
+from kaiza.tools.view import Answer, PlansView
 
 NAME = "read_plan"
 MOST_FINDINGS = 200
@@ -25,7 +26,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["plan_id"])
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: PlansView) -> Answer:
     """Give the plan as it is now."""
     stored = found(request.plan_id, view)
     reading = stored.reading
@@ -40,7 +41,7 @@ def run(request: Request, view: View) -> Answer:
     return Answer({**output, "summary": f"{stored.plan_id}: {status}, {len(reading.findings)} findings."})
 
 
-def found(plan_id: str, view: View) -> StoredPlan:
+def found(plan_id: str, view: PlansView) -> StoredPlan:
     """The plan of that name, or PLAN_NOT_FOUND."""
     stored = view.plans.read(plan_id)
     if stored is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, ChecksView
 
 NAME = "run_checks"
 _RECORDED = 20
@@ -24,7 +24,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["plan_hash"], arguments["phase_id"])
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: ChecksView) -> Answer:
     """Run every command in order; the first that does not pass ends it, and so does a person."""
     before = view.guarded()
     results: list[dict[str, Any]] = []

@@ -10,7 +10,7 @@ from kaiza.domain.plan import MOST_SAVED
 from kaiza.domain.plan_words import draft_faults
 from kaiza.tools.lint_plan import encoded
 from kaiza.tools.read_plan import told
-from kaiza.tools.view import Answer, Draft, View
+from kaiza.tools.view import Answer, Draft, PlansView
 
 NAME = "save_plan"
 _SHOWN = 10
@@ -29,7 +29,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["plan_id"], encoded(arguments["content"]))
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: PlansView) -> Answer:
     """Propose the file, if it is a sound draft under a new name."""
     reading = lint.read(request.content, request.plan_id)
     faults = draft_faults(reading)

@@ -10,9 +10,10 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.room import Page
 from kaiza.tools import pattern
 from kaiza.tools.guard import Guard
+from kaiza.tools.handles import Walk
 from kaiza.tools.hits import FIRST, PROTECTED, Hits, Place
 from kaiza.tools.pattern import Pattern
-from kaiza.tools.view import Answer, View, Walk
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "search_text"
 _WHOLE_FILE = 2**53
@@ -58,7 +59,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return replace(request, after=Place(str(where), int(line), int(character)), count=int(count))
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Give the next hits; an unpaged request also learns whether there are too many."""
     page = Page(request.page_size or view.caps.page_items, view.caps.response_bytes)
     hits = Hits(request.finder, request.context_lines, page, view)
@@ -70,14 +71,14 @@ def run(request: Request, view: View) -> Answer:
     return Answer({**output, "summary": _summary(output)})
 
 
-def _in_file(request: Request, view: View, hits: Hits) -> dict[str, Any]:
+def _in_file(request: Request, view: FilesView, hits: Hits) -> dict[str, Any]:
     with view.open_file(request.path) as file:
         if request.asks_for(file.real.name):
             hits.look_into(file.real, file, request.after, enough=request.paged)
     return _told(request, hits, None, [])
 
 
-def _below(request: Request, view: View, hits: Hits) -> dict[str, Any]:
+def _below(request: Request, view: FilesView, hits: Hits) -> dict[str, Any]:
     guard = Guard(view, None if request.paged else view.caps.search_guard_ms)
     with view.open_directory(request.path) as directory:
         start = directory.real
@@ -86,7 +87,7 @@ def _below(request: Request, view: View, hits: Hits) -> dict[str, Any]:
         return _told(request, hits, done if walk.broken_off else None, guard.diagnostics(walk))
 
 
-def _walked(request: Request, view: View, hits: Hits, walk: Walk, base: int) -> str:
+def _walked(request: Request, view: FilesView, hits: Hits, walk: Walk, base: int) -> str:
     """Search what the walk meets; the path of the last file that was searched whole."""
     done = request.after.path
     for found in walk:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, ServerView
 
 NAME = "server_info"
 
@@ -19,7 +19,7 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request()
 
 
-def run(_request: Request, view: View) -> Answer:
+def run(_request: Request, view: ServerView) -> Answer:
     """Tell version, protocols, platform and limits."""
     told = dict(view.server)
     return Answer({**told, "summary": f"Kaiza {told['server_version']}, {len(told['categories'])} tool categories."})

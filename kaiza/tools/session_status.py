@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from kaiza.domain.session import Session, Usage
-from kaiza.tools.view import Answer, View
+from kaiza.domain.plan_usage import Usage
+from kaiza.domain.session import Session
+from kaiza.tools.view import Answer, PlansView, SessionView
 
 NAME = "session_status"
+
+
+class _PlanUseView(SessionView, PlansView, Protocol):
+    """The session, and the plans whose use it reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ def counts(session: Session) -> dict[str, int]:
     return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
 
 
-def _use(plan_id: str, usage: Usage, view: View) -> dict[str, Any]:
+def _use(plan_id: str, usage: Usage, view: _PlanUseView) -> dict[str, Any]:
     """What was used of a plan so far, over all sessions, and what it allows."""
     stored = view.plans.read(plan_id)
     plan = stored.reading.plan if stored else None
@@ -40,7 +45,7 @@ def _use(plan_id: str, usage: Usage, view: View) -> dict[str, Any]:
     }
 
 
-def run(_request: Request, view: View) -> Answer:
+def run(_request: Request, view: _PlanUseView) -> Answer:
     """Tell role, state and counts."""
     session = view.session
     lock = view.facts.locks.get(session.role)

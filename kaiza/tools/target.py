@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from kaiza.domain import errors
+from kaiza.domain.file_entry import FileEntry
 from kaiza.domain.lines import Sum
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
-from kaiza.tools.view import Entry, OpenFile, View
+from kaiza.tools.handles import OpenFile
+from kaiza.tools.view import FilesView
 
 _MISSING = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
 _MAY_WRITE = 0o222
@@ -25,7 +27,7 @@ class Standing:
     stamp: tuple[int, ...] = ()
 
 
-def standing(path: RelPath, view: View, *, keep: int = 0) -> Standing | None:
+def standing(path: RelPath, view: FilesView, *, keep: int = 0) -> Standing | None:
     """Look at the file; None where nothing is and a file could be made. Up to `keep` bytes of content come along."""
     if glance(path, view) is None:
         return None
@@ -33,7 +35,7 @@ def standing(path: RelPath, view: View, *, keep: int = 0) -> Standing | None:
         return _seen(path, file, view, keep)
 
 
-def glance(path: RelPath, view: View) -> int | None:
+def glance(path: RelPath, view: FilesView) -> int | None:
     """How large the file is, unread; None where nothing is and a file could be made."""
     entry = _entry(path, view)
     if entry is None:
@@ -43,13 +45,13 @@ def glance(path: RelPath, view: View) -> int | None:
     return entry.size or 0
 
 
-def size(path: RelPath, view: View) -> int:
+def size(path: RelPath, view: FilesView) -> int:
     """How large the file is, unread and not judged; 0 where nothing is."""
     entry = _entry(path, view)
     return 0 if entry is None else entry.size or 0
 
 
-def existing(path: RelPath, view: View, *, keep: int = 0) -> Standing:
+def existing(path: RelPath, view: FilesView, *, keep: int = 0) -> Standing:
     """Look at a file that must be there."""
     return there(path, standing(path, view, keep=keep))
 
@@ -85,7 +87,7 @@ def vacant(found: Standing | None) -> None:
         )
 
 
-def held(found: Standing, view: View) -> bytes:
+def held(found: Standing, view: FilesView) -> bytes:
     """The content that was asked for; CAP_EXCEEDED where there is too much of it."""
     if found.content is None:
         raise errors.SystemError.tool_failure(
@@ -107,7 +109,7 @@ def rewritable(found: Standing) -> None:
         raise _refused(found.path, "The file is read-only. Ask a person to make it writable.", "read_only")
 
 
-def _entry(path: RelPath, view: View) -> Entry | None:
+def _entry(path: RelPath, view: FilesView) -> FileEntry | None:
     try:
         return view.stat(path)
     except errors.SystemError as error:
@@ -116,14 +118,14 @@ def _entry(path: RelPath, view: View) -> Entry | None:
         return None
 
 
-def _plain(path: RelPath, entry: Entry) -> None:
+def _plain(path: RelPath, entry: FileEntry) -> None:
     if entry.real != path:
         raise _through_a_link(path, entry.real)
     if entry.type != "file":
         raise _refused(path, "This is not a regular file. Choose a regular file.", entry.type)
 
 
-def _seen(path: RelPath, file: OpenFile, view: View, keep: int) -> Standing:
+def _seen(path: RelPath, file: OpenFile, view: FilesView, keep: int) -> Standing:
     if file.nlink > 1:
         raise _refused(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
     kept = bytearray()
@@ -138,7 +140,7 @@ def _seen(path: RelPath, file: OpenFile, view: View, keep: int) -> Standing:
     return Standing(path, whole.hash, whole.size, whole.total_lines, file.mode, content, file.stamp)
 
 
-def _room_for(path: RelPath, view: View) -> None:
+def _room_for(path: RelPath, view: FilesView) -> None:
     """Insist that a file can be made: above it nothing but directories, no link among them, none in its place."""
     above = path.parent
     while (entry := _entry(above, view)) is None:

@@ -5,7 +5,7 @@ That is exempt from the plan's scope and limits. What was undone before is made 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from kaiza.domain import diff, errors, lines, paths, scope
 from kaiza.domain.change import Change
@@ -19,11 +19,15 @@ from kaiza.domain.way_back import (
 )
 from kaiza.tools import proposal, target
 from kaiza.tools.leading_back import OTHER_PLAN, PROTECTED, TAKEN_BACK, worked_out
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, ChangesView, PlansView, PreImagesView
 
 NAME = "undo_changes"
 _TOLD = 20
 Records = Sequence[Mapping[str, Any]]
+
+
+class _UndoView(ChangesView, PreImagesView, PlansView, Protocol):
+    """Recorded changes, what they replaced, and the plan they are undone under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(request_ids, arguments["plan_hash"], arguments.get("phase_id"), arguments.get("dry_run", False))
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: _UndoView) -> Answer:
     """Propose what puts things back, and list what has to be kept as it is."""
     if request.request_ids is None:
         known = view.changed()
@@ -74,7 +78,7 @@ def run(request: Request, view: View) -> Answer:
     return Answer(output, tuple(changes), {"undone": undone}, exempt=exempt)
 
 
-def _of_session(known: Records, request: Request, view: View) -> tuple[Records, Records]:
+def _of_session(known: Records, request: Request, view: _UndoView) -> tuple[Records, Records]:
     """The session's changes that stand: those made under the plan, and the others."""
     own = [one for one in standing_changes(known) if one["session_id"] == view.session.session_id]
     records = [one for one in own if one["plan_hash"] == request.plan_hash]
@@ -105,7 +109,7 @@ def _of_calls(known: Records, request: Request) -> Records:
     return records
 
 
-def _barred(records: Records, known: Records, request: Request, view: View) -> dict[str, str]:
+def _barred(records: Records, known: Records, request: Request, view: _UndoView) -> dict[str, str]:
     """The paths that no undo under the plan reaches: denied or locked by now, or since then another's."""
     stored = view.plans.by_hash(request.plan_hash)
     plan = stored.reading.plan if stored else None
@@ -149,7 +153,7 @@ def _made_again(records: Records, known: Records) -> set[str]:
     }
 
 
-def _weighed(change: Change, view: View) -> Change:
+def _weighed(change: Change, view: _UndoView) -> Change:
     """The change with its bytes and lines, for the rules that look at them."""
     if change.operation == "move" or (change.after_hash is not None and change.size > view.caps.hashed_bytes):
         return change

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, AuditView
 
 NAME = "verify_audit_log"
 
@@ -19,7 +19,7 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request()
 
 
-def run(_request: Request, view: View) -> Answer:
+def run(_request: Request, view: AuditView) -> Answer:
     """Judge every byte of the log."""
     told = view.log.verify()
     return Answer({**told, "summary": f"The record is {told['verdict']}: {told['records']} records."})

@@ -1,14 +1,19 @@
-"""What a tool may see, and what it gives back. A tool proposes; it never touches the disk."""
+"""Views that tools read the workspace through, and the answers they return. A tool never touches the disk.
+
+Each tool asks for the narrowest view that will do; the boundary passes one object that has all of them.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.domain.lint import Reading
+from kaiza.domain.file_entry import FileEntry
+from kaiza.domain.lint import StoredPlan
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Facts, Session
+from kaiza.tools.handles import OpenDirectory, OpenFile, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,151 +42,6 @@ class Report:
 
     name: str
     content: bytes
-
-
-class OpenFile(Protocol):
-    """A regular file, open for reading; closed by its `with`."""
-
-    real: RelPath
-    size: int
-    mtime_ns: int
-    mode: int
-    nlink: int
-    stamp: tuple[int, ...]
-
-    def read(self, size: int) -> bytes:
-        """The next bytes; empty at the end."""
-        ...
-
-    def pread(self, size: int, offset: int) -> bytes:
-        """The bytes at an offset."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-class Entry(Protocol):
-    """What stands at a path; only a file has a size."""
-
-    @property
-    def type(self) -> str:
-        """One of file, directory, link, other."""
-        ...
-
-    @property
-    def size(self) -> int | None:
-        """Its bytes."""
-        ...
-
-    @property
-    def modified(self) -> str:
-        """When it was last changed."""
-        ...
-
-    @property
-    def mode(self) -> int:
-        """Its permissions."""
-        ...
-
-    @property
-    def real(self) -> RelPath:
-        """Where it really is."""
-        ...
-
-
-class OpenDirectory(Protocol):
-    """A directory, open for listing; closed by its `with`."""
-
-    real: RelPath
-
-    def names(self, after: str = "", most: int = ...) -> Sequence[str]:
-        """What stands in it, sorted, after a name and at most so many."""
-        ...
-
-    def entry(self, name: str) -> "Entry | None":
-        """What stands at a name in it, a link as a link; None if it is gone by now."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-class Content(Protocol):
-    """The content of a file met on a walk; closed by its `with`."""
-
-    size: int
-
-    def read(self, size: int) -> bytes:
-        """The next bytes; empty at the end."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-class Found(Protocol):
-    """One thing met on a walk; good for a look until the walk goes on."""
-
-    @property
-    def path(self) -> str:
-        """Where it is, joined by slashes."""
-        ...
-
-    @property
-    def type(self) -> str:
-        """One of file, directory, link, other."""
-        ...
-
-    @property
-    def real(self) -> RelPath:
-        """The path as a value."""
-        ...
-
-    def entry(self) -> Entry | None:
-        """Its size and time; None if it is gone."""
-        ...
-
-    def open(self) -> Content | None:
-        """Its content, if it is a plain file that lets itself be read."""
-        ...
-
-
-class Walk(Protocol):
-    """A walk in the order of paths; closed by its `with`."""
-
-    seen: int
-    passed: int
-    closed: int
-    broken_off: bool
-
-    def __iter__(self) -> Iterator[Found]: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-class StoredPlan(Protocol):
-    """A plan's file as it is now."""
-
-    @property
-    def plan_id(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def content(self) -> bytes:
-        """Its bytes."""
-        ...
-
-    @property
-    def reading(self) -> Reading:
-        """What they came to."""
-        ...
 
 
 class Plans(Protocol):
@@ -216,57 +76,25 @@ class Log(Protocol):
         ...
 
 
-class View(Protocol):
-    """The workspace as one call may see it: every path that is opened has been judged."""
+class CallView(Protocol):
+    """Bounds of one call."""
 
-    root: str
-    caps: Caps
-    session: Session
-    facts: Facts
-    log: Log
-    plans: Plans
-    server: Mapping[str, Any]
-    now: str
-    request_id: str
-    may_release: bool
-    """Whether a report may still unlock its role."""
-    refusal_by_now: Callable[[], errors.SystemError | None]
-    """What stops by now what was allowed when the call began."""
-
-    def changed(self) -> list[Mapping[str, Any]]:
-        """The records of all changes since the session's first, in order."""
+    @property
+    def caps(self) -> Caps:
+        """Bounds on time and size."""
         ...
 
-    def changed_by(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
-        """The records of all changes since the first of these calls', in order."""
+    def over(self) -> bool:
+        """Whether the call's time is up."""
         ...
 
-    def recover(self) -> list[dict[str, Any]]:
-        """Bring to an end what an earlier crash left, and tell what was done."""
-        ...
 
-    def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
-        """The commands by which a phase of a plan is checked."""
-        ...
+class FilesView(CallView, Protocol):
+    """Files of the workspace; every path is judged where it really is before it is opened."""
 
-    def guarded(self) -> Any:
-        """What governs the agent, as it is now."""
-        ...
-
-    def check(self, argv: Sequence[str]) -> dict[str, Any]:
-        """Run one command and tell what it came to."""
-        ...
-
-    def meddled(self, before: Any) -> list[str]:
-        """What of it was altered since."""
-        ...
-
-    def kept(self, digest: str) -> int | None:
-        """How large a content is that was replaced; None where it is not kept."""
-        ...
-
-    def kept_content(self, digest: str) -> bytes:
-        """A content that was replaced, whole."""
+    @property
+    def root(self) -> str:
+        """The workspace's root."""
         ...
 
     def open_file(self, path: RelPath) -> OpenFile:
@@ -277,7 +105,7 @@ class View(Protocol):
         """A directory that may be listed."""
         ...
 
-    def stat(self, path: RelPath) -> Entry:
+    def stat(self, path: RelPath) -> FileEntry:
         """What is at a path, without opening it."""
         ...
 
@@ -286,9 +114,141 @@ class View(Protocol):
         ...
 
     def unreadable(self, path: RelPath) -> bool:
-        """Whether the content of this path is nobody's business."""
+        """Whether the content of this path is hidden."""
         ...
 
-    def over(self) -> bool:
-        """Whether the call's time is up."""
+
+class PreImagesView(FilesView, Protocol):
+    """Files of the workspace, and contents that changes replaced."""
+
+    def kept(self, digest: str) -> int | None:
+        """Size of a content that was replaced; None where it is not kept."""
         ...
+
+    def kept_content(self, digest: str) -> bytes:
+        """A content that was replaced, whole."""
+        ...
+
+
+class PlansView(Protocol):
+    """Plans of the workspace."""
+
+    @property
+    def caps(self) -> Caps:
+        """Bounds on time and size."""
+        ...
+
+    @property
+    def plans(self) -> Plans:
+        """The plans in `plans/`."""
+        ...
+
+
+class AuditView(Protocol):
+    """Records of the audit log."""
+
+    @property
+    def caps(self) -> Caps:
+        """Bounds on time and size."""
+        ...
+
+    @property
+    def log(self) -> Log:
+        """The audit log."""
+        ...
+
+
+class SessionView(Protocol):
+    """The session of the call, and the state projected from the log."""
+
+    @property
+    def caps(self) -> Caps:
+        """Bounds on time and size."""
+        ...
+
+    @property
+    def session(self) -> Session:
+        """The session of the call."""
+        ...
+
+    @property
+    def facts(self) -> Facts:
+        """State projected from the log."""
+        ...
+
+
+class ChangesView(SessionView, Protocol):
+    """Changes that were recorded."""
+
+    def changed(self) -> Sequence[Mapping[str, Any]]:
+        """Records of all changes since the session's first, in order."""
+        ...
+
+    def changed_by(self, request_ids: Collection[str]) -> Sequence[Mapping[str, Any]]:
+        """Records of all changes since the first of these calls', in order."""
+        ...
+
+
+class RecoveryView(SessionView, PlansView, AuditView, Protocol):
+    """What a session begins with."""
+
+    def recover(self) -> list[dict[str, Any]]:
+        """Finish or take back what an earlier crash left open; return what was done."""
+        ...
+
+
+class ReportView(SessionView, Protocol):
+    """What a report is written with."""
+
+    @property
+    def now(self) -> str:
+        """Time of the call."""
+        ...
+
+    @property
+    def request_id(self) -> str:
+        """Id of the call."""
+        ...
+
+    @property
+    def may_release(self) -> bool:
+        """Whether a report may still unlock its role."""
+        ...
+
+
+class ChecksView(Protocol):
+    """Commands that check a phase of a plan."""
+
+    @property
+    def refusal_by_now(self) -> Callable[[], errors.SystemError | None]:
+        """What stops by now what was allowed when the call began."""
+        ...
+
+    def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
+        """Commands by which a phase of a plan is checked."""
+        ...
+
+    def check(self, argv: Sequence[str]) -> dict[str, Any]:
+        """Run one command and return what it came to."""
+        ...
+
+    def guarded(self) -> Any:
+        """A snapshot of the files that govern the agent."""
+        ...
+
+    def meddled(self, before: Any) -> list[str]:
+        """Paths of a snapshot that were altered since."""
+        ...
+
+
+class ServerView(Protocol):
+    """Facts about the server."""
+
+    @property
+    def server(self) -> Mapping[str, Any]:
+        """What `server_info` answers."""
+        ...
+
+
+class ToolView(PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ServerView, Protocol):
+    """All views in one: what the boundary passes to a tool, which asks for less."""

@@ -11,7 +11,7 @@ from kaiza.domain.paths import RelPath
 from kaiza.domain.scope import CREATE, MODIFY, Wanted
 from kaiza.tools import given, proposal, target
 from kaiza.tools.target import Standing
-from kaiza.tools.view import Answer, View
+from kaiza.tools.view import Answer, FilesView
 
 NAME = "write_file"
 
@@ -38,7 +38,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(path, content, arguments.get("expected_hash"), arguments.get("dry_run", False))
 
 
-def wanted(request: Request, view: View) -> tuple[Wanted, ...]:
+def wanted(request: Request, view: FilesView) -> tuple[Wanted, ...]:
     """What is there is modified, what is not is created; where all is as asked, what was asked."""
     size = target.glance(request.path, view)
     there = size is not None
@@ -47,7 +47,7 @@ def wanted(request: Request, view: View) -> tuple[Wanted, ...]:
     return (Wanted(MODIFY if there else CREATE, request.path),)
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: FilesView) -> Answer:
     """Propose the file; where it is there already, say so."""
     found = target.standing(request.path, view, keep=view.caps.hashed_bytes)
     if found is not None and _done(request, found):

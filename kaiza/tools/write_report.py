@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import errors, lookalike
 from kaiza.domain.session import a_day_before
-from kaiza.tools.view import Answer, Report, View
+from kaiza.tools.view import Answer, Report, ReportView
 
 NAME = "write_report"
 _TOO_MUCH = {
@@ -28,7 +28,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request(arguments["title"], arguments["content"])
 
 
-def run(request: Request, view: View) -> Answer:
+def run(request: Request, view: ReportView) -> Answer:
     """Propose the report under a name of Kaiza's own; say whether the role is free again."""
     _within("reports", view.facts.reports_since(a_day_before(view.now)) + 1, view.caps.reports)
     role = view.session.role

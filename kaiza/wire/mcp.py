@@ -1,14 +1,18 @@
 """MCP, both eras on one pipe: `initialize` and what follows it, and requests that carry their own `_meta`.
 
-The opening answers are made here, before anything heavy is loaded; what a tool call comes to is told in `mcp_call`.
+The opening answers are made here, before anything heavy is loaded; results of tool calls are encoded by `mcp_call`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kaiza.wire import reply
-from kaiza.wire.message import Refusal, Request
+from kaiza.wire.dialect import Conversation, Decoded, ToolCall
+from kaiza.wire.message import Id, Refusal, Request
+
+if TYPE_CHECKING:
+    from kaiza.domain.call import Outcome
 
 HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions that are begun with `initialize`; a client that asks for another gets the newest of these."""
@@ -39,37 +43,16 @@ class Opening(NamedTuple):
     title: str = "Kaiza"
 
 
-class Conversation(NamedTuple):
-    """What a pipe has been used for so far."""
-
-    initialized: bool = False
-    modern: bool = False
-    client: str | None = None
-
-
-class Wanted(NamedTuple):
-    """A tool call, before anything about it is believed."""
-
-    tool_name: str
-    arguments: object
-    client: str | None
-    conversational: bool
-    modern: bool
-
-
-class Heard(NamedTuple):
-    """What a request came to: an answer ready to be sent, or a tool call to be made; and the conversation after it."""
-
-    conversation: Conversation
-    answer: bytes | None = None
-    wanted: Wanted | None = None
-
-
 class Mcp:
-    """The dialect, with its opening answers ready-made."""
+    """The dialect, with its opening answers ready-made.
 
-    def __init__(self, opening: Opening) -> None:
+    The reply form of a call is whether its request came without a handshake. `summary` puts an output's summary into
+    the text block, instead of the whole output once more.
+    """
+
+    def __init__(self, opening: Opening, *, summary: bool = False) -> None:
         self._opening = opening
+        self._summary = summary
         self._server = {"name": opening.name, "title": opening.title, "version": opening.version}
 
     @property
@@ -81,19 +64,26 @@ class Mcp:
         """MCP takes whatever no other dialect claims."""
         return True
 
-    def hear(self, request: Request, so_far: Conversation) -> Heard:
-        """Answer a request, or say which tool call it wants."""
+    def decode(self, request: Request, so_far: Conversation) -> Decoded:
+        """Answer a request, or return the tool call that it asks for."""
         if request.method == "initialize":
             return self._initialize(request, so_far)
         if _is_modern(request, so_far):
             return self._modern(request, so_far)
         return self._legacy(request, so_far)
 
-    def _initialize(self, request: Request, so_far: Conversation) -> Heard:
+    def encode(self, request_id: Id, outcome: "Outcome", reply_form: object) -> bytes:
+        """The line that answers a tool call."""
+        from kaiza.wire import mcp_call  # noqa: PLC0415  what results need is loaded when there are calls
+
+        form = mcp_call.Form(self._summary, self.modern_meta if reply_form else None)
+        return mcp_call.encode_result(request_id, outcome, form)
+
+    def _initialize(self, request: Request, so_far: Conversation) -> Decoded:
         asked, client = request.params.get("protocolVersion"), _client(request.params.get("clientInfo"))
         if not isinstance(asked, str) or not isinstance(request.params.get("capabilities"), dict) or client is None:
             reason = "initialize needs protocolVersion, capabilities and clientInfo with a name and a version."
-            return Heard(so_far, _invalid(request, reason))
+            return Decoded(so_far, _invalid(request, reason))
         version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
         body = {
             "protocolVersion": version,
@@ -102,32 +92,32 @@ class Mcp:
             "instructions": self._opening.instructions,
         }
         now = so_far._replace(initialized=True, client=client)
-        return Heard(now, reply.result(request.id, reply.compact(body)))
+        return Decoded(now, reply.result(request.id, reply.compact(body)))
 
-    def _legacy(self, request: Request, so_far: Conversation) -> Heard:
+    def _legacy(self, request: Request, so_far: Conversation) -> Decoded:
         if not isinstance(request.params.get("_meta"), dict | None):
-            return Heard(so_far, _invalid(request, "_meta must be an object."))
+            return Decoded(so_far, _invalid(request, "_meta must be an object."))
         if request.method == "ping":
-            return Heard(so_far, reply.result(request.id, b"{}"))
+            return Decoded(so_far, reply.result(request.id, b"{}"))
         if request.method == "tools/list":
-            return Heard(so_far, self._list(request, self._legacy_list))
+            return Decoded(so_far, self._list(request, self._legacy_list))
         if request.method == "tools/call":
             return _call(request, so_far, so_far.client)
-        return Heard(so_far, _no_method(request))
+        return Decoded(so_far, _no_method(request))
 
-    def _modern(self, request: Request, so_far: Conversation) -> Heard:
+    def _modern(self, request: Request, so_far: Conversation) -> Decoded:
         refused = _envelope_fault(request)
         if refused is not None:
-            return Heard(so_far, refused)
+            return Decoded(so_far, refused)
         so_far = so_far._replace(modern=True)
         if request.method == "server/discover":
-            return Heard(so_far, reply.result(request.id, self._discovery))
+            return Decoded(so_far, reply.result(request.id, self._discovery))
         if request.method == "tools/list":
-            return Heard(so_far, self._list(request, self._modern_list))
+            return Decoded(so_far, self._list(request, self._modern_list))
         if request.method == "tools/call":
             client = _client(request.params["_meta"].get(_CLIENT))
             return _call(request, so_far, client, modern=True)
-        return Heard(so_far, _no_method(request))
+        return Decoded(so_far, _no_method(request))
 
     def _list(self, request: Request, body: Callable[[], bytes]) -> bytes:
         cursor = request.params.get("cursor")
@@ -181,12 +171,12 @@ def _envelope_fault(request: Request) -> bytes | None:
     return None
 
 
-def _call(request: Request, so_far: Conversation, client: str | None, *, modern: bool = False) -> Heard:
+def _call(request: Request, so_far: Conversation, client: str | None, *, modern: bool = False) -> Decoded:
     name = request.params.get("name")
     if not isinstance(name, str):
-        return Heard(so_far, _invalid(request, "tools/call needs the tool's name, a string."))
+        return Decoded(so_far, _invalid(request, "tools/call needs the tool's name, a string."))
     conversational = so_far.initialized and not modern
-    return Heard(so_far, wanted=Wanted(name, request.params.get("arguments", {}), client, conversational, modern))
+    return Decoded(so_far, call=ToolCall(name, request.params.get("arguments", {}), client, conversational, modern))
 
 
 def _client(info: object) -> str | None:

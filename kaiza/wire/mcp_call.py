@@ -1,13 +1,12 @@
-"""What a tool call came to, as MCP tells it: a result, a result that is an error, or an error of the protocol."""
+"""Outcomes of tool calls encoded for MCP: a result, a result that is an error, or an error of the protocol."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from kaiza.domain.call import Ask, Outcome
+from kaiza.domain.call import Outcome
 from kaiza.wire import reply
-from kaiza.wire.mcp import Wanted
 from kaiza.wire.message import Id
 
 RECEIPT: Final = "kaiza/receipt"
@@ -26,12 +25,7 @@ class Form(NamedTuple):
     modern_meta: Mapping[str, Any] | None = None
 
 
-def ask(wanted: Wanted) -> Ask:
-    """The call as the house takes it."""
-    return Ask(wanted.tool_name, wanted.arguments, wanted.client, wanted.conversational)
-
-
-def told(request_id: Id, outcome: Outcome, form: Form) -> bytes:
+def encode_result(request_id: Id, outcome: Outcome, form: Form) -> bytes:
     """The line that answers a tool call."""
     if outcome.output is not None:
         return reply.result(request_id, _success(outcome, outcome.output, form))

@@ -4,7 +4,9 @@ import pytest
 
 from kaiza.domain import carried, limits, record
 from kaiza.domain.plan import Limits
-from kaiza.domain.session import NO_BYTES, Facts, Freeze, Lock, Seal, Usage
+from kaiza.domain.plan_usage import Usage
+from kaiza.domain.record_folding import apply_record
+from kaiza.domain.session import NO_BYTES, Facts, Freeze, Lock, Seal
 
 AT = "2026-11-18T12:00:00.000Z"
 ONE, OTHER = "1" * 64, "2" * 64
@@ -22,7 +24,7 @@ def accepted(facts):
         body = record.compose("person", timestamp=AT, workspace_root="w" * 4096, outcome="ok", detail=detail)
         line, whole = record.seal(body, len(lines) + 1, record.GENESIS)
         lines.append(line)
-        told.apply(whole)
+        apply_record(told, whole)
     return told, lines
 
 
@@ -80,7 +82,7 @@ def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_d
     for _ in range(2):
         for part in carried.parts(found):
             detail = {"action": "accept", "standing": part}
-            found.apply({**record.compose("person", detail=detail), "seq": 1})
+            apply_record(found, {**record.compose("person", detail=detail), "seq": 1})
 
     assert found.reports == [new, new, AT]
 
@@ -116,7 +118,7 @@ def test_an_open_change_goes_over_whole_and_gives_nothing_back():
         assert len(line) <= record.MAX_RECORD
     body = record.compose("recovery", request_id="r", detail={"result": "not_applied"})
     kept = told.intents["r"]["changes"]
-    told.apply({**body, "seq": 3})
+    apply_record(told, {**body, "seq": 3})
 
     assert kept == changes
     assert told.intents == {}
@@ -130,7 +132,7 @@ def test_the_first_record_of_an_older_kaiza_is_still_read(standing):
     told = Facts()
     for one in (standing, {"frozen": frozen, "locks": [lock]}):
         detail = {"action": "accept", "reason": "r", "person": "p", "standing": one}
-        told.apply({**record.compose("person", detail=detail), "seq": 1})
+        apply_record(told, {**record.compose("person", detail=detail), "seq": 1})
 
     assert (told.frozen, told.locks) == (Freeze(**frozen), {"WINDSURF": Lock(**lock)})
 
@@ -139,6 +141,6 @@ def test_a_process_that_knew_the_old_log_keeps_what_is_stricter():
     knows = Facts(usage={"P": Usage({"a": 1, "b": 1}, operations=5)}, intents={})
     for part in carried.parts(Facts(usage={"P": Usage({"a": 1}, lines=3, operations=2)})):
         detail = {"action": "accept", "standing": part}
-        knows.apply({**record.compose("person", detail=detail), "seq": 1})
+        apply_record(knows, {**record.compose("person", detail=detail), "seq": 1})
 
     assert knows.usage == {"P": Usage({"a": 1, "b": 1}, lines=3, operations=5)}

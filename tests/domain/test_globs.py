@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.globs import Glob, GlobError
+from kaiza.domain.glob_parser import GlobError
+from kaiza.domain.globs import Glob
 
 
 def covers(pattern, path):

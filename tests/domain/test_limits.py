@@ -2,7 +2,7 @@ import pytest
 
 from kaiza.domain.limits import after, before
 from kaiza.domain.plan import Limits
-from kaiza.domain.session import Usage
+from kaiza.domain.plan_usage import Usage
 
 
 def used(**more):

@@ -9,13 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain import errors, paths
+from kaiza.domain import errors, name_folding, paths, protected_names
 from kaiza.domain.paths import ROOT, RelPath, parse, parse_uri, to_uri
 
 WORKSPACE = "/home/ada/project"
-CONTROL = sorted(paths.CONTROL_PLANE_AT_ROOT | paths.CONTROL_PLANE_ANYWHERE)
-STEERED = sorted(paths.STEERING)
-HIDDEN = [*sorted(paths.UNREADABLE), ".env.local", ".env.production", *("x" + end for end in paths.UNREADABLE_SUFFIXES)]
+CONTROL = sorted(protected_names.CONTROL_PLANE_AT_ROOT | protected_names.CONTROL_PLANE_ANYWHERE)
+STEERED = sorted(protected_names.STEERING)
+HIDDEN = [
+    *sorted(protected_names.UNREADABLE),
+    ".env.local",
+    ".env.production",
+    *("x" + end for end in protected_names.UNREADABLE_SUFFIXES),
+]
 DOTS = ".\u2024\ufe52\uff0e"
 BLANKS = ". \t\uff0e\u00a0\u2003\u3000\u200b"
 IGNORED = "\u00ad\u034f\u115f\u17b4\u180b\u200b\u200c\u200d\u200e\u202e\u2060\u2066\u3164\ufe0f\ufeff\uffa0\U000e0041"
@@ -206,33 +211,33 @@ def test_a_uri_that_cannot_be_meant_has_its_own_code(uri, code):
 
 @given(st.text(name_characters))
 def test_a_skeleton_is_its_own_skeleton_and_forgets_case_and_form(name):
-    bones = paths.skeleton(name)
+    bones = name_folding.skeleton(name)
 
-    assert paths.skeleton(bones) == bones
-    assert paths.skeleton(unicodedata.normalize("NFKC", name)) == bones
-    assert paths.skeleton(unicodedata.normalize("NFKD", name)) == bones
-    assert paths.skeleton(name.casefold()) == bones
+    assert name_folding.skeleton(bones) == bones
+    assert name_folding.skeleton(unicodedata.normalize("NFKC", name)) == bones
+    assert name_folding.skeleton(unicodedata.normalize("NFKD", name)) == bones
+    assert name_folding.skeleton(name.casefold()) == bones
 
 
 @given(look_alikes(CONTROL), st.text(BLANKS, max_size=2))
 def test_no_spelling_hides_what_governs_the_agent(name, tail):
-    assert paths.is_control_plane(RelPath((name + tail,)))
-    assert paths.is_control_plane(RelPath((name, "below")))
+    assert protected_names.is_control_plane(RelPath((name + tail,)))
+    assert protected_names.is_control_plane(RelPath((name, "below")))
 
 
-@given(look_alikes(sorted(paths.CONTROL_PLANE_ANYWHERE)), good_paths)
+@given(look_alikes(sorted(protected_names.CONTROL_PLANE_ANYWHERE)), good_paths)
 def test_what_is_protected_at_any_depth_is_protected_at_any_depth(name, above):
-    assert paths.is_control_plane(RelPath((*above.parts, name, "config")))
+    assert protected_names.is_control_plane(RelPath((*above.parts, name, "config")))
 
 
 @pytest.mark.parametrize("name", ["git~1", "GIT~1", "\uff27it~1", "git~1."])
 def test_the_short_name_of_git_is_git(name):
-    assert paths.is_control_plane(RelPath(("vendored", name, "hooks")))
+    assert protected_names.is_control_plane(RelPath(("vendored", name, "hooks")))
 
 
 @given(look_alikes(STEERED), good_paths)
 def test_no_spelling_hides_what_steers_an_agent(name, above):
-    hit = paths.steering(RelPath((*above.parts, name, "below")))
+    hit = protected_names.steering(RelPath((*above.parts, name, "below")))
 
     assert hit is not None
     assert len(hit.parts) <= len(above.parts) + 1
@@ -240,18 +245,18 @@ def test_no_spelling_hides_what_steers_an_agent(name, above):
 
 @given(look_alikes([".github"]), look_alikes(["workflows", "hooks"]))
 def test_no_spelling_hides_what_runs_on_a_push(first, second):
-    assert paths.steering(RelPath(("a", first, second, "ci.yml"))) == RelPath(("a", first, second))
+    assert protected_names.steering(RelPath(("a", first, second, "ci.yml"))) == RelPath(("a", first, second))
 
 
 def test_the_outermost_steering_path_is_named_as_it_is_spelled():
-    assert paths.steering(parse("a/.Claude/.vscode/x")) == RelPath(("a", ".Claude"))
-    assert paths.steering(parse("docs/agents.MD")) == parse("docs/agents.MD")
+    assert protected_names.steering(parse("a/.Claude/.vscode/x")) == RelPath(("a", ".Claude"))
+    assert protected_names.steering(parse("docs/agents.MD")) == parse("docs/agents.MD")
 
 
 @given(look_alikes(HIDDEN), good_paths)
 def test_no_spelling_makes_a_secret_readable(name, above):
-    assert paths.is_unreadable(RelPath((*above.parts, name)))
-    assert paths.is_unreadable(RelPath((*above.parts, name, "below")))
+    assert protected_names.is_unreadable(RelPath((*above.parts, name)))
+    assert protected_names.is_unreadable(RelPath((*above.parts, name, "below")))
 
 
 @pytest.mark.parametrize(
@@ -259,21 +264,21 @@ def test_no_spelling_makes_a_secret_readable(name, above):
     ["src/plans", "src/audit/a", "kaiza.toml.bak", "git", ".gitignore", ".github/x.md", "docs/workflows/a", "AGENTS"],
 )
 def test_names_that_only_remind_of_protected_ones_are_free(text):
-    assert not paths.is_control_plane(parse(text))
-    assert paths.steering(parse(text)) is None
+    assert not protected_names.is_control_plane(parse(text))
+    assert protected_names.steering(parse(text)) is None
 
 
 @pytest.mark.parametrize(
     "text", [".env.example", "a/.env.test", "b/.env.sample", ".env.template", "key.py", ".envoy", "pem", "id_rsa.pub"]
 )
 def test_names_that_only_remind_of_secrets_are_readable(text):
-    assert not paths.is_unreadable(parse(text))
+    assert not protected_names.is_unreadable(parse(text))
 
 
 def test_the_root_itself_is_neither_protected_nor_hidden():
-    assert not paths.is_control_plane(ROOT)
-    assert paths.steering(ROOT) is None
-    assert not paths.is_unreadable(ROOT)
+    assert not protected_names.is_control_plane(ROOT)
+    assert protected_names.steering(ROOT) is None
+    assert not protected_names.is_unreadable(ROOT)
 
 
 class Wild:
@@ -287,15 +292,15 @@ class Wild:
 def test_a_denied_directory_hides_all_that_is_in_it():
     deny = [Wild("vault"), Wild("*.secret")]
 
-    assert paths.is_unreadable(parse("vault/deep/a.txt"), deny)
-    assert paths.is_unreadable(parse("a/b.secret"), deny)
-    assert not paths.is_unreadable(parse("a/vault.txt"), deny)
+    assert protected_names.is_unreadable(parse("vault/deep/a.txt"), deny)
+    assert protected_names.is_unreadable(parse("a/b.secret"), deny)
+    assert not protected_names.is_unreadable(parse("a/vault.txt"), deny)
 
 
 def test_a_single_path_is_freed_by_its_exact_name_only():
     allow = {"certs/dev.pem", ".kaiza/objects", "vault/a"}
 
-    assert not paths.is_unreadable(parse("certs/dev.pem"), allow=allow)
-    assert paths.is_unreadable(parse("certs/Dev.pem"), allow=allow)
-    assert not paths.is_unreadable(parse("vault/a"), [Wild("vault*")], allow)
-    assert paths.is_unreadable(parse(".kaiza/objects"), allow=allow)
+    assert not protected_names.is_unreadable(parse("certs/dev.pem"), allow=allow)
+    assert protected_names.is_unreadable(parse("certs/Dev.pem"), allow=allow)
+    assert not protected_names.is_unreadable(parse("vault/a"), [Wild("vault*")], allow)
+    assert protected_names.is_unreadable(parse(".kaiza/objects"), allow=allow)

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain import record
+from kaiza.domain.record_folding import apply_record
 from kaiza.domain.session import Facts, asked_for_change, locks
 
 AT = "2026-11-18T12:00:00.000Z"
@@ -43,7 +44,7 @@ def call(seq, tool="read_file", outcome="ok", session_id="s1", role="WINDSURF", 
 def facts_of(*records):
     facts = Facts()
     for one in records:
-        facts.apply(one)
+        apply_record(facts, one)
     return facts
 
 
@@ -179,7 +180,7 @@ def test_facts_kept_in_an_index_and_carried_on_are_the_facts_of_the_whole_log(ma
     whole = facts_of(*history)
     carried = Facts.from_json(orjson.loads(orjson.dumps(facts_of(*history[:cut]).as_json())))
     for one in history[cut:]:
-        carried.apply(one)
+        apply_record(carried, one)
 
     assert carried == whole
 

@@ -6,10 +6,11 @@ from kaiza.domain import errors, lint
 from kaiza.domain.card import Card
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths import parse
+from kaiza.domain.plan_usage import Usage
 from kaiza.domain.scope import Wanted
-from kaiza.domain.session import Facts, Freeze, Lock, Seal, Session, Usage
+from kaiza.domain.session import Facts, Freeze, Lock, Seal, Session
 from kaiza.policy.case import Case
-from kaiza.policy.judge import CHANGING, ON_RESULT, UNDER_PLAN, judge
+from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGING, IN_SCOPE, ON_RESULT, judge
 
 NOW = "2026-11-18T12:00:00.000Z"
 HEAD = """\
@@ -51,7 +52,7 @@ def case(read=GOOD, path="src/a", **more):
     return Case(**{**told, **more})
 
 
-def refusal(one, rules=(*CHANGING, *UNDER_PLAN, *ON_RESULT)):
+def refusal(one, rules=(*CHANGING, *APPROVAL_AND_PHASE, *IN_SCOPE, *ON_RESULT)):
     try:
         judge(rules, one)
     except errors.SystemError as refused:

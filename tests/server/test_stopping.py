@@ -8,7 +8,6 @@ from kaiza.domain import errors
 from kaiza.server.news import CLOSED
 from kaiza.server.pipeline import Pipeline
 from kaiza.server.stdio import Stdio
-from kaiza.server.surface import Desk
 from kaiza.wire.mcp import Mcp, Opening
 
 
@@ -21,9 +20,8 @@ class Unclosable:
 
 def test_a_house_that_cannot_be_closed_is_not_waited_for():
     incoming, outgoing = os.pipe()
-    desk = Desk(Unclosable(), None, None)
-    stdio = Stdio(incoming, outgoing, Pipeline(()), lambda: desk)
-    stdio._desk.get()
+    stdio = Stdio(incoming, outgoing, Pipeline(()), Unclosable)
+    stdio._app.get()
     with pytest.raises(errors.SystemError):
         stdio._close()
     news = stdio._news.next(0)

@@ -9,7 +9,8 @@ from logs import anchor_at, body, chained, head_of, intent, log_path, open_log, 
 from scenes import records as lines_of
 
 from kaiza.domain import errors, record
-from kaiza.store import audit_log, log_file, state, verify
+from kaiza.store import log_file, state, verify
+from kaiza.store.accept import accept
 from kaiza.store.anchor import Anchor
 from kaiza.store.audit_log import AuditLog
 from kaiza.store.damage import Damage
@@ -500,7 +501,7 @@ def test_a_person_accepts_damage(root, log, told, damage):
     damage(log_path(root))
     log.append(body, durable=False)
     old = log_path(root).read_bytes()
-    accepted = audit_log.accept(str(root), reason="a restore gone wrong", person="Ada")
+    accepted = accept(str(root), reason="a restore gone wrong", person="Ada")
 
     assert accepted.verdict.verdict == DAMAGES[damage]
     assert (root / accepted.file).read_bytes() == old
@@ -546,7 +547,7 @@ def test_a_new_process_is_told_what_is_sound_in_a_damaged_log(root, log, damage)
 def test_a_missing_log_can_be_accepted_before_anything_is_written(root, log):
     log.append(body, durable=True)
     log_path(root).unlink()
-    accepted = audit_log.accept(str(root), reason="gone", person="Ada")
+    accepted = accept(str(root), reason="gone", person="Ada")
 
     assert (accepted.verdict.verdict, accepted.file) == ("missing", None)
     assert log.append(intent, durable=True)["seq"] == 2
@@ -557,7 +558,7 @@ def test_a_second_acceptance_keeps_the_first_log(root, log):
         log.append(body, durable=True)
         log.append(body, durable=True)
         edited(log_path(root))
-        assert audit_log.accept(str(root), reason="r", person="p").file == f"audit/audit-log.damaged-{number}.jsonl"
+        assert accept(str(root), reason="r", person="p").file == f"audit/audit-log.damaged-{number}.jsonl"
 
     assert len(list((root / "audit").glob("audit-log.damaged-*"))) == 2
 
@@ -566,7 +567,7 @@ def test_there_is_nothing_to_accept_in_a_sound_log(root, log):
     log.append(body, durable=True)
     before = log_path(root).read_bytes()
 
-    assert audit_log.accept(str(root), reason="r", person="p") is None
+    assert accept(str(root), reason="r", person="p") is None
     assert log_path(root).read_bytes() == before
 
 

@@ -19,9 +19,8 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
 from kaiza.store import commit as store_commit
 from kaiza.store import directories, facts, fsync_batch, rename
+from kaiza.store.byte_io import SMALL, stamp_of
 from kaiza.store.commit import Committer
-from kaiza.store.objects import SMALL
-from kaiza.store.place import stamp_of
 from kaiza.store.step import Part
 from kaiza.store.workspace import Workspace
 

@@ -14,9 +14,10 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
 from kaiza.store import path_locks, rename
+from kaiza.store.byte_io import SMALL
 from kaiza.store.fsync_batch import FsyncBatch
 from kaiza.store.live import Live
-from kaiza.store.objects import SMALL, Objects
+from kaiza.store.objects import Objects
 from kaiza.store.own import Own
 
 

@@ -11,8 +11,8 @@ from kaiza.domain import errors, record
 from kaiza.domain.record import Verdict
 from kaiza.store import state, stretch, verify
 from kaiza.store.accept import accept
-from kaiza.store.audit_log import records
 from kaiza.store.damage import Damage
+from kaiza.store.records import records
 
 COUNT = 6
 LINES = chained(COUNT)

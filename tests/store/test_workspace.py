@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from kaiza.domain import errors
+from kaiza.domain.file_entry import FileEntry
 from kaiza.domain.paths import ROOT, RelPath, parse
 from kaiza.store import openat2
-from kaiza.store.workspace import Entry, Workspace, moment
+from kaiza.store.workspace import Workspace, moment
 
 WAYS = ("openat2", "walk")
 
@@ -102,7 +103,7 @@ def test_what_stands_at_a_name_is_told(workspace, root):
     (root / "d").mkdir()
     os.mkfifo(root / "p")
 
-    assert workspace.stat(parse("f"), agree) == Entry("f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f"))
+    assert workspace.stat(parse("f"), agree) == FileEntry("f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f"))
     assert workspace.stat(parse("d"), agree).type == "directory"
     assert workspace.stat(parse("d"), agree).size is None
     assert workspace.stat(parse("p"), agree).type == "other"

@@ -6,7 +6,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths import is_unreadable
+from kaiza.domain.protected_names import is_unreadable
 from kaiza.store import scan
 from kaiza.store.schemas import SchemaRegistry
 from kaiza.store.workspace import Workspace

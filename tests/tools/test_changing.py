@@ -11,7 +11,8 @@ import pytest
 
 from kaiza.domain import errors, room, schema_lint
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths import is_unreadable, parse
+from kaiza.domain.paths import parse
+from kaiza.domain.protected_names import is_unreadable
 from kaiza.store.schemas import SchemaRegistry
 from kaiza.store.workspace import Workspace
 from kaiza.tools import apply_patch, delete_file, edit_file, move_file, proposal, write_file

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.globs import Glob, GlobError
+from kaiza.domain.glob_parser import GlobError
+from kaiza.domain.globs import Glob
 from kaiza.tools import pattern
 
 

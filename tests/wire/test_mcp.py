@@ -6,7 +6,8 @@ import pytest
 from kaiza.domain import codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.wire import mcp_call
-from kaiza.wire.mcp import HANDSHAKE_VERSIONS, Conversation, Mcp, Opening
+from kaiza.wire.dialect import Conversation
+from kaiza.wire.mcp import HANDSHAKE_VERSIONS, Mcp, Opening
 from kaiza.wire.mcp_call import Form
 from kaiza.wire.message import Request
 
@@ -24,7 +25,7 @@ RECEIPT = Receipt(41, "ab" * 32)
 
 
 def hear(method, params=None, so_far=FRESH):
-    return DIALECT.hear(Request(1, method, params or {}), so_far)
+    return DIALECT.decode(Request(1, method, params or {}), so_far)
 
 
 def answer(method, params=None, so_far=FRESH):
@@ -36,7 +37,7 @@ def initialized():
 
 
 def told(outcome, form=None):
-    line = mcp_call.told("x", outcome, form or Form())
+    line = mcp_call.encode_result("x", outcome, form or Form())
 
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -65,28 +66,28 @@ def test_initialize_without_what_it_needs_is_refused_and_opens_nothing(lacking):
 def test_a_session_may_be_implied_only_after_initialize():
     call = {"name": "echo", "arguments": {}}
 
-    assert hear("tools/call", call).wanted.conversational is False
-    assert hear("tools/call", call, initialized()).wanted.conversational is True
-    assert hear("tools/call", {**call, "_meta": MODERN}, initialized()).wanted.conversational is False
+    assert hear("tools/call", call).call.conversational is False
+    assert hear("tools/call", call, initialized()).call.conversational is True
+    assert hear("tools/call", {**call, "_meta": MODERN}, initialized()).call.conversational is False
 
 
 def test_the_client_is_named_as_it_claims_to_be_in_both_eras():
     call = {"name": "echo"}
 
-    assert hear("tools/call", call, initialized()).wanted.client == "old 1"
-    assert hear("tools/call", {**call, "_meta": MODERN}, initialized()).wanted.client == "modern 9"
+    assert hear("tools/call", call, initialized()).call.client == "old 1"
+    assert hear("tools/call", {**call, "_meta": MODERN}, initialized()).call.client == "modern 9"
 
 
 @pytest.mark.parametrize("given", [{}, {"a": 1}, [], None, 5, "x"])
 def test_arguments_are_passed_on_as_they_are(given):
-    assert hear("tools/call", {"name": "echo", "arguments": given}).wanted.arguments == given
+    assert hear("tools/call", {"name": "echo", "arguments": given}).call.arguments == given
 
 
 @pytest.mark.parametrize("params", [{}, {"name": None}, {"name": 5}, {"arguments": {}}])
 def test_a_call_without_a_name_is_no_call(params):
     heard = hear("tools/call", params)
 
-    assert heard.wanted is None
+    assert heard.call is None
     assert json.loads(heard.answer)["error"]["code"] == -32602
 
 
@@ -211,6 +212,6 @@ def test_the_tools_are_asked_for_once_and_only_when_somebody_wants_them():
     asked = []
     dialect = Mcp(Opening("1", "", lambda: asked.append(1) or TOOLS))
     for method, params in (("ping", {}), ("tools/list", {}), ("tools/list", {"_meta": MODERN}), ("tools/list", {})):
-        dialect.hear(Request(1, method, params), FRESH)
+        dialect.decode(Request(1, method, params), FRESH)
 
     assert asked == [1]

@@ -18,9 +18,9 @@ from kaiza.domain.call import Outcome, Receipt
 from kaiza.domain.instructions import INSTRUCTIONS
 from kaiza.store.offer import offered
 from kaiza.store.schemas import SchemaRegistry
-from kaiza.wire import mcp_call, message
-from kaiza.wire.mcp import HANDSHAKE_VERSIONS, Conversation, Mcp, Opening
-from kaiza.wire.mcp_call import Form
+from kaiza.wire import message
+from kaiza.wire.dialect import Conversation
+from kaiza.wire.mcp import HANDSHAKE_VERSIONS, Mcp, Opening
 
 TOOLS = offered(SchemaRegistry())
 DIALECT = Mcp(Opening(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
@@ -96,12 +96,10 @@ def said_by_us(*requests):
     answers, conversation = [], Conversation()
     for one in requests:
         said = message.read(json.dumps(one).encode())
-        conversation, answer, wanted = DIALECT.hear(said, conversation)
-        if wanted is not None:
-            outcome = OUTCOMES.get(
-                wanted.tool_name, Outcome("?", envelope=UNKNOWN, code=codes.lookup("TOOL_NOT_FOUND"))
-            )
-            answer = mcp_call.told(said.id, outcome, Form(modern_meta=DIALECT.modern_meta if wanted.modern else None))
+        conversation, answer, call = DIALECT.decode(said, conversation)
+        if call is not None:
+            outcome = OUTCOMES.get(call.tool_name, Outcome("?", envelope=UNKNOWN, code=codes.lookup("TOOL_NOT_FOUND")))
+            answer = DIALECT.encode(said.id, outcome, call.reply_form)
         answers.append(json.loads(answer))
     return answers
 

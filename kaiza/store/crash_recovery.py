@@ -1,0 +1,186 @@
+"""Recovery of what dead processes left open in a workspace: each change gets a record of its own.
+
+Journals say how far a change came; an intent without a journal is decided from the hashes that are there now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from types import MappingProxyType
+from typing import Any
+
+from kaiza.domain import errors
+from kaiza.domain.paths import parse
+from kaiza.domain.protected_names import is_control_plane
+from kaiza.domain.record import Body, compose
+from kaiza.domain.way_back import happened, was_taken_back
+from kaiza.store.ground import Ground
+from kaiza.store.records import records
+from kaiza.store.recovery import Announced, Recovery
+
+MOST_REPORTED = 50
+MOST_RECOVERED = 200
+"""Intents without a journal that one session looks after; the next session continues with the rest."""
+LARGEST_HASHED = 1 << 30
+_RECORDED_BEFORE: Mapping[str, Any] = MappingProxyType(
+    {"session_id": None, "plan_id": None, "plan_hash": None, "changes": [], "detail": None}
+)
+_LONGEST_NAME = 64
+
+
+def recover(ground: Ground, now: str, request_id: str) -> list[dict[str, Any]]:
+    """Finish or take back what dead processes left open; return what was done, as `begin_session` reports it.
+
+    Nothing is touched while the log is damaged.
+    """
+    if not ground.recording():
+        return []
+    ground.log.catch_up()
+    ground.log.whole.begin()
+    if ground.damage() is not None:
+        return []
+    ground.key.require()
+    return _CrashRecovery(ground, now, request_id).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _CrashRecovery:
+    """One pass over the journals and the open intents, for the call that asked for it."""
+
+    ground: Ground
+    now: str
+    request_id: str
+
+    def run(self) -> list[dict[str, Any]]:
+        """Recover the journals first, then the intents of dead processes that have none."""
+        found = self._recover_journals()
+        waiting = {one["request_id"] for one in found}
+        committer = self.ground.committer
+        try:
+            abandoned = (
+                (txn, intent)
+                for txn, intent in reversed([*self.ground.facts.intents.items()])
+                if txn not in waiting and committer.is_dead(str((intent["detail"] or {}).get("live", "")))
+            )
+            for txn, intent in islice(abandoned, MOST_RECOVERED):
+                result = self._decide_without_journal(txn, intent)
+                found.append(self._record_recovery(txn, result, [change["path"] for change in intent["changes"]], []))
+        except (OSError, errors.SystemError) as refused:
+            found.append(_report_failure(refused))
+        return found
+
+    def _recover_journals(self) -> list[dict[str, Any]]:
+        """Recover the journals; one that is not ours, or is none, is reported and stops nothing."""
+        try:
+            found = self.ground.committer.recover(self._find_announced, list(self.ground.facts.intents))
+            return [self._record_journal(one) for one in found]
+        except (OSError, errors.SystemError) as refused:
+            return [_report_failure(refused)]
+
+    def _record_journal(self, one: Recovery) -> dict[str, Any]:
+        """Record what was done about one journal, and report it."""
+        if one.result == "left":
+            return _report(one.txn, one.result, [], one.left)
+        if one.result == "set_aside":
+            detail = {
+                "result": one.result,
+                "journal": one.txn,
+                "left": list(one.left),
+                "found_by": self.request_id,
+            }
+            self._append(compose("recovery", timestamp=self.now, workspace_root=self.ground.root, detail=detail))
+            return _report(one.txn, one.result, [], one.left)
+        return self._record_recovery(one.txn, one.result, [str(path) for path in one.paths], list(one.left))
+
+    def _find_announced(self, txn: str) -> Announced | None:
+        """What the log says of a change, read to its end; None where it never announced it."""
+        self.ground.follow()
+        intent = self.ground.facts.intents.get(txn)
+        if intent is not None:
+            return Announced(intent["changes"], str((intent["detail"] or {}).get("live", "")), True, False)
+        is_made = is_taken_back = False
+        for one in records(self.ground.root, reverse=True):
+            if one.get("request_id") != txn:
+                continue
+            if one.get("kind") == "intent":
+                live = str((one["detail"] or {}).get("live", ""))
+                return Announced(one["changes"], live, False, is_made, is_taken_back)
+            is_made = is_made or happened(one)
+            is_taken_back = is_taken_back or was_taken_back(one)
+        return None
+
+    def _decide_without_journal(self, txn: str, intent: Mapping[str, Any]) -> str:
+        """Compare the hashes an intent names with those that are there; a mixture is `unknown`."""
+        changes = intent["changes"]
+        try:
+            touched = [parse(path) for one in changes for path in (one["path"], one["source"]) if path]
+        except errors.SystemError:
+            return "unknown"
+        if any(is_control_plane(path) or self.ground.unreadable(path) for path in touched):
+            return "unknown"
+        self.ground.committer.sweep(txn, touched)
+        states = [self._hash_file(change["path"]) for change in changes]
+        before = [change["before_hash"] if change["source"] is None else None for change in changes]
+        if states == [change["after_hash"] for change in changes]:
+            return "applied"
+        return "not_applied" if states == before else "unknown"
+
+    def _hash_file(self, path: str) -> str | None:
+        """SHA-256 of a file as it is now; None where there is none that can be read, or it is too large."""
+        whole = sha256()
+        try:
+            with self.ground.workspace.open_file(parse(path), lambda _real: None) as file:
+                if file.size > LARGEST_HASHED:
+                    return None
+                for chunk in file.chunks():
+                    whole.update(chunk)
+        except errors.SystemError:
+            return None
+        return whole.hexdigest()
+
+    def _record_recovery(self, txn: str, result: str, paths: list[str], left: list[dict[str, str]]) -> dict[str, Any]:
+        """Record a recovery. Where an outcome was recorded before, only the tidying up is left to report."""
+        intent = self.ground.facts.intents.get(txn) or _RECORDED_BEFORE
+        self._append(
+            compose(
+                "recovery",
+                timestamp=self.now,
+                request_id=txn,
+                session_id=intent["session_id"],
+                workspace_root=self.ground.root,
+                tool_name=intent.get("tool_name"),
+                plan_id=intent["plan_id"],
+                plan_hash=intent.get("plan_hash"),
+                changes=intent["changes"],
+                detail={
+                    **_undone_calls(intent),
+                    "result": result,
+                    "left": left[:MOST_REPORTED],
+                    "found_by": self.request_id,
+                    "live": self.ground.committer.live_id,
+                },
+            )
+        )
+        return _report(txn, result, paths, left)
+
+    def _append(self, body: Body) -> None:
+        self.ground.log.append(lambda: body, durable=True)
+
+
+def _report_failure(refused: Exception) -> dict[str, Any]:
+    """What is reported where `.kaiza` cannot be used; a session begins all the same."""
+    return _report("", "left", [], [{"path": ".kaiza", "reason": type(refused).__name__}])
+
+
+def _report(txn: str, result: str, paths: Sequence[str], left: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """A recovery as `begin_session` reports it; names that came with the workspace are escaped to plain letters."""
+    plain = txn.encode("ascii", "backslashreplace").decode()[:_LONGEST_NAME]
+    shown = [{key: value.encode("utf-8", "backslashreplace").decode() for key, value in one.items()} for one in left]
+    return {"request_id": plain, "result": result, "paths": list(paths[:MOST_REPORTED]), "left": shown[:MOST_REPORTED]}
+
+
+def _undone_calls(intent: Mapping[str, Any]) -> dict[str, Any]:
+    """The calls that an undo put back, as its intent names them."""
+    undone = (intent["detail"] or {}).get("undone")
+    return {"undone": undone} if undone else {}
