@@ -36,6 +36,10 @@ def serve(make_app: Callable[[], App], opening: Opening, *, summary: bool = Fals
 
 
 def _build(make_app: Callable[[], App]) -> App:
+    # Loaded here, in a thread of its own: were it loaded by the first answer, that call would outlast the reader's
+    # patience and lose its turn.
+    from kaiza.wire import mcp_call  # noqa: F401, PLC0415
+
     app = make_app()
     gc.freeze()
     gc.set_threshold(SELDOM)
