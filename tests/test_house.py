@@ -121,7 +121,7 @@ def test_no_tool_approves_unlocks_thaws_or_grants():
 
 
 def test_starting_to_serve_loads_nothing_heavy():
-    heavy = ["mcp", "pydantic", "jsonschema", "re2", "pathspec", "ruamel", "asyncio", "unidiff", "argparse"]
+    heavy = ["mcp", "pydantic", "jsonschema", "re2", "pathspec", "ruamel", "asyncio", "unidiff"]
     script = (
         "import kaiza.cli.serve, kaiza.server.stdio, sys, json;"
         f"print(json.dumps([name for name in {heavy!r} if name in sys.modules]))"

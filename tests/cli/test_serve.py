@@ -4,20 +4,11 @@ import json
 
 import pytest
 
-from kaiza.cli import serve, serve_slowly
+from kaiza.cli import serve
 from kaiza.cli.serve import Options
 
-PLAIN = [
-    [],
-    ["--workspace", "a"],
-    ["--workspace", "a", "--workspace", "b", "--role", "WINDSURF"],
-    ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"],
-    ["--role", "ANTIGRAVITY", "--role", "WINDSURF"],
-]
-ODD = [
-    ["--workspace=a"],
+WRONG = [
     ["--workspace"],
-    ["--help"],
     ["--role", "BOTH"],
     ["--tool-timeout-ms", "0"],
     ["--tool-timeout-ms", "600001"],
@@ -29,25 +20,19 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("words", PLAIN)
-def test_a_plain_command_line_is_read_as_argparse_reads_it(words):
-    assert serve.plainly(words) == serve_slowly.carefully(words)
-
-
-@pytest.mark.parametrize("words", ODD)
-def test_everything_else_is_left_to_argparse(words):
-    assert serve.plainly(words) is None
-
-
-@pytest.mark.parametrize("words", ODD[1:2] + ODD[3:])
+@pytest.mark.parametrize("words", WRONG)
 def test_a_mistake_is_a_wrong_command_line(kaiza, words):
     told = kaiza("serve", *words)
 
     assert (told.status, told.out) == (2, "")
 
 
-def test_an_option_with_an_equals_sign_is_understood():
-    assert serve_slowly.carefully(["--workspace=a"]) == Options(("a",))
+def test_several_workspaces_and_limits_are_understood():
+    words = ["--workspace", "a", "--workspace=b", "--role", "ANTIGRAVITY", "--role", "WINDSURF", "--allow-checks"]
+    limits = ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"]
+
+    assert serve.parse_options([]) == Options()
+    assert serve.parse_options(words + limits) == Options(("a", "b"), "WINDSURF", "summary", 200, 1, True)
 
 
 @pytest.mark.rows("S1-50", "S1-70")
@@ -78,6 +63,6 @@ def test_a_start_changes_nothing_and_answers(process, workspace, tmp_path):
 
 
 def test_the_operators_limits_are_the_caps():
-    app = serve._app(Options(("/",), "WINDSURF", "full", 200, 300), ("/",))
+    app = serve._build_app(Options(("/",), "WINDSURF", "full", 200, 300), ("/",))
 
     assert (app.caps.tool_timeout_ms, app.caps.find_guard_ms, app.caps.search_guard_ms) == (200, 300, 300)
