@@ -1,13 +1,14 @@
 """One workspace root and everything Kaiza keeps for it: the files, the record, and the facts the record gives."""
 
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
@@ -19,17 +20,18 @@ from kaiza.domain.way_back import happened, was_taken_back
 from kaiza.store import index, roots, settings, state
 from kaiza.store.anchor import Anchor
 from kaiza.store.audit_log import AuditLog
-from kaiza.store.commit import Committer
 from kaiza.store.journal import Journal
 from kaiza.store.objects import Objects
 from kaiza.store.own import Own
 from kaiza.store.plans import Plans
 from kaiza.store.records import records
-from kaiza.store.recovery import Announced, Recovery
 from kaiza.store.reports import Reports
 from kaiza.store.state_key import StateKey
-from kaiza.store.touched import touched
 from kaiza.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kaiza.store.commit import Committer
+    from kaiza.store.recovery import Announced, Recovery
 
 LOG_NAME = "audit/audit-log.jsonl"
 MOST_TOLD = 50
@@ -55,7 +57,9 @@ class Ground:
         self._state = state.directory(root)
         self.key = StateKey(self._state, self._unsigned_journals)
         self._journal = Journal(self.objects.own, self.key)
-        self.committer = Committer(self.workspace, self.objects, self._journal)
+        self._committer: Committer | None = None
+        self._building = threading.Lock()
+        """Held while the committer is built, so that there is one."""
         self.settings = told or read_settings(self.workspace)
         self._log = f"{root}/{LOG_NAME}"
         self._audit = f"{root}/audit"
@@ -67,6 +71,16 @@ class Ground:
             sync_every=self.settings.sync_every,
             lock_seconds=caps.audit_lock_ms / 1000,
         )
+
+    @property
+    def committer(self) -> "Committer":
+        """What alters the workspace's files, imported and built by the first change or the first one to recover."""
+        with self._building:
+            if self._committer is None:
+                from kaiza.store.commit import Committer  # noqa: PLC0415  a session that only reads needs none of it
+
+                self._committer = Committer(self.workspace, self.objects, self._journal)
+            return self._committer
 
     def ready(self) -> bool:
         """Whether `kaiza init` has been here."""
@@ -94,6 +108,8 @@ class Ground:
 
     def files_in_scope(self, plan: Plan) -> int:
         """How many files a plan's scope touches now."""
+        from kaiza.store.touched import touched  # noqa: PLC0415  see `committer`
+
         return touched(plan, self.workspace).files
 
     def recover(self, now: str, request_id: str) -> list[dict[str, Any]]:
@@ -125,12 +141,14 @@ class Ground:
     def _recover_journals(self, now: str, request_id: str) -> list[dict[str, Any]]:
         """What became of the journals; one that is not ours, or is none, is told and stops nothing."""
         try:
+            if self._journal.is_empty():
+                return []
             found = self.committer.recover(self._announced, list(self.facts.intents))
             return [self._tell_recovery(now, request_id, one) for one in found]
         except (OSError, errors.SystemError) as refused:
             return [_nothing_recovered(refused)]
 
-    def _tell_recovery(self, now: str, request_id: str, one: Recovery) -> dict[str, Any]:
+    def _tell_recovery(self, now: str, request_id: str, one: "Recovery") -> dict[str, Any]:
         """A recovery as `begin_session` tells it, after its record."""
         if one.result == "left":
             return _as_told(one.txn, one.result, [], one.left)
@@ -140,8 +158,10 @@ class Ground:
             return _as_told(one.txn, one.result, [], one.left)
         return self._recovered(now, request_id, one.txn, one.result, [str(path) for path in one.paths], list(one.left))
 
-    def _announced(self, txn: str) -> Announced | None:
+    def _announced(self, txn: str) -> "Announced | None":
         """What the log says of a change, read to its end; None where it never announced it."""
+        from kaiza.store.recovery import Announced  # noqa: PLC0415  see `committer`
+
         self._follow()
         intent = self.facts.intents.get(txn)
         if intent is not None:
@@ -236,7 +256,9 @@ class Ground:
             self._follow()
         self.log.close()
         self.keep_index(now)
-        self.committer.close()
+        if self._committer is not None:
+            self._committer.close()
+        self.objects.own.close()
         self.workspace.close()
 
     def _unsigned_journals(self) -> Mapping[str, str]:

@@ -1,12 +1,34 @@
 """`kaiza serve`: its options, and a start that fails."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
 from kaiza.cli import serve
 from kaiza.cli.serve import Options
 
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+NOT_FOR_A_SESSION = {
+    "ast_grep_py",
+    "asyncio",
+    "jsonschema",
+    "mcp",
+    "pydantic",
+    "re2",
+    "tomllib",
+    "unidiff",
+    "kaiza.boundary.commit",
+    "kaiza.domain.diff",
+    "kaiza.domain.patch",
+    "kaiza.policy.content",
+    "kaiza.store.checks",
+    "kaiza.store.commit",
+    "kaiza.store.recovery",
+    "kaiza.store.scan",
+    "kaiza.store.touched",
+}
 WRONG = [
     ["--workspace"],
     ["--role", "BOTH"],
@@ -60,6 +82,38 @@ def test_a_start_changes_nothing_and_answers(process, workspace, tmp_path):
     assert json.loads(told.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
     assert told.returncode == 0
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["audit", "plans", "project"]
+
+
+def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
+    kaiza("plan", "new", "PLAN-0001-small")
+    begin = {"name": "begin_session", "arguments": {"role": "WINDSURF"}}
+    asked = [("initialize", INITIALIZE), ("tools/list", {}), ("tools/call", begin)]
+    lines = [
+        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for number, (method, params) in enumerate(asked)
+    ]
+    script = (
+        "import sys; from kaiza.cli import dispatch; dispatch.main(['serve', '--workspace', '.']);"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    served = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        check=True,
+        cwd=workspace,
+        input=b"".join(json.dumps(line).encode() + b"\n" for line in lines),
+    )
+    plans = json.loads(served.stdout.splitlines()[-1])["result"]["structuredContent"]["plans"]
+    loaded = set(served.stderr.decode().split())
+
+    assert [plan["plan_id"] for plan in plans] == ["PLAN-0001-small"]
+    assert not loaded & NOT_FOR_A_SESSION
+    assert {name for name in loaded if name.startswith("kaiza.tools.")} == {
+        "kaiza.tools.begin_session",
+        "kaiza.tools.list_plans",
+        "kaiza.tools.table",
+        "kaiza.tools.view",
+    }
 
 
 def test_the_operators_limits_are_the_caps():
