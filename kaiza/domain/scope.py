@@ -1,7 +1,7 @@
 """May this happen to this path under this plan? What is not named is not allowed, and what is denied never is."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kaiza.domain.globs import Denial, Glob, first_denial
 from kaiza.domain.paths import RelPath, steering
@@ -11,8 +11,7 @@ MODIFY, CREATE, DELETE, MOVE = "modify", "create", "delete", "move"
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """One thing to be done to one file; a move is from `source` to `path`, and may change what it moves."""
 
     operation: str
@@ -26,8 +25,7 @@ class Wanted:
         return (self.path,) if self.source is None else (self.source, self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """Why not, and what would have been allowed."""
 
     wanted: Wanted
