@@ -4,12 +4,12 @@ import argparse
 import re
 from importlib import import_module
 
-from kaiza.cli import dispatch, serve_slowly
+from kaiza.cli import dispatch
 
 
 def subcommands(name):
     """The commands below a command."""
-    return list(_below(_parser(name))) if name != "serve" else []
+    return list(_below(_parser(name)))
 
 
 def statuses(name):
@@ -22,8 +22,7 @@ def statuses(name):
 
 def _parser(name):
     parser = argparse.ArgumentParser(prog=f"kaiza {name}", allow_abbrev=False)
-    add = serve_slowly._add if name == "serve" else import_module(dispatch.COMMANDS[name][0]).add
-    add(parser)
+    import_module(dispatch.COMMANDS[name][0]).add(parser)
     return parser
 
 

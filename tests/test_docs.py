@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kaiza.app import App
-from kaiza.cli import dispatch, serve_slowly
+from kaiza.cli import dispatch, serve
 from kaiza.store import making_ready
 from kaiza.store.clients import CLIENTS
 from kaiza.store.clients.client import Server
@@ -76,7 +76,7 @@ def test_every_command_line_is_one_that_kaiza_understands(words):
     known(words)
     words = [re.sub(r"^\$\(tail .*", "1:" + "0" * 64, word) for word in words]
     if words[0] == "serve":
-        assert serve_slowly.carefully(words[1:]).workspaces
+        assert serve.parse_options(words[1:]).workspaces
         return
     parser = argparse.ArgumentParser(allow_abbrev=False)
     import_module(dispatch.COMMANDS[words[0]][0]).add(parser)
@@ -91,7 +91,7 @@ def test_every_command_in_a_sentence_is_there(words, capsys):
         return
     known(words)
     if words[0] == "serve":
-        assert serve_slowly.carefully(words[1:])
+        assert serve.parse_options(words[1:])
         return
     parser = argparse.ArgumentParser(allow_abbrev=False)
     import_module(dispatch.COMMANDS[words[0]][0]).add(parser)

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,10 @@ def test_what_the_catalog_calls_a_change_is_what_locks_and_limits_count():
     assert changing <= CHANGING_TOOLS
 
 
+def test_every_tool_is_in_the_module_of_its_name():
+    assert {name: import_module(f"kaiza.tools.{name}").NAME for name in AGENT} == {name: name for name in AGENT}
+
+
 def test_no_tool_approves_unlocks_thaws_or_grants():
     forbidden = re.compile(r"approv|unlock|thaw|grant|revoke|accept")
 
@@ -182,18 +187,7 @@ def test_no_tool_approves_unlocks_thaws_or_grants():
 
 
 def test_starting_to_serve_loads_nothing_heavy():
-    heavy = [
-        "mcp",
-        "pydantic",
-        "jsonschema",
-        "re2",
-        "pathspec",
-        "ruamel",
-        "asyncio",
-        "unidiff",
-        "argparse",
-        "portalocker",
-    ]
+    heavy = ["mcp", "pydantic", "jsonschema", "re2", "pathspec", "ruamel", "asyncio", "unidiff", "portalocker"]
     script = (
         "import kaiza.cli.serve, kaiza.server.stdio, sys, json;"
         f"print(json.dumps([name for name in {heavy!r} if name in sys.modules]))"

@@ -11,7 +11,6 @@ from functools import partial, wraps
 
 from kaiza.boundary.call import Call, House, now, stamp
 from kaiza.boundary.case import case_of, locate, refusal_by_now, under_plan, understood
-from kaiza.boundary.commit import carried_out
 from kaiza.boundary.outcome import as_ours, conclude
 from kaiza.domain import errors, room
 from kaiza.domain.call import Outcome
@@ -41,6 +40,8 @@ def wrap_handler(tool: Tool, card: Card, schemas: ToolIo, house: House) -> Handl
         try:
             case, answer, view = _answered(call, tool, card, schemas, house)
             if card.safety_level == CHANGES and answer.changes:
+                from kaiza.boundary.commit import carried_out  # noqa: PLC0415  a session without changes needs none of it
+
                 return carried_out(call, case, answer, house, view)
         except BaseException as raised:  # noqa: BLE001  nothing that a call throws may leave a client without an answer
             return conclude(call, house, error=as_ours(raised, "INTERNAL_ERROR")) if call.take() else None

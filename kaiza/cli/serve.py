@@ -1,9 +1,10 @@
-"""`kaiza serve`: hand a workspace to an MCP client. Starting changes nothing on disk, and is quick.
+"""`kaiza serve`: serve workspaces to an MCP client over standard input and output. Starting writes nothing.
 
-Nothing is imported here that the opening answers do not need: a plain command line is read without argparse, and the
-house is put together in the background, by whoever first needs it.
+Only what the opening answers need is imported here; the rest is imported in the functions that use it, most of it by
+the background thread that builds the application.
 """
 
+import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kaiza
+from kaiza.cli import options
 
 if TYPE_CHECKING:
     from kaiza.app import App
@@ -23,7 +25,7 @@ _FAILED = 3
 
 
 class Options(NamedTuple):
-    """What the operator said."""
+    """The options of the command line."""
 
     workspaces: tuple[str, ...] = ()
     role: str | None = None
@@ -39,85 +41,119 @@ class Options(NamedTuple):
 
 
 def start(argv: Sequence[str]) -> int:
-    """Serve until the client goes; the exit status."""
-    told = plainly(argv) or _carefully(argv)
+    """Serve until the client disconnects; the exit status."""
+    chosen = parse_options(argv)
     try:
-        return _serve(told, _roots(told))
-    except _ours() as failure:
-        return _failed(failure)
+        return _serve(chosen, _find_roots(chosen.workspaces))
+    except _system_error() as failure:
+        return _report_failure(failure)
 
 
-def plainly(argv: Sequence[str]) -> Options | None:
-    """The options where each is spelled out in full and sound; else None, and argparse says what is wrong."""
-    checks = "--allow-checks" in argv
-    argv = [word for word in argv if word != "--allow-checks"]
-    if len(argv) % 2:
-        return None
-    workspaces: list[str] = []
-    said: dict[str, str] = {}
-    for name, value in zip(argv[::2], argv[1::2], strict=True):
-        if name not in _SOUND or value.startswith("-") or not _SOUND[name](value):
-            return None
-        if name == "--workspace":
-            workspaces.append(value)
-        said[name] = value
-    timeout, guard = said.get("--tool-timeout-ms"), said.get("--scan-guard-ms")
+def parse_options(argv: Sequence[str]) -> Options:
+    """The options; `--help` and a wrong command line end the process."""
+    parser = argparse.ArgumentParser(prog="kaiza serve", allow_abbrev=False)
+    add(parser)
+    args = parser.parse_args(argv)
     return Options(
-        tuple(workspaces),
-        said.get("--role"),
-        said.get("--content", "full"),
-        int(timeout) if timeout else None,
-        int(guard) if guard else None,
-        checks,
+        tuple(args.workspace), args.role, args.content, args.tool_timeout_ms, args.scan_guard_ms, args.allow_checks
     )
 
 
-def is_milliseconds(text: str) -> bool:
-    """Whether the text is a time that a limit can be set to."""
-    return text.isascii() and text.isdecimal() and len(text) <= len(str(LONGEST_MS)) and 1 <= int(text) <= LONGEST_MS
+def add(parser: argparse.ArgumentParser) -> None:
+    """The command's description and options."""
+    options.describe(
+        parser,
+        "Serve workspaces to an MCP client over standard input and output. The client starts this, a person rarely.\n"
+        "Exit status: 0 the client is done, 3 the server could not start (why is on standard error, as JSON).",
+        "kaiza serve --workspace ~/project --role WINDSURF",
+    )
+    parser.add_argument(
+        "--workspace",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a workspace; may be given several times (default: $CLAUDE_PROJECT_DIR, else the current directory)",
+    )
+    parser.add_argument("--role", choices=ROLES, help="serve only this role (default: the session says which)")
+    parser.add_argument(
+        "--content", choices=CONTENTS, default="full", help="what a result's text holds: its whole JSON, or a summary"
+    )
+    parser.add_argument(
+        "--allow-checks",
+        action="store_true",
+        help="let agents run the checks that an approved plan names; they run with your rights (default: no)",
+    )
+    parser.add_argument(
+        "--tool-timeout-ms", metavar="MS", type=_parse_milliseconds, help="how long a call may take (30000)"
+    )
+    parser.add_argument(
+        "--scan-guard-ms",
+        metavar="MS",
+        type=_parse_milliseconds,
+        help="after how long a search answers with what it has (find_files 10000, search_text 15000)",
+    )
 
 
-def _serve(told: Options, roots: tuple[str, ...]) -> int:
+def _parse_milliseconds(text: str) -> int:
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LONGEST_MS))
+    if not digits or not 1 <= int(text) <= LONGEST_MS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time limit. Write milliseconds, 1 to {LONGEST_MS}")
+    return int(text)
+
+
+def _serve(chosen: Options, roots: tuple[str, ...]) -> int:
     from kaiza.domain.instructions import INSTRUCTIONS  # noqa: PLC0415  help and mistakes need no server
     from kaiza.server.serve import serve  # noqa: PLC0415  as above
     from kaiza.wire.mcp import Opening  # noqa: PLC0415  as above
 
-    opening = Opening(kaiza.__version__, INSTRUCTIONS, partial(_offered, told.role, told.allowed))
-    return serve(partial(_app, told, roots), opening, summary=told.content == "summary")
+    opening = Opening(kaiza.__version__, INSTRUCTIONS, partial(_list_tools, chosen.role, chosen.allowed))
+    return serve(partial(_build_app, chosen, roots), opening, summary=chosen.content == "summary")
 
 
-def _offered(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
+def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
     from kaiza.store import offer, schemas  # noqa: PLC0415  see the top
 
     return offer.offered(schemas.SchemaRegistry(), role, allowed)
 
 
-def _app(told: Options, roots: tuple[str, ...]) -> "App":
+def _build_app(chosen: Options, roots: tuple[str, ...]) -> "App":
     from kaiza.app import App  # noqa: PLC0415  see the top
     from kaiza.domain.caps import Caps  # noqa: PLC0415  as above
     from kaiza.store import lock  # noqa: PLC0415  as above
 
-    guard = told.scan_guard_ms
-    limits = {"tool_timeout_ms": told.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
+    guard = chosen.scan_guard_ms
+    limits = {"tool_timeout_ms": chosen.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
     caps = Caps(**{name: limit for name, limit in limits.items() if limit is not None})
-    app = App(roots, bound_role=told.role, caps=caps, allowed=told.allowed)
+    app = App(roots, bound_role=chosen.role, caps=caps, allowed=chosen.allowed)
     lock.preload()
     return app
 
 
-def _roots(told: Options) -> tuple[str, ...]:
-    """The real paths of the workspaces, sound; that one plain directory is, is seen at a glance."""
-    named = told.workspaces or (os.environ.get("CLAUDE_PROJECT_DIR") or ".",)
-    first = os.path.realpath(named[0])
-    if len(named) == 1 and _is_plain(first):
-        return (first,)
-    from kaiza.cli import serve_slowly  # noqa: PLC0415  see the top
+def _find_roots(named: Sequence[str]) -> tuple[str, ...]:
+    """The real paths of the workspaces; BOOTSTRAP_FAILURE where one, its settings or its place are unsound.
 
-    return serve_slowly.roots(named)
+    A single directory without settings that cannot hold the state directory needs none of those checks.
+    """
+    named = named or (os.environ.get("CLAUDE_PROJECT_DIR") or ".",)
+    first = os.path.realpath(named[0])
+    return (first,) if len(named) == 1 and _is_plain(first) else _check_roots(named)
+
+
+def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
+    from kaiza.store.ground import read_settings  # noqa: PLC0415  see the top
+    from kaiza.store.roots import keep_state_outside, settle  # noqa: PLC0415  as above
+    from kaiza.store.workspace import Workspace  # noqa: PLC0415  as above
+
+    found = settle(named, dict(os.environ))
+    keep_state_outside(found)
+    for root in found:
+        with Workspace(root) as workspace:
+            read_settings(workspace)
+    return found
 
 
 def _is_plain(root: str) -> bool:
-    """Whether a directory clearly has no settings, and clearly holds no state of Kaiza's; in doubt, it is not."""
+    """Whether a directory clearly has no settings and clearly holds no state of Kaiza's; in doubt, it is not."""
     try:
         settings = any(not name.isascii() or name.lower().startswith("kaiza.toml") for name in os.listdir(root))  # noqa: PTH208  see the top
         return not settings and not _may_hold(root, "XDG_STATE_HOME", ".local/state")
@@ -126,8 +162,8 @@ def _is_plain(root: str) -> bool:
 
 
 def _may_hold(root: str, variable: str, otherwise: str) -> bool:
-    told = os.environ.get(variable, "")
-    place = os.path.realpath((told if told.startswith("/") else os.path.expanduser(f"~/{otherwise}")) + "/kaiza")  # noqa: PTH111  see the top
+    named = os.environ.get(variable, "")
+    place = os.path.realpath((named if named.startswith("/") else os.path.expanduser(f"~/{otherwise}")) + "/kaiza")  # noqa: PTH111  see the top
     if f"{place}/".startswith(root.rstrip("/") + "/"):
         return True
     try:
@@ -137,29 +173,20 @@ def _may_hold(root: str, variable: str, otherwise: str) -> bool:
         return False
 
 
-def _carefully(argv: Sequence[str]) -> Options:
-    from kaiza.cli import serve_slowly  # noqa: PLC0415  see the top
-
-    return serve_slowly.carefully(argv)
-
-
-def _ours() -> "type[errors.SystemError]":
+def _system_error() -> "type[errors.SystemError]":
     from kaiza.domain import errors  # noqa: PLC0415  loaded only when something has failed
 
     return errors.SystemError
 
 
-def _failed(failure: "errors.SystemError") -> int:
-    from kaiza.cli import serve_slowly  # noqa: PLC0415  see the top
+def _report_failure(failure: "errors.SystemError") -> int:
+    """Print the envelope of a start that failed, as one line of JSON; the exit status."""
+    from datetime import UTC, datetime  # noqa: PLC0415  see the top
 
-    sys.stderr.write(serve_slowly.envelope_of(failure) + "\n")
+    import orjson  # noqa: PLC0415  as above
+
+    from kaiza.domain import envelope  # noqa: PLC0415  as above
+
+    at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    sys.stderr.write(orjson.dumps(envelope.of_error(failure, at)).decode() + "\n")
     return _FAILED
-
-
-_SOUND = {
-    "--workspace": bool,
-    "--role": ROLES.__contains__,
-    "--content": CONTENTS.__contains__,
-    "--tool-timeout-ms": is_milliseconds,
-    "--scan-guard-ms": is_milliseconds,
-}

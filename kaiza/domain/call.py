@@ -1,14 +1,12 @@
 """One call as the outside sees it: what was asked, what it came to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kaiza.domain.codes import Code
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(NamedTuple):
     """What a client wants: a tool's name and arguments, before anything about them is believed."""
 
     tool_name: str
@@ -18,8 +16,7 @@ class Ask:
     """Whether the client opened this connection with `initialize`, so that a session may be implied."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """Where a call's record stands in the log."""
 
     seq: int
@@ -30,8 +27,7 @@ class Receipt:
         return {"seq": self.seq, "entry_hash": self.entry_hash}
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a call came to: an output or an envelope, never both. Every dialect is a projection of this value."""
 
     tool_name: str

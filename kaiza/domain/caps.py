@@ -1,14 +1,13 @@
 """Every bound on time and size, in one place; `kaiza caps` prints them."""
 
-from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 KIB = 1024
 MIB = 1024 * KIB
 REPORTS_A_DAY = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(NamedTuple):
     """What a call may cost. Bytes, milliseconds and counts."""
 
     request_bytes: int = MIB
@@ -40,4 +39,4 @@ class Caps:
 
     def as_json(self) -> dict[str, int]:
         """The caps as `kaiza caps --json` prints them."""
-        return asdict(self)
+        return self._asdict()

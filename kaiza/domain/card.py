@@ -1,8 +1,7 @@
 """What the catalog says of a tool: who may call it, and what kind of thing it does."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 READS = "read"
 KEEPS = "keep"
@@ -10,8 +9,7 @@ CHANGES = "change"
 """Safety levels: `read` alters nothing, `keep` adds something of Kaiza's own, `change` alters the user's files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """One row of the catalog."""
 
     name: str

@@ -1,12 +1,11 @@
 """The one table of everything that can go wrong; a code that is not here does not exist."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(NamedTuple):
     """One error code and how every dialect shows it."""
 
     name: str
@@ -122,8 +121,8 @@ _ROWS = (
 
 REGISTRY: Mapping[str, Code] = MappingProxyType({row.name: row for row in _ROWS})
 
-_CAP_TIMEOUT = replace(
-    REGISTRY["CAP_EXCEEDED"], http=504, rpc=-32003, editor_code=-32003, error_type="timeout", retryable=True
+_CAP_TIMEOUT = REGISTRY["CAP_EXCEEDED"]._replace(
+    http=504, rpc=-32003, editor_code=-32003, error_type="timeout", retryable=True
 )
 
 

@@ -1,14 +1,13 @@
 """One thing wrong with a text: where, by which rule, and what to write instead. Lines and columns count from 0."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 ERROR = "error"
 WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class Finding(NamedTuple):
     """An error means that the text counts for nothing; a warning is for the person who decides."""
 
     line: int

@@ -1,14 +1,13 @@
 """How much a plan still allows: its limits against what the record says was used."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kaiza.domain.plan import Limits
 from kaiza.domain.plan_usage import Usage
 
 
-@dataclass(frozen=True, slots=True)
-class Overrun:
+class Overrun(NamedTuple):
     """The limit that would be passed."""
 
     limit: str

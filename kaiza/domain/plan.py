@@ -1,7 +1,7 @@
 """A plan: what a person may approve, as a value. That one exists proves that its bytes were read without a fault."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kaiza.domain.denial import Denial
 from kaiza.domain.globs import Glob
@@ -21,16 +21,14 @@ BROKEN = "INVALID"
 """What a list shows in place of the status of a plan that counts for nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """From where to where files may be moved."""
 
     source: Glob
     target: Glob
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What may happen to which paths; what is not named is not allowed."""
 
     modify: tuple[Glob, ...] = ()
@@ -41,8 +39,7 @@ class Scope:
     unlock: tuple[RelPath, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much may happen in all; None is no limit."""
 
     files: int | None = None
@@ -60,8 +57,7 @@ class Limits:
 LIMITS = ("files", "lines", "bytes", "operations", "refusals")
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(NamedTuple):
     """One step of a plan; its scope only narrows the plan's, and none at all leaves it as it is."""
 
     phase_id: str
@@ -70,8 +66,7 @@ class Phase:
     verify: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """Which content rules refuse."""
 
     secrets: bool = True
@@ -79,8 +74,7 @@ class Policy:
     rust: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """A plan that was read without an error. `plan_hash` is the SHA-256 of the file's bytes."""
 
     plan_id: str

@@ -6,7 +6,6 @@ A file is never written anew from what was read: every byte but the changed word
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from kaiza.domain import lint
 from kaiza.domain.finding import ERROR, Finding
@@ -95,7 +94,7 @@ def _insist(before: Plan, after: Plan | None, words: Mapping[str, str | None]) -
     if after is None:
         raise ValueError("these words cannot be written into a plan")
     said = {word: getattr(after, word) for word in words}
-    if replace(before, plan_hash=after.plan_hash, **said) != after:
+    if before._replace(plan_hash=after.plan_hash, **said) != after:
         raise ValueError("the words changed what else the plan says")
     if any(said[word] != value for word, value in words.items() if word != "approved_at"):
         raise ValueError("the words did not come out as they were said")

@@ -1,7 +1,7 @@
 """May this happen to this path under this plan? What is not named is not allowed, and what is denied never is."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kaiza.domain.denial import Denial, first_denial
 from kaiza.domain.globs import Glob
@@ -13,8 +13,7 @@ MODIFY, CREATE, DELETE, MOVE = "modify", "create", "delete", "move"
 _SHOWN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """One thing to be done to one file; a move is from `source` to `path`, and may change what it moves."""
 
     operation: str
@@ -28,8 +27,7 @@ class Wanted:
         return (self.path,) if self.source is None else (self.source, self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """Why not, and what would have been allowed."""
 
     wanted: Wanted

@@ -7,7 +7,7 @@ to cost more than its first few thousand words.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_WORDS = 4000
 MAX_DEPTH = 8
@@ -22,8 +22,7 @@ class Place:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A scalar: what it says, how it was quoted, and from where to where it stands."""
 
     value: str
@@ -37,16 +36,14 @@ class Word:
         return self.place.line == self.end.line and self.quote in {"", "'", '"'}
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(NamedTuple):
     """A list."""
 
     items: "tuple[Node, ...]"
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(NamedTuple):
     """A mapping, with its keys as they were written, doubles included."""
 
     pairs: "tuple[tuple[Node, Node], ...]"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
@@ -17,7 +17,9 @@ from kaiza.domain.record import Body, compose
 from kaiza.domain.way_back import happened, was_taken_back
 from kaiza.store.ground import Ground
 from kaiza.store.records import records
-from kaiza.store.recovery import Announced, Recovery
+
+if TYPE_CHECKING:
+    from kaiza.store.recovery import Announced, Recovery
 
 MOST_REPORTED = 50
 MOST_RECOVERED = 200
@@ -56,12 +58,11 @@ class _CrashRecovery:
         """Recover the journals first, then the intents of dead processes that have none."""
         found = self._recover_journals()
         waiting = {one["request_id"] for one in found}
-        committer = self.ground.committer
         try:
             abandoned = (
                 (txn, intent)
                 for txn, intent in reversed([*self.ground.facts.intents.items()])
-                if txn not in waiting and committer.is_dead(str((intent["detail"] or {}).get("live", "")))
+                if txn not in waiting and self.ground.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
             )
             for txn, intent in islice(abandoned, MOST_RECOVERED):
                 result = self._decide_without_journal(txn, intent)
@@ -73,12 +74,14 @@ class _CrashRecovery:
     def _recover_journals(self) -> list[dict[str, Any]]:
         """Recover the journals; one that is not ours, or is none, is reported and stops nothing."""
         try:
+            if not self.ground.has_journals():
+                return []
             found = self.ground.committer.recover(self._find_announced, list(self.ground.facts.intents))
             return [self._record_journal(one) for one in found]
         except (OSError, errors.SystemError) as refused:
             return [_report_failure(refused)]
 
-    def _record_journal(self, one: Recovery) -> dict[str, Any]:
+    def _record_journal(self, one: "Recovery") -> dict[str, Any]:
         """Record what was done about one journal, and report it."""
         if one.result == "left":
             return _report(one.txn, one.result, [], one.left)
@@ -93,8 +96,10 @@ class _CrashRecovery:
             return _report(one.txn, one.result, [], one.left)
         return self._record_recovery(one.txn, one.result, [str(path) for path in one.paths], list(one.left))
 
-    def _find_announced(self, txn: str) -> Announced | None:
+    def _find_announced(self, txn: str) -> "Announced | None":
         """What the log says of a change, read to its end; None where it never announced it."""
+        from kaiza.store.recovery import Announced  # noqa: PLC0415  most sessions begin without anything to recover
+
         self.ground.follow()
         intent = self.ground.facts.intents.get(txn)
         if intent is not None:

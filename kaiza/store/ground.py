@@ -1,11 +1,12 @@
 """One workspace root and everything Kaiza keeps for it: the files, the record, and the facts the record gives."""
 
 import os
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
@@ -18,15 +19,16 @@ from kaiza.domain.session import Session
 from kaiza.store import index, roots, settings, state
 from kaiza.store.anchor import Anchor
 from kaiza.store.audit_log import AuditLog
-from kaiza.store.commit import Committer
 from kaiza.store.journal import Journal
 from kaiza.store.objects import Objects
 from kaiza.store.own import Own
 from kaiza.store.plans import Plans
 from kaiza.store.reports import Reports
 from kaiza.store.state_key import StateKey
-from kaiza.store.touched import touched
 from kaiza.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kaiza.store.commit import Committer
 
 LOG_NAME = "audit/audit-log.jsonl"
 
@@ -44,7 +46,9 @@ class Ground:
         self._state = state.directory(root)
         self.key = StateKey(self._state, self._unsigned_journals)
         self._journal = Journal(self.objects.own, self.key)
-        self.committer = Committer(self.workspace, self.objects, self._journal)
+        self._committer: Committer | None = None
+        self._building = threading.Lock()
+        """Held while the committer is built, so that there is one."""
         self.settings = told or read_settings(self.workspace)
         self._log = f"{root}/{LOG_NAME}"
         self._audit = f"{root}/audit"
@@ -56,6 +60,16 @@ class Ground:
             sync_every=self.settings.sync_every,
             lock_seconds=caps.audit_lock_ms / 1000,
         )
+
+    @property
+    def committer(self) -> "Committer":
+        """What alters the workspace's files, imported and built by the first change or the first one to recover."""
+        with self._building:
+            if self._committer is None:
+                from kaiza.store.commit import Committer  # noqa: PLC0415  a session that only reads needs none of it
+
+                self._committer = Committer(self.workspace, self.objects, self._journal)
+            return self._committer
 
     def ready(self) -> bool:
         """Whether `kaiza init` has been here."""
@@ -83,7 +97,13 @@ class Ground:
 
     def files_in_scope(self, plan: Plan) -> int:
         """How many files a plan's scope touches now."""
+        from kaiza.store.touched import touched  # noqa: PLC0415  see `committer`
+
         return touched(plan, self.workspace).files
+
+    def has_journals(self) -> bool:
+        """Whether a change left a journal, that of a living process included."""
+        return not self._journal.is_empty()
 
     def unverified(self, seconds: float) -> Mapping[str, int] | None:
         """How far the verification of the whole log has come after so many seconds; None where it has ended."""
@@ -106,7 +126,9 @@ class Ground:
             self.follow()
         self.log.close()
         self.keep_index(now)
-        self.committer.close()
+        if self._committer is not None:
+            self._committer.close()
+        self.objects.own.close()
         self.workspace.close()
 
     def _unsigned_journals(self) -> Mapping[str, str]:

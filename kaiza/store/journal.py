@@ -154,6 +154,11 @@ class Journal:
         where = self.own.existing("journal")
         return where is not None and txn in os.listdir(where)  # noqa: PTH208 (of a descriptor)
 
+    def is_empty(self) -> bool:
+        """Whether no journal of a change is left, by a living process or a dead one."""
+        where = self.own.existing("journal")
+        return where is None or not os.listdir(where)  # noqa: PTH208 (of a descriptor)
+
     def abandoned(self, first: Sequence[str] = ()) -> Iterator[Abandoned]:
         """Find the journals without a living writer, those named in `first` before all others, the last one first."""
         where = self.own.existing("journal")

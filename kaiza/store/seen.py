@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors, record
 from kaiza.domain.caps import Caps
@@ -10,13 +10,15 @@ from kaiza.domain.file_entry import FileEntry
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import MOST_RELEASES, Facts, Session, a_day_before
 from kaiza.domain.way_back import happened
-from kaiza.store import checks, scan
 from kaiza.store.crash_recovery import recover
 from kaiza.store.ground import Ground, verdict_json
 from kaiza.store.plans import Plans
 from kaiza.store.records import records
 from kaiza.store.verify import verify
 from kaiza.store.workspace import OpenDirectory, OpenFile
+
+if TYPE_CHECKING:
+    from kaiza.store import checks, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +134,16 @@ class Seen:
         phase = plan.phase(phase_id) if plan else None
         return phase.verify if phase else ()
 
-    def guarded(self) -> checks.Guarded:
+    def guarded(self) -> "checks.Guarded":
         """What governs the agent, as it is now."""
+        from kaiza.store import checks  # noqa: PLC0415  only run_checks needs it
+
         return checks.guarded(self.ground.workspace)
 
     def check(self, argv: Sequence[str]) -> dict[str, Any]:
         """Run one command and tell what it came to; one whose time was up has no exit status."""
+        from kaiza.store import checks  # noqa: PLC0415  only run_checks needs it
+
         done = checks.run(argv, self.ground.root, self.ground.settings.checks_seconds)
         told: dict[str, Any] = {
             "argv": list(done.argv),
@@ -147,8 +153,10 @@ class Seen:
         }
         return told if done.exit_code is None else {**told, "exit_code": done.exit_code}
 
-    def meddled(self, before: checks.Guarded) -> list[str]:
+    def meddled(self, before: "checks.Guarded") -> list[str]:
         """What of it was altered since; other processes' records in the log are no alteration."""
+        from kaiza.store import checks  # noqa: PLC0415  only run_checks needs it
+
         return checks.meddled(before, self.ground.workspace)
 
     def kept(self, digest: str) -> int | None:
@@ -176,8 +184,10 @@ class Seen:
         """What a path leads to, without opening it."""
         return self.ground.workspace.stat(path, lambda _real: None)
 
-    def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = "") -> scan.Walk:
+    def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = "") -> "scan.Walk":
         """Everything below a directory, in order, without following links; from the path `since` on."""
+        from kaiza.store import scan  # noqa: PLC0415  only what walks needs it
+
         return scan.walk(self.ground.workspace, start, include_ignored=include_ignored, over=over, since=since)
 
     def unreadable(self, path: RelPath) -> bool:

@@ -3,7 +3,6 @@
 import os
 import re
 import stat
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -61,6 +60,8 @@ def parse(text: str) -> Settings:
     """The settings that the text of a `kaiza.toml` gives; BOOTSTRAP_FAILURE names the line it stumbles over."""
     if not text.strip():
         return Settings()
+    import tomllib  # noqa: PLC0415  a workspace without kaiza.toml does not pay for it
+
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as fault:

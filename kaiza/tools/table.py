@@ -1,42 +1,31 @@
-"""The tools that are offered over the wire."""
+"""The tools that are offered over the wire. A tool's module is imported by the first call of the tool."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType, ModuleType
-from typing import Any
+from functools import partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from kaiza.domain.scope import Wanted
-from kaiza.tools import (
-    apply_patch,
-    begin_session,
-    delete_file,
-    edit_file,
-    end_session,
-    file_info,
-    find_files,
-    lint_plan,
-    list_directory,
-    list_plans,
-    move_file,
-    read_audit_log,
-    read_file,
-    read_files,
-    read_location,
-    read_plan,
-    run_checks,
-    save_plan,
-    search_text,
-    server_info,
-    session_status,
-    undo_changes,
-    verify_audit_log,
-    write_file,
-    write_report,
-)
 from kaiza.tools.view import Answer
 
+if TYPE_CHECKING:
+    from kaiza.domain.scope import Wanted
 
-def _nothing(_request: object, _view: object) -> Sequence[Wanted]:
+
+def _parse(module: str, arguments: Mapping[str, Any], root: str | None) -> Any:
+    return import_module(module).parse(arguments, root)
+
+
+def _run(module: str, request: object, view: object) -> Any:
+    return import_module(module).run(request, view)
+
+
+def _wanted(module: str, request: object, view: object) -> Any:
+    return getattr(import_module(module), "wanted", _nothing)(request, view)
+
+
+def _nothing(_request: object, _view: object) -> Sequence["Wanted"]:
     return ()
 
 
@@ -47,44 +36,48 @@ class Tool:
     name: str
     parse: Callable[[Mapping[str, Any], str | None], Any]
     run: Callable[[Any, Any], Answer]
-    wanted: Callable[[Any, Any], Sequence[Wanted]] = _nothing
+    wanted: "Callable[[Any, Any], Sequence[Wanted]]" = _nothing
     """What a change is to do to which file, as far as can be said before it is worked out."""
 
     @classmethod
-    def of(cls, module: ModuleType) -> "Tool":
-        """The verb a module holds."""
-        return cls(module.NAME, module.parse, module.run, getattr(module, "wanted", _nothing))
+    def of(cls, module: str) -> "Tool":
+        """The verb that a module holds, under the module's own name."""
+        name = module.rpartition(".")[2]
+        return cls(name, partial(_parse, module), partial(_run, module), partial(_wanted, module))
 
 
 AGENT: Mapping[str, Tool] = MappingProxyType(
     {
-        module.NAME: Tool.of(module)
-        for module in (
-            begin_session,
-            session_status,
-            end_session,
-            read_file,
-            read_files,
-            list_directory,
-            find_files,
-            search_text,
-            read_location,
-            file_info,
-            list_plans,
-            read_plan,
-            lint_plan,
-            save_plan,
-            write_file,
-            edit_file,
-            apply_patch,
-            move_file,
-            delete_file,
-            undo_changes,
-            run_checks,
-            write_report,
-            read_audit_log,
-            verify_audit_log,
-            server_info,
+        tool.name: tool
+        for tool in map(
+            Tool.of,
+            (
+                "kaiza.tools.begin_session",
+                "kaiza.tools.session_status",
+                "kaiza.tools.end_session",
+                "kaiza.tools.read_file",
+                "kaiza.tools.read_files",
+                "kaiza.tools.list_directory",
+                "kaiza.tools.find_files",
+                "kaiza.tools.search_text",
+                "kaiza.tools.read_location",
+                "kaiza.tools.file_info",
+                "kaiza.tools.list_plans",
+                "kaiza.tools.read_plan",
+                "kaiza.tools.lint_plan",
+                "kaiza.tools.save_plan",
+                "kaiza.tools.write_file",
+                "kaiza.tools.edit_file",
+                "kaiza.tools.apply_patch",
+                "kaiza.tools.move_file",
+                "kaiza.tools.delete_file",
+                "kaiza.tools.undo_changes",
+                "kaiza.tools.run_checks",
+                "kaiza.tools.write_report",
+                "kaiza.tools.read_audit_log",
+                "kaiza.tools.verify_audit_log",
+                "kaiza.tools.server_info",
+            ),
         )
     }
 )

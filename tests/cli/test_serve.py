@@ -1,23 +1,36 @@
 """`kaiza serve`: its options, and a start that fails."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
-from kaiza.cli import serve, serve_slowly
+from kaiza.cli import serve
 from kaiza.cli.serve import Options
 
-PLAIN = [
-    [],
-    ["--workspace", "a"],
-    ["--workspace", "a", "--workspace", "b", "--role", "WINDSURF"],
-    ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"],
-    ["--role", "ANTIGRAVITY", "--role", "WINDSURF"],
-]
-ODD = [
-    ["--workspace=a"],
+INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+NOT_FOR_A_SESSION = {
+    "ast_grep_py",
+    "asyncio",
+    "jsonschema",
+    "mcp",
+    "pydantic",
+    "re2",
+    "tomllib",
+    "unidiff",
+    "kaiza.boundary.commit",
+    "kaiza.domain.diff",
+    "kaiza.domain.patch",
+    "kaiza.policy.content",
+    "kaiza.store.checks",
+    "kaiza.store.commit",
+    "kaiza.store.recovery",
+    "kaiza.store.scan",
+    "kaiza.store.touched",
+}
+WRONG = [
     ["--workspace"],
-    ["--help"],
     ["--role", "BOTH"],
     ["--tool-timeout-ms", "0"],
     ["--tool-timeout-ms", "600001"],
@@ -29,25 +42,19 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("words", PLAIN)
-def test_a_plain_command_line_is_read_as_argparse_reads_it(words):
-    assert serve.plainly(words) == serve_slowly.carefully(words)
-
-
-@pytest.mark.parametrize("words", ODD)
-def test_everything_else_is_left_to_argparse(words):
-    assert serve.plainly(words) is None
-
-
-@pytest.mark.parametrize("words", ODD[1:2] + ODD[3:])
+@pytest.mark.parametrize("words", WRONG)
 def test_a_mistake_is_a_wrong_command_line(kaiza, words):
     told = kaiza("serve", *words)
 
     assert (told.status, told.out) == (2, "")
 
 
-def test_an_option_with_an_equals_sign_is_understood():
-    assert serve_slowly.carefully(["--workspace=a"]) == Options(("a",))
+def test_several_workspaces_and_limits_are_understood():
+    words = ["--workspace", "a", "--workspace=b", "--role", "ANTIGRAVITY", "--role", "WINDSURF", "--allow-checks"]
+    limits = ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"]
+
+    assert serve.parse_options([]) == Options()
+    assert serve.parse_options(words + limits) == Options(("a", "b"), "WINDSURF", "summary", 200, 1, True)
 
 
 @pytest.mark.rows("S1-50", "S1-70")
@@ -77,7 +84,39 @@ def test_a_start_changes_nothing_and_answers(process, workspace, tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["audit", "plans", "project"]
 
 
+def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
+    kaiza("plan", "new", "PLAN-0001-small")
+    begin = {"name": "begin_session", "arguments": {"role": "WINDSURF"}}
+    asked = [("initialize", INITIALIZE), ("tools/list", {}), ("tools/call", begin)]
+    lines = [
+        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for number, (method, params) in enumerate(asked)
+    ]
+    script = (
+        "import sys; from kaiza.cli import dispatch; dispatch.main(['serve', '--workspace', '.']);"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    served = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        check=True,
+        cwd=workspace,
+        input=b"".join(json.dumps(line).encode() + b"\n" for line in lines),
+    )
+    plans = json.loads(served.stdout.splitlines()[-1])["result"]["structuredContent"]["plans"]
+    loaded = set(served.stderr.decode().split())
+
+    assert [plan["plan_id"] for plan in plans] == ["PLAN-0001-small"]
+    assert not loaded & NOT_FOR_A_SESSION
+    assert {name for name in loaded if name.startswith("kaiza.tools.")} == {
+        "kaiza.tools.begin_session",
+        "kaiza.tools.list_plans",
+        "kaiza.tools.table",
+        "kaiza.tools.view",
+    }
+
+
 def test_the_operators_limits_are_the_caps():
-    app = serve._app(Options(("/",), "WINDSURF", "full", 200, 300), ("/",))
+    app = serve._build_app(Options(("/",), "WINDSURF", "full", 200, 300), ("/",))
 
     assert (app.caps.tool_timeout_ms, app.caps.find_guard_ms, app.caps.search_guard_ms) == (200, 300, 300)

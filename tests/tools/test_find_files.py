@@ -1,5 +1,4 @@
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -123,7 +122,7 @@ def test_nothing_found_with_a_pattern_without_a_slash_says_how_to_look_deeper(pr
 
 @pytest.mark.rows("S4-54", "S4-57", "S4-58", "S4-61")
 def test_a_scan_that_takes_too_long_is_partial_and_says_so(project):
-    project.caps = replace(project.caps, find_guard_ms=0)
+    project.caps = project.caps._replace(find_guard_ms=0)
 
     answer = project.call("find_files", pattern="**/*")
 
@@ -135,7 +134,7 @@ def test_a_scan_that_takes_too_long_is_partial_and_says_so(project):
 
 
 def test_a_paged_scan_has_no_soft_limit(project):
-    project.caps = replace(project.caps, find_guard_ms=0)
+    project.caps = project.caps._replace(find_guard_ms=0)
 
     assert "diagnostics" not in project.call("find_files", pattern="**/*", pageSize=200)
 
@@ -148,7 +147,7 @@ def test_a_call_whose_time_is_up_stops(project):
 
 @pytest.mark.rows("S2-27")
 def test_too_many_hits_in_all_are_refused_on_one_page_and_over_pages(project):
-    project.caps = replace(project.caps, total_hits=5)
+    project.caps = project.caps._replace(total_hits=5)
 
     assert project.code("find_files", pattern="**/*") == "CAP_EXCEEDED"
     with pytest.raises(Exception, match="CAP_EXCEEDED"):

@@ -4,7 +4,6 @@ import os
 import resource
 import socket
 import time
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -174,7 +173,7 @@ def test_a_large_file_is_read_to_its_end_in_answers_that_fit(plain_reader, conte
     )
 )
 def test_any_file_is_read_to_its_end_however_small_the_answers_are(plain_reader, content):
-    plain_reader.caps = replace(plain_reader.caps, response_bytes=4096 + 1024 + 700)
+    plain_reader.caps = plain_reader.caps._replace(response_bytes=4096 + 1024 + 700)
     plain_reader.write("a", content)
 
     assert read_on(plain_reader, "a") == content

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 
@@ -56,7 +54,7 @@ def test_what_one_leaves_over_is_the_next_ones(plain_reader):
 
 
 def test_no_room_at_all_still_answers(plain_reader):
-    plain_reader.caps = replace(plain_reader.caps, response_bytes=24_000)
+    plain_reader.caps = plain_reader.caps._replace(response_bytes=24_000)
     plain_reader.write("a", "x" * 9_000)
 
     files = plain_reader.call("read_files", paths=["a"] * 9)["files"]

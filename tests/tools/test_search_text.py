@@ -3,7 +3,6 @@ import os
 import re
 import time
 import tracemalloc
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -267,7 +266,7 @@ def test_too_many_hits_in_all_are_refused_on_one_page_and_over_pages(plain_reade
     assert plain_reader.code("search_text", query="hit") == "CAP_EXCEEDED"
     plain_reader.write("a", "hit\n" * 20_000)
     assert "nextCursor" in plain_reader.call("search_text", query="hit")
-    plain_reader.caps = replace(plain_reader.caps, total_hits=5)
+    plain_reader.caps = plain_reader.caps._replace(total_hits=5)
     with pytest.raises(Exception, match="CAP_EXCEEDED"):
         plain_reader.pages("search_text", query="hit", pageSize=2)
 
@@ -275,7 +274,7 @@ def test_too_many_hits_in_all_are_refused_on_one_page_and_over_pages(plain_reade
 def test_a_scan_that_takes_too_long_is_partial_and_can_go_on(reader):
     for name in "abcdef":
         reader.write(name, "hit\n")
-    reader.caps = replace(reader.caps, search_guard_ms=0)
+    reader.caps = reader.caps._replace(search_guard_ms=0)
 
     answer = reader.call("search_text", query="hit")
 
@@ -290,7 +289,7 @@ def test_a_scan_that_takes_too_long_is_partial_and_can_go_on(reader):
 def test_a_scan_broken_off_in_the_middle_goes_on_where_it_stopped(plain_reader, milliseconds):
     for number in range(600):
         plain_reader.write(f"{number:03d}", "hit\n" if number % 10 == 0 else "no\n")
-    plain_reader.caps = replace(plain_reader.caps, search_guard_ms=milliseconds, find_guard_ms=milliseconds)
+    plain_reader.caps = plain_reader.caps._replace(search_guard_ms=milliseconds, find_guard_ms=milliseconds)
 
     assert [hit[0] for hit in search(plain_reader, "hit")] == [f"{number:03d}" for number in range(0, 600, 10)]
     assert len([item for page in plain_reader.pages("find_files", pattern="*") for item in page]) == 600
