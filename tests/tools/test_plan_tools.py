@@ -279,7 +279,7 @@ def test_a_plan_that_cannot_be_recorded_is_not_kept(root, planner, monkeypatch):
         assert os.listdir(root / "plans") == ["PLAN-1.md"]
         raise errors.SystemError.tool_failure("AUDIT_LOG_FAILED")
 
-    monkeypatch.setattr(AuditLog, "report", full)
+    monkeypatch.setattr(AuditLog, "append", full)
 
     assert code(planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()})) == "AUDIT_LOG_FAILED"
     assert os.listdir(root / "plans") == []
