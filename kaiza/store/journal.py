@@ -1,8 +1,6 @@
-"""Write-ahead journals of changes: what is about to be done, written before it is begun.
+"""Write-ahead journals of transactions. The process that works on a journal holds its lock.
 
-The process that works on a journal holds its lock, so a journal whose lock can be taken has no living writer. Each
-line ends with a code of the state directory's key over the line, the journal's name and the line before: a journal
-that came with a clone, or was written by another program, is told from our own.
+Each line ends with an HMAC over the line, the journal's name and the previous code: foreign journals are detected.
 """
 
 import fcntl
@@ -29,11 +27,9 @@ _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_LIST = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 _COMMITTED = b'{"committed": true}'
 _TAKING_BACK = b'{"taken_back":true}'
 """As long as the word it is written over, so that it needs no space on a full disk."""
-
 _PURPOSE = "journal line"
 _CODE_LENGTH = 64
 _LARGEST = 16 << 20

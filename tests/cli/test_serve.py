@@ -110,6 +110,7 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
     assert not loaded & NOT_FOR_A_SESSION
     assert {name for name in loaded if name.startswith("kaiza.tools.")} == {
         "kaiza.tools.begin_session",
+        "kaiza.tools.handles",
         "kaiza.tools.list_plans",
         "kaiza.tools.table",
         "kaiza.tools.view",
