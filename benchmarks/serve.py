@@ -1,8 +1,10 @@
 """Kaiza beside the filesystem server of the MCP project, in one interleaved run: start, one small read, memory.
 
     uv run python benchmarks/serve.py
+    uv run python benchmarks/serve.py first
 
-Needs npm; the other server is installed into a directory of its own under the temporary directory.
+`first` measures Kaiza alone: the processor time from the start to the first tool answer. The rest needs npm; the other
+server is installed into a directory of its own under the temporary directory.
 """
 
 import json
@@ -18,6 +20,7 @@ THEIRS = "@modelcontextprotocol/server-filesystem@2026.8.31"
 ROUNDS = 9
 CALLS = 400
 MANY = 10_000
+STARTS = 31
 
 
 class Client:
@@ -71,6 +74,11 @@ class Client:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) // 1024
 
+    def cpu(self) -> float:
+        """Milliseconds of processor time so far, user and system, of all threads."""
+        clock = (~self.process.pid << 3) | 2  # the kernel's number for the CPU clock of a process
+        return time.clock_gettime(clock) * 1000
+
     def close(self) -> None:
         """End the process."""
         self.process.stdin.close()
@@ -88,6 +96,9 @@ def install(where: Path) -> list[str]:
 
 def main() -> None:
     """Print the table."""
+    if sys.argv[1:] == ["first"]:
+        first_answer()
+        return
     node = install(Path(tempfile.gettempdir()) / "kaiza-bench-node")
     with tempfile.TemporaryDirectory() as place:
         root = Path(place, "project")
@@ -100,6 +111,39 @@ def main() -> None:
         begin(ours, theirs, environment)
         reads(ours, theirs, environment, root)
         memory(ours, environment)
+
+
+def first_answer() -> None:
+    """Processor time from the start to the opening and to the first tool answer, each in a fresh workspace."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    taken: list[tuple[float, ...]] = []
+    for _ in range(STARTS + 1):
+        with tempfile.TemporaryDirectory() as place:
+            taken.append(start_once(Path(place), environment))
+    steps = zip(*taken[1:], strict=True)  # the first start compiles what has changed
+    for name, found in zip(("`initialize`", "`tools/list`", "the answer of `begin_session`"), steps, strict=True):
+        figure = f"{statistics.median(found):.0f} ms ({min(found):.0f} to {max(found):.0f})"
+        print(f"| CPU from spawn to {name} | {figure} | | | |")
+
+
+def start_once(place: Path, environment: dict[str, str]) -> tuple[float, ...]:
+    """A fresh workspace with the plan that `kaiza init` writes, and one server; its processor time at each answer."""
+    root = place / "project"
+    root.mkdir()
+    kaiza = [sys.executable, "-m", "kaiza"]
+    environment = {**environment, "HOME": str(place), "XDG_STATE_HOME": str(place / "state")}
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run([*kaiza, "init", "--yes", str(root)], env=environment, check=True, **quiet)
+    client = Client([*kaiza, "serve", "--workspace", str(root)], environment)
+    told = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}}
+    found = []
+    for method, params in (("initialize", told), ("tools/list", {})):
+        client.ask(method, params)
+        found.append(client.cpu())
+    client.call("begin_session", {"role": "WINDSURF"})
+    found.append(client.cpu())
+    client.close()
+    return tuple(found)
 
 
 def begin(ours: list[str], theirs: list[str], environment: dict[str, str]) -> None:

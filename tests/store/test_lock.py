@@ -143,9 +143,9 @@ def test_every_lock_on_the_log_is_portalockers(tmp_path, monkeypatch):
     ("script", "imported"),
     [
         ("import kaiza.cli.serve, kaiza.server.stdio, kaiza.server.serve", False),
-        ("from kaiza.cli import serve; serve._offered(None, ())", False),
+        ("from kaiza.cli import serve; serve._list_tools(None, ())", False),
         ("import kaiza.app", False),
-        ("from kaiza.cli import serve; serve._app(serve.Options(), ('/',))", True),
+        ("from kaiza.cli import serve; serve._build_app(serve.Options(), ('/',))", True),
     ],
     ids=["starting", "tools_list", "app_module", "app_in_the_background"],
 )
