@@ -17,7 +17,7 @@ from typing import Any
 
 from kaiza.domain import record
 from kaiza.store.audit_log import AuditLog
-from kaiza.store.verify import verify
+from kaiza.store.verify import verify_log
 
 Work = Callable[[], object]
 Rows = Iterator[tuple[str, str, float | None, str]]
@@ -36,7 +36,7 @@ CALL = {
 
 
 def body() -> dict[str, Any]:
-    return record.compose("call", **CALL)
+    return record.new_body("call", **CALL)
 
 
 def workspace(parent: str, name: str) -> Path:
@@ -49,7 +49,7 @@ def filled(root: Path, count: int) -> None:
     link = record.GENESIS
     with (root / "audit" / "audit-log.jsonl").open("wb") as log:
         for seq in range(1, count + 1):
-            line, whole = record.seal(body(), seq, link)
+            line, whole = record.serialize_and_hash(body(), seq, link)
             link = whole["entry_hash"]
             log.write(line)
 
@@ -86,7 +86,7 @@ def verifying(parent: str, rounds: int) -> Rows:
     spent = []
     for _ in range(max(3, rounds // 5)):
         begin = time.perf_counter()
-        found = verify(str(root))
+        found = verify_log(str(root))
         spent.append(found.records / (time.perf_counter() - begin))
         assert found.verdict == "intact"
     peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024

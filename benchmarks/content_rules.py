@@ -10,10 +10,10 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from kaiza.domain.plan import Policy
-from kaiza.policy.content import look
+from kaiza.domain.plan import ContentPolicy
+from kaiza.policy.content import scan_file
 
-ALL = Policy(secrets=True, stubs=True, rust=True)
+ALL = ContentPolicy(secrets=True, stubs=True, rust=True)
 GITHUB = "gh" + "p_" + "aB3" * 12
 HOSTILE = {
     "a.txt": {
@@ -60,7 +60,7 @@ def main() -> None:
     for path in files:
         content = path.read_bytes()
         lines = content.decode("utf-8", "replace").split("\n")
-        findings = look(ALL, path.name, content)
+        findings = scan_file(ALL, path.name, content)
         refused.update({finding.rule for finding in findings} | {kind(finding.rule) for finding in findings})
         for finding in findings:
             place = f"{path.relative_to(root)}:{finding.line + 1}:{finding.column + 1}"
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def twice(n=40_000):
-    print(f"8 KB, secrets alone: {seconds('a.txt', b'a' * 8192, Policy()) * 1e6:.0f} us")
+    print(f"8 KB, secrets alone: {seconds('a.txt', b'a' * 8192, ContentPolicy()) * 1e6:.0f} us")
     for name, shapes in HOSTILE.items():
         for shape, text in shapes.items():
             report(name, shape, text(n).encode(), text(2 * n).encode())
@@ -93,7 +93,7 @@ def seconds(name, content, policy=ALL):
     taken = []
     for _ in range(3):
         start = time.perf_counter()
-        look(policy, name, content)
+        scan_file(policy, name, content)
         taken.append(time.perf_counter() - start)
     return min(taken)
 

@@ -40,15 +40,15 @@ class Figures(NamedTuple):
 
 def serve_kaiza() -> None:
     """Kaiza's door with nothing behind it."""
-    from kaiza.domain.call import Ask, Outcome
+    from kaiza.domain.call import CallRequest, Outcome
     from kaiza.server.serve import serve
-    from kaiza.wire.mcp import Opening
+    from kaiza.wire.mcp import ServerDescription
 
     class Call:
         deadline = time.monotonic() + 3600
 
     class House:
-        def stamp(self, _ask: Ask, /) -> Any:
+        def stamp(self, _ask: CallRequest, /) -> Any:
             return Call()
 
         def answer(self, _call: Any, /) -> Outcome | None:
@@ -60,7 +60,7 @@ def serve_kaiza() -> None:
         def close(self) -> None:
             return None
 
-    serve(House, Opening("1", "", lambda: [TOOL]))
+    serve(House, ServerDescription("1", "", lambda: [TOOL]))
 
 
 def serve_sdk() -> None:

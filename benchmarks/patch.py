@@ -40,9 +40,9 @@ def one_file(hunks: int) -> tuple[bytes, bytes]:
 
 def whole(text: bytes, before: bytes) -> None:
     files = patch.parse(text)
-    patch.second_opinion(text, files)
+    patch.check_with_unidiff(text, files)
     for file in files:
-        patch.apply(file, before)
+        patch.apply_file_patch(file, before)
 
 
 def linear() -> dict[str, float]:
@@ -65,13 +65,13 @@ def against_git() -> dict[str, float]:
     def ours() -> None:
         for file in read(text):
             path = Path(str(file.path))
-            content = patch.apply(file, path.read_bytes(), path.stat().st_mode)
+            content = patch.apply_file_patch(file, path.read_bytes(), path.stat().st_mode)
             path.with_name(path.name + "~").write_bytes(content or b"")
             path.with_name(path.name + "~").rename(path)
 
     def pure() -> None:
         for file in read(text):
-            patch.apply(file, before)
+            patch.apply_file_patch(file, before)
 
     def git() -> None:
         subprocess.run(["git", "apply"], input=text, check=True)
@@ -91,7 +91,7 @@ def against_git() -> dict[str, float]:
 
 def read(text: bytes) -> tuple[patch.FilePatch, ...]:
     files = patch.parse(text)
-    patch.second_opinion(text, files)
+    patch.check_with_unidiff(text, files)
     return files
 
 

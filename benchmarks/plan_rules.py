@@ -8,15 +8,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from kaiza.domain.card import Card
+from kaiza.domain.card import ToolCard
 from kaiza.domain.paths import parse
-from kaiza.domain.plan_usage import Usage
-from kaiza.domain.scope import Wanted
-from kaiza.domain.session import Facts, Seal, Session
+from kaiza.domain.plan_usage import PlanUsage
+from kaiza.domain.scope import RequestedOperation
+from kaiza.domain.session import AuditState, PlanSeal, Session
 from kaiza.policy.case import Case
-from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGING, IN_SCOPE, ON_RESULT, judge
-from kaiza.store.plans import Plans
-from kaiza.store.workspace import Workspace
+from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
+from kaiza.store.plans import PlanFiles
+from kaiza.store.workspace import ConfinedRoot
 
 NOW = "2026-11-18T12:00:00.000Z"
 GLOBS = ", ".join(f'"src/part{number}/**/*.py"' for number in range(49))
@@ -31,34 +31,36 @@ scope: {{modify: [{GLOBS}, "src/last/*.py"]}}
 limits: {{files: 2000000, operations: 2000000, lines: 80000000, bytes: 2000000000}}
 ---
 """
-CARD = Card("write_file", "Write", "", "files", "core", "change", ("WINDSURF",), needs_session=True, idempotent=True)
+CARD = ToolCard(
+    "write_file", "Write", "", "files", "core", "change", ("WINDSURF",), needs_session=True, idempotent=True
+)
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "plans").mkdir()
         Path(directory, "plans", "PLAN-1.md").write_text(PLAN)
-        with Workspace(directory) as workspace:
-            measure(Plans(workspace))
+        with ConfinedRoot(directory) as workspace:
+            measure(PlanFiles(workspace))
 
 
-def measure(plans: Plans) -> None:
+def measure(plans: PlanFiles) -> None:
     first = time.perf_counter()
     stored = plans.read("PLAN-1")
     assert stored is not None
     print(f"first reading, with the YAML reader loaded: {(time.perf_counter() - first) * 1000:.1f} ms")
-    plan_hash = stored.reading.plan_hash
+    plan_hash = stored.parsed.plan_hash
     for records in (0, 10_000, 100_000, 1_000_000):
-        used = Usage(dict.fromkeys((f"src/part1/f{number}.py" for number in range(records)), 1), 9, 9, records)
-        facts = Facts(seals={"PLAN-1": Seal(plan_hash, "edited", None, 1)}, usage={"PLAN-1": used})
+        used = PlanUsage(dict.fromkeys((f"src/part1/f{number}.py" for number in range(records)), 1), 9, 9, records)
+        facts = AuditState(seals={"PLAN-1": PlanSeal(plan_hash, "edited", None, 1)}, usage={"PLAN-1": used})
         rules, whole = zip(*(timed(plans, facts, plan_hash) for _ in range(2000)), strict=True)
         told = " ".join(f"{statistics.median(times):6.1f}" for times in (rules, whole))
         print(f"{records:>9} records: rules and rules with reading the plan's file, p50 in µs: {told}")
 
 
-def timed(plans: Plans, facts: Facts, plan_hash: str) -> tuple[float, float]:
+def timed(plans: PlanFiles, facts: AuditState, plan_hash: str) -> tuple[float, float]:
     start = time.perf_counter()
-    stored = plans.by_hash(plan_hash)
+    stored = plans.find_by_hash(plan_hash)
     read = time.perf_counter()
     path = parse("src/last/file.py")
     assert stored is not None
@@ -66,16 +68,16 @@ def timed(plans: Plans, facts: Facts, plan_hash: str) -> tuple[float, float]:
         card=CARD,
         arguments={"plan_hash": plan_hash},
         now=NOW,
-        facts=facts,
+        audit_state=facts,
         session=Session("s", "WINDSURF", "/w", NOW, NOW),
         paths=(path,),
-        wanted=(Wanted("modify", path),),
+        requested_operations=(RequestedOperation("modify", path),),
         plan_id="PLAN-1",
-        reading=stored.reading,
+        parsed=stored.parsed,
         lines=1,
         bytes=1,
     )
-    judge((*CHANGING, *APPROVAL_AND_PHASE, *IN_SCOPE, *ON_RESULT), case)
+    judge((*CHANGE_RULES, *APPROVAL_AND_PHASE, *SCOPE_RULES, *RESULT_RULES), case)
     end = time.perf_counter()
     return (end - read) * 1e6, (end - start) * 1e6
 

@@ -11,8 +11,8 @@ from scenes import make_ready
 from kaiza.app import App
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.store.schemas import SchemaRegistry, directory
-from kaiza.tools.table import AGENT, Tool
+from kaiza.store.schemas import SchemaRegistry, find_directory
+from kaiza.tools.table import AGENT_TOOLS, Tool
 from kaiza.tools.view import Answer
 
 settings.register_profile("kaiza", deadline=None, database=None, print_blob=True)
@@ -86,7 +86,7 @@ FAULT_TOOL = Tool(
 def faulty_registry(tmp_path):
     """The shipped contract with one tool more, that misbehaves as it is told to."""
     where = tmp_path / "schemas"
-    shutil.copytree(directory(), where)
+    shutil.copytree(find_directory(), where)
     catalog = json.loads((where / "catalog.json").read_text())
     catalog["tools"].append(
         {
@@ -123,7 +123,9 @@ def make_app(faulty_registry):
 
     def make(*roots, **options):
         options.setdefault("registry", faulty_registry)
-        app = App([os.path.realpath(root) for root in roots], tools={**AGENT, "debug_fault": FAULT_TOOL}, **options)
+        app = App(
+            [os.path.realpath(root) for root in roots], tools={**AGENT_TOOLS, "debug_fault": FAULT_TOOL}, **options
+        )
         made.append(app)
         return app
 

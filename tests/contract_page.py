@@ -10,7 +10,7 @@ from commands import statuses, subcommands
 from kaiza.cli import dispatch
 from kaiza.domain import codes
 from kaiza.domain.caps import Caps
-from kaiza.domain.card import Card
+from kaiza.domain.card import ToolCard
 from kaiza.store.schemas import SchemaRegistry
 
 PAGE = Path(__file__).parent.parent / "docs" / "CONTRACT.md"
@@ -35,11 +35,11 @@ def page() -> str:
     return "\n".join([*parts, "## Commands\n", _commands()])
 
 
-def _cards() -> list[Card]:
-    return [Card.of(row) for row in SchemaRegistry().catalog()]
+def _cards() -> list[ToolCard]:
+    return [ToolCard.from_row(row) for row in SchemaRegistry().catalog()]
 
 
-def _tool(card: Card) -> str:
+def _tool(card: ToolCard) -> str:
     schemas = SchemaRegistry().load_tool_schemas(card.name)
     only = f" Offered only with `--{card.only_with.replace('_', '-')}`." if card.only_with else ""
     return (

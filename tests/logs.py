@@ -7,7 +7,7 @@ import sys
 
 from kaiza.domain import record
 from kaiza.store import log_file, state
-from kaiza.store.anchor import Anchor
+from kaiza.store.anchor import Checkpoint
 from kaiza.store.audit_log import AuditLog
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
@@ -21,11 +21,11 @@ def body(**members):
         "arguments": {"path": "a.py"},
         "duration_ms": 3,
     }
-    return record.compose("call", **(told | members))
+    return record.new_body("call", **(told | members))
 
 
 def intent():
-    return record.compose("intent", timestamp="2026-11-18T09:00:00.000Z", tool_name="write_file")
+    return record.new_body("intent", timestamp="2026-11-18T09:00:00.000Z", tool_name="write_file")
 
 
 def log_path(root):
@@ -41,7 +41,7 @@ def chained(count, *, link=record.GENESIS, first=1, **members):
     """So many lines of a sound log."""
     lines = []
     for seq in range(first, first + count):
-        line, whole = record.seal(body(arguments={"path": f"src/{seq}.py"}, **members), seq, link)
+        line, whole = record.serialize_and_hash(body(arguments={"path": f"src/{seq}.py"}, **members), seq, link)
         link = whole["entry_hash"]
         lines.append(line)
     return lines
@@ -50,7 +50,7 @@ def chained(count, *, link=record.GENESIS, first=1, **members):
 def head_of(lines):
     *_, last = lines
     size = sum(map(len, lines))
-    return record.Head(len(lines), last[-67:-3].decode(), size)
+    return record.LogHead(len(lines), last[-67:-3].decode(), size)
 
 
 def write(root, content):
@@ -61,12 +61,12 @@ def write(root, content):
 
 def anchor_at(root, head):
     """The state directory as if exactly this head had been made durable."""
-    place = state.directory(str(root), create=True)
+    place = state.path_of(str(root), create=True)
     for old in (*place.glob("anchor*"), place / "damage.json"):
         old.unlink(missing_ok=True)
     if head is not None:
-        anchor = Anchor(place)
-        anchor.take(anchor.step(head, 0))
+        anchor = Checkpoint(place)
+        anchor.write(anchor.prepare(head, 0))
         anchor.close()
 
 

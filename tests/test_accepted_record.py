@@ -220,8 +220,11 @@ def crashed(root, approved):
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        (ground,) = app.house.grounds.values()
-        boundary_commit.conclude = lambda *_, **__: (ground.keep_index("2026-11-18T09:00:00.000Z"), os._exit(0))
+        (ground,) = app.services.workspaces.values()
+        boundary_commit.record_outcome = lambda *_, **__: (
+            ground.save_snapshot("2026-11-18T09:00:00.000Z"),
+            os._exit(0),
+        )
         app.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": approved})
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0

@@ -13,7 +13,7 @@ import pytest
 from agents import Agent, edit, hash_of, person, plan, sha, word
 from scenes import make_ready, records
 
-from kaiza.boundary import now
+from kaiza.boundary import current_timestamp
 from kaiza.domain import record
 from kaiza.store import audit_log
 
@@ -186,9 +186,9 @@ def test_no_draft_is_saved_while_the_workspace_is_frozen_or_the_role_is_locked(a
     frozen = save("PLAN-2")
     assert word(workspace, "thaw", "thaw") == 0
     members = {"tool_name": "write_file", "role": "ANTIGRAVITY", "outcome": "error", "request_id": "r"}
-    members |= {"error_code": "OUTSIDE_WORKSPACE", "timestamp": now()}
+    members |= {"error_code": "OUTSIDE_WORKSPACE", "timestamp": current_timestamp()}
     log = audit_log.AuditLog(os.path.realpath(workspace), follow=lambda _record: None)
-    log.append(lambda: record.compose("call", **members), durable=True)
+    log.append(lambda: record.new_body("call", **members), durable=True)
     log.close()
     locked = save("PLAN-3")
 

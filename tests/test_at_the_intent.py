@@ -9,18 +9,18 @@ import pytest
 from agents import Agent, edit, person, plan
 from scenes import records
 
-from kaiza.boundary import now
+from kaiza.boundary import current_timestamp
 from kaiza.domain import errors
 from kaiza.store import state
-from kaiza.store.anchor import Anchor
-from kaiza.store.commit import Committer
+from kaiza.store.anchor import Checkpoint
+from kaiza.store.commit import TransactionManager
 
 
 @pytest.fixture
 def between(begun, workspace):
     """Has something done when the rules have agreed and the intent is about to be written."""
     (workspace / "src").mkdir()
-    (ground,) = begun.house.grounds.values()
+    (ground,) = begun.services.grounds.values()
     really = ground.log.append
 
     def have(done):
@@ -49,7 +49,7 @@ def soon(seconds=2):
 
 
 def until(moment):
-    while now() < moment:
+    while current_timestamp() < moment:
         os.sched_yield()
 
 
@@ -146,8 +146,8 @@ def test_of_two_first_changes_under_different_bytes_of_one_plan_only_one_is_made
     first = plan(workspace)
     before = (workspace / "plans/PLAN-1.md").read_bytes()
     other, codes = Agent(workspace), []
-    (ground,) = begun.house.grounds.values()
-    really = ground.committer.prepare
+    (ground,) = begun.services.grounds.values()
+    really = ground.transactions.prepare
 
     def prepare(*asked, **more):
         second = edit(workspace, "# Why", "# why")
@@ -156,7 +156,7 @@ def test_of_two_first_changes_under_different_bytes_of_one_plan_only_one_is_made
             (workspace / "plans/PLAN-1.md").write_bytes(before)
         return really(*asked, **more)
 
-    monkeypatch.setattr(ground.committer, "prepare", prepare)
+    monkeypatch.setattr(ground.transactions, "prepare", prepare)
     told = write(begun, first)
     other.close()
 
@@ -175,14 +175,14 @@ def user_files(root):
 def test_files_are_as_before_when_the_intent_is_on_disk_and_anchored(begun, workspace, monkeypatch):
     (workspace / "src").mkdir()
     approved = plan(workspace)
-    before, seen, really = user_files(workspace), [], Committer.apply
+    before, seen, really = user_files(workspace), [], TransactionManager.apply
 
     def apply(committer, prepared):
-        anchored = Anchor(state.directory(str(workspace))).read().head.seq
+        anchored = Checkpoint(state.path_of(str(workspace))).read().head.seq
         seen.append((user_files(workspace), intents(workspace)[-1]["seq"] == anchored))
         really(committer, prepared)
 
-    monkeypatch.setattr(Committer, "apply", apply)
+    monkeypatch.setattr(TransactionManager, "apply", apply)
 
     assert write(begun, approved, "src/new/a") is None
     assert seen == [(before, True)]

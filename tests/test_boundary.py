@@ -17,10 +17,10 @@ from scenes import make_ready, records
 from kaiza import boundary
 from kaiza.app import App
 from kaiza.domain import codes, envelope
-from kaiza.domain.call import Ask
+from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.store.audit_log import AuditLog
-from kaiza.tools.table import AGENT
+from kaiza.tools.table import AGENT_TOOLS
 
 UTC_MS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -64,16 +64,16 @@ def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(b
 
 
 @pytest.mark.rows("S1-72")
-@pytest.mark.parametrize("name", AGENT)
+@pytest.mark.parametrize("name", AGENT_TOOLS)
 def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monkeypatch, name):
     def throws(*_):
         raise RuntimeError("boom")
 
     for rule in ("arguments_sound", "judge"):
         monkeypatch.setattr(boundary, rule, lambda *_: None)
-    monkeypatch.setattr(boundary, "under_plan", lambda case, *_: case)
-    faulty = replace(AGENT[name], parse=lambda *_: NoRequest(), run=throws)
-    app = App([os.path.realpath(workspace)], tools={**AGENT, name: faulty}, allowed=["allow_checks"])
+    monkeypatch.setattr(boundary, "judge_under_plan", lambda case, *_: case)
+    faulty = replace(AGENT_TOOLS[name], parse=lambda *_: NoRequest(), run=throws)
+    app = App([os.path.realpath(workspace)], tools={**AGENT_TOOLS, name: faulty}, allowed=["allow_checks"])
     told = failing(app, name, {"role": "WINDSURF"})
     app.close()
 
@@ -151,11 +151,11 @@ def test_a_timestamp_is_the_servers_clock_whatever_the_client_says(begun, worksp
     asked = [{"path": "x"}, {"path": "x", "timestamp": "2001-02-03T04:05:06.000Z"}, {"kind": "raise"}]
     seen = []
     for arguments in asked:
-        before = boundary.now()
+        before = boundary.current_timestamp()
         seen.append(failing(begun, "read_file" if "path" in arguments else "debug_fault", arguments)["timestamp"])
-        assert before <= seen[-1] <= boundary.now()
+        assert before <= seen[-1] <= boundary.current_timestamp()
         assert UTC_MS.fullmatch(seen[-1])
-        until(lambda: boundary.now() > seen[-1])
+        until(lambda: boundary.current_timestamp() > seen[-1])
 
     assert seen == sorted(set(seen))
     assert [one["timestamp"] for one in records(workspace)][-3:] == seen
@@ -363,7 +363,7 @@ def _files(where):
 def test_a_session_is_implied_only_where_there_is_exactly_one_and_the_client_converses(app, workspace):
     (workspace / "a").write_text("x")
     app.call("begin_session", {"role": "WINDSURF"})
-    silent = app.answer(app.stamp(Ask("read_file", {"path": "a"}, conversational=False)))
+    silent = app.answer(app.stamp(CallRequest("read_file", {"path": "a"}, conversational=False)))
     implied = app.call("read_file", {"path": "a"})
     app.call("begin_session", {"role": "WINDSURF"})
 
@@ -447,7 +447,7 @@ def test_a_record_that_another_holds_too_long_is_a_lock_failure(make_app, worksp
 def test_a_call_whose_time_is_up_is_taken_recorded_and_answered_once(make_app, workspace, quick_caps):
     app = make_app(workspace, caps=quick_caps)
     app.call("begin_session", {"role": "WINDSURF"})
-    call = app.stamp(Ask("debug_fault", {"kind": "hang"}))
+    call = app.stamp(CallRequest("debug_fault", {"kind": "hang"}))
     late = []
     worker = threading.Thread(target=lambda: late.append(app.answer(call)))
     worker.start()
@@ -505,7 +505,7 @@ def test_a_session_that_began_while_others_wrote_outlives_its_log(make_app, work
 
     def crowded(log):
         judged = really(log)
-        if log is mine.house.grounds[str(workspace)].log:
+        if log is mine.services.grounds[str(workspace)].log:
             other.call("list_directory", {"path": "."})
         return judged
 

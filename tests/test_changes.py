@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from scenes import records
 
-from kaiza.boundary import now
+from kaiza.boundary import current_timestamp
 from kaiza.domain import record
-from kaiza.domain.call import Ask
-from kaiza.store.accept import accept
-from kaiza.store.commit import Committer
+from kaiza.domain.call import CallRequest
+from kaiza.store.accept import accept_damage
+from kaiza.store.commit import TransactionManager
 
 HEAD = """---
 kaiza_plan: 1
@@ -365,7 +365,7 @@ def test_limits_hold_over_sessions_and_restarts(begun, make_app, workspace, appr
     assert [first, second] == ["ok", "ok"]
     assert (third["error_code"], third["invariant_id"]) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
     assert code(begun, "session_status") == "ok"
-    assert not begun.house.grounds[os.path.realpath(workspace)].facts.locks
+    assert not begun.services.grounds[os.path.realpath(workspace)].facts.locks
 
 
 @pytest.mark.rows("S1-46")
@@ -393,16 +393,16 @@ def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved,
 
 @pytest.mark.parametrize("index_is_left", [True, False])
 def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspace, approved, begun, index_is_left):
-    ground = begun.house.grounds[os.path.realpath(workspace)]
+    ground = begun.services.grounds[os.path.realpath(workspace)]
     frozen = {"action": "freeze", "reason": "stop", "person": "Ada"}
-    ground.log.append(lambda: record.compose("person", timestamp=now(), detail=frozen), durable=True)
+    ground.log.append(lambda: record.new_body("person", timestamp=current_timestamp(), detail=frozen), durable=True)
     begun.close()
     log = workspace / "audit" / "audit-log.jsonl"
     log.write_bytes(b"" if index_is_left else log.read_bytes().replace(b"begin_session", b"begin-session", 1))
     if not index_is_left:
         index = next(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json"))
         index.unlink()
-    accept(os.path.realpath(workspace), reason="looked", person="Ada")
+    accept_damage(os.path.realpath(workspace), reason="looked", person="Ada")
     app = make_app(workspace)
     app.call("begin_session", {"role": "WINDSURF"})
     told = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).envelope
@@ -535,15 +535,15 @@ def test_a_directory_in_a_files_place_keeps_the_path_and_the_rest_is_put_back(be
 
 
 def test_a_change_whose_time_is_up_before_its_intent_is_not_carried_out(begun, workspace, approved, monkeypatch):
-    call = begun.stamp(Ask("write_file", {"path": "src/b.py", "content": "x = 1\n", "plan_hash": approved}))
+    call = begun.stamp(CallRequest("write_file", {"path": "src/b.py", "content": "x = 1\n", "plan_hash": approved}))
     expired = []
-    prepare = Committer.prepare
+    prepare = TransactionManager.prepare
 
     def prepare_too_long(*arguments, **options):
         expired.append(begun.expire(call))
         return prepare(*arguments, **options)
 
-    monkeypatch.setattr(Committer, "prepare", prepare_too_long)
+    monkeypatch.setattr(TransactionManager, "prepare", prepare_too_long)
     before, log = manifest(workspace), records(workspace)
     late = begun.answer(call)
     written = records(workspace)[len(log) :]

@@ -71,7 +71,7 @@ def test_a_check_that_meddles_is_found_out_and_locks(checked, workspace, script)
     told = checked(script).envelope
 
     assert (told["error_code"], told["invariant_id"]) == ("INVARIANT_VIOLATION", "CHECKS_MEDDLED")
-    assert checked.app.house.grounds[os.path.realpath(workspace)].facts.locks["WINDSURF"]
+    assert checked.app.services.grounds[os.path.realpath(workspace)].facts.locks["WINDSURF"]
 
 
 def test_a_check_that_ignores_signals_and_forks_is_gone_with_all_of_them_at_its_time(workspace):
@@ -103,8 +103,8 @@ def test_endless_output_fills_neither_memory_nor_the_answer(workspace):
     done = checks.run([sys.executable, "-c", script], str(workspace), 60)
 
     assert done.exit_code == 0
-    assert done.cut
-    assert len(done.output) == checks.TAIL
+    assert done.truncated
+    assert len(done.output) == checks.MAX_OUTPUT_BYTES
 
 
 def test_a_check_is_given_no_secret_of_the_server(workspace, monkeypatch):

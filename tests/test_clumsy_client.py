@@ -10,7 +10,7 @@ import pytest
 from doors import Door, call, request
 from scenes import records
 
-from kaiza.store.verify import verify
+from kaiza.store.verify import verify_log
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "clumsy", "version": "1"}}
 MOST_MORE = 12
@@ -214,5 +214,5 @@ def test_a_clumsy_client_gets_through_by_what_it_is_told(hired, workspace):
     assert (workspace / "docs/note.md").read_text() == "new\n"
     assert codes == {*RULES, "ok"}
     assert len(agent.made) - 7 <= MOST_MORE
-    assert verify(str(workspace)).verdict == "intact"
+    assert verify_log(str(workspace)).verdict == "intact"
     assert len([one for one in records(workspace) if one["kind"] == "call"]) == len(agent.made)

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from kaiza.domain.instructions import INSTRUCTIONS
-from kaiza.store.offer import offered
+from kaiza.store.offer import list_items
 from kaiza.store.schemas import SchemaRegistry
 
 KIB = 1024
@@ -12,7 +12,7 @@ KIB = 1024
 
 @pytest.mark.parametrize(("role", "handed", "whole"), [("WINDSURF", 16, 40), ("ANTIGRAVITY", 10, 28)])
 def test_the_list_of_tools_costs_an_agent_little(role, handed, whole):
-    tools = offered(SchemaRegistry(), role)
+    tools = list_items(SchemaRegistry(), role)
     model = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
 
     assert len(orjson.dumps(model)) < handed * KIB

@@ -14,7 +14,7 @@ from kaiza.app import App
 from kaiza.cli import dispatch, serve
 from kaiza.store import making_ready
 from kaiza.store.clients import CLIENTS
-from kaiza.store.clients.client import Server
+from kaiza.store.clients.client import ServerCommand
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -128,7 +128,7 @@ def test_every_link_leads_somewhere(page):
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
 def test_the_page_on_a_client_shows_exactly_what_init_writes(client):
-    server = Server("/path/to/kaiza", ("serve", "--workspace", "/path/to/project"))
+    server = ServerCommand("/path/to/kaiza", ("serve", "--workspace", "/path/to/project"))
     page = ROOT / "docs/how-to" / f"under-{client.name}.md"
 
     assert blocks(page, "json", "toml") == [file.put("", server) for file in client.files]

@@ -6,7 +6,7 @@ import subprocess
 from test_recovery import PATCH, files, lay_out
 
 from kaiza.app import App
-from kaiza.store.verify import verify
+from kaiza.store.verify import verify_log
 
 LINES = 3000
 LONG_FILE = "".join(f"+{number:07}\n" for number in range(LINES))
@@ -43,7 +43,7 @@ def test_a_change_on_a_full_disk_is_whole_or_refused_however_much_room_is_left(s
         assert files(root) == after
         assert again.envelope is None
         assert [path for path in root.rglob(".kaiza-*") if path.is_file()] == []
-        assert verify(os.path.realpath(root)).verdict == "intact"
+        assert verify_log(os.path.realpath(root)).verdict == "intact"
         subprocess.run(["rm", "-rf", root], check=True)
 
     assert set(seen) == {"ok", "FILE_WRITE_FAILED", "AUDIT_LOG_FAILED"}

@@ -132,13 +132,13 @@ def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, t
     made_hostile(root, script)
     here = str(root)
     told = [
-        git.ask(here, "rev-parse", "HEAD:a"),
-        git.ask(here, "cat-file", "blob", blob.decode()),
-        git.ask(here, "cat-file", "--batch", stdin=blob + b"\n" + b"0" * 39 + b"1\n"),
-        git.ask(here, "check-ignore", "-q", "a"),
-        git.ask(here, "hash-object", "--stdin", stdin=b"a\n"),
-        git.ask(here, "config", "user.name"),
-        git.ask(here, "hash-object", "a"),
+        git.run(here, "rev-parse", "HEAD:a"),
+        git.run(here, "cat-file", "blob", blob.decode()),
+        git.run(here, "cat-file", "--batch", stdin=blob + b"\n" + b"0" * 39 + b"1\n"),
+        git.run(here, "check-ignore", "-q", "a"),
+        git.run(here, "hash-object", "--stdin", stdin=b"a\n"),
+        git.run(here, "config", "user.name"),
+        git.run(here, "hash-object", "a"),
     ]
 
     assert [one.returncode for one in told] == [0, 0, 0, 1, 0, 0, 0]
@@ -155,7 +155,7 @@ def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, t
 )  # fmt: skip
 def test_nothing_else_is_asked_of_git(root, command, arguments):
     with pytest.raises(ValueError, match="not asked"):
-        git.ask(str(root), command, *arguments)
+        git.run(str(root), command, *arguments)
 
 
 @pytest.mark.parametrize("here", ["project", "elsewhere"])
@@ -169,27 +169,27 @@ def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, monk
     monkeypatch.chdir(tmp_path / here)
     monkeypatch.setenv("PATH", path.format(root=root, link=tmp_path / "link"))
 
-    assert git.ask(str(root), "rev-parse", "HEAD") is None
-    assert git.ask(os.path.relpath(root), "rev-parse", "HEAD") is None
+    assert git.run(str(root), "rev-parse", "HEAD") is None
+    assert git.run(os.path.relpath(root), "rev-parse", "HEAD") is None
     assert not (tmp_path / "trace").exists()
 
 
 @pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
 def test_another_repository_in_the_environment_is_not_the_one_that_answers(root, monkeypatch, tmp_path, name):
-    expected = git.ask(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout
+    expected = git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout
     monkeypatch.setenv(name, str(tmp_path / "nowhere"))
 
-    assert git.ask(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout == expected
+    assert git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout == expected
 
 
 def test_a_replaced_object_is_told_as_it_was(root):
-    first = git.ask(str(root), "rev-parse", "HEAD:a").stdout.decode().strip()
+    first = git.run(str(root), "rev-parse", "HEAD:a").stdout.decode().strip()
     other = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"], input=b"other\n", cwd=root, capture_output=True, check=True
     ).stdout.decode()
     subprocess.run(["git", "replace", first, other.strip()], cwd=root, check=True)
 
-    assert git.ask(str(root), "cat-file", "blob", first).stdout == b"a\n"
+    assert git.run(str(root), "cat-file", "blob", first).stdout == b"a\n"
 
 
 def test_a_git_that_does_not_answer_in_time_is_none(root, monkeypatch, tmp_path):
@@ -198,7 +198,7 @@ def test_a_git_that_does_not_answer_in_time_is_none(root, monkeypatch, tmp_path)
     (tmp_path / "slow/git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'slow'}{os.pathsep}{os.environ['PATH']}")
 
-    assert git.ask(str(root), "rev-parse", "HEAD", seconds=0.1) is None
+    assert git.run(str(root), "rev-parse", "HEAD", seconds=0.1) is None
 
 
 def test_a_persons_name_is_the_one_that_git_has(root):

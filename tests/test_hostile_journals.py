@@ -19,9 +19,9 @@ from kaiza.app import App
 from kaiza.boundary import commit as boundary_commit
 from kaiza.domain import record
 from kaiza.store import crash_recovery, state
-from kaiza.store.commit import Committer
-from kaiza.store.directories import Directories
-from kaiza.store.verify import verify
+from kaiza.store.commit import TransactionManager
+from kaiza.store.directories import DirectoryHandles
+from kaiza.store.verify import verify_log
 
 TXN = "3f2b9a52-0000-4000-8000-000000000000"
 
@@ -60,8 +60,8 @@ def ship_journal(root, *steps, staged=(None,), name=TXN, more=()):
 def ship_log(root, *changes):
     """A sound log that announces these changes and was left open."""
     members = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "plan_id": "PLAN-1"}
-    body = record.compose("intent", changes=list(changes), detail={"live": "1-a"}, **members)
-    line, _ = record.seal(body, 1, record.GENESIS)
+    body = record.new_body("intent", changes=list(changes), detail={"live": "1-a"}, **members)
+    line, _ = record.serialize_and_hash(body, 1, record.GENESIS)
     (root / "audit/audit-log.jsonl").write_bytes(line)
 
 
@@ -244,7 +244,7 @@ def test_an_intent_of_a_shipped_log_tells_nothing_about_an_unreadable_file(clone
 
 
 def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypatch):
-    monkeypatch.setattr(crash_recovery, "MOST_RECOVERED", 3)
+    monkeypatch.setattr(crash_recovery, "MAX_RECOVERED", 3)
     lines, link = [], record.GENESIS
     for seq in range(1, 11):
         members = {
@@ -252,8 +252,8 @@ def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypat
             "request_id": f"{TXN[:-2]}{seq:02}",
             "detail": {"live": "1"},
         }
-        body = record.compose("intent", changes=[announced(f"x{seq}", "create", after="0" * 64)], **members)
-        line, whole = record.seal(body, seq, link)
+        body = record.new_body("intent", changes=[announced(f"x{seq}", "create", after="0" * 64)], **members)
+        line, whole = record.serialize_and_hash(body, seq, link)
         link = whole["entry_hash"]
         lines.append(line)
     (clone / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
@@ -265,7 +265,7 @@ def ship_records(root, *bodies):
     """A sound log of these records."""
     lines, link = [], record.GENESIS
     for seq, body in enumerate(bodies, 1):
-        line, whole = record.seal(body, seq, link)
+        line, whole = record.serialize_and_hash(body, seq, link)
         link = whole["entry_hash"]
         lines.append(line)
     (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
@@ -273,7 +273,7 @@ def ship_records(root, *bodies):
 
 def an_intent(*changes, **members):
     told = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "detail": {"live": "1-a"}}
-    body = record.compose("intent", changes=changes or [announced("x", "create", after="0" * 64)])
+    body = record.new_body("intent", changes=changes or [announced("x", "create", after="0" * 64)])
     return {**body, **told, **members}
 
 
@@ -306,10 +306,10 @@ ODD_RECORDS = {
     "no-detail": without(an_intent(), "detail"),
     "no-request": without(an_intent(), "request_id"),
     "plan-list": an_intent(plan_id=["x"]),
-    "time": record.compose("call", timestamp="nonsense", session_id="s", **A_BEGINNING),
-    "session-number": {**record.compose("call", timestamp="2026-11-18T09:00:00.000Z", **A_BEGINNING), "session_id": 7},
+    "time": record.new_body("call", timestamp="nonsense", session_id="s", **A_BEGINNING),
+    "session-number": {**record.new_body("call", timestamp="2026-11-18T09:00:00.000Z", **A_BEGINNING), "session_id": 7},
     "standing": {
-        **record.compose("person", detail={"action": "accept"}),
+        **record.new_body("person", detail={"action": "accept"}),
         "detail": {"action": "accept", "standing": 7},
     },
 }
@@ -334,7 +334,7 @@ def test_journals_and_intents_that_came_with_a_clone_hold_up_no_recovery_of_our_
     for name in shipped:
         (root / ".kaiza/journal" / name).write_text('{"state": "another"} ' + "0" * 64 + "\n")
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, Directories, "sync", lambda *_: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
     begin(root)
 
     assert files(root) == before
@@ -358,7 +358,7 @@ def moved(tmp_path, monkeypatch):
     def move_and_die():
         child = os.fork()
         if child == 0:
-            monkeypatch.setattr(Directories, "sync", lambda *_: os._exit(0))
+            monkeypatch.setattr(DirectoryHandles, "sync", lambda *_: os._exit(0))
             move()
             os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
@@ -398,7 +398,7 @@ def test_nothing_is_recovered_where_the_whole_log_is_found_damaged(tmp_path, mon
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     begin(root)
-    _stopped(root, plan_hash, monkeypatch, Directories, "sync", lambda *_: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
     before = files(root)
     log = root / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"outcome":"ok"', b'"outcome":"no"', 1))
@@ -415,7 +415,7 @@ def crashed(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     (root / "mine").write_text("mine")
-    _stopped(root, plan_hash, monkeypatch, boundary_commit, "conclude", lambda *_, **__: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
     return root
 
 
@@ -479,7 +479,7 @@ def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
     lines = log.read_bytes().splitlines(keepends=True)
     assert json.loads(lines[-1])["kind"] == "intent"
     log.write_bytes(b"".join(lines[:-1]))
-    place = state.directory(os.path.realpath(crashed))
+    place = state.path_of(os.path.realpath(crashed))
     for anchor in place.glob("anchor*"):
         anchor.unlink()
     told = begin(crashed)["recovered"]
@@ -488,7 +488,7 @@ def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
 
 
 def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed, monkeypatch):
-    intents = boundary_commit.record.compose
+    intents = boundary_commit.record.new_body
     root = crashed.parent / "other"
     plan_hash = lay_out(root)
 
@@ -504,8 +504,8 @@ def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed,
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        monkeypatch.setattr(boundary_commit.record, "compose", another_path)
-        monkeypatch.setattr(boundary_commit, "conclude", dies)
+        monkeypatch.setattr(boundary_commit.record, "new_body", another_path)
+        monkeypatch.setattr(boundary_commit, "record_outcome", dies)
         app.call("write_file", {"path": "src/new.py", "content": "x", "plan_hash": plan_hash})
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
@@ -542,7 +542,7 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
         "def wait(*_, **__):\n"
         "    print('there', flush=True)\n"
         "    sys.stdin.read()\n"
-        "commit.conclude = wait\n"
+        "commit.record_outcome = wait\n"
         "app = App([sys.argv[1]])\n"
         "app.call('begin_session', {'role': 'WINDSURF'})\n"
         "app.call('write_file', {'path': 'src/new.py', 'content': 'x', 'plan_hash': sys.argv[2]})\n"
@@ -571,18 +571,18 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
 def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
-    _stopped(root, plan_hash, monkeypatch, Committer, "settle", lambda *_: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
     begin(root)
     (written,) = [one for one in records(root) if one["kind"] == "recovery"]
 
     assert written["detail"]["result"] == "applied"
     assert written["changes"] == []
-    assert verify(os.path.realpath(root)).verdict == "intact"
+    assert verify_log(os.path.realpath(root)).verdict == "intact"
 
 
 def as_version_0_1_0(root):
     """The journals and the state directory as the version before wrote them: no codes and no key."""
-    place = state.directory(os.path.realpath(root))
+    place = state.path_of(os.path.realpath(root))
     for journal in [*(root / ".kaiza/journal").iterdir(), *(root / ".kaiza").glob("done/*")]:
         lines = [json.loads(line.rsplit(b" ", 1)[0]) for line in journal.read_bytes().splitlines()]
         for number, told in enumerate(lines[0]["steps"]):

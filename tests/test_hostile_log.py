@@ -10,8 +10,8 @@ from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.domain import record
-from kaiza.store.accept import accept
-from kaiza.store.verify import verify
+from kaiza.store.accept import accept_damage
+from kaiza.store.verify import verify_log
 
 ODD = [None, 7, "x", "../x", [], {}, [7], [{}], [{"path": 7}], {"live": []}, {"action": []}, True]
 MEMBERS = {
@@ -31,7 +31,7 @@ ACTIONS = ["freeze", "thaw", "unlock", "accept", "approve", "reject", "revoke", 
 def bodies():
     """Records of each kind, each with one member that is not what ours have there, or without it."""
     for kind in record.KINDS:
-        whole = {**record.compose(kind, **MEMBERS), "changes": []}
+        whole = {**record.new_body(kind, **MEMBERS), "changes": []}
         for name in whole:
             if name != "kind":
                 yield {key: value for key, value in whole.items() if key != name}
@@ -39,7 +39,7 @@ def bodies():
     for action in ACTIONS:
         for standing in ODD:
             detail = {"action": action, "standing": standing, "reason": standing, "undone": standing}
-            yield {**record.compose("person", **{**MEMBERS, "detail": detail}), "changes": []}
+            yield {**record.new_body("person", **{**MEMBERS, "detail": detail}), "changes": []}
     yield {}
     yield {"kind": ["call"]}
 
@@ -49,7 +49,7 @@ def clone(tmp_path):
     root = make_ready(tmp_path / "clone")
     lines, link = [], record.GENESIS
     for seq, body in enumerate(bodies(), 1):
-        line, whole = record.seal(body, seq, link)
+        line, whole = record.serialize_and_hash(body, seq, link)
         link = whole["entry_hash"]
         lines.append(line)
     (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
@@ -57,7 +57,7 @@ def clone(tmp_path):
 
 
 def test_a_session_begins_over_records_of_any_members_again_and_again(clone):
-    assert verify(os.path.realpath(clone)).verdict == "intact"
+    assert verify_log(os.path.realpath(clone)).verdict == "intact"
     for _ in range(3):
         app = App([os.path.realpath(clone)])
         begun = app.call("begin_session", {"role": "WINDSURF"})
@@ -110,7 +110,7 @@ CONTROLS = "\x1b[2J\u202e\r\x9b"
 
 def first_line(kind="person", **members):
     """A log of one record."""
-    return record.seal(record.compose(kind, **{**MEMBERS, **members}), 1, record.GENESIS)[0]
+    return record.serialize_and_hash(record.new_body(kind, **{**MEMBERS, **members}), 1, record.GENESIS)[0]
 
 
 def test_what_a_new_log_took_over_stops_no_session_and_no_person_whatever_it_is(tmp_path):
@@ -123,7 +123,7 @@ def test_what_a_new_log_took_over_stops_no_session_and_no_person_whatever_it_is(
         told += [app.call(tool, arguments).envelope for tool, arguments in TOOLS]
         app.close()
         log.write_bytes(log.read_bytes() + b"no record\n")
-        accepted = accept(os.path.realpath(root), reason="r", person="p")
+        accepted = accept_damage(os.path.realpath(root), reason="r", person="p")
 
         assert told == [None, None, None], one
         assert accepted is not None, one

@@ -15,7 +15,7 @@ import kaiza
 from kaiza.domain import codes
 from kaiza.domain.session import CHANGING_TOOLS
 from kaiza.store.schemas import SchemaRegistry
-from kaiza.tools.table import AGENT
+from kaiza.tools.table import AGENT_TOOLS
 
 PACKAGE = Path(kaiza.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -165,9 +165,9 @@ def test_no_class_name_is_used_twice_but_those_still_to_be_renamed():
 def test_the_catalog_the_schema_files_and_the_table_of_tools_name_the_same_tools():
     registry = SchemaRegistry()
     catalog = {row["id"] for row in registry.catalog()}
-    files = {re.sub(r"(\.output)?\.json$", "", name) for name in registry.files()}
+    files = {re.sub(r"(\.output)?\.json$", "", name) for name in registry.file_names()}
 
-    assert catalog == files == set(AGENT)
+    assert catalog == files == set(AGENT_TOOLS)
 
 
 def test_what_the_catalog_calls_a_change_is_what_locks_and_limits_count():
@@ -177,13 +177,15 @@ def test_what_the_catalog_calls_a_change_is_what_locks_and_limits_count():
 
 
 def test_every_tool_is_in_the_module_of_its_name():
-    assert {name: import_module(f"kaiza.tools.{name}").NAME for name in AGENT} == {name: name for name in AGENT}
+    assert {name: import_module(f"kaiza.tools.{name}").NAME for name in AGENT_TOOLS} == {
+        name: name for name in AGENT_TOOLS
+    }
 
 
 def test_no_tool_approves_unlocks_thaws_or_grants():
     forbidden = re.compile(r"approv|unlock|thaw|grant|revoke|accept")
 
-    assert [name for name in AGENT if forbidden.search(name)] == []
+    assert [name for name in AGENT_TOOLS if forbidden.search(name)] == []
 
 
 def test_starting_to_serve_loads_nothing_heavy():

@@ -89,7 +89,7 @@ def spellings(path):
 
 @pytest.mark.parametrize("path", STEERING)
 def test_a_plan_must_unlock_what_steers_agents_editors_and_automation_however_it_is_spelled(path):
-    assert [each for each in spellings(path) if protected_names.steering(parse(each)) is None] == []
+    assert [each for each in spellings(path) if protected_names.find_steering_part(parse(each)) is None] == []
 
 
 @pytest.mark.parametrize("path", SECRET)
@@ -99,7 +99,7 @@ def test_what_holds_secrets_is_unreadable_however_it_is_spelled(path):
 
 @pytest.mark.parametrize("path", FREE)
 def test_names_beside_those_that_steer_need_no_unlocking(path):
-    assert protected_names.steering(parse(path)) is None
+    assert protected_names.find_steering_part(parse(path)) is None
     assert not protected_names.is_control_plane(parse(path))
 
 
@@ -111,7 +111,7 @@ def test_names_beside_those_of_secrets_are_readable(path):
 def test_every_name_in_the_code_is_one_of_the_cases():
     said = {part for path in [*STEERING, *SECRET] for part in path.lower().split("/")}
     below = {*protected_names.STEERING_BELOW.items(), *protected_names.UNREADABLE_BELOW.items()}
-    known = {*protected_names.STEERING, *protected_names.UNREADABLE} - {".kaiza"}
+    known = {*protected_names.STEERING_NAMES, *protected_names.UNREADABLE_NAMES} - {".kaiza"}
 
     assert known <= said
     assert all(any(f"{above}/" in path and path.lower().startswith(above) for path in [*STEERING, *SECRET])
@@ -126,7 +126,7 @@ def test_every_name_in_the_code_is_one_of_the_cases():
 
 def let_go(app):
     """Forget the lock that a refusal leaves, so that the next attempt is judged on its own."""
-    next(iter(app.house.grounds.values())).facts.locks.clear()
+    next(iter(app.services.grounds.values())).facts.locks.clear()
 
 
 @pytest.mark.parametrize("path", STEERING)

@@ -20,12 +20,14 @@ def call(number, source=None, also=()):
 
 def test_every_part_fits_into_its_record_and_nothing_is_left_out():
     changes = [Change(path_of(number), "modify", "0" * 64, "1" * 64, 9, mode=0o755) for number in range(2000)]
-    parts = list(put_back.parts(changes, [call(number) for number in range(2000)]))
+    parts = list(put_back.split_batches(changes, [call(number) for number in range(2000)]))
     for part in parts:
         modes = {str(change.path): 0o755 for change in part.changes}
         detail = {"action": "undo", "person": "x" * 200, "undone": list(part.undone), "modes": modes}
         listed = [change.as_record() for change in part.changes]
-        record.seal(record.compose("person", changes=listed, detail=detail, workspace_root="r" * 4000), 1, "0" * 64)
+        record.serialize_and_hash(
+            record.new_body("person", changes=listed, detail=detail, workspace_root="r" * 4000), 1, "0" * 64
+        )
 
     assert len(parts) > 1
     assert [change for part in parts for change in part.changes] == changes
@@ -34,6 +36,6 @@ def test_every_part_fits_into_its_record_and_nothing_is_left_out():
 
 def test_the_calls_that_are_put_back_are_named_newest_first_also_those_whose_file_was_moved_on():
     changes = [Change(path_of(1), "delete", "0" * 64)]
-    (part,) = put_back.parts(changes, [call(2), call(1, source=path_of(2))])
+    (part,) = put_back.split_batches(changes, [call(2), call(1, source=path_of(2))])
 
     assert part.undone == (f"{1:036d}", f"{2:036d}")

@@ -14,9 +14,9 @@ from test_changes import HEAD, manifest
 from kaiza.app import App
 from kaiza.boundary import commit as boundary_commit
 from kaiza.store import recovery
-from kaiza.store.commit import Committer
-from kaiza.store.directories import Directories
-from kaiza.store.verify import verify
+from kaiza.store.commit import TransactionManager
+from kaiza.store.directories import DirectoryHandles
+from kaiza.store.verify import verify_log
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 EVERY = 1 if LONG else 41
@@ -127,7 +127,7 @@ def _settled(root, before, plan_hash):
     use = app.call("session_status", {}).output["plan_use"]
     app.close()
 
-    assert verify(os.path.realpath(root)).verdict == "intact"
+    assert verify_log(os.path.realpath(root)).verdict == "intact"
     assert intents <= closed
     assert results <= told
     assert results <= ({"applied"} if world == "after" else {"not_applied", "taken_back"})
@@ -159,7 +159,7 @@ def _forget_the_last_word(root):
 def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
-    _stopped(root, plan_hash, monkeypatch, Committer, "settle", lambda *_: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
     lines = _forget_the_last_word(root)
 
     assert lines == 3
@@ -170,7 +170,7 @@ def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, boundary_commit, "conclude", lambda *_, **__: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
     app = App([os.path.realpath(root)])
     (recovered,) = app.call("begin_session", {"role": "WINDSURF"}).output["recovered"]
     undone = app.call("undo_changes", {"request_ids": [recovered["request_id"]], "plan_hash": plan_hash})
@@ -185,7 +185,7 @@ def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_las
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, boundary_commit, "conclude", lambda *_, **__: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
     lines = _forget_the_last_word(root)
 
     assert lines == 3
@@ -194,13 +194,13 @@ def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_las
 
 def test_a_change_recorded_as_failed_is_taken_back_where_that_could_not_be_done_at_once(tmp_path, monkeypatch):
     def fails(*_):
-        monkeypatch.setattr(recovery, "undo", lambda *_: ([], False))
+        monkeypatch.setattr(recovery, "roll_back", lambda *_: ([], False))
         raise OSError(errno.EIO, "no")
 
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, Directories, "sync", fails)
+    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", fails)
 
     assert (root / "src/new.py").exists()
     assert [one["outcome"] for one in records(root) if one["tool_name"] == "apply_patch"] == [None, "error"]

@@ -7,13 +7,13 @@ import pytest
 from agents import Agent, person, plan
 from scenes import records
 
-from kaiza.boundary import now
+from kaiza.boundary import current_timestamp
 from kaiza.domain import record
 from kaiza.domain.caps import Caps
 from kaiza.domain.record_folding import apply_record
-from kaiza.domain.session import Facts
+from kaiza.domain.session import AuditState
 from kaiza.store import audit_log
-from kaiza.store.accept import accept
+from kaiza.store.accept import accept_damage
 
 DAY = Caps().reports
 LONGEST = Caps().report_bytes
@@ -33,13 +33,13 @@ def written(root, times, role="WINDSURF"):
     log = audit_log.AuditLog(os.path.realpath(root), follow=lambda _record: None)
     for number, at in enumerate(times):
         members = {"request_id": f"r{number}", "session_id": "another", "role": role, "outcome": "ok"}
-        body = record.compose("call", timestamp=at, tool_name="write_report", **members)
+        body = record.new_body("call", timestamp=at, tool_name="write_report", **members)
         log.append(lambda body=body: body, durable=False)
     log.close()
 
 
 def hours_ago(hours):
-    told = datetime.fromisoformat(now()) - timedelta(hours=hours)
+    told = datetime.fromisoformat(current_timestamp()) - timedelta(hours=hours)
     return told.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
@@ -84,7 +84,7 @@ def test_reports_are_counted_over_a_restart_and_an_accepted_record(begun, worksp
     begun.close()
     log = workspace / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b"another", b"anothre", 1))
-    accept(os.path.realpath(workspace), reason="looked", person="Ada")
+    accept_damage(os.path.realpath(workspace), reason="looked", person="Ada")
     later = make_app(workspace)
     later.call("begin_session", {"role": "WINDSURF"})
 
@@ -112,11 +112,11 @@ def test_a_report_that_is_far_too_long_is_told_the_same(workspace):
 
 
 def test_no_more_times_are_kept_than_a_day_may_have():
-    facts = Facts()
+    facts = AuditState()
     at = [f"2026-11-18T09:{seq // 60:02}:{seq % 60:02}.000Z" for seq in range(3 * DAY)]
     members = {"tool_name": "write_report", "role": "WINDSURF", "request_id": "r", "outcome": "ok"}
     for seq, timestamp in enumerate(at, 1):
-        apply_record(facts, {**record.compose("call", timestamp=timestamp, **members), "seq": seq})
+        apply_record(facts, {**record.new_body("call", timestamp=timestamp, **members), "seq": seq})
 
     assert facts.reports == at[-DAY:]
 

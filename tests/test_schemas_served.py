@@ -7,7 +7,7 @@ from agents import Agent, plan, sha
 from doors import call
 
 from kaiza.domain import codes
-from kaiza.store.schemas import SchemaRegistry, directory
+from kaiza.store.schemas import SchemaRegistry, find_directory
 
 REGISTRY = SchemaRegistry()
 ABOVE_A_CAP = [
@@ -30,7 +30,7 @@ def agent(workspace):
 @pytest.mark.rows("S2-5", "S2-6", "S2-7", "S2-8", "S2-41")
 def test_the_list_of_tools_sends_the_files_as_they_are(agent):
     listed = agent.ask("tools/list")["tools"]
-    files = directory() / "tools"
+    files = find_directory() / "tools"
 
     assert len(listed) >= 20
     for tool in listed:

@@ -12,7 +12,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.store import settings
-from kaiza.store.settings_file import File
+from kaiza.store.settings_file import SettingsFile
 
 PAGE = (Path(__file__).parent.parent / "docs" / "settings.md").read_text()
 ROWS = {
@@ -31,7 +31,7 @@ def keys(model, before=""):
 
 
 def test_every_setting_is_on_the_page_with_its_default_and_nothing_else_is():
-    known = dict(keys(File))
+    known = dict(keys(SettingsFile))
 
     assert set(ROWS) == set(known)
     assert {key: json.loads(default) for key, (_, default) in ROWS.items()} == {

@@ -11,11 +11,11 @@ from scenes import records
 
 from kaiza.app import App
 from kaiza.boundary import commit as boundary_commit
-from kaiza.boundary import now
+from kaiza.boundary import current_timestamp
 from kaiza.cli import dispatch
 from kaiza.domain import record
 from kaiza.store import audit_log
-from kaiza.store.commit import Committer
+from kaiza.store.commit import TransactionManager
 
 SCOPE = '{modify: ["src/**"], create: ["src/**"], delete: ["src/**"], move: [{from: "src/**", to: "src/**"}]}'
 ONLY_DOCS = '{modify: ["docs/x.md"], deny: ["src/**"]}'
@@ -278,8 +278,8 @@ def forged(root, request_id, path, plan_hash, before):
     change |= {"after_hash": sha((root / path).read_bytes()), "lines_added": 1, "lines_removed": 1}
     log = audit_log.AuditLog(os.path.realpath(root), follow=lambda _record: None)
     members = {"request_id": request_id, "session_id": "another", "tool_name": "write_file", "outcome": "ok"}
-    members |= {"timestamp": now(), "plan_id": "PLAN-1", "plan_hash": plan_hash, "changes": [change]}
-    log.append(lambda: record.compose("call", **members), durable=True)
+    members |= {"timestamp": current_timestamp(), "plan_id": "PLAN-1", "plan_hash": plan_hash, "changes": [change]}
+    log.append(lambda: record.new_body("call", **members), durable=True)
     log.close()
 
 
@@ -306,7 +306,7 @@ def crashed(root, *asked):
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        boundary_commit.conclude = lambda *_, **__: os._exit(0)
+        boundary_commit.record_outcome = lambda *_, **__: os._exit(0)
         app.call(*asked)
         os._exit(1)
     os.waitpid(child, 0)
@@ -360,8 +360,8 @@ def test_a_persons_undo_that_was_finished_after_a_crash_is_a_persons(agent, work
     undid(one, allowed, undone)
     child = os.fork()
     if child == 0:
-        really = Committer.apply
-        Committer.apply = lambda *told: (really(*told), os._exit(0))
+        really = TransactionManager.apply
+        TransactionManager.apply = lambda *told: (really(*told), os._exit(0))
         os.chdir(workspace)
         dispatch.main(["undo", "--request", made, "--yes", "--json"])
         os._exit(1)
@@ -383,16 +383,16 @@ def test_an_undo_that_another_was_quicker_with_is_refused_though_the_file_is_as_
     for each in (one, other):
         each.call("begin_session", {"role": "WINDSURF"})
     made = one.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": plan_hash}).output["request_id"]
-    really = Committer.prepare
+    really = TransactionManager.prepare
 
     def quicker(committer, *arguments, **options):
-        monkeypatch.setattr(Committer, "prepare", really)
+        monkeypatch.setattr(TransactionManager, "prepare", really)
         undone = other.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash}).output["request_id"]
         again = other.call("undo_changes", {"request_ids": [undone], "plan_hash": plan_hash})
         assert again.envelope is None
         return really(committer, *arguments, **options)
 
-    monkeypatch.setattr(Committer, "prepare", quicker)
+    monkeypatch.setattr(TransactionManager, "prepare", quicker)
     late = one.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash}).envelope
     kept = files(workspace)
     last = one.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash})

@@ -50,7 +50,7 @@ def edit_old_record(root):
 
 
 def lock_of(root):
-    place = state.directory(os.path.realpath(root))
+    place = state.path_of(os.path.realpath(root))
     descriptor = os.open(place / "verify.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
@@ -58,7 +58,7 @@ def lock_of(root):
 
 @pytest.fixture
 def every_log_is_long(monkeypatch):
-    monkeypatch.setattr(whole_check, "SMALL", -1)
+    monkeypatch.setattr(whole_check, "MAX_FOREGROUND_BYTES", -1)
 
 
 @pytest.mark.rows("S1-51")
@@ -87,16 +87,16 @@ def test_in_a_long_log_an_old_record_that_was_edited_is_found_before_the_first_c
 def test_a_change_that_comes_before_the_end_of_the_verification_is_refused_and_may_be_tried_again(
     workspace, used, monkeypatch
 ):
-    monkeypatch.setattr(case, "MOST_WAITED", 0.05)
+    monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
     held = lock_of(workspace)
-    place = state.directory(os.path.realpath(workspace))
+    place = state.path_of(os.path.realpath(workspace))
     (place / "whole.json").unlink()
 
     def act(app):
         refused = write(used)(app)
         meanwhile = code(app, "list_directory", path="."), app.call("session_status", {}).output["state"]
         os.close(held)
-        monkeypatch.setattr(case, "MOST_WAITED", 10.0)
+        monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 10.0)
         return refused, meanwhile, write(used)(app)
 
     audit, (refused, meanwhile, after) = serve(workspace, act)
@@ -111,10 +111,10 @@ def test_a_change_that_comes_before_the_end_of_the_verification_is_refused_and_m
 
 @pytest.mark.usefixtures("every_log_is_long")
 def test_the_refusal_of_a_change_comes_before_freeze_and_lock(workspace, used, monkeypatch):
-    monkeypatch.setattr(case, "MOST_WAITED", 0.05)
+    monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
     assert person(workspace, "freeze", "wait") == 0
     held = lock_of(workspace)
-    (state.directory(os.path.realpath(workspace)) / "whole.json").unlink()
+    (state.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
     _, refused = serve(workspace, write(used))
     os.close(held)
 
@@ -156,13 +156,13 @@ def test_a_log_that_anything_else_wrote_is_read_again(workspace, used, meddle):
 
 @pytest.mark.usefixtures("every_log_is_long")
 def test_what_another_process_has_verified_meanwhile_will_do(workspace, used, monkeypatch):
-    place = state.directory(os.path.realpath(workspace))
+    place = state.path_of(os.path.realpath(workspace))
     (place / "whole.json").unlink()
     held = lock_of(workspace)
     monkeypatch.setattr(whole_check, "judge", lambda *_, **__: pytest.fail("read again"))
 
     def act(app):
-        stamp = whole_check.Stamp.of((workspace / "audit/audit-log.jsonl").stat())
+        stamp = whole_check.LogStamp.from_stat((workspace / "audit/audit-log.jsonl").stat())
         (place / "whole.json").write_text(json.dumps(stamp))
         os.close(held)
         return write(used)(app)
@@ -195,7 +195,7 @@ def test_a_damaged_log_is_never_noted_as_whole(workspace, used):
     serve(workspace, write(used, "src/before.py"))
     edit_old_record(workspace)
     serve(workspace, write(used))
-    (state.directory(os.path.realpath(workspace)) / "damage.json").unlink()
+    (state.path_of(os.path.realpath(workspace)) / "damage.json").unlink()
     _, refused = serve(workspace, write(used))
 
     assert refused["error_code"] == "SELF_AUDIT_FAILURE"
@@ -203,8 +203,8 @@ def test_a_damaged_log_is_never_noted_as_whole(workspace, used):
 
 @pytest.mark.usefixtures("every_log_is_long")
 def test_a_process_that_was_stopped_in_its_verification_holds_up_no_other(workspace, used, monkeypatch):
-    monkeypatch.setattr(whole_check, "_PATIENCE", 0.05)
-    (state.directory(os.path.realpath(workspace)) / "whole.json").unlink()
+    monkeypatch.setattr(whole_check, "_LOCK_SECONDS", 0.05)
+    (state.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
     held = lock_of(workspace)
     _, refused = serve(workspace, write(used))
     os.close(held)
@@ -215,14 +215,14 @@ def test_a_process_that_was_stopped_in_its_verification_holds_up_no_other(worksp
 @pytest.mark.usefixtures("every_log_is_long")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, monkeypatch):
-    monkeypatch.setattr(case, "MOST_WAITED", 0.05)
-    (state.directory(os.path.realpath(workspace)) / "whole.json").unlink()
-    judge = whole_check.judge
+    monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
+    (state.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
+    judge = whole_check.compute_verdict
 
     def act(app):
         refused = write(used)(app)
         monkeypatch.setattr(whole_check, "judge", judge)
-        monkeypatch.setattr(case, "MOST_WAITED", 10.0)
+        monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 10.0)
         return refused, write(used)(app)
 
     def fails(*_, **__):
@@ -255,7 +255,7 @@ def test_a_stamp_is_not_noted_where_the_system_knows_no_finer_times(workspace, u
     fine = serve(workspace, lambda _: None)[0]["checked"]
     with monkeypatch.context() as coarsely:
         log = workspace / "audit/audit-log.jsonl"
-        coarsely.setattr(whole_check, "last_tick", lambda: log.stat().st_ctime_ns)
+        coarsely.setattr(whole_check, "coarse_time_ns", lambda: log.stat().st_ctime_ns)
         serve(workspace, write(used, "src/b.py"))
     held = lock_of(workspace)
     coarse = serve(workspace, lambda _: os.close(held))[0]["checked"]

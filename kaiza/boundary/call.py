@@ -10,70 +10,70 @@ from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import told
-from kaiza.domain.call import Ask
+from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.domain.session import Session
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
 
 @dataclass(slots=True)
 class Call:
     """A stamped ask. Whoever takes it first answers it: its handler, or the clock that ran out."""
 
-    ask: Ask
+    call_request: CallRequest
     request_id: str
     timestamp: str
     started: float
     deadline: float
     arguments: Mapping[str, Any]
     """The arguments where they are an object, else nothing."""
-    ground: Ground | None = None
+    workspace: Workspace | None = None
     session: Session | None = None
     plan_id: str | None = None
-    seen_seq: int = 0
+    last_seen_seq: int = 0
     """The last record that was known before the call's tool ran."""
     detail: dict[str, Any] = field(default_factory=dict)
     """What the outcome's record tells beside the rest."""
-    _told: Any = None
-    _taken: threading.Lock = field(default_factory=threading.Lock)
+    _redacted_arguments: Any = None
+    _claim_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
-    def told(self) -> Any:
+    def redacted_arguments(self) -> Any:
         """The arguments as the record tells them."""
-        if self._told is None:
-            self._told = told.arguments(self.ask.arguments)
-        return self._told
+        if self._redacted_arguments is None:
+            self._redacted_arguments = told.redact_arguments(self.call_request.arguments)
+        return self._redacted_arguments
 
-    def take(self) -> bool:
+    def claim(self) -> bool:
         """True for exactly one caller, once."""
-        return self._taken.acquire(blocking=False)
+        return self._claim_lock.acquire(blocking=False)
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Services:
     """What every call finds in place."""
 
-    grounds: Mapping[str, Ground]
+    workspaces: Mapping[str, Workspace]
     caps: Caps
     bound_role: str | None
-    server: Mapping[str, Any]
-    begun: set[str]
+    server_info: Mapping[str, Any]
+    own_sessions: set[str]
     """The sessions that this process began."""
 
 
-def now() -> str:
+def current_timestamp() -> str:
     """The time as records tell it."""
     milliseconds = time.time_ns() // 1_000_000
-    return f"{_second(milliseconds // 1000)}.{milliseconds % 1000:03d}Z"
+    return f"{_format_second(milliseconds // 1000)}.{milliseconds % 1000:03d}Z"
 
 
 @lru_cache(maxsize=2)
-def _second(since_epoch: int) -> str:
+def _format_second(since_epoch: int) -> str:
     return datetime.fromtimestamp(since_epoch, UTC).isoformat()[:19]
 
 
-def stamp(ask: Ask, seconds: float) -> Call:
+def stamp_call(ask: CallRequest, seconds: float) -> Call:
     """Give a call its id, its time and its deadline."""
     started = time.monotonic()
     arguments = ask.arguments if isinstance(ask.arguments, Mapping) else {}
-    return Call(ask, str(uuid.uuid4()), now(), started, started + seconds, arguments)
+    return Call(ask, str(uuid.uuid4()), current_timestamp(), started, started + seconds, arguments)

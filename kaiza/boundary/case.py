@@ -6,151 +6,151 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from kaiza.boundary.call import Call, House, now
+from kaiza.boundary.call import Call, Services, current_timestamp
 from kaiza.domain import errors, told
-from kaiza.domain.card import CHANGES, Card
-from kaiza.domain.lint import Reading
+from kaiza.domain.card import CHANGES_FILES, ToolCard
+from kaiza.domain.lint import ParsedPlan
 from kaiza.domain.paths import RelPath
 from kaiza.domain.session import Session
 from kaiza.policy.case import Case
-from kaiza.policy.judge import AT_INTENT, EXEMPT, IN_SCOPE, judge, on_plan
-from kaiza.store.ground import Ground
-from kaiza.store.seen import Seen
+from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, judge_plan_rules
+from kaiza.store.ground import Workspace
+from kaiza.store.seen import ToolView
 from kaiza.tools.table import Tool
 
-MOST_WAITED = 10.0
+MAX_VERIFICATION_WAIT = 10.0
 """Seconds for which a change waits for the verification of the log."""
-HELD_BACK = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
+DEFERRED_CODES = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
 
 
-def locate(call: Call, house: House) -> None:
+def find_session(call: Call, house: Services) -> None:
     """Find the session and the ground the call stands on."""
-    call.ground = next(iter(house.grounds.values()))
-    if call.ask.tool_name == "begin_session":
+    call.workspace = next(iter(house.workspaces.values()))
+    if call.call_request.tool_name == "begin_session":
         return
     named = call.arguments.get("session_id")
-    found = _open(named, call, house) if isinstance(named, str) else []
-    if named is None and call.ask.conversational:
-        found = [one for begun in sorted(house.begun) for one in _open(begun, call, house)]
+    found = _find_open_session(named, call, house) if isinstance(named, str) else []
+    if named is None and call.call_request.conversational:
+        found = [one for begun in sorted(house.own_sessions) for one in _find_open_session(begun, call, house)]
     if len(found) == 1:
-        call.ground, call.session = found[0]
+        call.workspace, call.session = found[0]
 
 
-def _open(session_id: str, call: Call, house: House) -> list[tuple[Ground, Session]]:
+def _find_open_session(session_id: str, call: Call, house: Services) -> list[tuple[Workspace, Session]]:
     """The ground on which a session is open."""
-    for ground in house.grounds.values():
-        session = ground.session(session_id, call.timestamp)
+    for ground in house.workspaces.values():
+        session = ground.find_session(session_id, call.timestamp)
         if session is not None and session.workspace_root == ground.root:  # a copy brings the original's log along
             return [(ground, session)]
     return []
 
 
-def understood(call: Call, tool: Tool) -> tuple[object, errors.SystemError | None]:
+def parse_request(call: Call, tool: Tool) -> tuple[object, errors.SystemError | None]:
     """The typed request; what is wrong with a path is held back until the paths' turn."""
     root = call.session.workspace_root if call.session else None
     try:
         return tool.parse(call.arguments, root), None
     except errors.SystemError as found:
-        if found.error_code not in HELD_BACK:
+        if found.error_code not in DEFERRED_CODES:
             raise
         return None, found
 
 
-def case_of(call: Call, card: Card, house: House, request: object, fault: errors.SystemError | None) -> Case:
+def build_case(call: Call, card: ToolCard, house: Services, request: object, fault: errors.SystemError | None) -> Case:
     """Everything the rules may look at."""
-    ground = call.ground
+    ground = call.workspace
     assert ground is not None  # noqa: S101  _locate has been here
-    paths = _paths_of(request)
-    unverified = _unverified(call, ground) if card.safety_level == CHANGES else None
-    call.plan_id, reading = _plan_of(call, ground)
+    paths = _request_paths(request)
+    unverified = _wait_for_verification(call, ground) if card.safety_level == CHANGES_FILES else None
+    call.plan_id, reading = _find_plan(call, ground)
     return Case(
         card=card,
         arguments=call.arguments,
         now=call.timestamp,
-        facts=ground.facts,
+        audit_state=ground.audit_state,
         session=call.session,
         bound_role=house.bound_role,
         damage=ground.damage(),
         unverified=unverified,
         fault=fault,
         paths=paths,
-        hidden=tuple(path for path in paths if ground.unreadable(path)),
+        hidden=tuple(path for path in paths if ground.is_unreadable(path)),
         plan_id=call.plan_id,
-        reading=reading,
+        parsed=reading,
         by_command=ground.settings.approval_by_command,
     )
 
 
-def _unverified(call: Call, ground: Ground) -> Mapping[str, int] | None:
+def _wait_for_verification(call: Call, ground: Workspace) -> Mapping[str, int] | None:
     """Wait, for a change, until the whole log was verified; how far that has come where it takes too long."""
     if call.session is None:
         return None
-    return ground.unverified(min(MOST_WAITED, max(0.0, call.deadline - time.monotonic())))
+    return ground.verification_progress(min(MAX_VERIFICATION_WAIT, max(0.0, call.deadline - time.monotonic())))
 
 
-def under_plan(case: Case, tool: Tool, request: object, view: Seen) -> Case:
+def judge_under_plan(case: Case, tool: Tool, request: object, view: ToolView) -> Case:
     """Judge a change by its plan: the approval, then what is to happen to which file.
 
     What keeps a file from being changed at all is told only to whom the plan allows to change it.
     """
     held: errors.SystemError | None = None
     try:
-        case = replace(case, wanted=tool.wanted(request, view))
+        case = replace(case, requested_operations=tool.requested_operations(request, view))
     except errors.SystemError as found:
-        if found.error_code in HELD_BACK:
+        if found.error_code in DEFERRED_CODES:
             raise
         held = found
-    judge(on_plan(case), case)
-    if case.card.name in EXEMPT:
+    judge(judge_plan_rules(case), case)
+    if case.card.name in EXEMPT_TOOLS:
         return case
     if held is not None:
         raise held
-    judge(IN_SCOPE, case)
+    judge(SCOPE_RULES, case)
     return case
 
 
-def as_of_now(case: Case, ground: Ground) -> Case:
+def refresh_case(case: Case, ground: Workspace) -> Case:
     """The case by this moment's time and damage, and by the bytes that the plan's file has by now."""
     stored = ground.plans.read(case.plan_id) if case.plan_id else None
-    return replace(case, now=now(), damage=ground.damage(), reading=stored.reading if stored else None)
+    return replace(case, now=current_timestamp(), damage=ground.damage(), parsed=stored.parsed if stored else None)
 
 
-def refusal_by_now(case: Case, ground: Ground) -> errors.SystemError | None:
+def find_current_refusal(case: Case, ground: Workspace) -> errors.SystemError | None:
     """What stops by now what was allowed when the call began: also what other processes recorded since."""
     ground.log.follow()
     try:
-        judge(AT_INTENT, as_of_now(case, ground))
+        judge(INTENT_RULES, refresh_case(case, ground))
     except errors.SystemError as refusal:
         return refusal
     return None
 
 
-def _plan_of(call: Call, ground: Ground) -> tuple[str | None, Reading | None]:
+def _find_plan(call: Call, ground: Workspace) -> tuple[str | None, ParsedPlan | None]:
     """The plan whose bytes have the asked hash, or had it when they were approved; as it is now."""
-    asked = told.plan_hash(call.arguments)
+    asked = told.requested_plan_hash(call.arguments)
     if asked is None:
         return None, None
-    stored = ground.plans.by_hash(asked)
+    stored = ground.plans.find_by_hash(asked)
     if stored is None:
-        sealed = ((one, seal.plan_hash) for one, seal in ground.facts.seals.items())
-        said = (*ground.facts.approvals.items(), *sealed)
+        sealed = ((one, seal.plan_hash) for one, seal in ground.audit_state.seals.items())
+        said = (*ground.audit_state.approvals.items(), *sealed)
         plan_id = next((one for one, plan_hash in said if plan_hash == asked), None)
         stored = ground.plans.read(plan_id) if plan_id else None
-        return plan_id, stored.reading if stored else None
-    return stored.plan_id, stored.reading
+        return plan_id, stored.parsed if stored else None
+    return stored.plan_id, stored.parsed
 
 
 @cache
-def _members(kind: Any) -> tuple[str, ...]:
+def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(one.name for one in fields(kind))
 
 
-def _paths_of(request: Any) -> tuple[RelPath, ...]:
+def _request_paths(request: Any) -> tuple[RelPath, ...]:
     """Every path that a typed request names."""
     if request is None:
         return ()
     found: list[RelPath] = []
-    for name in _members(type(request)):  # type: ignore[arg-type]
+    for name in _field_names(type(request)):  # type: ignore[arg-type]
         value = getattr(request, name)
         if isinstance(value, RelPath):
             found.append(value)

@@ -6,47 +6,49 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from kaiza.boundary.call import Call, House, now
-from kaiza.boundary.case import as_of_now
-from kaiza.boundary.outcome import as_ours, conclude, outcome_body
+from kaiza.boundary.call import Call, Services, current_timestamp
+from kaiza.boundary.case import refresh_case
+from kaiza.boundary.outcome import as_system_error, outcome_body, record_outcome
 from kaiza.domain import errors, line_match, record, told
 from kaiza.domain.call import Outcome
 from kaiza.domain.change import Change, bytes_written
 from kaiza.domain.finding import Finding
-from kaiza.domain.lint import Reading
+from kaiza.domain.lint import ParsedPlan
 from kaiza.domain.paths import RelPath
-from kaiza.domain.scope import MOVE, Wanted
-from kaiza.domain.way_back import happened, touched
+from kaiza.domain.scope import MOVE, RequestedOperation
+from kaiza.domain.way_back import took_effect, touched_paths
 from kaiza.policy import content
 from kaiza.policy.case import Case
-from kaiza.policy.judge import EXEMPT, at_intent, judge, on_result
+from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
 from kaiza.store import approved_bytes
-from kaiza.store.ground import Ground
-from kaiza.store.records import records
-from kaiza.store.seen import Seen
+from kaiza.store.ground import Workspace
+from kaiza.store.records import read_records
+from kaiza.store.seen import ToolView
 from kaiza.tools.view import Answer
 
 
-def weighed(case: Case, changes: Sequence[Change], view: Seen) -> Case:
+def with_result(case: Case, changes: Sequence[Change], view: ToolView) -> Case:
     """The case once its result is known: the paths it really touches, its lines and bytes, what it adds."""
     paths = tuple(path for change in changes for path in (change.path, change.source) if path is not None)
     return replace(
         case,
         paths=paths,
-        hidden=tuple(path for path in paths if view.unreadable(path)),
+        hidden=tuple(path for path in paths if view.is_unreadable(path)),
         lines=sum(change.lines_added + change.lines_removed for change in changes),
         bytes=sum(bytes_written(change.as_record()) for change in changes),
-        content=tuple(_findings(case.reading, changes, view)),
+        content=tuple(_content_findings(case.parsed, changes, view)),
     )
 
 
-def _wanted(change: Change) -> Wanted:
+def _requested_operation(change: Change) -> RequestedOperation:
     """What a change does to which file."""
-    edited = change.operation == MOVE and (change.mode is not None or not change.keeps_content)
-    return Wanted(change.operation, change.path, change.source, edited=edited)
+    edited = change.operation == MOVE and (change.mode is not None or not change.is_plain_move)
+    return RequestedOperation(change.operation, change.path, change.source, edited=edited)
 
 
-def _findings(reading: Reading | None, changes: Sequence[Change], view: Seen) -> Sequence[tuple[RelPath, Finding]]:
+def _content_findings(
+    reading: ParsedPlan | None, changes: Sequence[Change], view: ToolView
+) -> Sequence[tuple[RelPath, Finding]]:
     plan = reading.plan if reading else None
     if plan is None:
         return ()
@@ -54,113 +56,115 @@ def _findings(reading: Reading | None, changes: Sequence[Change], view: Seen) ->
         (change.path, finding)
         for change in changes
         if change.content is not None
-        for finding in content.look(
+        for finding in content.scan_file(
             plan.policy,
             change.path.name,
             change.content,
-            None if change.operation == "create" else _Added(change, view),
+            None if change.operation == "create" else _AddedLines(change, view),
         )
     ]
 
 
-class _Added:
+class _AddedLines:
     """The lines that a change adds; found out only when a rule asks, which it does where something stands out."""
 
-    def __init__(self, change: Change, view: Seen) -> None:
+    def __init__(self, change: Change, view: ToolView) -> None:
         self._change = change
         self._view = view
 
     def __contains__(self, line: object) -> bool:
-        return line in self._lines
+        return line in self._line_numbers
 
     @cached_property
-    def _lines(self) -> set[int]:
+    def _line_numbers(self) -> set[int]:
         with self._view.open_file(self._change.source or self._change.path) as file:
             before = b"".join(file.chunks())
-        spans = line_match.changed(before.split(b"\n"), (self._change.content or b"").split(b"\n"))
+        spans = line_match.diff_lines(before.split(b"\n"), (self._change.content or b"").split(b"\n"))
         return {line for span in spans for line in range(span.new_start, span.new_end)}
 
 
-def carried_out(call: Call, case: Case, answer: Answer, house: House, view: Seen) -> Outcome | None:
+def execute_change(call: Call, case: Case, answer: Answer, house: Services, view: ToolView) -> Outcome | None:
     """Make the changes a tool proposed; None where the clock took the call before its intent.
 
     What can be foreseen is refused before the intent: nothing is written then but the refusal's record.
     """
-    ground = _ground(call)
+    ground = _require_workspace(call)
     changes = tuple(answer.changes)
-    prepared = ground.committer.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
-    case = weighed(case, changes, view)
-    if case.card.name in EXEMPT:
-        case = replace(case, exempt=answer.exempt, wanted=tuple(map(_wanted, changes)))
-    judge(on_result(case), case)
-    call.detail.update(answer.detail, modes=prepared.modes)
+    prepared = ground.transactions.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
+    case = with_result(case, changes, view)
+    if case.card.name in EXEMPT_TOOLS:
+        case = replace(case, exempt=answer.exempt, requested_operations=tuple(map(_requested_operation, changes)))
+    judge(rules_on_result(case), case)
+    call.detail.update(answer.detail, modes=prepared.original_modes)
     listed = [change.as_record() for change in changes]
     if len(listed) > 1 or answer.detail:
-        record.seal(outcome_body(call, None, listed), 1, record.GENESIS)  # one change alone always fits into a record
+        record.serialize_and_hash(
+            outcome_body(call, None, listed), 1, record.GENESIS
+        )  # one change alone always fits into a record
     if call.arguments.get("dry_run") is True:
-        return conclude(call, house, answer=answer) if call.take() else None
-    if not call.take():
+        return record_outcome(call, house, answer=answer) if call.claim() else None
+    if not call.claim():
         return None
     try:
-        _seal(call, case, ground)
-        ground.log.append(lambda: _intent(call, case, ground, listed), durable=True)
-        ground.committer.apply(prepared)
+        _record_plan_seal(call, case, ground)
+        ground.log.append(lambda: _intent_body(call, case, ground, listed), durable=True)
+        ground.transactions.apply(prepared)
     except BaseException as raised:  # noqa: BLE001  the intent is on disk: whatever happens now has an outcome
-        return conclude(call, house, error=as_ours(raised, "FILE_WRITE_FAILED"))
-    outcome = conclude(
+        return record_outcome(call, house, error=as_system_error(raised, "FILE_WRITE_FAILED"))
+    outcome = record_outcome(
         call,
         house,
         answer=answer,
         changes=listed,
-        take_back=lambda: [left["path"] for left in ground.committer.take_back(prepared)],
+        take_back=lambda: [left["path"] for left in ground.transactions.roll_back(prepared)],
     )
-    ground.committer.settle(call.request_id)
+    ground.transactions.finalize(call.request_id)
     return outcome
 
 
-def _intent(call: Call, case: Case, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> record.Body:
+def _intent_body(call: Call, case: Case, ground: Workspace, changes: Sequence[Mapping[str, Any]]) -> record.Body:
     """The intent, composed under the log's lock: all that may have changed since the rules is judged again.
 
     The plan too: its bytes are read again, and whether it has expired is seen from a fresh clock.
     """
-    case = as_of_now(case, ground)
-    judge(at_intent(case), case)
-    if case.card.name in EXEMPT:
+    case = refresh_case(case, ground)
+    judge(rules_at_intent(case), case)
+    if case.card.name in EXEMPT_TOOLS:
         _require_unchanged(call, ground, changes)
     session = call.session
-    detail: dict[str, Any] = {"live": ground.committer.live_id}
+    detail: dict[str, Any] = {"live": ground.transactions.liveness_id}
     if "undone" in call.detail:
         detail["undone"] = call.detail["undone"]
     if case.exempt:
         detail["unlimited"] = True
-    return record.compose(
+    return record.new_body(
         "intent",
-        timestamp=now(),
+        timestamp=current_timestamp(),
         request_id=call.request_id,
         session_id=session.session_id if session else None,
         role=session.role if session else None,
         workspace_root=ground.root,
-        tool_name=call.ask.tool_name,
-        phase_id=told.phase_id(call.arguments),
+        tool_name=call.call_request.tool_name,
+        phase_id=told.requested_phase_id(call.arguments),
         plan_id=case.plan_id,
-        plan_hash=told.plan_hash(call.arguments),
-        arguments=call.told,
+        plan_hash=told.requested_plan_hash(call.arguments),
+        arguments=call.redacted_arguments,
         changes=list(changes),
         detail=detail,
         client=session.client if session else None,
     )
 
 
-def _require_unchanged(call: Call, ground: Ground, changes: Sequence[Mapping[str, Any]]) -> None:
+def _require_unchanged(call: Call, ground: Workspace, changes: Sequence[Mapping[str, Any]]) -> None:
     """Refuse an undo where its files, or the calls it puts back, were changed or undone since it was worked out.
 
     A file's content does not tell: it may have been undone and made again.
     """
     named = set(call.detail.get("undone", ()))
     paths = {path for change in changes for path in (change["path"], change["source"]) if path}
-    for one in records(ground.root, since_seq=call.seen_seq + 1):
+    for one in read_records(ground.root, since_seq=call.last_seen_seq + 1):
         undone = (one["detail"] or {}).get("undone", ())
-        if happened(one) and (not named.isdisjoint(undone) or not paths.isdisjoint(touched(one))):
+        if took_effect(one) and (not named.isdisjoint(undone) or not paths.isdisjoint(touched_paths(one))):
             raise errors.SystemError.tool_failure(
                 "HASH_MISMATCH",
                 human_message="These changes were undone or changed meanwhile. Look at the files and decide anew.",
@@ -168,38 +172,38 @@ def _require_unchanged(call: Call, ground: Ground, changes: Sequence[Mapping[str
             )
 
 
-def _seal(call: Call, case: Case, ground: Ground) -> None:
+def _record_plan_seal(call: Call, case: Case, ground: Workspace) -> None:
     """The first change under an approval records the bytes that were approved, once."""
-    plan = case.reading.plan if case.reading else None
-    if plan is None or case.plan_id in case.facts.seals:
+    plan = case.parsed.plan if case.parsed else None
+    if plan is None or case.plan_id in case.audit_state.seals:
         return
     session = call.session
-    approved_bytes.keep(ground, plan)
+    approved_bytes.store_current(ground, plan)
     members = {
-        "timestamp": now(),
+        "timestamp": current_timestamp(),
         "request_id": call.request_id,
         "session_id": session.session_id if session else None,
         "role": session.role if session else None,
         "workspace_root": ground.root,
         "plan_id": plan.plan_id,
         "plan_hash": plan.plan_hash,
-        "detail": {"how": "edited", "approved_by": plan.approved_by, "files": ground.files_in_scope(plan)},
+        "detail": {"how": "edited", "approved_by": plan.approved_by, "files": ground.count_in_scope(plan)},
     }
 
     def make() -> record.Body:
-        if plan.plan_id in case.facts.seals:
-            raise _Sealed
-        return record.compose("plan", **members)
+        if plan.plan_id in case.audit_state.seals:
+            raise _AlreadySealed
+        return record.new_body("plan", **members)
 
-    with suppress(_Sealed):  # whether by the same bytes is judged at the intent
+    with suppress(_AlreadySealed):  # whether by the same bytes is judged at the intent
         ground.log.append(make, durable=False)
 
 
-class _Sealed(Exception):  # noqa: N818  not a failure: another process was first
+class _AlreadySealed(Exception):  # noqa: N818  not a failure: another process was first
     """Another process sealed the plan meanwhile."""
 
 
-def _ground(call: Call) -> Ground:
-    if call.ground is None:
+def _require_workspace(call: Call) -> Workspace:
+    if call.workspace is None:
         raise errors.SystemError.invariant_violation("GROUND_EXPECTED")
-    return call.ground
+    return call.workspace

@@ -5,29 +5,29 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from kaiza.store.ground import Ground
-from kaiza.tools.view import Draft, Report
+from kaiza.store.ground import Workspace
+from kaiza.tools.view import PlanDraft, ReportDraft
 
-TakeBack = Callable[[], Sequence[str]]
+RollBack = Callable[[], Sequence[str]]
 
 
-def keep(ground: Ground | None, proposals: Sequence[Any]) -> TakeBack | None:
+def write_proposed(ground: Workspace | None, proposals: Sequence[Any]) -> RollBack | None:
     """Put the proposed drafts there, all or none; call what comes back to take them away again."""
-    own = [one for one in proposals if isinstance(one, Draft | Report)]
+    own = [one for one in proposals if isinstance(one, PlanDraft | ReportDraft)]
     if not own or ground is None:
         return None
     with ExitStack() as so_far:
         for one in own:
-            if isinstance(one, Draft):
+            if isinstance(one, PlanDraft):
                 ground.plans.create(one.plan_id, one.content)
-                so_far.callback(partial(ground.plans.take_back, one.plan_id, one.content))
+                so_far.callback(partial(ground.plans.remove_created, one.plan_id, one.content))
             else:
                 ground.reports.create(one.name, one.content)
-                so_far.callback(partial(ground.reports.take_back, one.name))
+                so_far.callback(partial(ground.reports.remove_created, one.name))
         undo = so_far.pop_all()
-    return partial(_close, undo)
+    return partial(_run_callbacks, undo)
 
 
-def _close(undo: ExitStack) -> Sequence[str]:
+def _run_callbacks(undo: ExitStack) -> Sequence[str]:
     undo.close()
     return ()

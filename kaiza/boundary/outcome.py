@@ -6,19 +6,19 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kaiza.boundary.call import Call, House
-from kaiza.boundary.keep import keep
+from kaiza.boundary.call import Call, Services
+from kaiza.boundary.keep import write_proposed
 from kaiza.domain import codes, envelope, errors, record, told
 from kaiza.domain.call import Outcome, Receipt
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 from kaiza.tools.view import Answer
 
 DURABLE_TOOLS = frozenset({"begin_session", "end_session"})
 
 
-def conclude(
+def record_outcome(
     call: Call,
-    house: House,
+    house: Services,
     *,
     answer: Answer | None = None,
     error: errors.SystemError | None = None,
@@ -26,34 +26,36 @@ def conclude(
     take_back: Callable[[], Sequence[str]] | None = None,
 ) -> Outcome:
     """Steps 10 and 11: the outcome's record, and only then the outcome. What cannot be recorded is taken back."""
-    ground = call.ground
+    ground = call.workspace
     if answer is not None and take_back is None:
         try:
-            take_back = keep(ground, answer.changes)
+            take_back = write_proposed(ground, answer.changes)
         except BaseException as raised:  # noqa: BLE001  see the handler
-            answer, error = None, as_ours(raised, "INTERNAL_ERROR")
+            answer, error = None, as_system_error(raised, "INTERNAL_ERROR")
     call.detail.update(answer.detail if answer is not None else {})
     body = outcome_body(call, error, changes)
-    durable = take_back is not None or (call.ask.tool_name in DURABLE_TOOLS and _sound(ground))
+    durable = take_back is not None or (call.call_request.tool_name in DURABLE_TOOLS and _is_sound(ground))
     written = None
     try:
-        if ground is not None and ground.recording():
+        if ground is not None and ground.is_recording():
             written = ground.log.append(lambda: body, durable=durable)
     except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
-        error = _unrecorded(as_ours(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
+        error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
         body = outcome_body(call, error)
     if error is not None or answer is None:
-        return _failed(call, error, written or body)
+        return _failure_outcome(call, error, written or body)
     if written is not None:
-        _remember(call, house)
-    return Outcome(call.ask.tool_name, output=answer.output, receipt=_receipt(written) if written else None)
+        _track_session(call, house)
+    return Outcome(
+        call.call_request.tool_name, output=answer.output, receipt=_new_receipt(written) if written else None
+    )
 
 
-def _sound(ground: Ground | None) -> bool:
+def _is_sound(ground: Workspace | None) -> bool:
     return ground is not None and ground.damage() is None
 
 
-def _unrecorded(error: errors.SystemError, left: Sequence[str]) -> errors.SystemError:
+def _recording_error(error: errors.SystemError, left: Sequence[str]) -> errors.SystemError:
     """Why there is no record; with the files that could not be put back, if there are any."""
     if not left:
         return error
@@ -64,18 +66,18 @@ def _unrecorded(error: errors.SystemError, left: Sequence[str]) -> errors.System
     )
 
 
-def _failed(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
+def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
     assert error is not None  # noqa: S101  an outcome is an answer or an error
-    shown = envelope.of_record(written)
+    shown = envelope.from_record(written)
     if os.environ.get("DEBUG_STACK") == "true":
         shown["stack_trace"] = error.context.get("stack_trace") or "".join(traceback.format_exception(error))
     cap = shown["cause"].get("cap") if isinstance(shown["cause"], dict) else None
     return Outcome(
-        call.ask.tool_name,
+        call.call_request.tool_name,
         envelope=shown,
         evidence=error.evidence,
         code=codes.lookup(error.error_code, cap),
-        receipt=_receipt(written) if "seq" in written else None,
+        receipt=_new_receipt(written) if "seq" in written else None,
     )
 
 
@@ -83,49 +85,49 @@ def outcome_body(
     call: Call, error: errors.SystemError | None, changes: Sequence[Mapping[str, Any]] = ()
 ) -> record.Body:
     """The call's record, before its place in the chain is known."""
-    session = call.session if error is None or call.ask.tool_name != "begin_session" else None
-    return record.compose(
+    session = call.session if error is None or call.call_request.tool_name != "begin_session" else None
+    return record.new_body(
         "call",
         timestamp=call.timestamp,
         request_id=call.request_id,
         session_id=session.session_id if session else None,
         role=session.role if session else None,
         workspace_root=session.workspace_root if session else None,
-        tool_name=told.name(call.ask.tool_name),
-        phase_id=told.phase_id(call.arguments),
+        tool_name=told.truncate_name(call.call_request.tool_name),
+        phase_id=told.requested_phase_id(call.arguments),
         plan_id=call.plan_id,
-        plan_hash=told.plan_hash(call.arguments),
+        plan_hash=told.requested_plan_hash(call.arguments),
         outcome="error" if error else "ok",
         error_code=error.error_code if error else None,
         human_message=error.human_message if error else None,
         invariant_id=error.invariant_id if error else None,
-        cause=envelope.cause(error.cause) if error else None,
-        arguments=call.told,
+        cause=envelope.bound_cause(error.cause) if error else None,
+        arguments=call.redacted_arguments,
         changes=list(changes),
         duration_ms=int((time.monotonic() - call.started) * 1000),
-        client=session.client if session else call.ask.client,
+        client=session.client if session else call.call_request.client,
         detail=dict(call.detail) if error is None and call.detail else None,
     )
 
 
-def _receipt(written: Mapping[str, Any]) -> Receipt:
+def _new_receipt(written: Mapping[str, Any]) -> Receipt:
     return Receipt(written["seq"], written["entry_hash"])
 
 
-def _remember(call: Call, house: House) -> None:
+def _track_session(call: Call, house: Services) -> None:
     """Keep which sessions this process began, and the index where sessions come and go."""
     session = call.session
-    if session is None or call.ask.tool_name not in DURABLE_TOOLS:
+    if session is None or call.call_request.tool_name not in DURABLE_TOOLS:
         return
-    if call.ask.tool_name == "begin_session":
-        house.begun.add(session.session_id)
+    if call.call_request.tool_name == "begin_session":
+        house.own_sessions.add(session.session_id)
     else:
-        house.begun.discard(session.session_id)
-    if call.ground is not None:
-        call.ground.keep_index(call.timestamp)
+        house.own_sessions.discard(session.session_id)
+    if call.workspace is not None:
+        call.workspace.save_snapshot(call.timestamp)
 
 
-def as_ours(raised: BaseException, error_code: str) -> errors.SystemError:
+def as_system_error(raised: BaseException, error_code: str) -> errors.SystemError:
     """A SystemError of whatever was thrown; an older error class that names a registered code keeps it."""
     if isinstance(raised, errors.SystemError):
         return raised

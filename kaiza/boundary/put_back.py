@@ -8,88 +8,92 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.boundary.call import now
-from kaiza.boundary.outcome import as_ours
+from kaiza.boundary.call import current_timestamp
+from kaiza.boundary.outcome import as_system_error
 from kaiza.domain import canonical, errors, record
 from kaiza.domain.change import Change
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
-LARGEST_PART = 160 * 1024
+MAX_BATCH_BYTES = 160 * 1024
 """What a part's changes weigh at most; what stands around them has to fit into the record too."""
-_ID_WEIGHT = 40
-_LARGEST_MODE = 0o7777
+_ID_BYTES = 40
+_MAX_MODE = 0o7777
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class UndoBatch:
     """Changes that are made together, and the calls whose changes they put back, newest first."""
 
     changes: tuple[Change, ...]
     undone: tuple[str, ...]
 
 
-def parts(changes: Iterable[Change], records: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+def split_batches(changes: Iterable[Change], records: Sequence[Mapping[str, Any]]) -> Iterator[UndoBatch]:
     """The changes in their order, as many at a time as one record can tell."""
-    named = _by_path(records)
+    named = _calls_by_path(records)
     kept: list[Change] = []
     undone: set[str] = set()
     size = 0
     for change in changes:
-        more = {request_id for path in change.touched for request_id in named[str(path)]}
-        weight = _weight(change) + _ID_WEIGHT * len(more - undone)
-        if kept and size + weight > LARGEST_PART:
-            yield _part(kept, undone, records)
+        more = {request_id for path in change.touched_paths for request_id in named[str(path)]}
+        weight = _record_bytes(change) + _ID_BYTES * len(more - undone)
+        if kept and size + weight > MAX_BATCH_BYTES:
+            yield _new_batch(kept, undone, records)
             kept, undone, size = [], set(), 0
-            weight = _weight(change) + _ID_WEIGHT * len(more)
+            weight = _record_bytes(change) + _ID_BYTES * len(more)
         kept.append(change)
         undone |= more
         size += weight
     if kept:
-        yield _part(kept, undone, records)
+        yield _new_batch(kept, undone, records)
 
 
-def carry_out(ground: Ground, part: Part, person: str) -> Mapping[str, Any]:
+def execute_batch(ground: Workspace, part: UndoBatch, person: str) -> Mapping[str, Any]:
     """Make one part's changes and tell the record. If it raises, its files are as before, and that is recorded too."""
     txn = str(uuid.uuid4())
-    prepared = ground.committer.prepare(txn, part.changes, undoes=part.undone)
+    prepared = ground.transactions.prepare(txn, part.changes, undoes=part.undone)
     changes = [change.as_record() for change in part.changes]
-    detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": prepared.modes}
+    detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": prepared.original_modes}
     members = {"request_id": txn, "workspace_root": ground.root}
-    ground.log.append(lambda: _intent(ground, members, changes, person), durable=True)
+    ground.log.append(lambda: _intent_body(ground, members, changes, person), durable=True)
     try:
-        ground.committer.apply(prepared)
+        ground.transactions.apply(prepared)
     except BaseException as raised:
-        _failed(ground, members, as_ours(raised, "FILE_WRITE_FAILED"), person)
+        _record_failure(ground, members, as_system_error(raised, "FILE_WRITE_FAILED"), person)
         raise
     outcome = {**members, "outcome": "ok", "changes": changes, "detail": detail}
     try:
-        written = ground.log.append(lambda: record.compose("person", timestamp=now(), **outcome), durable=True)
+        written = ground.log.append(
+            lambda: record.new_body("person", timestamp=current_timestamp(), **outcome), durable=True
+        )
     except BaseException:
-        ground.committer.take_back(prepared)
+        ground.transactions.roll_back(prepared)
         raise
-    ground.committer.settle(txn)
+    ground.transactions.finalize(txn)
     return written
 
 
-def _intent(
-    ground: Ground, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
+def _intent_body(
+    ground: Workspace, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
 ) -> record.Body:
-    detail = {"live": ground.committer.live_id, "unlimited": True, "action": "undo", "person": person}
-    return record.compose("intent", timestamp=now(), changes=list(changes), detail=detail, **members)
+    detail = {"live": ground.transactions.liveness_id, "unlimited": True, "action": "undo", "person": person}
+    return record.new_body("intent", timestamp=current_timestamp(), changes=list(changes), detail=detail, **members)
 
 
-def _failed(ground: Ground, members: Mapping[str, Any], error: errors.SystemError, person: str) -> None:
+def _record_failure(ground: Workspace, members: Mapping[str, Any], error: errors.SystemError, person: str) -> None:
     told = {"outcome": "error", "error_code": error.error_code, "human_message": error.human_message}
     detail = {"action": "undo", "person": person}
-    ground.log.append(lambda: record.compose("person", timestamp=now(), detail=detail, **told, **members), durable=True)
+    ground.log.append(
+        lambda: record.new_body("person", timestamp=current_timestamp(), detail=detail, **told, **members), durable=True
+    )
 
 
-def _part(changes: Sequence[Change], undone: set[str], records: Sequence[Mapping[str, Any]]) -> Part:
+def _new_batch(changes: Sequence[Change], undone: set[str], records: Sequence[Mapping[str, Any]]) -> UndoBatch:
     newest_first = (one["request_id"] for one in reversed(records) if one["request_id"] in undone)
-    return Part(tuple(changes), tuple(dict.fromkeys(newest_first)))
+    return UndoBatch(tuple(changes), tuple(dict.fromkeys(newest_first)))
 
 
-def _by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
+def _calls_by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
     """Which calls changed each path; what a file was moved from or to counts as the same."""
     found: dict[str, set[str]] = {}
     for one in records:
@@ -100,8 +104,8 @@ def _by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
     return found
 
 
-def _weight(change: Change) -> int:
+def _record_bytes(change: Change) -> int:
     """What a change adds to a record at most: itself, the modes of what it replaces, and where a name was escaped."""
-    own_modes = {str(path): _LARGEST_MODE for path in change.touched}
-    told, places = canonical.tellable({"change": change.as_record(), "modes": own_modes})
+    own_modes = {str(path): _MAX_MODE for path in change.touched_paths}
+    told, places = canonical.to_recordable({"change": change.as_record(), "modes": own_modes})
     return len(canonical.encode(told)) + sum(map(len, places))

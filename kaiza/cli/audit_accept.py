@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.cli import audit_verify, options, person, place, say
-from kaiza.cli.word import ask_word
+from kaiza.cli.word import confirm_by_typing
 from kaiza.render import verdict
 from kaiza.render.terminal import escape
 from kaiza.store import log_file, state
-from kaiza.store.accept import Accepted, accept
-from kaiza.store.damage import Damage, is_damage
+from kaiza.store.accept import AcceptedDamage, accept_damage
+from kaiza.store.damage import DamageMark, is_damage
 
-_LONGEST_REASON = 1000
+_MAX_REASON = 1000
 
 
 def add(commands: options.Subparsers) -> None:
@@ -24,34 +24,38 @@ def add(commands: options.Subparsers) -> None:
         "names the old head, verdict and file hash, your reason and you. Asks for your word at the terminal.\n"
         "Exit status: 0 accepted, 1 not accepted or nothing to accept, 3 no terminal to ask at.",
         'kaiza audit accept --reason "a backup was restored; compared with the copy of Monday"',
-        run=_accept,
+        run=_run_accept,
     )
-    parser.add_argument("--reason", required=True, type=_reason, help="what you found, and why it is right to go on")
-    options.name(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    parser.add_argument(
+        "--reason", required=True, type=_parse_reason, help="what you found, and why it is right to go on"
+    )
+    options.add_operator(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _accept(args: argparse.Namespace) -> int:
-    root, name = place.workspace(args), person.name(args.name)
-    found = audit_verify.judged(root)
-    held = Damage(state.directory(root)).holds()
+def _run_accept(args: argparse.Namespace) -> int:
+    root, name = place.resolve_root(args), person.resolve_name(args.name)
+    found = audit_verify.verify_with_progress(root)
+    held = DamageMark(state.path_of(root)).read()
     if held is None and not is_damage(found["verdict"]):
-        raise say.Stop(f"There is nothing to accept: {verdict.sentences(found)[0]}", say.NO)
-    if not ask_word(_stake(root, found, args.reason, name), "accept"):
-        raise say.Stop("Nothing was accepted, and nothing has changed.", say.NO)
-    done = accept(root, reason=args.reason, person=name)
+        raise say.CommandError(f"There is nothing to accept: {verdict.describe(found)[0]}", say.FAILURE)
+    if not confirm_by_typing(_confirmation_text(root, found, args.reason, name), "accept"):
+        raise say.CommandError("Nothing was accepted, and nothing has changed.", say.FAILURE)
+    done = accept_damage(root, reason=args.reason, person=name)
     if done is None:
-        raise say.Stop("The log was mended meanwhile. Nothing was accepted, and nothing has changed.", say.NO)
-    _tell(args, done)
-    return say.YES
+        raise say.CommandError(
+            "The log was mended meanwhile. Nothing was accepted, and nothing has changed.", say.FAILURE
+        )
+    _print_result(args, done)
+    return say.SUCCESS
 
 
-def _stake(root: str, found: dict[str, Any], reason: str, name: str) -> str:
+def _confirmation_text(root: str, found: dict[str, Any], reason: str, name: str) -> str:
     """What the person is shown before they give their word."""
-    *told, _ = verdict.sentences(found) if is_damage(found["verdict"]) else ["The log was found damaged before.", ""]
+    *told, _ = verdict.describe(found) if is_damage(found["verdict"]) else ["The log was found damaged before.", ""]
     log = log_file.path_of(root)
-    kept = f"{log.name} is kept as {_aside(log)}, and a" if log.exists() else "A"
+    kept = f"{log.name} is kept as {_archive_name(log)}, and a" if log.exists() else "A"
     return "\n".join(
         [
             *told,
@@ -62,23 +66,23 @@ def _stake(root: str, found: dict[str, Any], reason: str, name: str) -> str:
     )
 
 
-def _aside(log: Path) -> str:
+def _archive_name(log: Path) -> str:
     number = 1
     while (log.parent / f"audit-log.damaged-{number}.jsonl").exists():
         number += 1
     return f"audit-log.damaged-{number}.jsonl"
 
 
-def _tell(args: argparse.Namespace, done: Accepted) -> None:
+def _print_result(args: argparse.Namespace, done: AcceptedDamage) -> None:
     head = {"seq": done.record["seq"], "entry_hash": done.record["entry_hash"]}
     if args.json:
-        say.document({"verdict": done.verdict.verdict, "file": done.file, "head": head})
+        say.print_json({"verdict": done.verdict.verdict, "file": done.archived_path, "head": head})
         return
-    kept = f"The old log is {escape(done.file)}. " if done.file else ""
-    say.lines([f"Accepted. {kept}The new one begins at {head['seq']}:{head['entry_hash']}"])
+    kept = f"The old log is {escape(done.archived_path)}. " if done.archived_path else ""
+    say.print_lines([f"Accepted. {kept}The new one begins at {head['seq']}:{head['entry_hash']}"])
 
 
-def _reason(text: str) -> str:
-    if not text.strip() or len(text) > _LONGEST_REASON:
-        raise argparse.ArgumentTypeError(f"say why, in at most {_LONGEST_REASON} characters")
+def _parse_reason(text: str) -> str:
+    if not text.strip() or len(text) > _MAX_REASON:
+        raise argparse.ArgumentTypeError(f"say why, in at most {_MAX_REASON} characters")
     return text

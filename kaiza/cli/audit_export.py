@@ -15,33 +15,33 @@ def add(commands: options.Subparsers) -> None:
         "Write the selected records as they stand in the log, a line of JSON each.\n"
         "Every line can be checked on its own: its last member is the SHA-256 of the rest.",
         "kaiza audit export --since 7d --output week.jsonl\nkaiza audit export --session 3f2b | jq .tool_name",
-        run=_export,
+        run=_run_export,
     )
     parser.add_argument("--output", metavar="FILE", help="a new file (default: standard output)")
-    selection.add(parser)
-    options.workspace(parser)
+    selection.add_arguments(parser)
+    options.add_workspace(parser)
 
 
-def _export(args: argparse.Namespace) -> int:
-    lines = _wanted(place.workspace(args), selection.of(args))
+def _run_export(args: argparse.Namespace) -> int:
+    lines = _selected_lines(place.resolve_root(args), selection.from_arguments(args))
     if args.output is None:
         for line in lines:
-            say.raw(line)
+            say.write_json_bytes(line)
     else:
-        count = _write(Path(args.output), lines)
-        say.note(f"{count:,} {'line' if count == 1 else 'lines'} written to {args.output}.")
-    return say.YES
+        count = _write_file(Path(args.output), lines)
+        say.print_error(f"{count:,} {'line' if count == 1 else 'lines'} written to {args.output}.")
+    return say.SUCCESS
 
 
-def _wanted(root: str, wanted: selection.Selection) -> Iterator[bytes]:
+def _selected_lines(root: str, wanted: selection.RecordFilter) -> Iterator[bytes]:
     """Without a selection every line, also one that is no record any more: it is evidence."""
-    everything = wanted == selection.EVERYTHING
-    for line, record in log.raw(root):
-        if everything or (record is not None and wanted.takes(record)):
+    everything = wanted == selection.MATCH_ALL
+    for line, record in log.raw_lines(root):
+        if everything or (record is not None and wanted.matches(record)):
             yield line
 
 
-def _write(target: Path, lines: Iterator[bytes]) -> int:
+def _write_file(target: Path, lines: Iterator[bytes]) -> int:
     count = 0
     try:
         with target.open("xb") as file:
@@ -49,5 +49,5 @@ def _write(target: Path, lines: Iterator[bytes]) -> int:
                 file.write(line)
                 count += 1
     except FileExistsError:
-        raise say.Stop(f"{target} is there already. Name another file with --output.", say.NO) from None
+        raise say.CommandError(f"{target} is there already. Name another file with --output.", say.FAILURE) from None
     return count

@@ -9,7 +9,7 @@ from typing import Any
 from kaiza.cli import log, options, place, say, selection
 from kaiza.render import detail, timeline
 
-_SPAN = re.compile(r"([1-9][0-9]{0,15})(?:-([1-9][0-9]{0,15}))?")
+_SPAN_PATTERN = re.compile(r"([1-9][0-9]{0,15})(?:-([1-9][0-9]{0,15}))?")
 
 
 def add(commands: options.Subparsers) -> None:
@@ -20,47 +20,49 @@ def add(commands: options.Subparsers) -> None:
         "Read the record, oldest first: a line each, or one record in full.\n"
         "Exit status: 0 shown, 1 there is no such SEQ.",
         "kaiza audit show --since 2h --outcome error\nkaiza audit show --path 'src/**'\nkaiza audit show 41",
-        run=_show,
+        run=_run_show,
     )
     parser.add_argument(
-        "span", metavar="SEQ", nargs="?", type=_span, help="one record in full, or a span such as 40-60"
+        "span", metavar="SEQ", nargs="?", type=_parse_span, help="one record in full, or a span such as 40-60"
     )
-    selection.add(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    selection.add_arguments(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _show(args: argparse.Namespace) -> int:
+def _run_show(args: argparse.Namespace) -> int:
     first, last = args.span or (1, None)
-    wanted = selection.of(args)
-    root = place.workspace(args)
-    found = log.picked(_span_of(root, first, last), wanted.takes, root)
+    wanted = selection.from_arguments(args)
+    root = place.resolve_root(args)
+    found = log.filter_records(_read_span(root, first, last), wanted.matches, root)
     one = next(found, None)
     if one is None:
-        say.note("No record is like that.")
-        return say.NO if args.span else say.YES
+        say.print_error("No record is like that.")
+        return say.FAILURE if args.span else say.SUCCESS
     if args.json:
-        for record in _again(one, found):
-            say.raw_line(log.line(record))
+        for record in _with_first(one, found):
+            say.write_json_line(log.encode_line(record))
     elif first == last:
-        say.lines(detail.lines(one, colour=say.colour()))
+        say.print_lines(detail.render_record(one, colour=say.has_colour()))
     else:
-        say.lines(timeline.lines(_again(one, found), say.width(), colour=say.colour()))
-    return say.YES
+        say.print_lines(
+            timeline.render_timeline(_with_first(one, found), say.terminal_width(), colour=say.has_colour())
+        )
+    return say.SUCCESS
 
 
-def _span_of(root: str, first: int, last: int | None) -> Iterator[dict[str, Any]]:
-    records = log.forward(root, first)
+def _read_span(root: str, first: int, last: int | None) -> Iterator[dict[str, Any]]:
+    records = log.read_forward(root, first)
     return records if last is None else takewhile(lambda record: record["seq"] <= last, records)
 
 
-def _again(one: dict[str, Any], rest: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _with_first(one: dict[str, Any], rest: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     yield one
     yield from rest
 
 
-def _span(text: str) -> tuple[int, int]:
-    found = _SPAN.fullmatch(text)
+def _parse_span(text: str) -> tuple[int, int]:
+    found = _SPAN_PATTERN.fullmatch(text)
     if not found:
         raise argparse.ArgumentTypeError(f"{text!r} is no record. Write its number, such as 41, or a span, 40-60")
     return int(found[1]), int(found[2] or found[1])

@@ -10,7 +10,7 @@ from typing import Any
 from kaiza.cli import log, options, place, say, selection
 from kaiza.render import timeline
 
-_PAUSE = 0.2
+_POLL_SECONDS = 0.2
 
 
 def add(commands: options.Subparsers) -> None:
@@ -20,59 +20,63 @@ def add(commands: options.Subparsers) -> None:
         parser,
         "Show the last records and, with -f, each new one as it is written, until Ctrl-C.",
         "kaiza audit tail -f\nkaiza audit tail -n 50 --outcome error",
-        run=_tail,
+        run=_run_tail,
     )
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what is written from now on")
-    parser.add_argument("-n", "--lines", metavar="N", type=_count, default=10, help="how many (default: 10)")
-    selection.add(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    parser.add_argument("-n", "--lines", metavar="N", type=_parse_count, default=10, help="how many (default: 10)")
+    selection.add_arguments(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _tail(args: argparse.Namespace) -> int:
-    root, wanted = place.workspace(args), selection.of(args)
-    records = _followed(root, args.lines, wanted) if args.follow else iter(_last(root, args.lines, wanted))
+def _run_tail(args: argparse.Namespace) -> int:
+    root, wanted = place.resolve_root(args), selection.from_arguments(args)
+    records = (
+        _follow_records(root, args.lines, wanted) if args.follow else iter(_last_records(root, args.lines, wanted))
+    )
     if args.json:
         for record in records:
-            say.raw_line(log.line(record))
-            _flush(args)
+            say.write_json_line(log.encode_line(record))
+            _flush_if_following(args)
     else:
-        for line in timeline.lines(records, say.width(), colour=say.colour(), endless=args.follow):
-            say.lines([line])
-            _flush(args)
-    return say.YES
+        for line in timeline.render_timeline(
+            records, say.terminal_width(), colour=say.has_colour(), endless=args.follow
+        ):
+            say.print_lines([line])
+            _flush_if_following(args)
+    return say.SUCCESS
 
 
-def _last(root: str, count: int, wanted: selection.Selection) -> list[dict[str, Any]]:
-    newest = islice(log.picked(log.backward(root), wanted.takes, root), count)
+def _last_records(root: str, count: int, wanted: selection.RecordFilter) -> list[dict[str, Any]]:
+    newest = islice(log.filter_records(log.read_backward(root), wanted.matches, root), count)
     return list(newest)[::-1]
 
 
-def _followed(root: str, count: int, wanted: selection.Selection) -> Iterator[dict[str, Any]]:
+def _follow_records(root: str, count: int, wanted: selection.RecordFilter) -> Iterator[dict[str, Any]]:
     """The last records and then what comes, also into a log that a person began anew."""
-    file, size = log.extent(root)
-    newest = log.last(root)
+    file, size = log.file_extent(root)
+    newest = log.last_record(root)
     seen = newest["seq"] if newest else 0
-    yield from (record for record in _last(root, count, wanted) if record["seq"] <= seen)
+    yield from (record for record in _last_records(root, count, wanted) if record["seq"] <= seen)
     while True:
-        here, length = log.extent(root)
+        here, length = log.file_extent(root)
         if here != file or length < size:
             seen = 0
         if (here, length) != (file, size):
-            for record in log.forward(root, seen + 1):
+            for record in log.read_forward(root, seen + 1):
                 seen = record["seq"]
-                if wanted.takes(record):
+                if wanted.matches(record):
                     yield record
         file, size = here, length
-        time.sleep(_PAUSE)
+        time.sleep(_POLL_SECONDS)
 
 
-def _flush(args: argparse.Namespace) -> None:
+def _flush_if_following(args: argparse.Namespace) -> None:
     if args.follow:
         sys.stdout.flush()
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     if not text.isdecimal() or not text.isascii():
         raise argparse.ArgumentTypeError(f"{text!r} is no number of records")
     return int(text)

@@ -12,15 +12,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         parser,
         "Every limit on time and size, with its value: bytes, milliseconds, hours or counts, as the name says.",
         "kaiza caps --json | jq .response_bytes",
-        run=_list,
+        run=_run_list,
     )
-    options.as_json(parser)
+    options.add_json(parser)
 
 
-def _list(args: argparse.Namespace) -> int:
+def _run_list(args: argparse.Namespace) -> int:
     caps = Caps().as_json()
     if args.json:
-        say.document(caps)
+        say.print_json(caps)
     else:
-        say.lines(say.fields((name, f"{value:,}".rjust(10)) for name, value in caps.items()))
-    return say.YES
+        say.print_lines(say.format_fields((name, f"{value:,}".rjust(10)) for name, value in caps.items()))
+    return say.SUCCESS

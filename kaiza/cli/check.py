@@ -6,7 +6,7 @@ OK, WARNING, PROBLEM, UNKNOWN = "ok", "warning", "problem", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """What was found; where it is not as it should be, the next step."""
 
     name: str
@@ -20,21 +20,21 @@ class Check:
         return told | ({"todo": self.todo} if self.todo else {})
 
 
-def ok(name: str, message: str) -> Check:
+def ok(name: str, message: str) -> DoctorCheck:
     """As it should be."""
-    return Check(name, OK, message)
+    return DoctorCheck(name, OK, message)
 
 
-def warning(name: str, message: str, todo: str) -> Check:
+def warning(name: str, message: str, todo: str) -> DoctorCheck:
     """It works, and a person should know."""
-    return Check(name, WARNING, message, todo)
+    return DoctorCheck(name, WARNING, message, todo)
 
 
-def problem(name: str, message: str, todo: str) -> Check:
+def problem(name: str, message: str, todo: str) -> DoctorCheck:
     """A session would fail, or is not what it promises."""
-    return Check(name, PROBLEM, message, todo)
+    return DoctorCheck(name, PROBLEM, message, todo)
 
 
-def unknown(name: str, message: str, todo: str) -> Check:
+def unknown(name: str, message: str, todo: str) -> DoctorCheck:
     """It could not be told."""
-    return Check(name, UNKNOWN, message, todo)
+    return DoctorCheck(name, UNKNOWN, message, todo)

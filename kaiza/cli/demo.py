@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "editing a file, refusals, changes, meddling that is found out, and everything put back.\n"
         "Exit status: 0 all went as told, 1 a step did not.",
         "kaiza demo\nkaiza demo --fast",
-        run=_play,
+        run=_run_demo,
     )
     parser.add_argument("--fast", action="store_true", help="without pauses")
     parser.add_argument(
@@ -24,18 +24,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _play(args: argparse.Namespace) -> int:
+def _run_demo(args: argparse.Namespace) -> int:
     from kaiza.cli import demo_story  # noqa: PLC0415  the SDK's client takes a while to load; help does not need it
-    from kaiza.cli.demo_stage import Stage, Wrong  # noqa: PLC0415  as above
+    from kaiza.cli.demo_stage import DemoError, DemoStage  # noqa: PLC0415  as above
 
     place = Path(args.keep or tempfile.mkdtemp(prefix="kaiza-demo-")).absolute()
     if args.keep and place.exists() and any(place.iterdir()):
-        raise say.Stop(f"{args.keep} is not empty. Name a new directory.", say.WRONG)
+        raise say.CommandError(f"{args.keep} is not empty. Name a new directory.", say.USAGE_ERROR)
     os.environ["XDG_STATE_HOME"] = str(place / "state")
-    stage = Stage(place / "project", fast=args.fast)
+    stage = DemoStage(place / "project", fast=args.fast)
     try:
         demo_story.play(stage)
-    except Wrong as failed:
-        say.note(f"The demo went wrong: {failed}. It was played in {place}.")
-        return say.NO
-    return say.YES
+    except DemoError as failed:
+        say.print_error(f"The demo went wrong: {failed}. It was played in {place}.")
+        return say.FAILURE
+    return say.SUCCESS

@@ -34,6 +34,6 @@ def main(argv: Sequence[str]) -> int:
     if argv and argv[0] in COMMANDS:
         module, _ = COMMANDS[argv[0]]
         if argv[0] == "serve":
-            return int(import_module(module).start(argv[1:]))
-        return int(import_module("kaiza.cli.guard").carry_out(argv[0], module, argv[1:]))
-    return int(import_module("kaiza.cli.overview").answer(argv))
+            return int(import_module(module).run(argv[1:]))
+        return int(import_module("kaiza.cli.guard").run(argv[0], module, argv[1:]))
+    return int(import_module("kaiza.cli.overview").run(argv))

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli import doctor_clients, doctor_machine, doctor_workspace, options, say
-from kaiza.cli.check import OK, PROBLEM, UNKNOWN, WARNING, Check
-from kaiza.cli.doctor_machine import settled
+from kaiza.cli.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
+from kaiza.cli.doctor_machine import errors_as_unknown
 from kaiza.render.terminal import escape, paint
 from kaiza.store import roots
 
 _STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red", UNKNOWN: "red"}
-_ROOM = max(map(len, _STYLES))
+_VERDICT_WIDTH = max(map(len, _STYLES))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -22,60 +22,60 @@ def add(parser: argparse.ArgumentParser) -> None:
         "the record and its anchor, open changes, the clients' configuration. Changes nothing.\n"
         "Exit status: 0 all ok, or only warnings; 1 a problem; 3 something could not be told.",
         "kaiza doctor\nkaiza doctor ~/project --json",
-        run=_doctor,
+        run=_run_doctor,
     )
     parser.add_argument(
         "directory", metavar="DIR", nargs="?", help="the workspace (default: the nearest one upwards, else here)"
     )
-    options.as_json(parser)
+    options.add_json(parser)
 
 
-def _doctor(args: argparse.Namespace) -> int:
-    root = Path(args.directory or roots.nearest(".") or ".").resolve()
+def _run_doctor(args: argparse.Namespace) -> int:
+    root = Path(args.directory or roots.find_nearest(".") or ".").resolve()
     if not root.is_dir():
-        raise say.Stop(f"There is no directory {args.directory}. Name the workspace.", say.NO)
-    checks = list(_checks(root))
+        raise say.CommandError(f"There is no directory {args.directory}. Name the workspace.", say.FAILURE)
+    checks = list(_run_checks(root))
     if args.json:
         worst = next((one for one in (PROBLEM, UNKNOWN, WARNING) if any(c.verdict == one for c in checks)), OK)
-        say.document({"workspace": str(root), "verdict": worst, "checks": [check.as_json() for check in checks]})
+        say.print_json({"workspace": str(root), "verdict": worst, "checks": [check.as_json() for check in checks]})
     else:
-        say.lines(_lines(root, checks))
-    return _status(checks)
+        say.print_lines(_format_lines(root, checks))
+    return _exit_status(checks)
 
 
-def _checks(root: Path) -> Iterator[Check]:
-    yield from doctor_machine.python()
-    yield from doctor_machine.user()
-    yield from settled("paths", doctor_machine.kernel(root))
-    yield from doctor_workspace.ready(root)
-    if roots.ready(str(root)):
-        yield from _of_a_workspace(root)
-    yield from settled("state", doctor_machine.state_directory(root))
-    yield from settled("clients", doctor_clients.clients(root))
+def _run_checks(root: Path) -> Iterator[DoctorCheck]:
+    yield from doctor_machine.check_python()
+    yield from doctor_machine.check_user()
+    yield from errors_as_unknown("paths", doctor_machine.check_kernel(root))
+    yield from doctor_workspace.check_initialized(root)
+    if roots.is_initialized(str(root)):
+        yield from _run_workspace_checks(root)
+    yield from errors_as_unknown("state", doctor_machine.check_state_directory(root))
+    yield from errors_as_unknown("clients", doctor_clients.check_clients(root))
 
 
-def _of_a_workspace(root: Path) -> Iterator[Check]:
-    yield from settled("permissions", doctor_machine.permissions(root))
-    yield from settled("file-system", doctor_machine.file_system(root))
-    yield from settled("settings", doctor_workspace.settings(root))
-    yield from settled("git", doctor_workspace.git(root))
-    yield from settled("plans", doctor_workspace.plans(root))
-    yield from settled("journals", doctor_workspace.journals(root))
-    yield from settled("record", doctor_workspace.record(root))
+def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:
+    yield from errors_as_unknown("permissions", doctor_machine.check_permissions(root))
+    yield from errors_as_unknown("file-system", doctor_machine.check_file_system(root))
+    yield from errors_as_unknown("settings", doctor_workspace.check_settings(root))
+    yield from errors_as_unknown("git", doctor_workspace.check_git(root))
+    yield from errors_as_unknown("plans", doctor_workspace.check_plans(root))
+    yield from errors_as_unknown("journals", doctor_workspace.check_journals(root))
+    yield from errors_as_unknown("record", doctor_workspace.check_log(root))
 
 
-def _lines(root: Path, checks: list[Check]) -> Iterator[str]:
+def _format_lines(root: Path, checks: list[DoctorCheck]) -> Iterator[str]:
     yield f"{escape(str(root))}"
     room = max(len(check.name) for check in checks)
     for check in checks:
-        mark = paint(check.verdict.ljust(_ROOM), _STYLES[check.verdict], colour=say.colour())
+        mark = paint(check.verdict.ljust(_VERDICT_WIDTH), _STYLES[check.verdict], colour=say.has_colour())
         yield f"{mark}  {check.name.ljust(room)}  {check.message}"
         if check.todo:
-            yield f"{' ' * (_ROOM + room + 4)}{check.todo}"
+            yield f"{' ' * (_VERDICT_WIDTH + room + 4)}{check.todo}"
 
 
-def _status(checks: list[Check]) -> int:
+def _exit_status(checks: list[DoctorCheck]) -> int:
     verdicts = {check.verdict for check in checks}
     if PROBLEM in verdicts:
-        return say.NO
-    return say.UNKNOWN if UNKNOWN in verdicts else say.YES
+        return say.FAILURE
+    return say.UNDETERMINED if UNKNOWN in verdicts else say.SUCCESS

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kaiza.cli.check import Check, ok, problem, unknown, warning
+from kaiza.cli.check import DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.render.terminal import escape
 from kaiza.store import probe, roots, state
 
-_OLDEST = (3, 11)
+_MIN_PYTHON = (3, 11)
 _SENTENCES = {
     "sync": ("files can be synced to the disk", "The record cannot be made durable here. Use another file system."),
     "lock": ("locks hold", "Two processes could write the record at once. Use another file system."),
@@ -18,10 +18,10 @@ _SENTENCES = {
 }
 
 
-def python() -> Iterator[Check]:
+def check_python() -> Iterator[DoctorCheck]:
     """The interpreter and the system."""
     version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < _OLDEST:
+    if sys.version_info < _MIN_PYTHON:
         yield problem("python", f"Python {version} is too old", "Use Python 3.11 or newer.")
     else:
         yield ok("python", f"Python {version}")
@@ -33,7 +33,7 @@ def python() -> Iterator[Check]:
         )
 
 
-def user() -> Iterator[Check]:
+def check_user() -> Iterator[DoctorCheck]:
     """Who we are: root passes every permission that should stop an agent."""
     if os.geteuid() == 0:
         yield warning("user", "this is root, whom no permission stops", "Run the client and Kaiza as a plain user.")
@@ -41,20 +41,20 @@ def user() -> Iterator[Check]:
         yield ok("user", "not root")
 
 
-def kernel(root: Path) -> Iterator[Check]:
+def check_kernel(root: Path) -> Iterator[DoctorCheck]:
     """How paths are kept inside."""
-    if probe.resolver(root) == "openat2":
+    if probe.find_resolver(root) == "openat2":
         yield ok("paths", "the kernel keeps paths inside the workspace (openat2)")
     else:
         todo = "Nothing has to be done; Linux 5.6 or newer without a filter on openat2 is faster."
         yield warning("paths", "paths are walked name by name, since openat2 lacks here", todo)
 
 
-def file_system(root: Path) -> Iterator[Check]:
+def check_file_system(root: Path) -> Iterator[DoctorCheck]:
     """What the file system under the workspace can do, tried out in audit/."""
     where = root / "audit" if (root / "audit").is_dir() else root
     try:
-        told = probe.file_system(where)
+        told = probe.try_file_system(where)
     except OSError as error:
         yield problem("file-system", f"nothing can be written in {where.name}/: {error.strerror}", "Make it writable.")
         return
@@ -68,15 +68,15 @@ def file_system(root: Path) -> Iterator[Check]:
         yield warning("exchange", f"files cannot be exchanged in one step ({told['exchange']})", todo)
 
 
-def state_directory(root: Path) -> Iterator[Check]:
+def check_state_directory(root: Path) -> Iterator[DoctorCheck]:
     """Where the anchor is kept: outside the workspace, ours, nobody else's."""
-    place = state.directory(str(root))
+    place = state.path_of(str(root))
     shown = escape(str(place))
-    if roots.holds_state(str(root), of=str(root)):
-        yield problem("state", f"{shown} is inside the workspace", roots.state_inside([str(root)]))
+    if roots.has_state_inside(str(root), of=str(root)):
+        yield problem("state", f"{shown} is inside the workspace", roots.state_inside_message([str(root)]))
         return
     there = next(one for one in (place, *place.parents) if one.exists())
-    fault = probe.writable(there) if there.is_dir() else "it is no directory"
+    fault = probe.try_writing(there) if there.is_dir() else "it is no directory"
     if fault is not None:
         yield problem("state", f"{escape(str(there))} cannot be written: {fault}", "Make it writable for you.")
     elif place.exists() and place.stat().st_uid != os.geteuid():
@@ -87,14 +87,14 @@ def state_directory(root: Path) -> Iterator[Check]:
         yield ok("state", f"the anchor is kept in {shown}")
 
 
-def permissions(root: Path) -> Iterator[Check]:
+def check_permissions(root: Path) -> Iterator[DoctorCheck]:
     """What the workspace's own places allow."""
     for name, todo in (
         (".", "Make the workspace writable for you; agents can only read as it is."),
         ("plans", "Make plans/ writable for you; no plan can be drafted or approved as it is."),
         ("audit", "Make audit/ writable for you; nothing can be recorded as it is, so everything is refused."),
     ):
-        fault = probe.writable(root / name)
+        fault = probe.try_writing(root / name)
         if fault is not None:
             yield problem("permissions", f"{name} cannot be written: {fault}", todo)
             return
@@ -110,7 +110,7 @@ def permissions(root: Path) -> Iterator[Check]:
         yield ok("permissions", "the workspace, plans/ and audit/ can be written by you")
 
 
-def settled(name: str, checks: Iterator[Check]) -> Iterator[Check]:
+def errors_as_unknown(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
     """The checks; where the disk refuses to tell, that is what was found."""
     try:
         yield from checks

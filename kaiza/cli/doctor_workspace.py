@@ -6,36 +6,36 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kaiza.cli import log, say
-from kaiza.cli.check import Check, ok, problem, unknown, warning
+from kaiza.cli.check import DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.domain.finding import has_error
 from kaiza.domain.record import FIELDS, Verdict
 from kaiza.domain.record_folding import apply_record
-from kaiza.domain.session import Facts
+from kaiza.domain.session import AuditState
 from kaiza.render import verdict
 from kaiza.store import git as asked
 from kaiza.store import ground, roots, state, verify
-from kaiza.store.damage import Damage, is_damage
-from kaiza.store.plans import Plans
-from kaiza.store.workspace import Workspace
+from kaiza.store.damage import DamageMark, is_damage
+from kaiza.store.plans import PlanFiles
+from kaiza.store.workspace import ConfinedRoot
 
-_COMPLETE = frozenset(FIELDS)
-_EARLIEST = 2024
-_SLACK = timedelta(minutes=1)
+_ALL_FIELDS = frozenset(FIELDS)
+_EARLIEST_YEAR = 2024
+_CLOCK_TOLERANCE = timedelta(minutes=1)
 
 
-def ready(root: Path) -> Iterator[Check]:
+def check_initialized(root: Path) -> Iterator[DoctorCheck]:
     """Whether `kaiza init` has been here."""
-    if roots.ready(str(root)):
+    if roots.is_initialized(str(root)):
         yield ok("workspace", "plans/ and audit/ are there")
     else:
         yield problem("workspace", "plans/ or audit/ is missing", "Run kaiza init there.")
 
 
-def settings(root: Path) -> Iterator[Check]:
+def check_settings(root: Path) -> Iterator[DoctorCheck]:
     """Whether kaiza.toml is understood."""
     try:
-        with Workspace(str(root)) as workspace:
+        with ConfinedRoot(str(root)) as workspace:
             ground.read_settings(workspace)
     except errors.SystemError as error:
         yield problem("settings", error.human_message, "kaiza serve does not start until it is mended.")
@@ -43,9 +43,9 @@ def settings(root: Path) -> Iterator[Check]:
         yield ok("settings", "kaiza.toml is sound" if (root / "kaiza.toml").exists() else "no kaiza.toml: the defaults")
 
 
-def git(root: Path) -> Iterator[Check]:
+def check_git(root: Path) -> Iterator[DoctorCheck]:
     """Whether the record is kept out of git, which would rewrite it."""
-    told = asked.ask(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
+    told = asked.run(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
     if told is None:
         return
     if told.returncode == 1:
@@ -55,10 +55,10 @@ def git(root: Path) -> Iterator[Check]:
         yield ok("git", "git leaves the record alone")
 
 
-def plans(root: Path) -> Iterator[Check]:
+def check_plans(root: Path) -> Iterator[DoctorCheck]:
     """How many there are, and which count for nothing."""
-    with Workspace(str(root)) as workspace:
-        read = [(one.plan_id, one.reading) for one in Plans(workspace).all()]
+    with ConfinedRoot(str(root)) as workspace:
+        read = [(one.plan_id, one.parsed) for one in PlanFiles(workspace).read_all()]
     faulty = [plan_id for plan_id, reading in read if has_error(reading.findings)]
     states = Counter(reading.plan.status.lower() for _, reading in read if reading.plan)
     told = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "none yet"
@@ -71,7 +71,7 @@ def plans(root: Path) -> Iterator[Check]:
         yield ok("plans", told)
 
 
-def journals(root: Path) -> Iterator[Check]:
+def check_journals(root: Path) -> Iterator[DoctorCheck]:
     """What was found among the journals of changes and is none of ours; nothing is said where there is none."""
     place = root / ".kaiza/set-aside"
     if place.is_symlink() or not place.is_dir():
@@ -85,24 +85,24 @@ def journals(root: Path) -> Iterator[Check]:
         )
 
 
-def record(root: Path) -> Iterator[Check]:
+def check_log(root: Path) -> Iterator[DoctorCheck]:
     """The verdict on the record, whether anything anchors it, and what was left open."""
-    place = state.directory(str(root))
+    place = state.path_of(str(root))
     try:
         with say.Progress("verifying") as progress:
-            found = verify.judge(str(root), place, progress)
+            found = verify.compute_verdict(str(root), place, progress)
     except errors.SystemError as error:
         yield unknown("record", error.human_message, "Put that right, then run kaiza doctor again.")
         return
-    yield from _verdict(found, Damage(place).holds())
+    yield from _check_verdict(found, DamageMark(place).read())
     if not is_damage(found.verdict):
-        yield _anchor(found)
-        yield _open_intents(root)
-        yield _clock(root)
+        yield _check_checkpoint(found)
+        yield _check_open_changes(root)
+        yield _check_clock(root)
 
 
-def _verdict(found: Verdict, held: Verdict | None) -> Iterator[Check]:
-    message, *rest = verdict.sentences(ground.verdict_json(found))
+def _check_verdict(found: Verdict, held: Verdict | None) -> Iterator[DoctorCheck]:
+    message, *rest = verdict.describe(ground.verdict_output(found))
     if is_damage(found.verdict):
         yield problem("record", message, rest[-1])
     elif held is not None:
@@ -115,7 +115,7 @@ def _verdict(found: Verdict, held: Verdict | None) -> Iterator[Check]:
         yield ok("record", message)
 
 
-def _anchor(found: Verdict) -> Check:
+def _check_checkpoint(found: Verdict) -> DoctorCheck:
     if found.anchored:
         return ok("anchor", "its head is also kept outside the workspace")
     if not found.records:
@@ -124,11 +124,11 @@ def _anchor(found: Verdict) -> Check:
     return warning("anchor", "no head is kept outside the workspace", todo)
 
 
-def _open_intents(root: Path) -> Check:
-    facts = Facts()
+def _check_open_changes(root: Path) -> DoctorCheck:
+    facts = AuditState()
     with say.Progress("reading") as progress:
-        for one in log.forward(str(root)):
-            if one.keys() >= _COMPLETE:
+        for one in log.read_forward(str(root)):
+            if one.keys() >= _ALL_FIELDS:
                 apply_record(facts, one)
             progress(one["seq"], 0)
     count = len(facts.intents)
@@ -138,15 +138,15 @@ def _open_intents(root: Path) -> Check:
     return warning("open-changes", f"{count} begun and not finished", todo)
 
 
-def _clock(root: Path) -> Check:
+def _check_clock(root: Path) -> DoctorCheck:
     now = datetime.now(UTC)
-    last = log.last(str(root))
-    if now.year < _EARLIEST:
+    last = log.last_record(str(root))
+    if now.year < _EARLIEST_YEAR:
         return problem("clock", f"it says {now:%Y-%m-%d}", "Set the clock: plans expire by it, and records carry it.")
     try:
         newest = datetime.fromisoformat(last["timestamp"]) if last else now
     except (ValueError, TypeError):
         return unknown("clock", "the last record has no time that could be read", "Look at it: kaiza audit show.")
-    if newest > now + _SLACK:
+    if newest > now + _CLOCK_TOLERANCE:
         return warning("clock", f"the last record is from later: {last['timestamp']}", "Set the clock.")  # type: ignore[index]
     return ok("clock", f"{now:%Y-%m-%d %H:%M} UTC")

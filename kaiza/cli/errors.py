@@ -4,17 +4,17 @@ import argparse
 
 from kaiza.cli import options, say
 from kaiza.domain import codes
-from kaiza.domain.codes import Code
-from kaiza.render.tables import Cell, Column, lines
+from kaiza.domain.codes import ErrorCode
+from kaiza.render.tables import Cell, Column, render_table
 
 _COLUMNS = (
     Column("error code"),
-    Column("http", right=True),
-    Column("rpc", right=True),
+    Column("http", align_right=True),
+    Column("rpc", align_right=True),
     Column("editor"),
     Column("retry"),
     Column("locks"),
-    Column("meaning", least=20),
+    Column("meaning", min_width=20),
 )
 
 
@@ -25,43 +25,43 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Every code a call can fail with: what it means, how each protocol shows it, whether a retry can help,\n"
         "and whether a refused change with it locks the workspace.",
         "kaiza errors\nkaiza errors map HASH_MISMATCH",
-        run=_list,
+        run=_run_list,
     )
-    options.as_json(parser)
+    options.add_json(parser)
     parts = parser.add_subparsers(title="commands", metavar="COMMAND", dest="subcommand")
     one = parts.add_parser("map", help="one code's row", allow_abbrev=False)
     options.describe(
         one,
         "One code's row. Exit status: 0 printed, 1 there is no such code.",
         "kaiza errors map HASH_MISMATCH --json",
-        run=_map,
+        run=_run_map,
     )
     one.add_argument("code", metavar="CODE")
-    options.as_json(one)
+    options.add_json(one)
 
 
-def _list(args: argparse.Namespace) -> int:
+def _run_list(args: argparse.Namespace) -> int:
     rows = codes.REGISTRY.values()
     if args.json:
-        say.document({"errors": [row.as_json() for row in rows]})
+        say.print_json({"errors": [row.as_json() for row in rows]})
     else:
-        say.lines(lines(_COLUMNS, map(_cells, rows), say.width(), colour=say.colour()))
-    return say.YES
+        say.print_lines(render_table(_COLUMNS, map(_row_cells, rows), say.terminal_width(), colour=say.has_colour()))
+    return say.SUCCESS
 
 
-def _map(args: argparse.Namespace) -> int:
+def _run_map(args: argparse.Namespace) -> int:
     try:
         row = codes.lookup(args.code)
     except KeyError as error:
-        raise say.Stop(f"KeyError: {error}. `kaiza errors` lists every code there is.", say.NO) from None
+        raise say.CommandError(f"KeyError: {error}. `kaiza errors` lists every code there is.", say.FAILURE) from None
     if args.json:
-        say.document(row.as_json())
+        say.print_json(row.as_json())
     else:
-        say.lines(say.fields(row.as_json().items()))
-    return say.YES
+        say.print_lines(say.format_fields(row.as_json().items()))
+    return say.SUCCESS
 
 
-def _cells(row: Code) -> tuple[Cell, ...]:
+def _row_cells(row: ErrorCode) -> tuple[Cell, ...]:
     return (
         Cell(row.name, "bold"),
         Cell(str(row.http)),

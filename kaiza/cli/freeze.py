@@ -6,7 +6,7 @@ from kaiza.cli import options, person, say, standing
 from kaiza.store import persons_word
 from kaiza.store.settings import Settings
 
-LONGEST_REASON = 1000
+MAX_REASON = 1000
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -16,26 +16,30 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Stop every change in every session of the workspace at once, until kaiza thaw. Reads go on.\n"
         "Recorded with your reason; nobody is asked. Exit status: 0 frozen.",
         'kaiza freeze "release in progress"',
-        run=_freeze,
+        run=_run_freeze,
     )
-    parser.add_argument("reason", metavar="REASON", type=_reason, help="why; people see it, agents only that it is so")
-    options.name(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    parser.add_argument(
+        "reason", metavar="REASON", type=_parse_reason, help="why; people see it, agents only that it is so"
+    )
+    options.add_operator(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _freeze(args: argparse.Namespace) -> int:
-    with standing.ground(args, Settings()) as ground:  # a kaiza.toml that cannot be read must not keep anybody from it
+def _run_freeze(args: argparse.Namespace) -> int:
+    with standing.open_workspace(
+        args, Settings()
+    ) as ground:  # a kaiza.toml that cannot be read must not keep anybody from it
         detail = {"reason": args.reason}
-        record = persons_word.give(ground, "freeze", person.name(args.name), detail=detail)
+        record = persons_word.record_decision(ground, "freeze", person.resolve_name(args.name), detail=detail)
     if args.json:
-        say.document({"frozen": True, "reason": args.reason, "at": record["timestamp"], "seq": record["seq"]})
+        say.print_json({"frozen": True, "reason": args.reason, "at": record["timestamp"], "seq": record["seq"]})
     else:
-        say.lines(["Frozen: nothing changes until a person runs kaiza thaw."])
-    return say.YES
+        say.print_lines(["Frozen: nothing changes until a person runs kaiza thaw."])
+    return say.SUCCESS
 
 
-def _reason(text: str) -> str:
-    if not text.strip() or len(text) > LONGEST_REASON:
-        raise argparse.ArgumentTypeError(f"say why, in at most {LONGEST_REASON} characters")
+def _parse_reason(text: str) -> str:
+    if not text.strip() or len(text) > MAX_REASON:
+        raise argparse.ArgumentTypeError(f"say why, in at most {MAX_REASON} characters")
     return text

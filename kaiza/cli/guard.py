@@ -11,51 +11,51 @@ from kaiza.cli import say
 from kaiza.domain import errors
 
 
-def carry_out(name: str, module: str, argv: Sequence[str]) -> int:
+def run(name: str, module: str, argv: Sequence[str]) -> int:
     """Parse a command's words, run it, and say how it ended."""
-    _never_choke_on_a_name()
+    _escape_unencodable_names()
     parser = argparse.ArgumentParser(prog=f"kaiza {name}", allow_abbrev=False)
     import_module(module).add(parser)
     args, more = parser.parse_known_args(argv)
     if more:
         args.parser.error(f"unrecognized arguments: {' '.join(more)}")
-    status = say.YES
+    status = say.SUCCESS
     try:
-        status = _run(args)
+        status = _run_action(args)
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_the_reader()
+        _discard_output()
     return status
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run_action(args: argparse.Namespace) -> int:
     try:
         return int(args.act(args))
-    except say.Stop as stop:
-        say.note(f"kaiza: {stop.message}")
+    except say.CommandError as stop:
+        say.print_error(f"kaiza: {stop.message}")
         return stop.status
     except errors.SystemError as error:
-        say.note(f"kaiza: {error.error_code}: {error.human_message}")
-        return say.UNKNOWN
+        say.print_error(f"kaiza: {error.error_code}: {error.human_message}")
+        return say.UNDETERMINED
     except KeyboardInterrupt:
-        say.note("")
+        say.print_error("")
         return say.INTERRUPTED
     except BrokenPipeError:
         raise
     except OSError as error:
         where = error.filename or "the disk"
-        say.note(f"kaiza: {where}: {error.strerror}. Nothing was decided; put it right and try again.")
-        return say.UNKNOWN
+        say.print_error(f"kaiza: {where}: {error.strerror}. Nothing was decided; put it right and try again.")
+        return say.UNDETERMINED
 
 
-def _never_choke_on_a_name() -> None:
+def _escape_unencodable_names() -> None:
     """File names may hold anything; a narrow encoding spells it out instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
-def _forget_the_reader() -> None:
+def _discard_output() -> None:
     """Whoever read our output has what they wanted; what is left goes nowhere, quietly."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

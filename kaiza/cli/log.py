@@ -9,29 +9,29 @@ import orjson
 
 from kaiza.cli import say
 from kaiza.store import log_file, log_lines
-from kaiza.store.records import records
+from kaiza.store.records import read_records
 
-Takes = Callable[[dict[str, Any]], bool]
+RecordPredicate = Callable[[dict[str, Any]], bool]
 
 
-def forward(root: str, since_seq: int = 1) -> Iterator[dict[str, Any]]:
+def read_forward(root: str, since_seq: int = 1) -> Iterator[dict[str, Any]]:
     """Records from a number on, oldest first."""
-    return records(root, since_seq=since_seq)
+    return read_records(root, since_seq=since_seq)
 
 
-def backward(root: str) -> Iterator[dict[str, Any]]:
+def read_backward(root: str) -> Iterator[dict[str, Any]]:
     """All records, newest first."""
-    return records(root, reverse=True)
+    return read_records(root, reverse=True)
 
 
-def last(root: str) -> dict[str, Any] | None:
+def last_record(root: str) -> dict[str, Any] | None:
     """The newest record."""
-    return next(backward(root), None)
+    return next(read_backward(root), None)
 
 
-def picked(records: Iterator[dict[str, Any]], takes: Takes, root: str) -> Iterator[dict[str, Any]]:
+def filter_records(records: Iterator[dict[str, Any]], takes: RecordPredicate, root: str) -> Iterator[dict[str, Any]]:
     """The records that are wanted; while a terminal waits for the next one, it sees how far the search is."""
-    newest = last(root)
+    newest = last_record(root)
     total = newest["seq"] if newest else 0
     with say.Progress("searching") as progress:
         for record in records:
@@ -42,24 +42,24 @@ def picked(records: Iterator[dict[str, Any]], takes: Takes, root: str) -> Iterat
                 progress(record["seq"], total)
 
 
-def raw(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
+def raw_lines(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     """Every line with its bytes as they are, and the record in it, None where it holds none."""
-    descriptor = None if log_file.is_absent(root) else log_file.open_to_read(root)
+    descriptor = None if log_file.is_absent(root) else log_file.open_for_reading(root)
     if descriptor is None:
         return
     try:
-        for line in log_lines.lines(descriptor, 0, os.fstat(descriptor).st_size):
-            yield line, _record(line)
+        for line in log_lines.read_lines(descriptor, 0, os.fstat(descriptor).st_size):
+            yield line, _parse_record(line)
     finally:
         os.close(descriptor)
 
 
-def line(record: dict[str, Any]) -> bytes:
+def encode_line(record: dict[str, Any]) -> bytes:
     """The record's own line: its members are in the order in which they stand there."""
     return orjson.dumps(record)
 
 
-def extent(root: str) -> tuple[int, int]:
+def file_extent(root: str) -> tuple[int, int]:
     """Which file the log is, and how long: what changes when somebody writes or begins a new one."""
     try:
         found = Path(log_file.path_of(root)).stat()
@@ -68,7 +68,7 @@ def extent(root: str) -> tuple[int, int]:
     return found.st_ino, found.st_size
 
 
-def _record(told: bytes) -> dict[str, Any] | None:
+def _parse_record(told: bytes) -> dict[str, Any] | None:
     try:
         found = orjson.loads(told)
     except orjson.JSONDecodeError:

@@ -4,23 +4,23 @@ import argparse
 import re
 from datetime import UTC, datetime, timedelta
 
-_AGO = re.compile(r"(\d{1,6})([smhdw])")
+_AGO_PATTERN = re.compile(r"(\d{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def since(text: str) -> str:
+def parse_since(text: str) -> str:
     """The first moment meant; a bare date is its beginning."""
-    return _stamp(_parse(text))
+    return _format_timestamp(_parse_time(text))
 
 
-def until(text: str) -> str:
+def parse_until(text: str) -> str:
     """The first moment that is no longer meant; a bare date is meant to its end."""
-    return _stamp(_parse(text) + timedelta(days=1 if _DAY.fullmatch(text) else 0))
+    return _format_timestamp(_parse_time(text) + timedelta(days=1 if _DATE_PATTERN.fullmatch(text) else 0))
 
 
-def _parse(text: str) -> datetime:
-    ago = _AGO.fullmatch(text)
+def _parse_time(text: str) -> datetime:
+    ago = _AGO_PATTERN.fullmatch(text)
     try:
         if ago:
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
@@ -32,5 +32,5 @@ def _parse(text: str) -> datetime:
     return told if told.tzinfo else told.replace(tzinfo=UTC)
 
 
-def _stamp(moment: datetime) -> str:
+def _format_timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

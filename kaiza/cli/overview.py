@@ -8,19 +8,19 @@ from importlib.metadata import version
 from kaiza.cli.dispatch import COMMANDS
 
 
-def answer(argv: Sequence[str]) -> int:
+def run(argv: Sequence[str]) -> int:
     """The overview or the version on standard output; what is not understood, with a hint, on standard error."""
     if argv and argv[0] in {"-h", "--help", "help"}:
-        sys.stdout.write(_overview())
+        sys.stdout.write(_overview_text())
         return 0
     if argv and argv[0] == "--version":
         sys.stdout.write(f"kaiza {version('kaiza')}\n")
         return 0
-    sys.stderr.write(_not_understood(argv[0]) if argv else _overview())
+    sys.stderr.write(_unknown_command(argv[0]) if argv else _overview_text())
     return 2
 
 
-def _overview() -> str:
+def _overview_text() -> str:
     room = max(map(len, COMMANDS))
     listed = "".join(f"  {name.ljust(room)}  {what}\n" for name, (_, what) in COMMANDS.items())
     return (
@@ -32,7 +32,7 @@ def _overview() -> str:
     )
 
 
-def _not_understood(word: str) -> str:
+def _unknown_command(word: str) -> str:
     near = get_close_matches(word, COMMANDS, n=1)
     hint = f"Did you mean `kaiza {near[0]}`?" if near else "`kaiza --help` lists the commands."
     return f"kaiza: there is no command {word!r}. {hint}\n"

@@ -3,26 +3,26 @@
 import argparse
 from pathlib import Path
 
-from kaiza.cli.say import Stop
+from kaiza.cli.say import CommandError
 from kaiza.store import roots
 
 
-def workspace(args: argparse.Namespace) -> str:
+def resolve_root(args: argparse.Namespace) -> str:
     """The workspace's real path."""
-    return _named(args.workspace) if args.workspace is not None else _nearest()
+    return _named_root(args.workspace) if args.workspace is not None else _nearest_root()
 
 
-def _named(directory: str) -> str:
+def _named_root(directory: str) -> str:
     root = Path(directory).resolve()
     if not root.is_dir():
-        raise Stop(f"There is no directory {directory}. Name the workspace with --workspace DIR.")
+        raise CommandError(f"There is no directory {directory}. Name the workspace with --workspace DIR.")
     return str(root)
 
 
-def _nearest() -> str:
-    found = roots.nearest(".")
+def _nearest_root() -> str:
+    found = roots.find_nearest(".")
     if found is None:
-        raise Stop(
+        raise CommandError(
             "This is no Kaiza workspace: no directory from here upwards has plans/ and audit/. "
             "Go to one, name one with --workspace DIR, or make one ready with: kaiza init"
         )

@@ -7,7 +7,7 @@ from kaiza.cli import options, plan_approve, plan_lint, plan_list, plan_new, pla
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The commands about plans."""
-    commands = options.group(
+    commands = options.add_group(
         parser, "What agents may change: write, read, check, approve and take back plans.", "kaiza plan list"
     )
     for part in (plan_list, plan_show, plan_new, plan_lint, plan_approve, plan_take_back):

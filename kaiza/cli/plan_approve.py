@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.cli import options, person, plan_id, plan_sight, say, standing
-from kaiza.cli.word import ask_word
+from kaiza.cli.word import confirm_by_typing
 from kaiza.domain import lint
 from kaiza.domain.lint import StoredPlan
-from kaiza.domain.plan import APPROVED, NEXT
-from kaiza.domain.plan_words import change_words
+from kaiza.domain.plan import APPROVED, STATUS_TRANSITIONS
+from kaiza.domain.plan_words import edit_fields
 from kaiza.render import plans
 from kaiza.store import approved_bytes, persons_word
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
-CHANGED = "The plan's file changed meanwhile. Nothing was approved; run the command again and look once more."
+CHANGED_MEANWHILE = "The plan's file changed meanwhile. Nothing was approved; run the command again and look once more."
 
 
 def add(commands: options.Subparsers) -> None:
@@ -27,16 +27,16 @@ def add(commands: options.Subparsers) -> None:
         "hash that the file will have is shown and recorded, and no other bytes count.\n"
         "Exit status: 0 approved, 1 not approved, 3 no terminal to ask at.",
         "kaiza plan approve PLAN-0007-rotate-tokens --as Ann",
-        run=_approve,
+        run=_run_approve,
     )
-    plan_id.add(parser)
-    options.name(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    plan_id.add_argument(parser)
+    options.add_operator(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ProposedApproval:
     """What a person is asked to agree to: a plan as it is, and the bytes it will have."""
 
     stored: StoredPlan
@@ -45,58 +45,66 @@ class Word:
     person: str
 
 
-def _approve(args: argparse.Namespace) -> int:
-    with standing.ground(args) as ground:
-        standing.insist_on_a_sound_record(ground)
-        word = _proposed(plan_id.found(ground, args.plan_id), person.name(args.name))
-        told = plan_sight.document(ground, word.stored, persons_word.now())
-        told["difference"] = plan_sight.difference(ground, args.plan_id, word.content)
-        if not ask_word(_stake(told, word), args.plan_id):
-            raise say.Stop("Nothing was approved, and nothing has changed.", say.NO)
-        _carry_out(ground, word, told["touches"]["files"])
+def _run_approve(args: argparse.Namespace) -> int:
+    with standing.open_workspace(args) as ground:
+        standing.require_sound_log(ground)
+        word = _propose_approval(plan_id.require_plan(ground, args.plan_id), person.resolve_name(args.name))
+        told = plan_sight.build_document(ground, word.stored, persons_word.current_timestamp())
+        told["difference"] = plan_sight.diff_since_approval(ground, args.plan_id, word.content)
+        if not confirm_by_typing(_confirmation_text(told, word), args.plan_id):
+            raise say.CommandError("Nothing was approved, and nothing has changed.", say.FAILURE)
+        _record_approval(ground, word, told["touches"]["files"])
     if args.json:
-        say.document({"plan_id": args.plan_id, "plan_hash": word.plan_hash, "approved_by": word.person})
+        say.print_json({"plan_id": args.plan_id, "plan_hash": word.plan_hash, "approved_by": word.person})
     else:
-        say.lines([f"Approved. {word.plan_hash}  plans/{args.plan_id}.md"])
-    return say.YES
+        say.print_lines([f"Approved. {word.plan_hash}  plans/{args.plan_id}.md"])
+    return say.SUCCESS
 
 
-def _proposed(stored: StoredPlan, name: str) -> Word:
+def _propose_approval(stored: StoredPlan, name: str) -> ProposedApproval:
     """The bytes that the file will have."""
-    plan = stored.reading.plan
+    plan = stored.parsed.plan
     if plan is None:
-        raise say.Stop(f"The plan has errors and counts for nothing. See kaiza plan lint {stored.plan_id}.", say.NO)
-    if plan.status != APPROVED and APPROVED not in NEXT.get(plan.status, ()):
-        raise say.Stop(f"The plan is {plan.status}, and that is an end. Put its text into a new plan.", say.NO)
-    if plan.expired(persons_word.now()):
-        raise say.Stop(f"The plan expired on {plan.expires}. Give it a later date, or write a new plan.", say.NO)
-    words = {"status": APPROVED, "approved_by": name, "approved_at": persons_word.now()}
+        raise say.CommandError(
+            f"The plan has errors and counts for nothing. See kaiza plan lint {stored.plan_id}.", say.FAILURE
+        )
+    if plan.status != APPROVED and APPROVED not in STATUS_TRANSITIONS.get(plan.status, ()):
+        raise say.CommandError(
+            f"The plan is {plan.status}, and that is an end. Put its text into a new plan.", say.FAILURE
+        )
+    if plan.is_expired(persons_word.current_timestamp()):
+        raise say.CommandError(
+            f"The plan expired on {plan.expires}. Give it a later date, or write a new plan.", say.FAILURE
+        )
+    words = {"status": APPROVED, "approved_by": name, "approved_at": persons_word.current_timestamp()}
     try:
-        content = change_words(stored.content, words)
+        content = edit_fields(stored.content, words)
     except ValueError as fault:
-        raise say.Stop(f"The plan cannot say so: {fault}. Nothing has changed.", say.NO) from fault
-    return Word(stored, content, lint.read(content, stored.plan_id).plan_hash, name)
+        raise say.CommandError(f"The plan cannot say so: {fault}. Nothing has changed.", say.FAILURE) from fault
+    return ProposedApproval(stored, content, lint.parse(content, stored.plan_id).plan_hash, name)
 
 
-def _stake(told: dict[str, Any], word: Word) -> str:
+def _confirmation_text(told: dict[str, Any], word: ProposedApproval) -> str:
     """What the person is shown before they give their word."""
-    agreed = f"With your word it is approved by {plans.seen(word.person)}, and its hash will be\n{word.plan_hash}"
-    return "\n".join([*plans.shown(told, None), "", agreed])
+    agreed = (
+        f"With your word it is approved by {plans.escape_visibly(word.person)}, and its hash will be\n{word.plan_hash}"
+    )
+    return "\n".join([*plans.render_plan(told, None), "", agreed])
 
 
-def _carry_out(ground: Ground, word: Word, files: int) -> None:
+def _record_approval(ground: Workspace, word: ProposedApproval, files: int) -> None:
     """The word is recorded before it is written; what nobody saw is neither."""
-    plan_id, seen = word.stored.plan_id, word.stored.reading.plan_hash
+    plan_id, seen = word.stored.plan_id, word.stored.parsed.plan_hash
     detail = {"approved_by": word.person, "files": files}
-    approved_bytes.keep_bytes(ground, word.plan_hash, word.content)
+    approved_bytes.store_bytes(ground, word.plan_hash, word.content)
 
     def unchanged() -> None:
         stored = ground.plans.read(plan_id)
-        if stored is None or stored.reading.plan_hash != seen:
-            raise say.Stop(CHANGED, say.NO)
+        if stored is None or stored.parsed.plan_hash != seen:
+            raise say.CommandError(CHANGED_MEANWHILE, say.FAILURE)
 
     members = {"plan_id": plan_id, "plan_hash": word.plan_hash, "detail": {**detail, "seen_hash": seen}}
-    persons_word.give(ground, "approve", word.person, unchanged, **members)
-    persons_word.seal(ground, plan_id, word.plan_hash, detail)
+    persons_word.record_decision(ground, "approve", word.person, unchanged, **members)
+    persons_word.record_plan_seal(ground, plan_id, word.plan_hash, detail)
     if not ground.plans.replace(plan_id, seen, word.content):
-        raise say.Stop(CHANGED, say.NO)
+        raise say.CommandError(CHANGED_MEANWHILE, say.FAILURE)

@@ -11,11 +11,11 @@ from kaiza.domain.finding import WARNING, Finding
 from kaiza.domain.lint import StoredPlan
 from kaiza.domain.plan import APPROVED, DRAFT, is_plan_id
 from kaiza.render import plans
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 from kaiza.store.plans import SUFFIX
-from kaiza.store.touched import touched
+from kaiza.store.touched import match_files
 
-_SCOPE = re.compile(rb"^scope:", re.MULTILINE)
+_SCOPE_PATTERN = re.compile(rb"^scope:", re.MULTILINE)
 
 
 def add(commands: options.Subparsers) -> None:
@@ -27,59 +27,59 @@ def add(commands: options.Subparsers) -> None:
         "a warning is for you to look at. Lines and columns count from 1, with --json from 0.\n"
         "Exit status: 0 no errors, 1 errors, or there is no such plan.",
         "kaiza plan lint\nkaiza plan lint PLAN-0007-rotate-tokens",
-        run=_lint,
+        run=_run_lint,
     )
-    plan_id.add(parser, nargs="*")
-    options.workspace(parser)
-    options.as_json(parser)
+    plan_id.add_argument(parser, nargs="*")
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _lint(args: argparse.Namespace) -> int:
-    with standing.ground(args) as ground:
+def _run_lint(args: argparse.Namespace) -> int:
+    with standing.open_workspace(args) as ground:
         if args.plan_id:
-            stored = [plan_id.found(ground, one) for one in dict.fromkeys(args.plan_id)]
-            told = [_told(ground, one) for one in stored]
+            stored = [plan_id.require_plan(ground, one) for one in dict.fromkeys(args.plan_id)]
+            told = [_plan_document(ground, one) for one in stored]
         else:
-            told = [*(_told(ground, one) for one in ground.plans.all()), *_misnamed(ground)]
+            told = [*(_plan_document(ground, one) for one in ground.plans.read_all()), *_misnamed_files(ground)]
     valid = all(one["valid"] for one in told)
     if args.json:
-        say.document({"valid": valid, "plans": told})
+        say.print_json({"valid": valid, "plans": told})
     else:
-        _print(told)
-    return say.YES if valid else say.NO
+        _print_findings(told)
+    return say.SUCCESS if valid else say.FAILURE
 
 
-def _print(told: list[dict[str, Any]]) -> None:
+def _print_findings(told: list[dict[str, Any]]) -> None:
     for one in told:
-        say.lines(plans.finding_line(one["path"], finding) for finding in one["findings"])
+        say.print_lines(plans.format_finding(one["path"], finding) for finding in one["findings"])
     broken = sum(not one["valid"] for one in told)
-    say.note(f"{len(told)} plan{'' if len(told) == 1 else 's'} read, {broken} with errors.")
+    say.print_error(f"{len(told)} plan{'' if len(told) == 1 else 's'} read, {broken} with errors.")
 
 
-def _told(ground: Ground, stored: StoredPlan) -> dict[str, Any]:
-    findings = sorted([*stored.reading.findings, *_broad(ground, stored)])
+def _plan_document(ground: Workspace, stored: StoredPlan) -> dict[str, Any]:
+    findings = sorted([*stored.parsed.findings, *_broad_scope_findings(ground, stored)])
     return {
         "plan_id": stored.plan_id,
-        "path": str(plan_sight.path_of(stored.plan_id)),
-        "valid": stored.reading.plan is not None,
+        "path": str(plan_sight.plan_path(stored.plan_id)),
+        "valid": stored.parsed.plan is not None,
         "findings": [finding.as_json() for finding in findings],
     }
 
 
-def _broad(ground: Ground, stored: StoredPlan) -> Iterator[Finding]:
+def _broad_scope_findings(ground: Workspace, stored: StoredPlan) -> Iterator[Finding]:
     """How many files a scope touches, where they are many; of plans that may still come to something."""
-    plan = stored.reading.plan
+    plan = stored.parsed.plan
     if plan is None or plan.status not in (DRAFT, APPROVED):
         return
-    reached = touched(plan, ground.workspace)
+    reached = match_files(plan, ground.files)
     if plan_sight.is_broad(reached):
-        place = _SCOPE.search(stored.content)
+        place = _SCOPE_PATTERN.search(stored.content)
         line = stored.content.count(b"\n", 0, place.start()) if place else 0
-        message = plan_sight.broad(reached)
+        message = plan_sight.broad_scope_message(reached)
         yield Finding(line, 0, WARNING, "broad-scope", message, "Name the directories and files that are meant")
 
 
-def _misnamed(ground: Ground) -> Iterator[dict[str, Any]]:
+def _misnamed_files(ground: Workspace) -> Iterator[dict[str, Any]]:
     """Files that a person may take for plans, and Kaiza does not."""
     fix = "Name it like PLAN-0007-rotate-tokens.md, as its plan_id"
     for path in sorted(Path(ground.root, "plans").glob(f"*{SUFFIX}")):

@@ -5,11 +5,11 @@ from typing import Any
 
 from kaiza.cli import options, plan_sight, say, standing
 from kaiza.domain.lint import StoredPlan
-from kaiza.domain.plan import BROKEN, STATUSES
-from kaiza.domain.plan_usage import Usage
+from kaiza.domain.plan import INVALID, STATUSES
+from kaiza.domain.plan_usage import PlanUsage
 from kaiza.render import plans
 from kaiza.store import persons_word
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
 
 def add(commands: options.Subparsers) -> None:
@@ -19,42 +19,42 @@ def add(commands: options.Subparsers) -> None:
         parser,
         "Every plan: its status, whether it allows changes now, and what was used of its limits.",
         "kaiza plan list\nkaiza plan list --status APPROVED",
-        run=_list,
+        run=_run_list,
     )
-    parser.add_argument("--status", choices=(*STATUSES, BROKEN), help="only plans of this status")
-    options.workspace(parser)
-    options.as_json(parser)
+    parser.add_argument("--status", choices=(*STATUSES, INVALID), help="only plans of this status")
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _list(args: argparse.Namespace) -> int:
-    with standing.ground(args) as ground:
-        told = every(ground)
+def _run_list(args: argparse.Namespace) -> int:
+    with standing.open_workspace(args) as ground:
+        told = plan_documents(ground)
     chosen = [one for one in told if args.status in (None, one["status"])]
     if args.json:
-        say.document({"plans": chosen})
+        say.print_json({"plans": chosen})
     elif chosen:
-        say.lines(plans.listed(chosen, say.width(), colour=say.colour()))
+        say.print_lines(plans.render_list(chosen, say.terminal_width(), colour=say.has_colour()))
     else:
-        say.note("There is no such plan. kaiza plan new PLAN-0001-what-for writes one to fill in.")
-    return say.YES
+        say.print_error("There is no such plan. kaiza plan new PLAN-0001-what-for writes one to fill in.")
+    return say.SUCCESS
 
 
-def every(ground: Ground) -> list[dict[str, Any]]:
+def plan_documents(ground: Workspace) -> list[dict[str, Any]]:
     """All plans, as `plan list --json` tells them."""
-    now = persons_word.now()
-    return [_told(ground, stored, now) for stored in ground.plans.all()]
+    now = persons_word.current_timestamp()
+    return [_plan_document(ground, stored, now) for stored in ground.plans.read_all()]
 
 
-def _told(ground: Ground, stored: StoredPlan, now: str) -> dict[str, Any]:
-    plan = stored.reading.plan
+def _plan_document(ground: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
+    plan = stored.parsed.plan
     return {
         "plan_id": stored.plan_id,
-        "title": stored.reading.title,
-        "status": plan.status if plan else BROKEN,
-        "plan_hash": stored.reading.plan_hash,
-        **plan_sight.standing(ground, stored, now),
+        "title": stored.parsed.title,
+        "status": plan.status if plan else INVALID,
+        "plan_hash": stored.parsed.plan_hash,
+        **plan_sight.approval_state(ground, stored, now),
         "expires": plan.expires if plan else None,
         "limits": plan.limits.as_json() if plan else {},
-        "used": plan_sight.used(ground.facts.usage.get(stored.plan_id) or Usage()),
-        "findings": len(stored.reading.findings),
+        "used": plan_sight.usage_counts(ground.audit_state.usage.get(stored.plan_id) or PlanUsage()),
+        "findings": len(stored.parsed.findings),
     }

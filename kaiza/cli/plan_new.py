@@ -7,7 +7,7 @@ from kaiza.cli import options, person, plan_id, say, standing
 from kaiza.domain import errors, lint
 from kaiza.store import persons_word
 
-_SKELETON = """\
+_TEMPLATE = """\
 ---
 kaiza_plan: 1
 plan_id: {plan_id}
@@ -47,32 +47,34 @@ def add(commands: options.Subparsers) -> None:
         "Write plans/ID.md, a draft that explains itself and allows nothing yet. Never in place of another.\n"
         "Exit status: 0 written, 1 there is one of that name.",
         'kaiza plan new PLAN-0007-rotate-tokens --title "Rotate session tokens"',
-        run=_new,
+        run=_run_new,
     )
-    plan_id.add(parser)
+    plan_id.add_argument(parser)
     parser.add_argument("--title", default="What this plan is for", help="what the plan is for, in one line")
-    options.name(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    options.add_operator(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _new(args: argparse.Namespace) -> int:
-    told = {"title": args.title, "author": person.name(args.name)}
+def _run_new(args: argparse.Namespace) -> int:
+    told = {"title": args.title, "author": person.resolve_name(args.name)}
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in told.items()}
-    created = persons_word.now()[:-5] + "Z"
-    content = _SKELETON.format(plan_id=args.plan_id, created=created, **quoted).encode("utf-8", "replace")
-    reading = lint.read(content, args.plan_id)
+    created = persons_word.current_timestamp()[:-5] + "Z"
+    content = _TEMPLATE.format(plan_id=args.plan_id, created=created, **quoted).encode("utf-8", "replace")
+    reading = lint.parse(content, args.plan_id)
     if reading.plan is None:
-        raise say.Stop(f"These words cannot stand in a plan: {reading.findings[0].message}. Use plainer ones.", say.NO)
-    with standing.ground(args) as ground:
+        raise say.CommandError(
+            f"These words cannot stand in a plan: {reading.findings[0].message}. Use plainer ones.", say.FAILURE
+        )
+    with standing.open_workspace(args) as ground:
         try:
             path = ground.plans.create(args.plan_id, content)
         except errors.SystemError as error:
-            status = say.NO if error.error_code == "FILE_ALREADY_EXISTS" else say.UNKNOWN
-            raise say.Stop(error.human_message, status) from error
+            status = say.FAILURE if error.error_code == "FILE_ALREADY_EXISTS" else say.UNDETERMINED
+            raise say.CommandError(error.human_message, status) from error
     if args.json:
-        say.document({"plan_id": args.plan_id, "path": str(path), "plan_hash": reading.plan_hash})
+        say.print_json({"plan_id": args.plan_id, "path": str(path), "plan_hash": reading.plan_hash})
     else:
-        say.lines([str(path)])
-        say.note(f"Fill it in, then: kaiza plan lint {args.plan_id}, kaiza plan approve {args.plan_id}")
-    return say.YES
+        say.print_lines([str(path)])
+        say.print_error(f"Fill it in, then: kaiza plan lint {args.plan_id}, kaiza plan approve {args.plan_id}")
+    return say.SUCCESS

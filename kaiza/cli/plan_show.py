@@ -16,19 +16,19 @@ def add(commands: options.Subparsers) -> None:
         "and what became of it since it was approved. Characters that do not show, or look like others, are spelled\n"
         "out. Exit status: 0 shown, 1 there is no such plan, or it has errors and counts for nothing.",
         "kaiza plan show PLAN-0007-rotate-tokens",
-        run=_show,
+        run=_run_show,
     )
-    plan_id.add(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    plan_id.add_argument(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _show(args: argparse.Namespace) -> int:
-    with standing.ground(args) as ground:
-        stored = plan_id.found(ground, args.plan_id)
-        told = plan_sight.document(ground, stored, persons_word.now())
+def _run_show(args: argparse.Namespace) -> int:
+    with standing.open_workspace(args) as ground:
+        stored = plan_id.require_plan(ground, args.plan_id)
+        told = plan_sight.build_document(ground, stored, persons_word.current_timestamp())
     if args.json:
-        say.document(told)
+        say.print_json(told)
     else:
-        say.lines(plans.shown(told, say.width(), colour=say.colour()))
-    return say.YES if stored.reading.plan else say.NO
+        say.print_lines(plans.render_plan(told, say.terminal_width(), colour=say.has_colour()))
+    return say.SUCCESS if stored.parsed.plan else say.FAILURE

@@ -7,129 +7,129 @@ from itertools import islice
 from typing import Any
 
 from kaiza.domain import diff, limits, lookalike
-from kaiza.domain.card import unknown
+from kaiza.domain.card import for_unknown_tool
 from kaiza.domain.finding import WARNING
 from kaiza.domain.lint import StoredPlan
 from kaiza.domain.paths import RelPath
 from kaiza.domain.plan import LIMITS, Plan, Scope
-from kaiza.domain.plan_usage import Usage
+from kaiza.domain.plan_usage import PlanUsage
 from kaiza.policy.case import Case
-from kaiza.policy.plan_approved import plan_approved, plan_not_withdrawn, plan_unchanged, sealed_hash
-from kaiza.policy.plan_sound import plan_sound
+from kaiza.policy.plan_approved import check_plan_approved, check_plan_not_withdrawn, check_plan_unchanged, sealed_hash
+from kaiza.policy.plan_sound import check_plan_sound
 from kaiza.render.terminal import escape
 from kaiza.store import approved_bytes
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 from kaiza.store.plans import DIRECTORY, SUFFIX
-from kaiza.store.touched import Touched, touched
+from kaiza.store.touched import ScopePreview, match_files
 
-MANY = 200
+BROAD_SCOPE_FILES = 200
 """So many files at once are worth a second look."""
-_LONGEST_PROSE = 400
-_MOST_HIDDEN = 20
-_HEAD = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
+_MAX_PROSE_LINES = 400
+_MAX_HIDDEN_LINES = 20
+_FRONT_MATTER = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
 
 
-def document(ground: Ground, stored: StoredPlan, now: str) -> dict[str, Any]:
+def build_document(ground: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
     """What `plan show --json` tells."""
-    plan = stored.reading.plan
+    plan = stored.parsed.plan
     told: dict[str, Any] = {
         "plan_id": stored.plan_id,
-        "path": str(path_of(stored.plan_id)),
-        "title": stored.reading.title,
+        "path": str(plan_path(stored.plan_id)),
+        "title": stored.parsed.title,
         "status": plan.status if plan else "INVALID",
-        "plan_hash": stored.reading.plan_hash,
-        **standing(ground, stored, now),
-        "findings": [finding.as_json() for finding in stored.reading.findings],
+        "plan_hash": stored.parsed.plan_hash,
+        **approval_state(ground, stored, now),
+        "findings": [finding.as_json() for finding in stored.parsed.findings],
     }
     if plan is not None:
-        reached = touched(plan, ground.workspace)
-        told |= _said(plan, now) | {"touches": _touches(reached)}
-        told["warnings"] = list(_warnings(stored, plan, reached))
-        told["used"] = used(ground.facts.usage.get(plan.plan_id) or Usage())
-    told["difference"] = difference(ground, stored.plan_id, stored.content)
-    prose = _prose(stored.content)
-    told["prose"] = "\n".join(prose[:_LONGEST_PROSE])
-    told["more_prose"] = len(prose[_LONGEST_PROSE:])
+        reached = match_files(plan, ground.files)
+        told |= _plan_members(plan, now) | {"touches": _touched_document(reached)}
+        told["warnings"] = list(_list_warnings(stored, plan, reached))
+        told["used"] = usage_counts(ground.audit_state.usage.get(plan.plan_id) or PlanUsage())
+    told["difference"] = diff_since_approval(ground, stored.plan_id, stored.content)
+    prose = _prose_lines(stored.content)
+    told["prose"] = "\n".join(prose[:_MAX_PROSE_LINES])
+    told["more_prose"] = len(prose[_MAX_PROSE_LINES:])
     return told
 
 
-def path_of(plan_id: str) -> RelPath:
+def plan_path(plan_id: str) -> RelPath:
     """The plan's file."""
     return DIRECTORY / (plan_id + SUFFIX)
 
 
-def standing(ground: Ground, stored: StoredPlan, now: str) -> dict[str, Any]:
+def approval_state(ground: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
     """Whether the plan allows anything now, why not, and what was approved of it."""
-    seal = ground.facts.seals.get(stored.plan_id)
-    case = _case(ground, stored, now)
+    seal = ground.audit_state.seals.get(stored.plan_id)
+    case = _build_case(ground, stored, now)
     approved = sealed_hash(case)
-    why = _why_not(case) or _used_up(ground, stored)
+    why = _refusal_reason(case) or _exceeded_limit(ground, stored)
     return {
         "allows": why is None,
         "why_not": why,
         "sealed": None
         if seal is None
         else {"plan_hash": seal.plan_hash, "how": seal.how, "approved_by": seal.approved_by, "seq": seal.seq},
-        "changed_after_approval": approved is not None and approved != stored.reading.plan_hash,
+        "changed_after_approval": approved is not None and approved != stored.parsed.plan_hash,
     }
 
 
-def used(usage: Usage) -> dict[str, int]:
+def usage_counts(usage: PlanUsage) -> dict[str, int]:
     """What was done under a plan so far."""
     return {name: usage.file_count if name == "files" else getattr(usage, name) for name in LIMITS}
 
 
-def difference(ground: Ground, plan_id: str, content: bytes) -> dict[str, Any] | None:
+def diff_since_approval(ground: Workspace, plan_id: str, content: bytes) -> dict[str, Any] | None:
     """What became of the bytes that were approved last; None where nothing was, or nothing became of them."""
-    seal = ground.facts.seals.get(plan_id)
+    seal = ground.audit_state.seals.get(plan_id)
     if seal is None:
         return None
-    before, path = approved_bytes.kept(ground, seal.plan_hash), path_of(plan_id)
+    before, path = approved_bytes.load_bytes(ground, seal.plan_hash), plan_path(plan_id)
     if before is None:
         return {"approved_hash": seal.plan_hash, "diff": None}
-    made = diff.unified(diff.File(path, before), diff.File(path, content))
+    made = diff.compare(diff.FileVersion(path, before), diff.FileVersion(path, content))
     if not made.data:
         return None
     return {"approved_hash": seal.plan_hash, "diff": made.text, "truncated": made.truncated}
 
 
-def _case(ground: Ground, stored: StoredPlan, now: str) -> Case:
+def _build_case(ground: Workspace, stored: StoredPlan, now: str) -> Case:
     return Case(
-        card=unknown("write_file"),
-        arguments={"plan_hash": stored.reading.plan_hash},
+        card=for_unknown_tool("write_file"),
+        arguments={"plan_hash": stored.parsed.plan_hash},
         now=now,
-        facts=ground.facts,
+        audit_state=ground.audit_state,
         plan_id=stored.plan_id,
-        reading=stored.reading,
+        parsed=stored.parsed,
         by_command=ground.settings.approval_by_command,
     )
 
 
-def _why_not(case: Case) -> str | None:
+def _refusal_reason(case: Case) -> str | None:
     """The very rules that a change meets, in a person's words."""
-    if plan_not_withdrawn(case) is not None:
+    if check_plan_not_withdrawn(case) is not None:
         return "a person took it back, and only kaiza plan approve brings it back"
-    if plan_unchanged(case) is not None:
+    if check_plan_unchanged(case) is not None:
         return "it was changed after it was approved"
-    if plan_sound(case) is not None or case.reading is None or case.reading.plan is None:
+    if check_plan_sound(case) is not None or case.parsed is None or case.parsed.plan is None:
         return "it has errors"
-    refusal = plan_approved(case)
+    refusal = check_plan_approved(case)
     if refusal is None:
         return None
     reason = refusal.cause["reason"] if isinstance(refusal.cause, dict) else None
     return {
-        "status": f"its status is {case.reading.plan.status}",
-        "expired": f"it expired on {case.reading.plan.expires}",
+        "status": f"its status is {case.parsed.plan.status}",
+        "expired": f"it expired on {case.parsed.plan.expires}",
     }.get(str(reason), "this workspace asks for kaiza plan approve, and an edited word is not enough")
 
 
-def _used_up(ground: Ground, stored: StoredPlan) -> str | None:
-    plan, usage = stored.reading.plan, ground.facts.usage.get(stored.plan_id)
-    overrun = limits.before(plan.limits, usage, (), 1) if plan and usage else None
+def _exceeded_limit(ground: Workspace, stored: StoredPlan) -> str | None:
+    plan, usage = stored.parsed.plan, ground.audit_state.usage.get(stored.plan_id)
+    overrun = limits.overrun_before(plan.limits, usage, (), 1) if plan and usage else None
     return f"its limit on {overrun.limit} is reached" if overrun else None
 
 
-def _said(plan: Plan, now: str) -> dict[str, Any]:
+def _plan_members(plan: Plan, now: str) -> dict[str, Any]:
     return {
         "title": plan.title,
         "author": plan.author,
@@ -137,14 +137,14 @@ def _said(plan: Plan, now: str) -> dict[str, Any]:
         "approved_by": plan.approved_by,
         "approved_at": plan.approved_at,
         "expires": plan.expires,
-        "expired": plan.expired(now),
-        "scope": _scope(plan.scope),
+        "expired": plan.is_expired(now),
+        "scope": _scope_document(plan.scope),
         "limits": plan.limits.as_json(),
         "phases": [
             {
                 "phase_id": phase.phase_id,
                 "objective": phase.objective,
-                "scope": _scope(phase.scope) if phase.scope else None,
+                "scope": _scope_document(phase.scope) if phase.scope else None,
                 "verify": [list(command) for command in phase.verify],
             }
             for phase in plan.phases
@@ -153,7 +153,7 @@ def _said(plan: Plan, now: str) -> dict[str, Any]:
     }
 
 
-def _scope(scope: Scope) -> dict[str, Any]:
+def _scope_document(scope: Scope) -> dict[str, Any]:
     told: dict[str, Any] = {
         name: [glob.text for glob in getattr(scope, name)] for name in ("modify", "create", "delete", "deny")
     }
@@ -161,62 +161,64 @@ def _scope(scope: Scope) -> dict[str, Any]:
     return {**told, "unlock": [str(path) for path in scope.unlock]}
 
 
-def _touches(reached: Touched) -> dict[str, Any]:
+def _touched_document(reached: ScopePreview) -> dict[str, Any]:
     return {
-        "files": reached.files,
-        "broken_off": reached.broken_off,
-        "named": [{"path": path, "operations": list(reached.operations[path])} for path in reached.named],
+        "files": reached.file_count,
+        "broken_off": reached.stopped_early,
+        "named": [{"path": path, "operations": list(reached.operations[path])} for path in reached.listed_paths],
         "patterns": [
             {"operation": operation, "pattern": pattern, "files": count}
-            for (operation, pattern), count in reached.matched.items()
+            for (operation, pattern), count in reached.match_counts.items()
         ],
     }
 
 
-def _warnings(stored: StoredPlan, plan: Plan, reached: Touched) -> Iterator[dict[str, Any]]:
-    for finding in stored.reading.findings:
+def _list_warnings(stored: StoredPlan, plan: Plan, reached: ScopePreview) -> Iterator[dict[str, Any]]:
+    for finding in stored.parsed.findings:
         if finding.severity == WARNING:
             yield {"rule": finding.rule, "line": finding.line, "message": finding.message}
     if is_broad(reached):
-        yield {"rule": "broad-scope", "line": None, "message": broad(reached)}
-    for what, text in _words(plan, reached):
-        if any(lookalike.suspicious(text)):
-            message = f"{what} holds what is easily mistaken: {lookalike.visible(text)}"
+        yield {"rule": "broad-scope", "line": None, "message": broad_scope_message(reached)}
+    for what, text in _displayed_texts(plan, reached):
+        if any(lookalike.find_suspicious(text)):
+            message = f"{what} holds what is easily mistaken: {lookalike.make_visible(text)}"
             yield {"rule": "lookalike", "line": None, "message": message}
-    yield from _hidden(stored.content)
+    yield from _hidden_characters(stored.content)
 
 
-def is_broad(reached: Touched) -> bool:
+def is_broad(reached: ScopePreview) -> bool:
     """Whether so many files are in scope that a person should look twice."""
-    return reached.files > MANY or reached.broken_off
+    return reached.file_count > BROAD_SCOPE_FILES or reached.stopped_early
 
 
-def broad(reached: Touched) -> str:
+def broad_scope_message(reached: ScopePreview) -> str:
     """How many files are in scope, where they are many."""
-    least = "at least " if reached.broken_off else ""
-    return f"The scope touches {least}{reached.files:,} files now"
+    least = "at least " if reached.stopped_early else ""
+    return f"The scope touches {least}{reached.file_count:,} files now"
 
 
-def _words(plan: Plan, reached: Touched) -> Iterator[tuple[str, str]]:
+def _displayed_texts(plan: Plan, reached: ScopePreview) -> Iterator[tuple[str, str]]:
     for phase in plan.phases:
         yield from ((f"A command of {phase.phase_id}", shlex.join(command)) for command in phase.verify)
-    yield from (("The name of a file in scope", path) for path in reached.named)
+    yield from (("The name of a file in scope", path) for path in reached.listed_paths)
 
 
-def _hidden(content: bytes) -> Iterator[dict[str, Any]]:
+def _hidden_characters(content: bytes) -> Iterator[dict[str, Any]]:
     """The first lines of the text whose characters do not all show."""
     lines = content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", " ").split("\n")
-    for number, line in islice((pair for pair in enumerate(lines) if _is_odd(pair[1])), _MOST_HIDDEN):
+    for number, line in islice(
+        (pair for pair in enumerate(lines) if _has_hidden_characters(pair[1])), _MAX_HIDDEN_LINES
+    ):
         message = f"The line holds what does not show: {escape(line)}"
         yield {"rule": "hidden-character", "line": number, "message": message}
 
 
-def _is_odd(line: str) -> bool:
-    text = lookalike.without_joiners(line)
+def _has_hidden_characters(line: str) -> bool:
+    text = lookalike.strip_joiners(line)
     return escape(text) != text
 
 
-def _prose(content: bytes) -> list[str]:
+def _prose_lines(content: bytes) -> list[str]:
     """The lines of the text after the head."""
-    told = _HEAD.sub(b"", content, count=1).decode("utf-8", "replace").replace("\r\n", "\n")
+    told = _FRONT_MATTER.sub(b"", content, count=1).decode("utf-8", "replace").replace("\r\n", "\n")
     return told.strip("\n").split("\n")

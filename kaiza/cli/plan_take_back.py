@@ -6,13 +6,13 @@ from functools import partial
 from kaiza.cli import options, person, plan_id, say, standing
 from kaiza.domain import lint
 from kaiza.domain.lint import StoredPlan
-from kaiza.domain.plan import NEXT, REJECTED, REVOKED
-from kaiza.domain.plan_words import change_words
+from kaiza.domain.plan import REJECTED, REVOKED, STATUS_TRANSITIONS
+from kaiza.domain.plan_words import edit_fields
 from kaiza.store import persons_word
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
-_STATUS = {"reject": REJECTED, "revoke": REVOKED}
-_WHAT = {
+_NEW_STATUS = {"reject": REJECTED, "revoke": REVOKED}
+_DESCRIPTIONS = {
     "reject": "Change a draft's status to REJECTED.",
     "revoke": "Change an approved plan's status to REVOKED. What was done under it stays; kaiza undo puts it back.",
 }
@@ -21,51 +21,53 @@ _WHAT = {
 def add(commands: options.Subparsers) -> None:
     """The two commands."""
     helps = {"reject": "say no to a draft", "revoke": "take an approval back"}
-    for verb, text in _WHAT.items():
+    for verb, text in _DESCRIPTIONS.items():
         parser = commands.add_parser(verb, help=helps[verb], allow_abbrev=False)
         options.describe(
             parser,
             f"{text}\nRecorded, and in force from the next call on; nobody is asked.\n"
             "Exit status: 0 done, 1 the plan's status does not allow it, or the file changed meanwhile.",
             f"kaiza plan {verb} PLAN-0007-rotate-tokens",
-            run=partial(_take_back, verb),
+            run=partial(_run_withdraw, verb),
         )
-        plan_id.add(parser)
+        plan_id.add_argument(parser)
         parser.add_argument("--reason", default="", help="why, for the record")
-        options.name(parser)
-        options.workspace(parser)
-        options.as_json(parser)
+        options.add_operator(parser)
+        options.add_workspace(parser)
+        options.add_json(parser)
 
 
-def _take_back(verb: str, args: argparse.Namespace) -> int:
-    status, name = _STATUS[verb], person.name(args.name)
-    with standing.ground(args) as ground:
-        stored = plan_id.found(ground, args.plan_id)
-        content = _changed(stored, status)
-        plan_hash = lint.read(content, args.plan_id).plan_hash
-        detail = {"reason": args.reason, "seen_hash": stored.reading.plan_hash}
-        persons_word.give(ground, verb, name, plan_id=args.plan_id, plan_hash=plan_hash, detail=detail)
-        _write(ground, stored, content)
+def _run_withdraw(verb: str, args: argparse.Namespace) -> int:
+    status, name = _NEW_STATUS[verb], person.resolve_name(args.name)
+    with standing.open_workspace(args) as ground:
+        stored = plan_id.require_plan(ground, args.plan_id)
+        content = _with_status(stored, status)
+        plan_hash = lint.parse(content, args.plan_id).plan_hash
+        detail = {"reason": args.reason, "seen_hash": stored.parsed.plan_hash}
+        persons_word.record_decision(ground, verb, name, plan_id=args.plan_id, plan_hash=plan_hash, detail=detail)
+        _replace_plan(ground, stored, content)
     if args.json:
-        say.document({"plan_id": args.plan_id, "status": status, "plan_hash": plan_hash})
+        say.print_json({"plan_id": args.plan_id, "status": status, "plan_hash": plan_hash})
     else:
-        say.lines([f"{args.plan_id} is {status}."])
-    return say.YES
+        say.print_lines([f"{args.plan_id} is {status}."])
+    return say.SUCCESS
 
 
-def _changed(stored: StoredPlan, status: str) -> bytes:
-    plan = stored.reading.plan
+def _with_status(stored: StoredPlan, status: str) -> bytes:
+    plan = stored.parsed.plan
     if plan is None:
-        raise say.Stop("The plan has errors and counts for nothing already. Nothing has changed.", say.NO)
-    if status not in NEXT.get(plan.status, ()):
-        raise say.Stop(f"The plan is {plan.status}, and does not become {status}. Nothing has changed.", say.NO)
-    return change_words(stored.content, {"status": status})
+        raise say.CommandError("The plan has errors and counts for nothing already. Nothing has changed.", say.FAILURE)
+    if status not in STATUS_TRANSITIONS.get(plan.status, ()):
+        raise say.CommandError(
+            f"The plan is {plan.status}, and does not become {status}. Nothing has changed.", say.FAILURE
+        )
+    return edit_fields(stored.content, {"status": status})
 
 
-def _write(ground: Ground, stored: StoredPlan, content: bytes) -> None:
-    if not ground.plans.replace(stored.plan_id, stored.reading.plan_hash, content):
-        raise say.Stop(
+def _replace_plan(ground: Workspace, stored: StoredPlan, content: bytes) -> None:
+    if not ground.plans.replace(stored.plan_id, stored.parsed.plan_hash, content):
+        raise say.CommandError(
             "The plan's file changed meanwhile. It allows nothing now, because your word is recorded; "
             "its status is as somebody else wrote it. Run the command again.",
-            say.NO,
+            say.FAILURE,
         )

@@ -12,36 +12,36 @@ import orjson
 
 from kaiza.render import terminal
 
-YES, NO, WRONG, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
-_PATIENCE, _EVERY = 1.0, 0.1
+SUCCESS, FAILURE, USAGE_ERROR, UNDETERMINED, INTERRUPTED = 0, 1, 2, 3, 130
+_FIRST_AFTER_SECONDS, _INTERVAL_SECONDS = 1.0, 0.1
 
 
-class Stop(Exception):  # noqa: N818  it ends a command; it is not a fault of the program
+class CommandError(Exception):
     """The command ends here: with this status, and a sentence that says what to do next."""
 
-    def __init__(self, message: str, status: int = UNKNOWN) -> None:
+    def __init__(self, message: str, status: int = UNDETERMINED) -> None:
         super().__init__(message)
         self.message = message
         self.status = status
 
 
-def lines(told: Iterable[str]) -> None:
+def print_lines(told: Iterable[str]) -> None:
     """Text for a person, line by line, on standard output."""
     for line in told:
         sys.stdout.write(f"{line}\n")
 
 
-def document(value: object) -> None:
+def print_json(value: object) -> None:
     """One JSON document on standard output."""
-    raw_line(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    write_json_line(orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
-def raw_line(line: bytes) -> None:
+def write_json_line(line: bytes) -> None:
     """A line of JSON, its newline added."""
-    raw(line + b"\n")
+    write_json_bytes(line + b"\n")
 
 
-def raw(told: bytes) -> None:
+def write_json_bytes(told: bytes) -> None:
     """Bytes of JSON as they are; on a terminal with what could steer it written as JSON's own escapes."""
     if sys.stdout.isatty():
         parts = told.decode("utf-8", "replace").split("\n")
@@ -50,17 +50,17 @@ def raw(told: bytes) -> None:
         sys.stdout.buffer.write(told)
 
 
-def note(message: str) -> None:
+def print_error(message: str) -> None:
     """A sentence on standard error."""
     sys.stderr.write(f"{message}\n")
 
 
-def width() -> int | None:
+def terminal_width() -> int | None:
     """How many columns the reader has; None where nobody counts columns."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def colour() -> bool:
+def has_colour() -> bool:
     """Whether the reader wants colour: a terminal that can, and no NO_COLOR."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -70,23 +70,23 @@ class Progress:
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self._next = time.monotonic() + _PATIENCE if sys.stderr.isatty() else float("inf")
-        self._shown = False
+        self._next_update = time.monotonic() + _FIRST_AFTER_SECONDS if sys.stderr.isatty() else float("inf")
+        self._is_shown = False
 
     def __call__(self, done: int, total: int) -> None:
         """So much is done; cheap enough to be called at every step."""
         now = time.monotonic()
-        if now < self._next:
+        if now < self._next_update:
             return
-        self._next, self._shown = now + _EVERY, True
+        self._next_update, self._is_shown = now + _INTERVAL_SECONDS, True
         part = f"{100 * done // total} %" if total else f"{done:,}"
         sys.stderr.write(f"\r{self._label} {part}\x1b[K")
         sys.stderr.flush()
 
     def clear(self) -> None:
         """Make room on the terminal for something else; a line of its own follows."""
-        if self._shown:
-            self._shown = False
+        if self._is_shown:
+            self._is_shown = False
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
@@ -97,7 +97,7 @@ class Progress:
         self.clear()
 
 
-def fields(told: Iterable[tuple[str, Any]]) -> Iterable[str]:
+def format_fields(told: Iterable[tuple[str, Any]]) -> Iterable[str]:
     """Names and values beside each other, the values in one column; what is null is left out."""
     kept = [(name, value) for name, value in told if value is not None]
     room = max((len(name) for name, _ in kept), default=0)

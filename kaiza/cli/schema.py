@@ -6,23 +6,23 @@ import orjson
 
 from kaiza.cli import options, say
 from kaiza.domain import schema_lint
-from kaiza.domain.schema_lint import Finding
-from kaiza.render.tables import Cell, Column, lines
+from kaiza.domain.schema_lint import SchemaFinding
+from kaiza.render.tables import Cell, Column, render_table
 from kaiza.store.schemas import SchemaRegistry
 
-_COLUMNS = (Column("file"), Column("where"), Column("rule"), Column("write instead", least=20))
+_COLUMNS = (Column("file"), Column("where"), Column("rule"), Column("write instead", min_width=20))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The two commands."""
-    commands = options.group(parser, "Check and fingerprint the tools' schemas.", "kaiza schema lint")
+    commands = options.add_group(parser, "Check and fingerprint the tools' schemas.", "kaiza schema lint")
     checked = commands.add_parser("lint", help="are the schema files as they must be?", allow_abbrev=False)
     options.describe(
         checked,
         "Check every schema file and the catalog: JSON Schema 2020-12, closed, bounded, nothing filled in.\n"
         "Exit status: 0 nothing found, 1 findings.",
         "kaiza schema lint",
-        run=_lint,
+        run=_run_lint,
     )
     known = commands.add_parser("fingerprint", help="the SHA-256 of a tool's two schemas", allow_abbrev=False)
     options.describe(
@@ -30,61 +30,61 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Print the SHA-256 of each tool's input and output schema in canonical form.\n"
         "Exit status: 0 printed, 1 there is no such tool.",
         "kaiza schema fingerprint read_file",
-        run=_fingerprint,
+        run=_run_fingerprint,
     )
     known.add_argument("tool", metavar="TOOL", nargs="?", help="only this one")
     for part in (checked, known):
-        options.as_json(part)
+        options.add_json(part)
 
 
-def findings(registry: SchemaRegistry) -> list[Finding]:
+def schema_findings(registry: SchemaRegistry) -> list[SchemaFinding]:
     """Everything about the contract files that breaks a rule."""
-    found = [one for name in registry.files() for one in _of_file(registry, name)]
-    return [*found, *schema_lint.lint_catalog(registry.catalog(), registry.files())]
+    found = [one for name in registry.file_names() for one in _file_findings(registry, name)]
+    return [*found, *schema_lint.lint_catalog(registry.catalog(), registry.file_names())]
 
 
-def _lint(args: argparse.Namespace) -> int:
+def _run_lint(args: argparse.Namespace) -> int:
     registry = SchemaRegistry()
-    found = findings(registry)
+    found = schema_findings(registry)
     if args.json:
-        say.document({"findings": [one.as_json() for one in found]})
+        say.print_json({"findings": [one.as_json() for one in found]})
     elif found:
-        say.lines(lines(_COLUMNS, map(_cells, found), say.width(), colour=say.colour()))
+        say.print_lines(render_table(_COLUMNS, map(_row_cells, found), say.terminal_width(), colour=say.has_colour()))
     else:
-        say.lines([f"{len(registry.files())} schema files and the catalog are as they must be."])
-    return say.NO if found else say.YES
+        say.print_lines([f"{len(registry.file_names())} schema files and the catalog are as they must be."])
+    return say.FAILURE if found else say.SUCCESS
 
 
-def _of_file(registry: SchemaRegistry, name: str) -> list[Finding]:
+def _file_findings(registry: SchemaRegistry, name: str) -> list[SchemaFinding]:
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415  heavy; listing fingerprints needs none
 
     try:
-        document = registry.document(name)
+        document = registry.read_document(name)
         if isinstance(document, dict):
             Draft202012Validator.check_schema(document)
     except orjson.JSONDecodeError as error:
-        return [Finding(name, "", "json", f"Make it JSON: {error}.")]
+        return [SchemaFinding(name, "", "json", f"Make it JSON: {error}.")]
     except SchemaError as error:
         where = "".join(f"/{part}" for part in error.absolute_path)
-        return [Finding(name, where, "json-schema", "Make it valid JSON Schema 2020-12.")]
+        return [SchemaFinding(name, where, "json-schema", "Make it valid JSON Schema 2020-12.")]
     return schema_lint.lint(name, document, output=name.endswith(".output.json"))
 
 
-def _fingerprint(args: argparse.Namespace) -> int:
+def _run_fingerprint(args: argparse.Namespace) -> int:
     registry = SchemaRegistry()
     names = [args.tool] if args.tool else [row["id"] for row in registry.catalog()]
     try:
         known = {name: registry.fingerprint(name) for name in names}
     except KeyError as error:
-        raise say.Stop(f"There is no tool {error}. `kaiza tools` lists them.", say.NO) from None
+        raise say.CommandError(f"There is no tool {error}. `kaiza tools` lists them.", say.FAILURE) from None
     if args.json:
-        say.document({"fingerprints": [{"tool": name, "fingerprint": known[name]} for name in names]})
+        say.print_json({"fingerprints": [{"tool": name, "fingerprint": known[name]} for name in names]})
     elif args.tool:
-        say.lines([known[args.tool]])
+        say.print_lines([known[args.tool]])
     else:
-        say.lines(f"{mark}  {name}" for name, mark in known.items())
-    return say.YES
+        say.print_lines(f"{mark}  {name}" for name, mark in known.items())
+    return say.SUCCESS
 
 
-def _cells(found: Finding) -> tuple[Cell, ...]:
+def _row_cells(found: SchemaFinding) -> tuple[Cell, ...]:
     return Cell(found.file), Cell(found.where), Cell(found.rule, "yellow"), Cell(found.message)

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from kaiza.domain import errors
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
-CONTENTS = ("full", "summary")
-LONGEST_MS = 600_000
-_FAILED = 3
+CONTENT_MODES = ("full", "summary")
+MAX_MS = 600_000
+_START_FAILED = 3
 
 
-class Options(NamedTuple):
+class ServeOptions(NamedTuple):
     """The options of the command line."""
 
     workspaces: tuple[str, ...] = ()
@@ -35,26 +35,26 @@ class Options(NamedTuple):
     allow_checks: bool = False
 
     @property
-    def allowed(self) -> tuple[str, ...]:
+    def allowed_extras(self) -> tuple[str, ...]:
         """What the operator allows beyond what is always offered."""
         return ("allow_checks",) if self.allow_checks else ()
 
 
-def start(argv: Sequence[str]) -> int:
+def run(argv: Sequence[str]) -> int:
     """Serve until the client disconnects; the exit status."""
     chosen = parse_options(argv)
     try:
-        return _serve(chosen, _find_roots(chosen.workspaces))
+        return _run_server(chosen, _find_roots(chosen.workspaces))
     except _system_error() as failure:
         return _report_failure(failure)
 
 
-def parse_options(argv: Sequence[str]) -> Options:
+def parse_options(argv: Sequence[str]) -> ServeOptions:
     """The options; `--help` and a wrong command line end the process."""
     parser = argparse.ArgumentParser(prog="kaiza serve", allow_abbrev=False)
     add(parser)
     args = parser.parse_args(argv)
-    return Options(
+    return ServeOptions(
         tuple(args.workspace), args.role, args.content, args.tool_timeout_ms, args.scan_guard_ms, args.allow_checks
     )
 
@@ -76,7 +76,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--role", choices=ROLES, help="serve only this role (default: the session says which)")
     parser.add_argument(
-        "--content", choices=CONTENTS, default="full", help="what a result's text holds: its whole JSON, or a summary"
+        "--content",
+        choices=CONTENT_MODES,
+        default="full",
+        help="what a result's text holds: its whole JSON, or a summary",
     )
     parser.add_argument(
         "--allow-checks",
@@ -95,28 +98,30 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _parse_milliseconds(text: str) -> int:
-    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(LONGEST_MS))
-    if not digits or not 1 <= int(text) <= LONGEST_MS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time limit. Write milliseconds, 1 to {LONGEST_MS}")
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_MS))
+    if not digits or not 1 <= int(text) <= MAX_MS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time limit. Write milliseconds, 1 to {MAX_MS}")
     return int(text)
 
 
-def _serve(chosen: Options, roots: tuple[str, ...]) -> int:
+def _run_server(chosen: ServeOptions, roots: tuple[str, ...]) -> int:
     from kaiza.domain.instructions import INSTRUCTIONS  # noqa: PLC0415  help and mistakes need no server
     from kaiza.server.serve import serve  # noqa: PLC0415  as above
-    from kaiza.wire.mcp import Opening  # noqa: PLC0415  as above
+    from kaiza.wire.mcp import ServerDescription  # noqa: PLC0415  as above
 
-    opening = Opening(kaiza.__version__, INSTRUCTIONS, partial(_list_tools, chosen.role, chosen.allowed))
+    opening = ServerDescription(
+        kaiza.__version__, INSTRUCTIONS, partial(_list_tools, chosen.role, chosen.allowed_extras)
+    )
     return serve(partial(_build_app, chosen, roots), opening, summary=chosen.content == "summary")
 
 
 def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
     from kaiza.store import offer, schemas  # noqa: PLC0415  see the top
 
-    return offer.offered(schemas.SchemaRegistry(), role, allowed)
+    return offer.list_items(schemas.SchemaRegistry(), role, allowed)
 
 
-def _build_app(chosen: Options, roots: tuple[str, ...]) -> "App":
+def _build_app(chosen: ServeOptions, roots: tuple[str, ...]) -> "App":
     from kaiza.app import App  # noqa: PLC0415  see the top
     from kaiza.domain.caps import Caps  # noqa: PLC0415  as above
     from kaiza.store import lock  # noqa: PLC0415  as above
@@ -124,7 +129,7 @@ def _build_app(chosen: Options, roots: tuple[str, ...]) -> "App":
     guard = chosen.scan_guard_ms
     limits = {"tool_timeout_ms": chosen.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
     caps = Caps(**{name: limit for name, limit in limits.items() if limit is not None})
-    app = App(roots, bound_role=chosen.role, caps=caps, allowed=chosen.allowed)
+    app = App(roots, bound_role=chosen.role, caps=caps, allowed=chosen.allowed_extras)
     lock.preload()
     return app
 
@@ -136,32 +141,32 @@ def _find_roots(named: Sequence[str]) -> tuple[str, ...]:
     """
     named = named or (os.environ.get("CLAUDE_PROJECT_DIR") or ".",)
     first = os.path.realpath(named[0])
-    return (first,) if len(named) == 1 and _is_plain(first) else _check_roots(named)
+    return (first,) if len(named) == 1 and _has_no_settings(first) else _check_roots(named)
 
 
 def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
     from kaiza.store.ground import read_settings  # noqa: PLC0415  see the top
-    from kaiza.store.roots import keep_state_outside, settle  # noqa: PLC0415  as above
-    from kaiza.store.workspace import Workspace  # noqa: PLC0415  as above
+    from kaiza.store.roots import require_state_outside, resolve_roots  # noqa: PLC0415  as above
+    from kaiza.store.workspace import ConfinedRoot  # noqa: PLC0415  as above
 
-    found = settle(named, dict(os.environ))
-    keep_state_outside(found)
+    found = resolve_roots(named, dict(os.environ))
+    require_state_outside(found)
     for root in found:
-        with Workspace(root) as workspace:
+        with ConfinedRoot(root) as workspace:
             read_settings(workspace)
     return found
 
 
-def _is_plain(root: str) -> bool:
+def _has_no_settings(root: str) -> bool:
     """Whether a directory clearly has no settings and clearly holds no state of Kaiza's; in doubt, it is not."""
     try:
         settings = any(not name.isascii() or name.lower().startswith("kaiza.toml") for name in os.listdir(root))  # noqa: PTH208  see the top
-        return not settings and not _may_hold(root, "XDG_STATE_HOME", ".local/state")
+        return not settings and not _can_hold_state(root, "XDG_STATE_HOME", ".local/state")
     except OSError:
         return False
 
 
-def _may_hold(root: str, variable: str, otherwise: str) -> bool:
+def _can_hold_state(root: str, variable: str, otherwise: str) -> bool:
     named = os.environ.get(variable, "")
     place = os.path.realpath((named if named.startswith("/") else os.path.expanduser(f"~/{otherwise}")) + "/kaiza")  # noqa: PTH111  see the top
     if f"{place}/".startswith(root.rstrip("/") + "/"):
@@ -188,5 +193,5 @@ def _report_failure(failure: "errors.SystemError") -> int:
     from kaiza.domain import envelope  # noqa: PLC0415  as above
 
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    sys.stderr.write(orjson.dumps(envelope.of_error(failure, at)).decode() + "\n")
-    return _FAILED
+    sys.stderr.write(orjson.dumps(envelope.from_error(failure, at)).decode() + "\n")
+    return _START_FAILED

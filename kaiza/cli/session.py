@@ -7,23 +7,23 @@ from kaiza.cli import log, options, place, say, session_unlock
 from kaiza.domain.caps import Caps
 from kaiza.domain.record import FIELDS
 from kaiza.domain.record_folding import apply_record
-from kaiza.domain.session import Facts
+from kaiza.domain.session import AuditState
 from kaiza.render import sessions
-from kaiza.render.sessions import Fold, Told
+from kaiza.render.sessions import SessionProjection, SessionSummary
 from kaiza.render.terminal import escape
 
-_COMPLETE = frozenset(FIELDS)
+_ALL_FIELDS = frozenset(FIELDS)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The commands about sessions."""
-    commands = options.group(parser, "What agents did, session by session.", "kaiza session list")
+    commands = options.add_group(parser, "What agents did, session by session.", "kaiza session list")
     listed = commands.add_parser("list", help="every session, the newest last", allow_abbrev=False)
     options.describe(
         listed,
         "Every session in the record, the newest last: active, locked, ended, or expired after 12 hours unused.",
         "kaiza session list",
-        run=_list,
+        run=_run_list,
     )
     shown = commands.add_parser("show", help="one session: what it changed, what it was refused", allow_abbrev=False)
     options.describe(
@@ -31,58 +31,62 @@ def add(parser: argparse.ArgumentParser) -> None:
         "One session: how it stands, what it changed, what it was refused.\n"
         "Exit status: 0 shown, 1 there is no such session, or several begin like that.",
         "kaiza session show 3f2b",
-        run=_show,
+        run=_run_show,
     )
     shown.add_argument("session", metavar="ID", help="the session's id; its first characters are enough")
     session_unlock.add(commands)
     for part in (listed, shown):
-        options.workspace(part)
-        options.as_json(part)
+        options.add_workspace(part)
+        options.add_json(part)
 
 
-def _list(args: argparse.Namespace) -> int:
-    found = _told(args, None)
+def _run_list(args: argparse.Namespace) -> int:
+    found = _read_sessions(args, None)
     if args.json:
-        say.document({"sessions": [one.as_json(state) for one, state in found]})
+        say.print_json({"sessions": [one.as_json(state) for one, state in found]})
     elif found:
-        say.lines(sessions.listed(found, say.width(), colour=say.colour()))
+        say.print_lines(sessions.render_list(found, say.terminal_width(), colour=say.has_colour()))
     else:
-        say.note("No session has begun here yet.")
-    return say.YES
+        say.print_error("No session has begun here yet.")
+    return say.SUCCESS
 
 
-def _show(args: argparse.Namespace) -> int:
-    found = [pair for pair in _told(args, args.session) if pair[0].session_id.startswith(args.session)]
+def _run_show(args: argparse.Namespace) -> int:
+    found = [pair for pair in _read_sessions(args, args.session) if pair[0].session_id.startswith(args.session)]
     if len(found) != 1:
         what = "Several sessions begin" if found else "No session begins"
-        raise say.Stop(f"{what} with {args.session!r}. `kaiza session list` shows them all.", say.NO)
+        raise say.CommandError(f"{what} with {args.session!r}. `kaiza session list` shows them all.", say.FAILURE)
     told, state = found[0]
     if args.json:
-        say.document({**told.as_json(state), "changes": told.changes, "refusals": told.refusals})
+        say.print_json({**told.as_json(state), "changes": told.changes, "refusals": told.refusals})
     else:
-        _print(told, state)
-    return say.YES
+        _print_session(told, state)
+    return say.SUCCESS
 
 
-def _print(told: Told, state: str) -> None:
+def _print_session(told: SessionSummary, state: str) -> None:
     document = told.as_json(state)
     counts = document.pop("counts")
-    say.lines(say.fields([*document.items(), *counts.items()]))
+    say.print_lines(say.format_fields([*document.items(), *counts.items()]))
     if told.changes:
-        say.lines(["", "What it changed:", *sessions.changed(told, say.width(), colour=say.colour())])
+        say.print_lines(
+            ["", "What it changed:", *sessions.render_changes(told, say.terminal_width(), colour=say.has_colour())]
+        )
     if told.refusals:
-        say.lines(["", "What it was refused:", *sessions.refused(told, say.width(), colour=say.colour())])
-    say.lines(["", f"Every call: kaiza audit show --session {escape(told.session_id)}"])
+        say.print_lines(
+            ["", "What it was refused:", *sessions.render_refusals(told, say.terminal_width(), colour=say.has_colour())]
+        )
+    say.print_lines(["", f"Every call: kaiza audit show --session {escape(told.session_id)}"])
 
 
-def _told(args: argparse.Namespace, detailed: str | None) -> list[tuple[Told, str]]:
+def _read_sessions(args: argparse.Namespace, detailed: str | None) -> list[tuple[SessionSummary, str]]:
     """Every session with its state, by reading the record once."""
-    root, fold, facts = place.workspace(args), Fold(detailed), Facts()
-    last = next(log.backward(root), None)
+    root, fold, facts = place.resolve_root(args), SessionProjection(detailed), AuditState()
+    last = next(log.read_backward(root), None)
     with say.Progress("reading") as progress:
-        for record in log.forward(root):
+        for record in log.read_forward(root):
             fold.apply(record)
-            if record.keys() >= _COMPLETE:
+            if record.keys() >= _ALL_FIELDS:
                 apply_record(facts, record)
             progress(record["seq"], last["seq"] if last else 0)
     oldest = datetime.now(UTC) - timedelta(hours=Caps().session_idle_hours)

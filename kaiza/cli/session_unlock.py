@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from functools import partial
 
 from kaiza.cli import options, person, say, standing
-from kaiza.cli.word import ask_word
-from kaiza.domain.session import ROLES, Lock
+from kaiza.cli.word import confirm_by_typing
+from kaiza.domain.session import ROLES, RoleLock
 from kaiza.render.terminal import escape
 from kaiza.store import persons_word
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
 
 def add(commands: options.Subparsers) -> None:
@@ -20,59 +20,63 @@ def add(commands: options.Subparsers) -> None:
         "After a refusal that locked the workspace for a role: shows why, and asks for your word at the terminal.\n"
         "Exit status: 0 unlocked, 1 not unlocked or nothing is locked, 3 no terminal to ask at.",
         "kaiza session unlock\nkaiza session unlock --role WINDSURF",
-        run=_unlock,
+        run=_run_unlock,
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("session", metavar="ID", nargs="?", help="unlock the role of this session (default: every role)")
     which.add_argument("--role", choices=ROLES, help="unlock this role")
-    options.name(parser)
-    options.workspace(parser)
-    options.as_json(parser)
+    options.add_operator(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _unlock(args: argparse.Namespace) -> int:
-    name = person.name(args.name)
-    with standing.ground(args) as ground:
-        standing.insist_on_a_sound_record(ground)
-        role = args.role or (_role_of(ground, args.session) if args.session else None)
-        locks = [lock for lock in ground.facts.locks.values() if role in (None, lock.role)]
+def _run_unlock(args: argparse.Namespace) -> int:
+    name = person.resolve_name(args.name)
+    with standing.open_workspace(args) as ground:
+        standing.require_sound_log(ground)
+        role = args.role or (_session_role(ground, args.session) if args.session else None)
+        locks = [lock for lock in ground.audit_state.locks.values() if role in (None, lock.role)]
         if not locks:
-            raise say.Stop(f"Nothing is locked{f' for {role}' if role else ''}. Nothing has changed.", say.NO)
-        if not ask_word(_stake(locks, name), "unlock"):
-            raise say.Stop("Nothing was unlocked, and nothing has changed.", say.NO)
+            raise say.CommandError(
+                f"Nothing is locked{f' for {role}' if role else ''}. Nothing has changed.", say.FAILURE
+            )
+        if not confirm_by_typing(_confirmation_text(locks, name), "unlock"):
+            raise say.CommandError("Nothing was unlocked, and nothing has changed.", say.FAILURE)
         for lock in locks:
-            check = partial(_insist_on_this, ground, lock)
+            check = partial(_require_same_lock, ground, lock)
             detail = {"seq": lock.seq, "error_code": lock.error_code}
-            persons_word.give(ground, "unlock", name, check, role=lock.role, detail=detail)
+            persons_word.record_decision(ground, "unlock", name, check, role=lock.role, detail=detail)
     if args.json:
-        say.document({"unlocked": [lock.role for lock in locks]})
+        say.print_json({"unlocked": [lock.role for lock in locks]})
     else:
-        say.lines([f"Unlocked: {escape(', '.join(lock.role for lock in locks))}."])
-    return say.YES
+        say.print_lines([f"Unlocked: {escape(', '.join(lock.role for lock in locks))}."])
+    return say.SUCCESS
 
 
-def _role_of(ground: Ground, session: str) -> str:
+def _session_role(ground: Workspace, session: str) -> str:
     """The role of the session that begins so."""
-    held = {one.session_id: one.role for one in ground.facts.sessions.values()}
-    held |= {lock.session_id: lock.role for lock in ground.facts.locks.values() if lock.session_id}
+    held = {one.session_id: one.role for one in ground.audit_state.sessions.values()}
+    held |= {lock.session_id: lock.role for lock in ground.audit_state.locks.values() if lock.session_id}
     roles = [role for session_id, role in held.items() if session_id.startswith(session)]
     if len(roles) != 1:
         what = "Several open sessions begin" if roles else "No open session begins"
-        raise say.Stop(f"{what} with {session!r}. `kaiza status` shows them all.", say.NO)
+        raise say.CommandError(f"{what} with {session!r}. `kaiza status` shows them all.", say.FAILURE)
     return roles[0]
 
 
-def _stake(locks: list[Lock], name: str) -> str:
-    return "\n".join([*(line for lock in locks for line in told(lock)), f"{escape(name)} unlocks this."])
+def _confirmation_text(locks: list[RoleLock], name: str) -> str:
+    return "\n".join([*(line for lock in locks for line in describe_lock(lock)), f"{escape(name)} unlocks this."])
 
 
-def told(lock: Lock) -> Iterator[str]:
+def describe_lock(lock: RoleLock) -> Iterator[str]:
     """Why a role is locked, for a person."""
     yield escape(f"{lock.role} is locked since {lock.at}: {lock.error_code}, record {lock.seq}")
     yield f"  What it tried: kaiza audit show {lock.seq}"
 
 
-def _insist_on_this(ground: Ground, lock: Lock) -> None:
+def _require_same_lock(ground: Workspace, lock: RoleLock) -> None:
     """The lock that the person was shown, and no later one."""
-    if ground.facts.locks.get(lock.role) != lock:
-        raise say.Stop("The lock changed meanwhile. Nothing more was unlocked; run the command again.", say.NO)
+    if ground.audit_state.locks.get(lock.role) != lock:
+        raise say.CommandError(
+            "The lock changed meanwhile. Nothing more was unlocked; run the command again.", say.FAILURE
+        )

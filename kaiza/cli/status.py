@@ -11,10 +11,10 @@ from kaiza.domain.session import Session
 from kaiza.render import plans
 from kaiza.render.terminal import escape
 from kaiza.store import persons_word
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
-_SHOWN = 10
-_WORTH_SHOWING = ("APPROVED", "DRAFT")
+_MAX_ROWS = 10
+_LISTED_STATUSES = ("APPROVED", "DRAFT")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -25,26 +25,26 @@ def add(parser: argparse.ArgumentParser) -> None:
         "changes under way. The record is judged as far as it is new; kaiza audit verify judges all of it.\n"
         "Exit status: 0 told, 1 the record is damaged, so that nothing may be changed.",
         "kaiza status",
-        run=_status,
+        run=_run_status,
     )
-    options.workspace(parser)
-    options.as_json(parser)
+    options.add_workspace(parser)
+    options.add_json(parser)
 
 
-def _status(args: argparse.Namespace) -> int:
-    with standing.ground(args) as ground:
-        told = _told(ground)
+def _run_status(args: argparse.Namespace) -> int:
+    with standing.open_workspace(args) as ground:
+        told = _build_document(ground)
         if args.json:
-            say.document(told)
+            say.print_json(told)
         else:
-            say.lines(_shown(ground, told))
-        return say.YES if ground.damage() is None else say.NO
+            say.print_lines(_format_lines(ground, told))
+        return say.SUCCESS if ground.damage() is None else say.FAILURE
 
 
-def _told(ground: Ground) -> dict[str, Any]:
-    facts, head, now = ground.facts, ground.log.head, persons_word.now()
+def _build_document(ground: Workspace) -> dict[str, Any]:
+    facts, head, now = ground.audit_state, ground.log.head, persons_word.current_timestamp()
     idle = Caps().session_idle_hours
-    sessions = [one for one in facts.sessions.values() if facts.open_session(one.session_id, now, idle)]
+    sessions = [one for one in facts.sessions.values() if facts.find_open_session(one.session_id, now, idle)]
     return {
         "workspace": ground.root,
         "record": {
@@ -54,8 +54,8 @@ def _told(ground: Ground) -> dict[str, Any]:
         },
         "frozen": asdict(facts.frozen) if facts.frozen else None,
         "locks": [asdict(lock) for lock in facts.locks.values()],
-        "sessions": [_session(ground, one) for one in sessions],
-        "plans": plan_list.every(ground),
+        "sessions": [_session_document(ground, one) for one in sessions],
+        "plans": plan_list.plan_documents(ground),
         "intents": [
             {"request_id": request_id, "seq": intent["seq"], "paths": [one["path"] for one in intent["changes"]]}
             for request_id, intent in facts.intents.items()
@@ -63,41 +63,48 @@ def _told(ground: Ground) -> dict[str, Any]:
     }
 
 
-def _session(ground: Ground, session: Session) -> dict[str, Any]:
+def _session_document(ground: Workspace, session: Session) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "role": session.role,
-        "state": "locked" if session.role in ground.facts.locks else "active",
+        "state": "locked" if session.role in ground.audit_state.locks else "active",
         "client": session.client,
         "last_call_at": session.last_call_at,
         "counts": {"calls": session.calls, "changes": session.changes, "refusals": session.refusals},
     }
 
 
-def _shown(ground: Ground, told: Mapping[str, Any]) -> Iterator[str]:
-    colour, facts = say.colour(), ground.facts
+def _format_lines(ground: Workspace, told: Mapping[str, Any]) -> Iterator[str]:
+    colour, facts = say.has_colour(), ground.audit_state
     record = told["record"]
     yield f"workspace  {escape(told['workspace'])}"
     yield f"record     {record['verdict']}, {record['records']:,} records"
-    yield f"changes    {_changes(ground)}"
+    yield f"changes    {_change_permission(ground)}"
     if facts.frozen:
-        yield from plans.headed("Frozen", [thaw.told(facts.frozen), "Lift it with: kaiza thaw"], colour=colour)
-    locks = [line for lock in facts.locks.values() for line in session_unlock.told(lock)]
+        yield from plans.render_section(
+            "Frozen", [thaw.describe_freeze(facts.frozen), "Lift it with: kaiza thaw"], colour=colour
+        )
+    locks = [line for lock in facts.locks.values() for line in session_unlock.describe_lock(lock)]
     if locks:
         locks.append("Unlock with: kaiza session unlock")
-    yield from plans.headed("Locked", locks, colour=colour)
-    yield from plans.headed("Open sessions", _some(map(_session_line, told["sessions"])), colour=colour)
-    shown = [one for one in told["plans"] if one["status"] in _WORTH_SHOWING]
+    yield from plans.render_section("Locked", locks, colour=colour)
+    yield from plans.render_section("Open sessions", _limit_rows(map(_session_line, told["sessions"])), colour=colour)
+    shown = [one for one in told["plans"] if one["status"] in _LISTED_STATUSES]
     if shown:
-        rows = _some(plans.listed(shown, None if say.width() is None else (say.width() or 0) - 2), _SHOWN + 1)
-        yield from plans.headed("Plans", rows, colour=colour)
+        rows = _limit_rows(
+            plans.render_list(shown, None if say.terminal_width() is None else (say.terminal_width() or 0) - 2),
+            _MAX_ROWS + 1,
+        )
+        yield from plans.render_section("Plans", rows, colour=colour)
     under_way = [f"record {one['seq']}: {', '.join(map(escape, one['paths'][:3]))}" for one in told["intents"]]
-    yield from plans.headed("Changes under way, or left by a crash", _some(iter(under_way)), colour=colour)
+    yield from plans.render_section(
+        "Changes under way, or left by a crash", _limit_rows(iter(under_way)), colour=colour
+    )
 
 
-def _changes(ground: Ground) -> str:
+def _change_permission(ground: Workspace) -> str:
     """Whether anything may be changed at all."""
-    damage, facts = ground.damage(), ground.facts
+    damage, facts = ground.damage(), ground.audit_state
     if damage is not None:
         return f"none: the record is damaged ({damage}); see kaiza audit verify"
     if facts.frozen:
@@ -114,7 +121,7 @@ def _session_line(one: Mapping[str, Any]) -> str:
     return f"{escape(one['session_id'])}  {escape(one['role'])}  {one['state']}  {did}{client}"
 
 
-def _some(rows: Iterator[str], most: int = _SHOWN) -> list[str]:
+def _limit_rows(rows: Iterator[str], most: int = _MAX_ROWS) -> list[str]:
     """The first rows; how many there are more."""
     told = list(rows)
     return told if len(told) <= most else [*told[:most], f"… and {len(told) - most} more"]

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kaiza.cli import options, say
-from kaiza.render.tables import Cell, Column, lines
+from kaiza.render.tables import Cell, Column, render_table
 from kaiza.store.schemas import SchemaRegistry
 
 _COLUMNS = (
@@ -13,7 +13,7 @@ _COLUMNS = (
     Column("for"),
     Column("does"),
     Column("category"),
-    Column("title", least=16),
+    Column("title", min_width=16),
 )
 
 
@@ -23,35 +23,35 @@ def add(parser: argparse.ArgumentParser) -> None:
         parser,
         "Every tool that an agent can be offered: for which role, and whether it reads, keeps or changes something.",
         "kaiza tools --json | jq '.tools[].name'",
-        run=_list,
+        run=_run_list,
     )
-    options.as_json(parser)
+    options.add_json(parser)
 
 
-def _list(args: argparse.Namespace) -> int:
+def _run_list(args: argparse.Namespace) -> int:
     rows = SchemaRegistry().catalog()
     if args.json:
-        wrapped = _wrapped(rows)
-        say.document({"tools": [_told(row, wrapped) for row in rows]})
+        wrapped = _wrapped_tools(rows)
+        say.print_json({"tools": [_tool_document(row, wrapped) for row in rows]})
     else:
-        say.lines(lines(_COLUMNS, map(_cells, rows), say.width(), colour=say.colour()))
-    return say.YES
+        say.print_lines(render_table(_COLUMNS, map(_row_cells, rows), say.terminal_width(), colour=say.has_colour()))
+    return say.SUCCESS
 
 
-def _wrapped(rows: Sequence[Mapping[str, Any]]) -> Collection[str]:
+def _wrapped_tools(rows: Sequence[Mapping[str, Any]]) -> Collection[str]:
     """The tools that a server puts behind the boundary, read off a server's own handlers."""
     from kaiza.app import App  # noqa: PLC0415  the tools themselves; the table for people needs none
 
-    return App([], allowed={row["only_with"] for row in rows if "only_with" in row}).wrapped
+    return App([], allowed={row["only_with"] for row in rows if "only_with" in row}).wrapped_tools
 
 
-def _told(row: Mapping[str, Any], wrapped: Collection[str]) -> dict[str, Any]:
+def _tool_document(row: Mapping[str, Any], wrapped: Collection[str]) -> dict[str, Any]:
     """The card under the name that calls it."""
     card = {key: value for key, value in row.items() if key != "id"}
     return {"name": row["id"], **card, "wrapped": row["id"] in wrapped}
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _row_cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     style = "yellow" if row["safety_level"] == "change" else ""
     return (
         Cell(row["id"], "bold"),

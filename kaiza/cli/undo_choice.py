@@ -5,52 +5,56 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kaiza.cli import log, plan_id, say
-from kaiza.domain.way_back import happened, standing_changes
-from kaiza.store.ground import Ground
+from kaiza.domain.way_back import effective_changes, took_effect
+from kaiza.store.ground import Workspace
 
 Record = Mapping[str, Any]
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """One of three ways to say it."""
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--session", metavar="ID", help="everything this session changed; its first characters will do")
     which.add_argument("--request", metavar="ID", nargs="+", help="what these calls changed, undos too")
-    which.add_argument("--plan", metavar="ID", type=plan_id.read, help="everything that was changed under this plan")
+    which.add_argument(
+        "--plan", metavar="ID", type=plan_id.parse_id, help="everything that was changed under this plan"
+    )
 
 
-def chosen(args: argparse.Namespace, ground: Ground) -> list[Record]:
+def select_records(args: argparse.Namespace, ground: Workspace) -> list[Record]:
     """The records of the changes that are meant and still stand, in order."""
-    made = list(_made(ground.root))
+    made = list(_change_records(ground.root))
     if args.request is not None:
-        return _of_calls(set(args.request), made)
+        return _records_of_calls(set(args.request), made)
     if args.session is not None:
-        session_id = _session(args.session, ground.root)
-        return _standing(made, lambda one: one["session_id"] == session_id)
-    return _standing(made, lambda one: one["plan_id"] == args.plan)
+        session_id = _resolve_session(args.session, ground.root)
+        return _effective_records(made, lambda one: one["session_id"] == session_id)
+    return _effective_records(made, lambda one: one["plan_id"] == args.plan)
 
 
-def _made(root: str) -> Iterator[Record]:
+def _change_records(root: str) -> Iterator[Record]:
     """Every record that tells of changes that happened."""
-    return filter(happened, log.forward(root))
+    return filter(took_effect, log.read_forward(root))
 
 
-def _of_calls(wanted: set[str], made: list[Record]) -> list[Record]:
+def _records_of_calls(wanted: set[str], made: list[Record]) -> list[Record]:
     found = [one for one in made if one["request_id"] in wanted]
     missing = wanted - {one["request_id"] for one in found}
     if missing:
-        raise say.Stop(f"No recorded change is named {', '.join(sorted(missing))}. See kaiza audit show.", say.NO)
+        raise say.CommandError(
+            f"No recorded change is named {', '.join(sorted(missing))}. See kaiza audit show.", say.FAILURE
+        )
     return found
 
 
-def _standing(made: list[Record], meant: Callable[[Record], bool]) -> list[Record]:
+def _effective_records(made: list[Record], meant: Callable[[Record], bool]) -> list[Record]:
     """Those that are meant, less undos and what was undone by anybody."""
-    return [one for one in standing_changes(made) if meant(one)]
+    return [one for one in effective_changes(made) if meant(one)]
 
 
-def _session(begins: str, root: str) -> str:
-    found = {one["session_id"] for one in log.forward(root) if (one.get("session_id") or "").startswith(begins)}
+def _resolve_session(begins: str, root: str) -> str:
+    found = {one["session_id"] for one in log.read_forward(root) if (one.get("session_id") or "").startswith(begins)}
     if len(found) != 1:
         what = "Several sessions begin" if found else "No session begins"
-        raise say.Stop(f"{what} with {begins!r}. `kaiza session list` shows them all.", say.NO)
+        raise say.CommandError(f"{what} with {begins!r}. `kaiza session list` shows them all.", say.FAILURE)
     return str(found.pop())

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kaiza.domain.codes import Code
+from kaiza.domain.codes import ErrorCode
 
 
-class Ask(NamedTuple):
+class CallRequest(NamedTuple):
     """What a client wants: a tool's name and arguments, before anything about them is believed."""
 
     tool_name: str
@@ -34,5 +34,5 @@ class Outcome(NamedTuple):
     output: Mapping[str, Any] | None = None
     envelope: Mapping[str, Any] | None = None
     evidence: Mapping[str, Any] | None = None
-    code: Code | None = None
+    code: ErrorCode | None = None
     receipt: Receipt | None = None

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 KIB = 1024
 MIB = 1024 * KIB
-REPORTS_A_DAY = 200
+MAX_REPORTS_PER_DAY = 200
 
 
 class Caps(NamedTuple):
@@ -28,7 +28,7 @@ class Caps(NamedTuple):
     patched_bytes: int = 256 * MIB
     undo_requests: int = 100
     listed_plans: int = 200
-    reports: int = REPORTS_A_DAY
+    reports: int = MAX_REPORTS_PER_DAY
     report_bytes: int = 256 * KIB
     summary_characters: int = 200
     tool_timeout_ms: int = 30_000

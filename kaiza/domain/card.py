@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-READS = "read"
-KEEPS = "keep"
-CHANGES = "change"
+READ_ONLY = "read"
+ADD_ONLY = "keep"
+CHANGES_FILES = "change"
 """Safety levels: `read` alters nothing, `keep` adds something of Kaiza's own, `change` alters the user's files."""
 
 
-class Card(NamedTuple):
+class ToolCard(NamedTuple):
     """One row of the catalog."""
 
     name: str
@@ -25,7 +25,7 @@ class Card(NamedTuple):
     """What the operator must have allowed for the tool to be offered."""
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> "Card":
+    def from_row(cls, row: Mapping[str, Any]) -> "ToolCard":
         """The card a row of `catalog.json` describes."""
         return cls(
             name=row["id"],
@@ -43,13 +43,13 @@ class Card(NamedTuple):
     def annotations(self) -> dict[str, bool]:
         """All four hints of MCP, set explicitly, because their defaults assume the worst or the opposite."""
         return {
-            "readOnlyHint": self.safety_level == READS,
-            "destructiveHint": self.safety_level == CHANGES,
+            "readOnlyHint": self.safety_level == READ_ONLY,
+            "destructiveHint": self.safety_level == CHANGES_FILES,
             "idempotentHint": self.idempotent,
             "openWorldHint": False,
         }
 
 
-def unknown(name: str) -> Card:
+def for_unknown_tool(name: str) -> ToolCard:
     """The card of a tool that is not there: nobody may call it, but asking is still recorded."""
-    return Card(name, name, "", "", "", READS, (), needs_session=False, idempotent=True)
+    return ToolCard(name, name, "", "", "", READ_ONLY, (), needs_session=False, idempotent=True)

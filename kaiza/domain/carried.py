@@ -9,43 +9,43 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from kaiza.domain import canonical
-from kaiza.domain.plan_usage import Usage, higher
-from kaiza.domain.session import NO_BYTES, Facts, Seal, a_day_before, either
+from kaiza.domain.plan_usage import PlanUsage, max_usage
+from kaiza.domain.session import UNMATCHABLE_HASH, AuditState, PlanSeal, day_before, merge_times
 
-LARGEST_PART = 160 * 1024
+MAX_PART_BYTES = 160 * 1024
 """What a part weighs at most; what stands around it has to fit into its record too."""
-_LARGEST_PIECE = 32 * 1024
-MOST_NAMES = 8 * 1024 * 1024
+_MAX_PIECE_BYTES = 32 * 1024
+MAX_NAME_BYTES = 8 * 1024 * 1024
 """So many bytes of paths are carried by name over all plans; the files beyond them are only counted."""
-Piece = tuple[str, Mapping[str, Any]]
+StatePiece = tuple[str, Mapping[str, Any]]
 
 
-def merged(known: Facts, told: Facts, now: str) -> Facts:
+def merge(known: AuditState, told: AuditState, now: str) -> AuditState:
     """What binds the workspace by either account."""
-    since = a_day_before(now)
+    since = day_before(now)
     plans = {**known.usage, **told.usage}
-    return Facts(
+    return AuditState(
         locks={**known.locks, **told.locks},
         released={
             role: sorted(at for at in {*known.released.get(role, ()), *told.released.get(role, ())} if at > since)
             for role in {**known.released, **told.released}
         },
-        reports=[at for at in either(known.reports, told.reports) if at > since],
+        reports=[at for at in merge_times(known.reports, told.reports) if at > since],
         frozen=known.frozen or told.frozen,
-        seals=_seals(known.seals, told.seals),
-        approvals={one: _same(said, told.approvals.get(one, said)) for one, said in known.approvals.items()},
+        seals=_merge_seals(known.seals, told.seals),
+        approvals={one: _agreed_hash(said, told.approvals.get(one, said)) for one, said in known.approvals.items()},
         withdrawn={**known.withdrawn, **told.withdrawn},
-        usage={one: higher(known.usage.get(one, Usage()), told.usage.get(one, Usage())) for one in plans},
+        usage={one: max_usage(known.usage.get(one, PlanUsage()), told.usage.get(one, PlanUsage())) for one in plans},
         intents={**known.intents, **told.intents},
     )
 
 
-def continued(known: Mapping[str, Usage], since: Mapping[str, Usage]) -> dict[str, Usage]:
+def sum_usage_by_plan(known: Mapping[str, PlanUsage], since: Mapping[str, PlanUsage]) -> dict[str, PlanUsage]:
     """What was used of each plan up to a record, and what the records after it tell."""
-    return {one: _added(known.get(one, Usage()), since.get(one, Usage())) for one in {**known, **since}}
+    return {one: _sum_usage(known.get(one, PlanUsage()), since.get(one, PlanUsage())) for one in {**known, **since}}
 
 
-def parts(facts: Facts) -> list[dict[str, Any]]:
+def split(facts: AuditState) -> list[dict[str, Any]]:
     """The same as JSON, each part as large as one record can tell; a freeze and the locks are in the first."""
     made: list[dict[str, Any]] = [
         {
@@ -53,10 +53,10 @@ def parts(facts: Facts) -> list[dict[str, Any]]:
             "locks": [asdict(lock) for lock in facts.locks.values()],
         }
     ]
-    size = _weight(made[0])
-    for name, piece in _pieces(facts):
-        weight = _weight(piece)
-        if size + weight > LARGEST_PART:
+    size = _record_bytes(made[0])
+    for name, piece in _iter_pieces(facts):
+        weight = _record_bytes(piece)
+        if size + weight > MAX_PART_BYTES:
             made.append({})
             size = 0
         made[-1].setdefault(name, []).append(piece)
@@ -64,8 +64,8 @@ def parts(facts: Facts) -> list[dict[str, Any]]:
     return made
 
 
-def _added(one: Usage, other: Usage) -> Usage:
-    return Usage(
+def _sum_usage(one: PlanUsage, other: PlanUsage) -> PlanUsage:
+    return PlanUsage(
         {path: one.files.get(path, 0) + other.files.get(path, 0) for path in {**one.files, **other.files}},
         one.lines + other.lines,
         one.bytes + other.bytes,
@@ -75,20 +75,20 @@ def _added(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _same(one: str, other: str) -> str:
-    return one if one == other else NO_BYTES
+def _agreed_hash(one: str, other: str) -> str:
+    return one if one == other else UNMATCHABLE_HASH
 
 
-def _seals(known: Mapping[str, Seal], told: Mapping[str, Seal]) -> dict[str, Seal]:
+def _merge_seals(known: Mapping[str, PlanSeal], told: Mapping[str, PlanSeal]) -> dict[str, PlanSeal]:
     """Every seal; one of no bytes where two differ."""
     found = {**known, **told}
     return {
-        plan_id: replace(seal, plan_hash=_same(seal.plan_hash, known.get(plan_id, seal).plan_hash))
+        plan_id: replace(seal, plan_hash=_agreed_hash(seal.plan_hash, known.get(plan_id, seal).plan_hash))
         for plan_id, seal in found.items()
     }
 
 
-def _pieces(facts: Facts) -> Iterator[Piece]:
+def _iter_pieces(facts: AuditState) -> Iterator[StatePiece]:
     for plan_id, seal in facts.seals.items():
         yield "seals", {"plan_id": plan_id, "seal": asdict(seal)}
     for plan_id, plan_hash in facts.approvals.items():
@@ -99,54 +99,54 @@ def _pieces(facts: Facts) -> Iterator[Piece]:
         yield "released", {"role": role, "at": at}
     if facts.reports:
         yield "reports", {"at": facts.reports}
-    yield from _used(facts.usage)
+    yield from _usage_pieces(facts.usage)
     for request_id, intent in facts.intents.items():
-        yield from _open(request_id, intent)
+        yield from _intent_pieces(request_id, intent)
 
 
-def _used(usage: Mapping[str, Usage]) -> Iterator[Piece]:
+def _usage_pieces(usage: Mapping[str, PlanUsage]) -> Iterator[StatePiece]:
     """What was used of each plan: the numbers, then the files by name as long as there is room."""
-    room = MOST_NAMES
+    room = MAX_NAME_BYTES
     for plan_id, use in usage.items():
         named: list[tuple[str, int]] = []
         for path, count in sorted(use.files.items()):
-            room -= _weight(path)
+            room -= _record_bytes(path)
             if room < 0:
                 break
             named.append((path, count))
         numbers = replace(use, files={}, unnamed=use.unnamed + len(use.files) - len(named))
         sums = {name: max(0, number) for name, number in asdict(numbers).items() if name != "files"}
         yield "usage", {"plan_id": plan_id, "use": {**sums, "files": []}}
-        for some in _split(named):
+        for some in _split_by_size(named):
             yield "usage", {"plan_id": plan_id, "use": {"files": some}}
 
 
-def _open(request_id: str, intent: Mapping[str, Any]) -> Iterator[Piece]:
+def _intent_pieces(request_id: str, intent: Mapping[str, Any]) -> Iterator[StatePiece]:
     """An open intent, a few of its changes at a time.
 
     It was charged, and what its recovery finds gives nothing back: the old log may have known better.
     """
     at = 0
     rest = {**intent, "detail": {**(intent["detail"] or {}), "unlimited": True}}
-    for some in _split(intent["changes"]):
+    for some in _split_by_size(intent["changes"]):
         yield "intents", {"request_id": request_id, "intent": {**rest, "changes": some}, "at": at}
         at += len(some)
 
 
-def _split(items: Iterable[Any]) -> Iterator[list[Any]]:
+def _split_by_size(items: Iterable[Any]) -> Iterator[list[Any]]:
     """The items in their order, as many together as make one piece."""
     some: list[Any] = []
     size = 0
     for one in items:
         some.append(one)
-        size += _weight(one)
-        if size > _LARGEST_PIECE:
+        size += _record_bytes(one)
+        if size > _MAX_PIECE_BYTES:
             yield some
             some, size = [], 0
     if some:
         yield some
 
 
-def _weight(value: Any) -> int:
-    told, places = canonical.tellable({"value": value})
+def _record_bytes(value: Any) -> int:
+    told, places = canonical.to_recordable({"value": value})
     return len(canonical.encode(told)) + sum(map(len, places))

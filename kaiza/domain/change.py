@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from kaiza.domain.paths import RelPath
 
-Operation = Literal["create", "modify", "delete", "move"]
+OperationKind = Literal["create", "modify", "delete", "move"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class Change:
     """A file created, modified, deleted or moved; `mode` None keeps what is there, or takes what new files get."""
 
     path: RelPath
-    operation: Operation
+    operation: OperationKind
     before_hash: str | None = None
     after_hash: str | None = None
     size: int = 0
@@ -25,16 +25,16 @@ class Change:
     content: bytes | None = field(default=None, repr=False)
     """The new bytes. None: they are kept under `after_hash`, or the change needs none (delete, plain move)."""
 
-    seen_as: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
+    stat_signature: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
     """What `before_hash` was read from, as the system knows it: while that is the same, so is the hash."""
 
     @property
-    def touched(self) -> tuple[RelPath, ...]:
+    def touched_paths(self) -> tuple[RelPath, ...]:
         """Every path the change alters."""
         return (self.path,) if self.source is None else (self.source, self.path)
 
     @property
-    def keeps_content(self) -> bool:
+    def is_plain_move(self) -> bool:
         """Whether a move leaves every byte as it is."""
         return self.operation == "move" and self.content is None and self.after_hash in {None, self.before_hash}
 

@@ -8,11 +8,11 @@ from kaiza.domain import name_folding
 from kaiza.domain.glob_parser import ANY, PatternStep, Span, merge_spans, parse_component, parse_steps, plain_step
 from kaiza.domain.globs import Glob, compile_steps
 
-_ASCII = 0x80
+_FIRST_NON_ASCII = 0x80
 
 
 @dataclass(frozen=True, slots=True)
-class Denial:
+class DenyGlob:
     """A pattern that covers a path in whatever spelling: as it is written, and both folded as names are compared."""
 
     exact: Glob
@@ -22,17 +22,19 @@ class Denial:
     """For every other path: there a class that names more than ASCII covers any character."""
 
     @classmethod
-    def of(cls, glob: Glob) -> "Denial":
+    def from_glob(cls, glob: Glob) -> "DenyGlob":
         """What is denied by a pattern that was understood."""
         plain = "[" not in glob.text and name_folding.fold(glob.text) == glob.text
-        wide = compile_steps(glob.text, list(parse_steps(glob.text, _folded(_any_beyond_ascii))))
-        narrow = glob if plain else compile_steps(glob.text, list(parse_steps(glob.text, _folded(_lowered))))
+        wide = compile_steps(glob.text, list(parse_steps(glob.text, _folding_reader(_widen_non_ascii))))
+        narrow = (
+            glob if plain else compile_steps(glob.text, list(parse_steps(glob.text, _folding_reader(_lower_spans))))
+        )
         return cls(glob, narrow, wide)
 
     @classmethod
-    def parse(cls, text: str) -> "Denial":
+    def parse(cls, text: str) -> "DenyGlob":
         """The denial as a value; GlobError if it is not a pattern."""
-        return cls.of(Glob.parse(text))
+        return cls.from_glob(Glob.parse(text))
 
     @property
     def text(self) -> str:
@@ -48,7 +50,7 @@ class Denial:
         return first_denial((self,), path) is not None
 
 
-def first_denial(denials: Sequence[Denial], path: str) -> Denial | None:
+def first_denial(denials: Sequence[DenyGlob], path: str) -> DenyGlob | None:
     """The first of these by which a path is denied. It is folded once, and where that says nothing new, not tried."""
     folded = name_folding.fold(path)
     beyond, differs = not path.isascii(), folded != path
@@ -63,7 +65,7 @@ def first_denial(denials: Sequence[Denial], path: str) -> Denial | None:
     return None
 
 
-def _folded(widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Callable[[str, int], Iterator[PatternStep]]:
+def _folding_reader(widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Callable[[str, int], Iterator[PatternStep]]:
     """How to read a component so that it covers what is folded."""
 
     def read(component: str, offset: int) -> Iterator[PatternStep]:
@@ -72,28 +74,30 @@ def _folded(widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Callable[[st
         for number, (plain, run) in enumerate(runs, 1):
             if plain:
                 written = "".join(step.spans[0][0] for step in run)
-                yield from map(plain_step, _folded_run(written, whole=len(runs) == 1, last=number == len(runs)))
+                yield from map(plain_step, _fold_run(written, whole=len(runs) == 1, last=number == len(runs)))
             else:
                 yield from (step if step.star else PatternStep(widen(step.spans), marked=True) for step in run)
 
     return read
 
 
-def _folded_run(written: str, *, whole: bool, last: bool) -> str:
+def _fold_run(written: str, *, whole: bool, last: bool) -> str:
     """Letters between wildcards; only where a name ends are its dots and blanks left out."""
     if whole:
         return name_folding.fold(written)
-    folded = name_folding.fold_part(written)
+    folded = name_folding.fold_fragment(written)
     return name_folding.trim_end(folded) if last else folded
 
 
-def _lowered(spans: Sequence[Span]) -> tuple[Span, ...]:
+def _lower_spans(spans: Sequence[Span]) -> tuple[Span, ...]:
     """The spans with each capital as its small letter, which is all that folding does to ASCII."""
-    small = {sign.lower() for sign in map(chr, range(_ASCII)) if any(low <= sign <= high for low, high in spans)}
-    beyond = [(max(low, chr(_ASCII)), high) for low, high in spans if ord(high) >= _ASCII]
+    small = {
+        sign.lower() for sign in map(chr, range(_FIRST_NON_ASCII)) if any(low <= sign <= high for low, high in spans)
+    }
+    beyond = [(max(low, chr(_FIRST_NON_ASCII)), high) for low, high in spans if ord(high) >= _FIRST_NON_ASCII]
     return tuple(merge_spans(sorted([*((sign, sign) for sign in small), *beyond])))
 
 
-def _any_beyond_ascii(spans: Sequence[Span]) -> tuple[Span, ...]:
+def _widen_non_ascii(spans: Sequence[Span]) -> tuple[Span, ...]:
     """The same, but any character where a span holds one that folds to who knows what."""
-    return ANY if any(ord(high) >= _ASCII for _, high in spans) else _lowered(spans)
+    return ANY if any(ord(high) >= _FIRST_NON_ASCII for _, high in spans) else _lower_spans(spans)

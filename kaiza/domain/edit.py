@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kaiza.domain import errors, lines
-from kaiza.domain.nearest import nearest
+from kaiza.domain.nearest import find_nearest
 
-_MOST_MATCHES = 100
-_SHOWN_LINES = 40
-_SHOWN_BYTES = 400
+_MAX_MATCHES = 100
+_MAX_SHOWN_LINES = 40
+_MAX_SHOWN_BYTES = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class ReplaceText:
     """Put `new_text` where `old_text` stands, which must be in exactly one place."""
 
     old_text: bytes
@@ -28,7 +28,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Splice:
+class ReplaceRange:
     """Put `new_text` between two positions."""
 
     start: Position
@@ -37,71 +37,77 @@ class Splice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _ResolvedEdit:
     edit: int
     start: int
     end: int
     new_text: bytes
 
 
-def apply(before: bytes, edits: Sequence[Replace | Splice]) -> bytes:
+def apply(before: bytes, edits: Sequence[ReplaceText | ReplaceRange]) -> bytes:
     """Give the bytes after all edits, each of which was found in the original; all or none."""
-    starts = _line_starts(before) if any(isinstance(edit, Splice) for edit in edits) else []
+    starts = _line_starts(before) if any(isinstance(edit, ReplaceRange) for edit in edits) else []
     cuts = [
-        _found(before, number, edit) if isinstance(edit, Replace) else _spliced(before, starts, number, edit)
+        _locate_text(before, number, edit)
+        if isinstance(edit, ReplaceText)
+        else _locate_range(before, starts, number, edit)
         for number, edit in enumerate(edits)
     ]
-    return _joined(before, sorted(cuts, key=lambda cut: (cut.start, cut.end)))
+    return _join_edits(before, sorted(cuts, key=lambda cut: (cut.start, cut.end)))
 
 
-def _joined(before: bytes, cuts: Sequence[_Cut]) -> bytes:
+def _join_edits(before: bytes, cuts: Sequence[_ResolvedEdit]) -> bytes:
     pieces: list[bytes] = []
     end, last = 0, None
     for cut in cuts:
         if last is not None and cut.start < end:
-            raise _refused("Two edits overlap. Put them into one.", {"edits": sorted((last.edit, cut.edit))}, "overlap")
+            raise _invalid_edit(
+                "Two edits overlap. Put them into one.", {"edits": sorted((last.edit, cut.edit))}, "overlap"
+            )
         if before[cut.start : cut.end] == cut.new_text:
-            raise _refused("An edit changes nothing. Leave it out.", {"edit": cut.edit}, "changes_nothing")
+            raise _invalid_edit("An edit changes nothing. Leave it out.", {"edit": cut.edit}, "changes_nothing")
         pieces += (before[end : cut.start], cut.new_text)
         end, last = cut.end, cut
     after = b"".join((*pieces, before[end:]))
     if after == before:
-        raise _refused("The edits together change nothing. Leave them out.", {}, "changes_nothing")
+        raise _invalid_edit("The edits together change nothing. Leave them out.", {}, "changes_nothing")
     return after
 
 
-def _found(before: bytes, number: int, edit: Replace) -> _Cut:
+def _locate_text(before: bytes, number: int, edit: ReplaceText) -> _ResolvedEdit:
     if not edit.old_text:
-        raise _refused("An old_text is empty. Name the text to replace, or use a range.", {"edit": number}, "empty")
+        raise _invalid_edit(
+            "An old_text is empty. Name the text to replace, or use a range.", {"edit": number}, "empty"
+        )
     at = before.find(edit.old_text)
     if at < 0:
-        raise _nowhere(before, number, edit)
+        raise _no_match_error(before, number, edit)
     if before.find(edit.old_text, at + 1) >= 0:
-        raise _everywhere(before, number, edit)
-    return _Cut(number, at, at + len(edit.old_text), edit.new_text)
+        raise _ambiguous_match_error(before, number, edit)
+    return _ResolvedEdit(number, at, at + len(edit.old_text), edit.new_text)
 
 
-def _nowhere(before: bytes, number: int, edit: Replace) -> errors.SystemError:
+def _no_match_error(before: bytes, number: int, edit: ReplaceText) -> errors.SystemError:
     """Tell which lines come nearest; what stands in them goes to the client alone."""
-    place = nearest(before, edit.old_text)
+    place = find_nearest(before, edit.old_text)
     cause: dict[str, object] = {"edit": number, "matches": 0, "why": "no_match"}
     if place is None:
-        return _failed("The old_text is not in the file. Read the file again.", cause, edit, [])
-    cause["why"] = "line_ending" if place.only_endings else "no_match"
-    cause["nearest_lines"] = list(range(place.first, place.last))[:_MOST_MATCHES]
+        return _apply_error("The old_text is not in the file. Read the file again.", cause, edit, [])
+    cause["why"] = "line_ending" if place.only_line_endings else "no_match"
+    cause["nearest_lines"] = list(range(place.first, place.last))[:_MAX_MATCHES]
     sentence = (
         "The old_text's lines end otherwise than the file's. Copy its bytes exactly."
-        if place.only_endings
+        if place.only_line_endings
         else "The old_text is not in the file as it is given. Look at the nearest lines and copy its bytes exactly."
     )
-    return _failed(sentence, cause, edit, [{"line": place.first, "text": _text(place.found)}])
+    return _apply_error(sentence, cause, edit, [{"line": place.first, "text": _display_lines(place.text)}])
 
 
-def _everywhere(before: bytes, number: int, edit: Replace) -> errors.SystemError:
+def _ambiguous_match_error(before: bytes, number: int, edit: ReplaceText) -> errors.SystemError:
     """Tell the lines of all matches; overlapping ones count."""
     at, line, begun = before.find(edit.old_text), 0, 0
     matches: list[int] = []
-    while at >= 0 and len(matches) < _MOST_MATCHES:
+    while at >= 0 and len(matches) < _MAX_MATCHES:
         line += before.count(b"\n", begun, at)
         matches.append(line)
         begun = at
@@ -109,14 +115,14 @@ def _everywhere(before: bytes, number: int, edit: Replace) -> errors.SystemError
     more = at >= 0
     cause = {"edit": number, "matches": len(matches), "more": more, "lines": matches, "why": "several_matches"}
     sentence = "The old_text is in several places. Take more of the lines around it, or use a range."
-    return _failed(sentence, cause, edit, [{"line": line} for line in matches])
+    return _apply_error(sentence, cause, edit, [{"line": line} for line in matches])
 
 
-def _spliced(before: bytes, starts: Sequence[int], number: int, edit: Splice) -> _Cut:
-    start, end = (_offset(before, starts, number, position) for position in (edit.start, edit.end))
+def _locate_range(before: bytes, starts: Sequence[int], number: int, edit: ReplaceRange) -> _ResolvedEdit:
+    start, end = (_byte_offset(before, starts, number, position) for position in (edit.start, edit.end))
     if start > end:
-        raise _refused("A range ends before it starts. Swap its ends.", {"edit": number}, "range")
-    return _Cut(number, start, end, edit.new_text)
+        raise _invalid_edit("A range ends before it starts. Swap its ends.", {"edit": number}, "range")
+    return _ResolvedEdit(number, start, end, edit.new_text)
 
 
 def _line_starts(before: bytes) -> list[int]:
@@ -128,7 +134,7 @@ def _line_starts(before: bytes) -> list[int]:
     return starts
 
 
-def _offset(before: bytes, starts: Sequence[int], number: int, position: Position) -> int:
+def _byte_offset(before: bytes, starts: Sequence[int], number: int, position: Position) -> int:
     """The byte at a position; a character is a code point, or a byte that is no part of one."""
     beyond = {
         "edit": number,
@@ -137,29 +143,29 @@ def _offset(before: bytes, starts: Sequence[int], number: int, position: Positio
         "total_lines": lines.count(before),
     }
     if position.line >= len(starts):
-        raise _refused("A range goes beyond the file's last line. Read the file again.", beyond, "range")
+        raise _invalid_edit("A range goes beyond the file's last line. Read the file again.", beyond, "range")
     begin = starts[position.line]
     end = starts[position.line + 1] - 1 if position.line + 1 < len(starts) else len(before)
     text = before[begin:end].decode(errors="surrogateescape")
     if position.character > len(text):
         beyond["characters"] = len(text)
-        raise _refused("A range goes beyond the end of its line. Read the line again.", beyond, "range")
+        raise _invalid_edit("A range goes beyond the end of its line. Read the line again.", beyond, "range")
     return begin + len(text[: position.character].encode(errors="surrogateescape"))
 
 
-def _refused(sentence: str, cause: Mapping[str, object], why: str) -> errors.SystemError:
+def _invalid_edit(sentence: str, cause: Mapping[str, object], why: str) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "INVALID_INPUT_VALUE", human_message=sentence, cause={"argument": "edits", "why": why, **cause}
     )
 
 
-def _failed(
-    sentence: str, cause: Mapping[str, object], edit: Replace, found: Sequence[Mapping[str, object]]
+def _apply_error(
+    sentence: str, cause: Mapping[str, object], edit: ReplaceText, found: Sequence[Mapping[str, object]]
 ) -> errors.SystemError:
-    evidence = {"edit": cause["edit"], "expected": _text(edit.old_text), "found": list(found)}
+    evidence = {"edit": cause["edit"], "expected": _display_lines(edit.old_text), "found": list(found)}
     return errors.SystemError.tool_failure("PATCH_APPLY_FAILED", human_message=sentence, cause=cause, evidence=evidence)
 
 
-def _text(content: bytes) -> list[str]:
-    shown = content.split(b"\n")[:_SHOWN_LINES]
-    return [line[:_SHOWN_BYTES].decode(errors="backslashreplace") for line in shown]
+def _display_lines(content: bytes) -> list[str]:
+    shown = content.split(b"\n")[:_MAX_SHOWN_LINES]
+    return [line[:_MAX_SHOWN_BYTES].decode(errors="backslashreplace") for line in shown]

@@ -23,17 +23,17 @@ KEYS = (
     "timestamp",
 )
 
-_LONGEST_INTEGER = 2**53
-_LONGEST_TEXT = 512
+_MAX_INTEGER = 2**53
+_MAX_TEXT = 512
 _CAPS = Caps()
 
 
-def of_record(record: Mapping[str, Any]) -> dict[str, Any]:
+def from_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """The envelope that a failing call's record holds, value for value."""
     return {key: record[key] for key in KEYS}
 
 
-def of_error(error: errors.SystemError, timestamp: str) -> dict[str, Any]:
+def from_error(error: errors.SystemError, timestamp: str) -> dict[str, Any]:
     """The envelope of a failure that has no record, such as one at start-up."""
     told = error.context
     return {
@@ -46,42 +46,42 @@ def of_error(error: errors.SystemError, timestamp: str) -> dict[str, Any]:
         "invariant_id": error.invariant_id,
         "phase_id": told.get("phase_id"),
         "plan_hash": told.get("plan_hash"),
-        "cause": cause(error.cause),
+        "cause": bound_cause(error.cause),
         "timestamp": timestamp,
     }
 
 
-def cause(value: object) -> Any:
+def bound_cause(value: object) -> Any:
     """The cause as JSON: null, a string or an object; bounded in size and depth, without cycles or NaN."""
     if value is None or isinstance(value, str):
-        told = _scalar(value)
+        told = _json_scalar(value)
     elif isinstance(value, Mapping | BaseException):
-        told = _plain(value, _CAPS.cause_depth)
+        told = _json_value(value, _CAPS.cause_depth)
     else:
-        told = {"value": _plain(value, _CAPS.cause_depth - 1)}
+        told = {"value": _json_value(value, _CAPS.cause_depth - 1)}
     if len(orjson.dumps(told)) <= _CAPS.cause_bytes:
         return told
     return {"cut": True, "keys": sorted(told)[:20]} if isinstance(told, dict) else {"cut": True}
 
 
-def _plain(value: object, depth: int) -> Any:
+def _json_value(value: object, depth: int) -> Any:
     """A value made of JSON's own types; what is too deep, too odd or endless is named by its type."""
     if isinstance(value, str | int | float | None):
-        return _scalar(value)
+        return _json_scalar(value)
     if isinstance(value, BaseException):
         return errors.describe_exception(value)
     if depth > 1 and isinstance(value, Mapping):
-        return {str(key)[:64]: _plain(item, depth - 1) for key, item in list(value.items())[:64]}
+        return {str(key)[:64]: _json_value(item, depth - 1) for key, item in list(value.items())[:64]}
     if depth > 1 and isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item, depth - 1) for item in list(value)[:64]]
+        return [_json_value(item, depth - 1) for item in list(value)[:64]]
     return f"<{type(value).__name__}>"
 
 
-def _scalar(value: str | float | None) -> Any:
+def _json_scalar(value: str | float | None) -> Any:
     if isinstance(value, str):
-        return value[:_LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()
+        return value[:_MAX_TEXT].encode("utf-8", "backslashreplace").decode()
     if isinstance(value, float):
         return str(value) if math.isfinite(value) else "not a number"
-    if isinstance(value, int) and abs(value) >= _LONGEST_INTEGER:
+    if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
         return "a number of more than 53 bits"
     return value

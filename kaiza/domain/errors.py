@@ -10,10 +10,10 @@ from typing import Any, TypedDict, Unpack
 from kaiza.domain import codes
 
 _ABSOLUTE_PATH = re.compile(r"(?<![\w.])/(?:[^\s/'\":]+/)*[^\s/'\":]+")
-_LONGEST_MESSAGE = 200
+_MAX_MESSAGE = 200
 
 
-class Context(TypedDict, total=False):
+class ErrorContext(TypedDict, total=False):
     """What a maker may be told beside the code."""
 
     error_code: str
@@ -47,7 +47,9 @@ class SystemError(Exception):  # noqa: A001
         super().__init__(f"{error_code}: {self.human_message}")
 
     @classmethod
-    def from_unknown(cls, error: object, context: Context | None = None, /, **more: Unpack[Context]) -> "SystemError":
+    def from_unknown(
+        cls, error: object, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
+    ) -> "SystemError":
         """Whatever was thrown, as a SystemError; one that is already ours comes back as it is."""
         if isinstance(error, SystemError):
             return error
@@ -57,20 +59,22 @@ class SystemError(Exception):  # noqa: A001
 
     @classmethod
     def invariant_violation(
-        cls, invariant_id: str, context: Context | None = None, /, **more: Unpack[Context]
+        cls, invariant_id: str, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
     ) -> "SystemError":
         """A law of the system was broken."""
         told: dict[str, Any] = {**(context or {}), **more, "invariant_id": invariant_id}
         return cls(told.pop("error_code", "INVARIANT_VIOLATION"), told)
 
     @classmethod
-    def tool_failure(cls, error_code: str, context: Context | None = None, /, **more: Unpack[Context]) -> "SystemError":
+    def tool_failure(
+        cls, error_code: str, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
+    ) -> "SystemError":
         """A failure somebody foresaw."""
         return cls(error_code, {**(context or {}), **more})
 
     @classmethod
     def startup_failure(
-        cls, error_code: str, context: Context | None = None, /, **more: Unpack[Context]
+        cls, error_code: str, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
     ) -> "SystemError":
         """The server cannot start."""
         return cls(error_code, {"tool_name": "startup", **(context or {}), **more})
@@ -81,7 +85,7 @@ def describe_exception(error: BaseException) -> dict[str, object]:
     message = error.strerror or "" if isinstance(error, OSError) else str(error)
     code = getattr(error, "errno", None) if isinstance(error, OSError) else getattr(error, "code", None)
     return {
-        "message": _ABSOLUTE_PATH.sub("<path>", message)[:_LONGEST_MESSAGE],
+        "message": _ABSOLUTE_PATH.sub("<path>", message)[:_MAX_MESSAGE],
         "code": code if isinstance(code, int | str) else None,
         "name": type(error).__name__,
     }

@@ -5,7 +5,7 @@ from typing import Literal
 
 from kaiza.domain.paths import RelPath
 
-Kind = Literal["file", "directory", "link", "other"]
+FileKind = Literal["file", "directory", "link", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class FileEntry:
     """A file, directory, link or something else; only a file has a size."""
 
     name: str
-    type: Kind
+    type: FileKind
     size: int | None
     modified: str
     mode: int

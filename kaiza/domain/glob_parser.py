@@ -7,7 +7,7 @@ of them (at least one at the end), letters are as they are written, and nothing 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-LONGEST = 1024
+MAX_LENGTH = 1024
 LAST = "\U0010ffff"
 ANY = (("\0", "."), ("0", LAST))
 """Every character but the slash, which is between the dot and the zero."""
@@ -40,8 +40,8 @@ def require_pattern(text: str) -> None:
     """GlobError for a text that is no pattern as a whole."""
     if not text:
         raise GlobError("The pattern is empty", "Name a path, such as src/app.py")
-    if len(text) > LONGEST:
-        raise GlobError("The pattern is too long", f"Use at most {LONGEST} characters")
+    if len(text) > MAX_LENGTH:
+        raise GlobError("The pattern is too long", f"Use at most {MAX_LENGTH} characters")
     if text.startswith("/"):
         raise GlobError("The pattern begins with a slash", f"Write it relative to the workspace: {text.lstrip('/')}")
     if text.startswith("!"):
@@ -68,8 +68,8 @@ def parse_component(component: str, offset: int) -> Iterator[PatternStep]:
         elif sign == "?":
             yield PatternStep(ANY)
         elif sign == "[":
-            end = _closing(component, at, offset)
-            yield PatternStep(_class(component[at + 1 : end], offset + at))
+            end = _find_closing_bracket(component, at, offset)
+            yield PatternStep(_parse_class(component[at + 1 : end], offset + at))
             at = end
         else:
             yield plain_step(sign)
@@ -88,7 +88,7 @@ def parse_steps(
         if component in {"", ".", ".."}:
             raise GlobError(f"The pattern has a component {component!r}", "Name components one by one", offset)
         if len(component) > 1 and not component.strip("*"):
-            yield from _many(last=last, again=before == "**")
+            yield from _double_star_steps(last=last, again=before == "**")
             before = "**"
         else:
             yield from read(component, offset)
@@ -98,7 +98,7 @@ def parse_steps(
         offset += len(component) + 1
 
 
-def _many(*, last: bool, again: bool) -> Iterator[PatternStep]:
+def _double_star_steps(*, last: bool, again: bool) -> Iterator[PatternStep]:
     """`**`: in the middle a place that may be left at each component's start, at the end one component or more."""
     if last:
         yield PatternStep(ANY)
@@ -107,7 +107,7 @@ def _many(*, last: bool, again: bool) -> Iterator[PatternStep]:
         yield PatternStep(deep=True)
 
 
-def _closing(component: str, opened: int, offset: int) -> int:
+def _find_closing_bracket(component: str, opened: int, offset: int) -> int:
     start = opened + 1
     if component[start : start + 1] in {"!", "^"}:
         start += 1
@@ -119,14 +119,14 @@ def _closing(component: str, opened: int, offset: int) -> int:
     return end
 
 
-def _class(inside: str, offset: int) -> tuple[Span, ...]:
+def _parse_class(inside: str, offset: int) -> tuple[Span, ...]:
     negated = inside[0] in {"!", "^"}
-    spans = sorted(_spans(inside[1:] if negated else inside, offset))
+    spans = sorted(_parse_spans(inside[1:] if negated else inside, offset))
     merged = merge_spans(spans)
-    return _within_component(_complement(merged) if negated else merged)
+    return _exclude_slash(_complement(merged) if negated else merged)
 
 
-def _spans(listed: str, offset: int) -> Iterator[Span]:
+def _parse_spans(listed: str, offset: int) -> Iterator[Span]:
     at = 0
     while at < len(listed):
         low = high = listed[at]
@@ -161,7 +161,7 @@ def _complement(spans: list[Span]) -> list[Span]:
     return rest
 
 
-def _within_component(spans: list[Span]) -> tuple[Span, ...]:
+def _exclude_slash(spans: list[Span]) -> tuple[Span, ...]:
     """The spans without the slash, which no class matches."""
     cut = []
     for low, high in spans:

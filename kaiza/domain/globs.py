@@ -34,7 +34,7 @@ class Glob:
         return compile_steps(text, list(parse_steps(text)))
 
     @property
-    def literal(self) -> bool:
+    def is_literal(self) -> bool:
         """Whether it is a path, with no wildcard in it."""
         return self.prefix == self.text
 
@@ -95,7 +95,7 @@ def compile_steps(text: str, steps: list[PatternStep]) -> Glob:
                 place += 1
         else:
             stay |= 1 << place
-    bounds, masks = _table(toggles)
+    bounds, masks = _build_table(toggles)
     return Glob(text, prefix, bounds, masks, stay, deep, skip, 1 << place, marked)
 
 
@@ -107,7 +107,7 @@ def _toggle(toggles: dict[str, int], spans: Sequence[Span], bit: int) -> None:
             toggles[after] = toggles.get(after, 0) ^ bit
 
 
-def _table(toggles: dict[str, int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+def _build_table(toggles: dict[str, int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
     bounds = tuple(sorted(toggles))
     masks = [0]
     for bound in bounds:

@@ -6,15 +6,15 @@ from itertools import islice
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.domain.lookalike import control_characters, name_of
+from kaiza.domain.lookalike import describe_character, find_controls
 from kaiza.domain.plan import MAX_BYTES
-from kaiza.domain.words import START, Enough, Keys, Place, Tree
+from kaiza.domain.words import FILE_START, MappingNode, SourcePosition, StopParsing, YamlTree
 
-MAX_HEAD = 128 * 1024
-_MOST_TOLD = 200
+MAX_CHARACTERS = 128 * 1024
+_MAX_REPORTED = 200
 """So many characters of a kind are told; each costs a look at everything before it."""
 
-_HIDDEN = re.compile(
+_HIDDEN_CHARACTER = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
 )
@@ -22,135 +22,141 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")
 _HEAD_KEY = re.compile(
     r"""[\s"'{,?]*(kaiza_plan|plan_id|status|scope|approved_by|approved_at)["']?\s*:""", re.IGNORECASE
 )
-_BEGIN = "Begin with ---, then a line each for kaiza_plan, plan_id, title, status, author, created and scope, then ---"
+_HOW_TO_BEGIN = (
+    "Begin with ---, then a line each for kaiza_plan, plan_id, title, status, author, created and scope, then ---"
+)
 
 
 @dataclass(slots=True)
-class Head:
+class FrontMatter:
     """What the bytes came to. No `root` where they cannot be read at all."""
 
     text: str = ""
-    root: Keys | None = None
+    root: MappingNode | None = None
     findings: list[Finding] = field(default_factory=list)
 
-    def report(self, place: Place, rule: str, message: str, fix: str) -> None:
+    def add_error(self, place: SourcePosition, rule: str, message: str, fix: str) -> None:
         """Take in a finding that takes the plan's effect away."""
         self.findings.append(Finding(place.line, place.column, ERROR, rule, message, fix))
 
 
-def read(content: bytes) -> Head:
+def parse(content: bytes) -> FrontMatter:
     """The head's words, or the findings that say why there are none."""
-    head = Head()
-    text = _decoded(content, head)
+    head = FrontMatter()
+    text = _decode_text(content, head)
     if text is None:
         return head
     head.text = text
-    bounds = _bounds(text, head)
+    bounds = _find_bounds(text, head)
     if bounds is None:
         return head
     start, end = bounds
-    _refuse_characters(text, end, head)
-    _refuse_markers(text, start, end, head)
-    _refuse_second_head(text, end, head)
+    _reject_characters(text, end, head)
+    _reject_markers(text, start, end, head)
+    _reject_second_head(text, end, head)
     if not head.findings:
-        head.root = _parsed(text, start, end, head)
-    _refuse_in_prose(text, end, head)
+        head.root = _parse_yaml(text, start, end, head)
+    _reject_in_prose(text, end, head)
     return head
 
 
-def place_of(text: str, index: int) -> Place:
+def position_at(text: str, index: int) -> SourcePosition:
     """Line and column of a character."""
-    return Place(text.count("\n", 0, index), index - text.rfind("\n", 0, index) - 1, index)
+    return SourcePosition(text.count("\n", 0, index), index - text.rfind("\n", 0, index) - 1, index)
 
 
-def _decoded(content: bytes, head: Head) -> str | None:
+def _decode_text(content: bytes, head: FrontMatter) -> str | None:
     if len(content) > MAX_BYTES:
-        head.report(START, "too-large", f"The plan is larger than {MAX_BYTES} bytes", "Split it into several plans")
+        head.add_error(
+            FILE_START, "too-large", f"The plan is larger than {MAX_BYTES} bytes", "Split it into several plans"
+        )
         return None
     if content.startswith(b"\xef\xbb\xbf"):
-        head.report(START, "bom", "The file begins with a byte order mark", "Save it as UTF-8 without one")
+        head.add_error(FILE_START, "bom", "The file begins with a byte order mark", "Save it as UTF-8 without one")
         return None
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as fault:
         before = content[: fault.start].decode("utf-8")
-        head.report(place_of(before, len(before)), "encoding", "The file is not UTF-8", "Save it as UTF-8")
+        head.add_error(position_at(before, len(before)), "encoding", "The file is not UTF-8", "Save it as UTF-8")
         return None
 
 
-def _bounds(text: str, head: Head) -> tuple[int, int] | None:
+def _find_bounds(text: str, head: FrontMatter) -> tuple[int, int] | None:
     """From where to where the head's own lines go, without the two lines of dashes."""
     first = re.match(r"---\r?\n", text)
     if first is None:
-        head.report(START, "head", "The file does not begin with a line ---", _BEGIN)
+        head.add_error(FILE_START, "head", "The file does not begin with a line ---", _HOW_TO_BEGIN)
         return None
     last = re.compile(r"^---\r?$", re.MULTILINE).search(text, first.end())
     if last is None:
-        head.report(START, "head", "The head is not closed", "Close it with a line --- before the prose")
+        head.add_error(FILE_START, "head", "The head is not closed", "Close it with a line --- before the prose")
         return None
-    if last.start() > MAX_HEAD:
-        head.report(START, "too-large", f"The head is longer than {MAX_HEAD} characters", "Name fewer paths")
+    if last.start() > MAX_CHARACTERS:
+        head.add_error(
+            FILE_START, "too-large", f"The head is longer than {MAX_CHARACTERS} characters", "Name fewer paths"
+        )
         return None
     return first.end(), last.start()
 
 
-def _refuse_characters(text: str, end: int, head: Head) -> None:
-    for found in islice(re.finditer("\t", text[:end]), _MOST_TOLD):
-        head.report(place_of(text, found.start()), "tab", "The head holds a tab", "Use blanks")
-    for found in islice(_LONE_RETURN.finditer(text[:end]), _MOST_TOLD):
-        _refuse_return(place_of(text, found.start()), head)
-    for found in islice(_HIDDEN.finditer(text[:end]), _MOST_TOLD):
-        message = f"The head holds the character {name_of(found[0])}"
-        head.report(place_of(text, found.start()), "hidden-character", message, "Remove it")
+def _reject_characters(text: str, end: int, head: FrontMatter) -> None:
+    for found in islice(re.finditer("\t", text[:end]), _MAX_REPORTED):
+        head.add_error(position_at(text, found.start()), "tab", "The head holds a tab", "Use blanks")
+    for found in islice(_LONE_RETURN.finditer(text[:end]), _MAX_REPORTED):
+        _reject_lone_return(position_at(text, found.start()), head)
+    for found in islice(_HIDDEN_CHARACTER.finditer(text[:end]), _MAX_REPORTED):
+        message = f"The head holds the character {describe_character(found[0])}"
+        head.add_error(position_at(text, found.start()), "hidden-character", message, "Remove it")
 
 
-def _refuse_return(place: Place, head: Head) -> None:
-    head.report(place, "line-end", "A carriage return stands alone", "End lines with a line feed")
+def _reject_lone_return(place: SourcePosition, head: FrontMatter) -> None:
+    head.add_error(place, "line-end", "A carriage return stands alone", "End lines with a line feed")
 
 
-def _refuse_in_prose(text: str, end: int, head: Head) -> None:
+def _reject_in_prose(text: str, end: int, head: FrontMatter) -> None:
     """Whatever steers a terminal, so that the plan may be read with any program."""
-    for index, character in islice(control_characters(text[end:]), _MOST_TOLD):
-        place = place_of(text, end + index)
+    for index, character in islice(find_controls(text[end:]), _MAX_REPORTED):
+        place = position_at(text, end + index)
         if character == "\r":
-            _refuse_return(place, head)
+            _reject_lone_return(place, head)
         else:
-            message = f"The text holds the character {name_of(character)}"
-            head.report(place, "hidden-character", message, "Remove it")
+            message = f"The text holds the character {describe_character(character)}"
+            head.add_error(place, "hidden-character", message, "Remove it")
 
 
-def _refuse_markers(text: str, start: int, end: int, head: Head) -> None:
+def _reject_markers(text: str, start: int, end: int, head: FrontMatter) -> None:
     for found in re.finditer(r"^(---|\.\.\.|%).*", text[start:end], re.MULTILINE):
         message = "The head holds a document marker or a directive"
-        head.report(place_of(text, start + found.start()), "second-document", message, "Keep to one document")
+        head.add_error(position_at(text, start + found.start()), "second-document", message, "Keep to one document")
 
 
-def _refuse_second_head(text: str, end: int, head: Head) -> None:
+def _reject_second_head(text: str, end: int, head: FrontMatter) -> None:
     """Prose may have rules of dashes; what it may not have is something that reads like another head."""
     lines = text[end:].split("\n")
     index = end
     for before, line in zip(["", *lines], lines, strict=False):
         if before.strip() in {"---", "..."} and index > end and _HEAD_KEY.match(line):
             message = "The text after the head holds a second head"
-            head.report(place_of(text, index), "second-document", message, "Remove it; a plan has one head")
+            head.add_error(position_at(text, index), "second-document", message, "Remove it; a plan has one head")
         index += len(line) + 1
 
 
-def _parsed(text: str, start: int, end: int, head: Head) -> Keys | None:
+def _parse_yaml(text: str, start: int, end: int, head: FrontMatter) -> MappingNode | None:
     from ruamel.yaml import YAML  # noqa: PLC0415  many times the cost of everything else here
     from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415  as above
 
-    def put(mark: Any) -> Place:
-        return Place(mark.line + 1, mark.column, mark.index + start)
+    def put(mark: Any) -> SourcePosition:
+        return SourcePosition(mark.line + 1, mark.column, mark.index + start)
 
     try:
         events = YAML(typ="safe", pure=True).parse(text[start:end])
-        return Tree(text, events, put, head.report).root()
+        return YamlTree(text, events, put, head.add_error).root()
     except MarkedYAMLError as fault:
-        place = put(fault.problem_mark) if fault.problem_mark else START
-        head.report(place, "yaml", "This is not YAML", "Write it like the example in the documentation")
+        place = put(fault.problem_mark) if fault.problem_mark else FILE_START
+        head.add_error(place, "yaml", "This is not YAML", "Write it like the example in the documentation")
     except (YAMLError, ValueError, OverflowError, IndexError, RecursionError):
-        head.report(START, "yaml", "The head is not YAML", "Write it like the example in the documentation")
-    except Enough:
+        head.add_error(FILE_START, "yaml", "The head is not YAML", "Write it like the example in the documentation")
+    except StopParsing:
         return None
     return None

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kaiza.domain.plan import Limits
-from kaiza.domain.plan_usage import Usage
+from kaiza.domain.plan_usage import PlanUsage
 
 
 class Overrun(NamedTuple):
@@ -16,22 +16,24 @@ class Overrun(NamedTuple):
     asked: int
 
 
-def before(limits: Limits, usage: Usage, paths: Iterable[str], operations: int) -> Overrun | None:
+def overrun_before(limits: Limits, usage: PlanUsage, paths: Iterable[str], operations: int) -> Overrun | None:
     """The first limit that stands in the way before anything is worked out: refusals, operations, files."""
     if limits.refusals is not None and usage.refusals >= limits.refusals:
         return Overrun("refusals", limits.refusals, usage.refusals, 0)
     fresh = sum(1 for path in set(paths) if path not in usage.files)
-    return _over("operations", limits.operations, usage.operations, operations) or _over(
+    return _find_overrun("operations", limits.operations, usage.operations, operations) or _find_overrun(
         "files", limits.files, usage.file_count, fresh
     )
 
 
-def after(limits: Limits, usage: Usage, lines: int, size: int) -> Overrun | None:
+def overrun_after(limits: Limits, usage: PlanUsage, lines: int, size: int) -> Overrun | None:
     """The first limit that stands in the way once the result is known: lines, bytes."""
-    return _over("lines", limits.lines, usage.lines, lines) or _over("bytes", limits.bytes, usage.bytes, size)
+    return _find_overrun("lines", limits.lines, usage.lines, lines) or _find_overrun(
+        "bytes", limits.bytes, usage.bytes, size
+    )
 
 
-def _over(name: str, allowed: int | None, used: int, asked: int) -> Overrun | None:
+def _find_overrun(name: str, allowed: int | None, used: int, asked: int) -> Overrun | None:
     if allowed is None or asked == 0 or used + asked <= allowed:
         return None
     return Overrun(name, allowed, used, asked)

@@ -6,15 +6,15 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import compress
 
-WORK = 500_000
+MAX_WORK = 500_000
 """So many pairs of lines are looked at; what is left then counts as replaced."""
 
-_FARTHEST = 1_000
-_OPPOSITE = bytes([1, 0]) + bytes(254)
+_MAX_DISTANCE = 1_000
+_INVERTED = bytes([1, 0]) + bytes(254)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ChangedSpan:
     """Lines `old_start` to `old_end` became lines `new_start` to `new_end`; the ends are outside."""
 
     old_start: int
@@ -23,61 +23,61 @@ class Span:
     new_end: int
 
     @property
-    def one_sided(self) -> bool:
+    def is_one_sided(self) -> bool:
         """Whether a side has no line, so that nothing is left to match."""
         return self.old_start == self.old_end or self.new_start == self.new_end
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether neither side has a line."""
         return self.old_start == self.old_end and self.new_start == self.new_end
 
 
-def changed(old: Sequence[bytes], new: Sequence[bytes]) -> list[Span]:
+def diff_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[ChangedSpan]:
     """Every place where the two differ, in order, none touching the next."""
-    head = _alike(old, new)
-    tail = _alike(old[head:][::-1], new[head:][::-1])
+    head = _common_prefix_length(old, new)
+    tail = _common_prefix_length(old[head:][::-1], new[head:][::-1])
     ours, theirs = old[head : len(old) - tail], new[head : len(new) - tail]
     shared = set(ours).intersection(theirs)
     if not shared:
-        whole = Span(head, head + len(ours), head, head + len(theirs))
-        return [] if whole.empty else [whole]
-    rows, gone = _sorted_out(ours, shared)
-    columns, came = _sorted_out(theirs, shared)
-    for span in _Search([ours[row] for row in rows], [theirs[column] for column in columns]).run():
+        whole = ChangedSpan(head, head + len(ours), head, head + len(theirs))
+        return [] if whole.is_empty else [whole]
+    rows, gone = _split_shared(ours, shared)
+    columns, came = _split_shared(theirs, shared)
+    for span in _MyersSearch([ours[row] for row in rows], [theirs[column] for column in columns]).run():
         for row in rows[span.old_start : span.old_end]:
             gone[row] = True
         for column in columns[span.new_start : span.new_end]:
             came[column] = True
-    return list(_spans(gone, came, head))
+    return list(_marked_spans(gone, came, head))
 
 
-def _sorted_out(lines: Sequence[bytes], shared: AbstractSet[bytes]) -> tuple[list[int], bytearray]:
+def _split_shared(lines: Sequence[bytes], shared: AbstractSet[bytes]) -> tuple[list[int], bytearray]:
     """Where lines stand that the other side has too, and a mark for each that it has not: such a line matches none."""
     there = bytearray(map(shared.__contains__, lines))
-    return list(compress(range(len(lines)), there)), there.translate(_OPPOSITE)
+    return list(compress(range(len(lines)), there)), there.translate(_INVERTED)
 
 
-def _spans(gone: bytearray, came: bytearray, head: int) -> Iterator[Span]:
+def _marked_spans(gone: bytearray, came: bytearray, head: int) -> Iterator[ChangedSpan]:
     """The marked stretches of both sides, between which line answers to line."""
     x = y = 0
     while x < len(gone) or y < len(came):
-        row, column = _end(gone, x, marked=False), _end(came, y, marked=False)
+        row, column = _run_end(gone, x, marked=False), _run_end(came, y, marked=False)
         step = min(row - x, column - y)
         x, y = x + step, y + step
-        row, column = _end(gone, x, marked=True), _end(came, y, marked=True)
+        row, column = _run_end(gone, x, marked=True), _run_end(came, y, marked=True)
         if row > x or column > y:
-            yield Span(head + x, head + row, head + y, head + column)
+            yield ChangedSpan(head + x, head + row, head + y, head + column)
         x, y = row, column
 
 
-def _end(marks: bytearray, start: int, *, marked: bool) -> int:
+def _run_end(marks: bytearray, start: int, *, marked: bool) -> int:
     """Where a stretch ends that is marked, or is not."""
     end = marks.find(not marked, start)
     return len(marks) if end < 0 else end
 
 
-def _alike(old: Sequence[bytes], new: Sequence[bytes]) -> int:
+def _common_prefix_length(old: Sequence[bytes], new: Sequence[bytes]) -> int:
     """How many lines at the beginning are the same."""
     low, high = 0, min(len(old), len(new))
     while low < high:
@@ -89,66 +89,66 @@ def _alike(old: Sequence[bytes], new: Sequence[bytes]) -> int:
     return low
 
 
-class _Search:
+class _MyersSearch:
     """Shortest edit scripts (Myers), over lines turned into numbers; past the allowed work, unique lines divide."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
         number: dict[bytes, int] = {}
         self._old = [number.setdefault(line, len(number)) for line in old]
         self._new = [number.setdefault(line, len(number)) for line in new]
-        self._work = WORK
+        self._remaining_work = MAX_WORK
 
-    def run(self) -> Iterator[Span]:
-        waiting = [Span(0, len(self._old), 0, len(self._new))]
+    def run(self) -> Iterator[ChangedSpan]:
+        waiting = [ChangedSpan(0, len(self._old), 0, len(self._new))]
         while waiting:
-            span = self._trimmed(waiting.pop())
-            found = [span] if span.one_sided else self._shortest(span)
+            span = self._trim_span(waiting.pop())
+            found = [span] if span.is_one_sided else self._shortest_script(span)
             if found is None:
-                parts = self._divided(span)
+                parts = self._divide_span(span)
                 found = [span] if len(parts) == 1 else []
                 waiting += parts[::-1] if len(parts) > 1 else []
-            yield from (one for one in found if not one.empty)
+            yield from (one for one in found if not one.is_empty)
 
-    def _trimmed(self, span: Span) -> Span:
+    def _trim_span(self, span: ChangedSpan) -> ChangedSpan:
         old, new = self._old, self._new
         low, high, left, right = span.old_start, span.old_end, span.new_start, span.new_end
         while low < high and left < right and old[low] == new[left]:
             low, left = low + 1, left + 1
         while low < high and left < right and old[high - 1] == new[right - 1]:
             high, right = high - 1, right - 1
-        return Span(low, high, left, right)
+        return ChangedSpan(low, high, left, right)
 
-    def _shortest(self, span: Span) -> list[Span] | None:
+    def _shortest_script(self, span: ChangedSpan) -> list[ChangedSpan] | None:
         """A shortest script, or None where it would take more than half of the work that is left."""
         old, new = self._old[span.old_start : span.old_end], self._new[span.new_start : span.new_end]
-        most = min(len(old) + len(new), _FARTHEST)
+        most = min(len(old) + len(new), _MAX_DISTANCE)
         reach = [0] * (2 * most + 3)
         history: list[list[int]] = []
-        allowed = self._work // 2
+        allowed = self._remaining_work // 2
         for distance in range(most + 1):
             history.append(reach[most - distance : most + distance + 3])
-            work, arrived = _step(old, new, distance, reach)
-            self._work -= work
+            work, arrived = _advance_diagonals(old, new, distance, reach)
+            self._remaining_work -= work
             allowed -= work
             if arrived:
-                return _script(history, span)
+                return _trace_back(history, span)
             if allowed < 0:
                 break
         return None
 
-    def _divided(self, span: Span) -> list[Span]:
+    def _divide_span(self, span: ChangedSpan) -> list[ChangedSpan]:
         """The span cut at the longest rising chain of lines that each side has once."""
-        ours = _once(self._old, span.old_start, span.old_end)
-        theirs = _once(self._new, span.new_start, span.new_end)
-        parts: list[Span] = []
+        ours = _unique_lines(self._old, span.old_start, span.old_end)
+        theirs = _unique_lines(self._new, span.new_start, span.new_end)
+        parts: list[ChangedSpan] = []
         low, left = span.old_start, span.new_start
-        for x, y in _rising(sorted((ours[line], theirs[line]) for line in ours.keys() & theirs.keys())):
-            parts.append(Span(low, x, left, y))
+        for x, y in _longest_increasing(sorted((ours[line], theirs[line]) for line in ours.keys() & theirs.keys())):
+            parts.append(ChangedSpan(low, x, left, y))
             low, left = x + 1, y + 1
-        return [*parts, Span(low, span.old_end, left, span.new_end)]
+        return [*parts, ChangedSpan(low, span.old_end, left, span.new_end)]
 
 
-def _step(old: list[int], new: list[int], distance: int, reach: list[int]) -> tuple[int, bool]:
+def _advance_diagonals(old: list[int], new: list[int], distance: int, reach: list[int]) -> tuple[int, bool]:
     """Take every diagonal one added or removed line further; tell the work, and whether one is through both."""
     middle, high, wide = len(reach) // 2, len(old), len(new)
     work = 0
@@ -170,10 +170,10 @@ def _is_down(reach: list[int], at: int, diagonal: int, distance: int) -> bool:
     return diagonal == -distance or (diagonal != distance and reach[at - 1] < reach[at + 1])
 
 
-def _script(history: list[list[int]], span: Span) -> list[Span]:
+def _trace_back(history: list[list[int]], span: ChangedSpan) -> list[ChangedSpan]:
     """Walk back from the end over how far each diagonal had got, and note each added and removed line."""
     x, y = span.old_end - span.old_start, span.new_end - span.new_start
-    spans: list[Span] = []
+    spans: list[ChangedSpan] = []
     for distance in range(len(history) - 1, 0, -1):
         reach, diagonal = history[distance], x - y
         at = diagonal + distance + 1
@@ -181,11 +181,11 @@ def _script(history: list[list[int]], span: Span) -> list[Span]:
         x = reach[at + 1] if down else reach[at - 1]
         y = x - (diagonal + 1 if down else diagonal - 1)
         row, column = span.old_start + x, span.new_start + y
-        spans.append(Span(row, row if down else row + 1, column, column + 1 if down else column))
+        spans.append(ChangedSpan(row, row if down else row + 1, column, column + 1 if down else column))
     return spans[::-1]
 
 
-def _once(numbers: list[int], start: int, end: int) -> dict[int, int]:
+def _unique_lines(numbers: list[int], start: int, end: int) -> dict[int, int]:
     """Where each line stands that stands there exactly once."""
     places: dict[int, int] = {}
     for at in range(start, end):
@@ -193,7 +193,7 @@ def _once(numbers: list[int], start: int, end: int) -> dict[int, int]:
     return {line: at for line, at in places.items() if at >= 0}
 
 
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The longest chain of pairs that rise on both sides."""
     tails: list[int] = []
     ends: list[int] = []

@@ -22,57 +22,57 @@ _JOINER = re.compile("[\u200c\u200d\ufe0e\ufe0f]")
 _SELECTORS = "\ufe0e\ufe0f"
 
 
-def name_of(character: str) -> str:
+def describe_character(character: str) -> str:
     """The character as U+0430 and its name."""
     name = unicodedata.name(character, "")
     return f"U+{ord(character):04X}" + (f" {name}" if name else "")
 
 
-def suspicious(text: str) -> Iterator[tuple[int, str]]:
+def find_suspicious(text: str) -> Iterator[tuple[int, str]]:
     """The places of what is invisible, or drawn like something else, in order; `text` is a path or a glob."""
     if _PLAIN.fullmatch(text):
         return
     misleading = set()
     for word in _WORD.finditer(text):
-        misleading |= {word.start() + index for index in _misleading(word[0])}
+        misleading |= {word.start() + index for index in _misleading_letters(word[0])}
     for index, character in enumerate(text):
-        if index in misleading or _invisible(character) or unicodedata.normalize("NFKC", character) != character:
+        if index in misleading or _is_invisible(character) or unicodedata.normalize("NFKC", character) != character:
             yield index, character
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     """The text with everything suspicious spelled out between angle brackets."""
-    marks = dict(suspicious(text))
-    return "".join(f"<{name_of(each)}>" if index in marks else each for index, each in enumerate(text))
+    marks = dict(find_suspicious(text))
+    return "".join(f"<{describe_character(each)}>" if index in marks else each for index, each in enumerate(text))
 
 
-def control_characters(text: str) -> Iterator[tuple[int, str]]:
+def find_controls(text: str) -> Iterator[tuple[int, str]]:
     """The places of what steers a terminal, turns the direction of text, or hides text in tags; flags are text."""
     return ((found.start(), found[0]) for found in _CONTROL.finditer(text) if found[1])
 
 
-def name_controls(text: str) -> str:
+def spell_out_controls(text: str) -> str:
     """The text with its control characters written by name, so that it can be shown as it is."""
-    return _CONTROL.sub(lambda found: f"<{name_of(found[0])}>" if found[1] else found[0], text)
+    return _CONTROL.sub(lambda found: f"<{describe_character(found[0])}>" if found[1] else found[0], text)
 
 
-def without_joiners(text: str) -> str:
+def strip_joiners(text: str) -> str:
     """The text less what joins its letters and symbols as it should: flags, and joiners and selectors in sequences."""
-    return re.sub(_FLAG, "", _JOINER.sub(lambda found: "" if _joins(text, found.start()) else found[0], text))
+    return re.sub(_FLAG, "", _JOINER.sub(lambda found: "" if _is_joining(text, found.start()) else found[0], text))
 
 
-def _joins(text: str, index: int) -> bool:
+def _is_joining(text: str, index: int) -> bool:
     """Whether a joiner is between letters or between symbols, or a selector behind what it chooses the look of."""
     before = text[index - 1 : index] if index else " "
     if text[index] in _SELECTORS:
-        return not _invisible(before) and before not in _SELECTORS + " "
+        return not _is_invisible(before) and before not in _SELECTORS + " "
     if before in _SELECTORS:
         before = text[index - 2 : index - 1] if index > 1 else " "
     kinds = {unicodedata.category(each)[0] for each in (before, text[index + 1 : index + 2] or " ")}
     return kinds <= set("LMN") or kinds == {"S"}
 
 
-def _misleading(word: str) -> Iterator[int]:
+def _misleading_letters(word: str) -> Iterator[int]:
     """Letters of a second writing inside a word, and a word made only of letters that look Latin."""
     foreign = [index for index, letter in enumerate(word) if not _is_latin(letter)]
     mixed = 0 < len(foreign) < len(word)
@@ -84,6 +84,6 @@ def _is_latin(letter: str) -> bool:
     return letter.isascii() or unicodedata.name(letter, "").startswith("LATIN")
 
 
-def _invisible(character: str) -> bool:
+def _is_invisible(character: str) -> bool:
     """Controls, formats, private and unassigned characters, and every blank but the plain one."""
     return unicodedata.category(character)[0] in "CZ" and character != " "

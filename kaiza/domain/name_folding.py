@@ -19,7 +19,7 @@ def skeleton(name: str) -> str:
     if name.isascii():
         bare = name.lower().rstrip(_ASCII_ENDS)
         return ".git" if bare == "git~1" else bare
-    folded = trim_end(_folded_once(name))
+    folded = trim_end(_fold_once(name))
     return folded if folded == name else skeleton(folded)
 
 
@@ -41,10 +41,10 @@ def fold(path: str) -> str:
     return unicodedata.normalize("NFKD", "/".join(skeleton(name) or name for name in path.split("/")))
 
 
-def fold_part(text: str) -> str:
+def fold_fragment(text: str) -> str:
     """Spell a part of a name as `fold` spells the whole; how it ends is left as it is."""
-    folded = _folded_once(text)
-    return unicodedata.normalize("NFKD", text) if folded == text else fold_part(folded)
+    folded = _fold_once(text)
+    return unicodedata.normalize("NFKD", text) if folded == text else fold_fragment(folded)
 
 
 def is_mark(character: str) -> bool:
@@ -52,5 +52,5 @@ def is_mark(character: str) -> bool:
     return unicodedata.category(character)[0] == "M" or _FIRST_JAMO_VOWEL <= character <= _LAST_JAMO
 
 
-def _folded_once(text: str) -> str:
+def _fold_once(text: str) -> str:
     return _IGNORABLE.sub("", unicodedata.normalize("NFKC", text)).casefold()

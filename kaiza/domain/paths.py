@@ -8,7 +8,7 @@ from kaiza.domain import errors
 MAX_COMPONENT = 255
 MAX_PATH = 4095
 
-_NO_NAME = frozenset({"", ".", ".."})
+_SKIPPED_PARTS = frozenset({"", ".", ".."})
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _ESCAPE = re.compile(b"%([0-9A-Fa-f]{2})")
@@ -24,7 +24,7 @@ class RelPath:
 
     def __post_init__(self) -> None:
         for part in self.parts:
-            if part in _NO_NAME or "/" in part or "\0" in part:
+            if part in _SKIPPED_PARTS or "/" in part or "\0" in part:
                 raise ValueError("not a name")
 
     def __str__(self) -> str:
@@ -34,11 +34,11 @@ class RelPath:
         return RelPath((*self.parts, name))
 
     @classmethod
-    def of_bytes(cls, path: bytes) -> "RelPath":
+    def from_bytes(cls, path: bytes) -> "RelPath":
         """Take a path as the disk spells it; bytes that are not UTF-8 become lone surrogates."""
         return cls(tuple(path.decode(errors="surrogateescape").split("/")) if path not in {b"", b"."} else ())
 
-    def as_bytes(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Spell the path as the disk does; the root is a dot."""
         return str(self).encode(errors="surrogateescape")
 
@@ -63,17 +63,17 @@ def parse(text: str, root: str | None = None) -> RelPath:
             "INVALID_INPUT_VALUE", human_message="The path is empty. Use . for the workspace itself."
         )
     if "\0" in text or _LONE_SURROGATE.search(text):
-        raise _malformed("The path holds a character that no file name can have. Name the file as it was listed.")
+        raise _invalid_path("The path holds a character that no file name can have. Name the file as it was listed.")
     if len(text.encode()) > MAX_PATH:
-        raise _malformed(f"The path is longer than {MAX_PATH} bytes. Use a shorter one.")
+        raise _invalid_path(f"The path is longer than {MAX_PATH} bytes. Use a shorter one.")
     if ".." in text.split("/"):
         raise errors.SystemError.tool_failure(
             "PATH_TRAVERSAL_BLOCKED",
             human_message="The path has a .. in it. Name the file from the workspace down.",
         )
-    parts = tuple(part for part in _below(text, root).split("/") if part not in _NO_NAME)
+    parts = tuple(part for part in _strip_root(text, root).split("/") if part not in _SKIPPED_PARTS)
     if any(len(part.encode()) > MAX_COMPONENT for part in parts):
-        raise _malformed(f"A name in the path is longer than {MAX_COMPONENT} bytes. Use a shorter one.")
+        raise _invalid_path(f"A name in the path is longer than {MAX_COMPONENT} bytes. Use a shorter one.")
     return RelPath(parts)
 
 
@@ -81,16 +81,16 @@ def parse_uri(uri: str, root: str) -> RelPath:
     """Read the path that a file: URI names; it must lie below `root`."""
     scheme, colon, rest = uri.partition(":")
     if not colon or scheme.lower() != "file":
-        raise _not_a_uri("This is not a file: URI. Use the uri that another tool gave.")
+        raise _invalid_uri("This is not a file: URI. Use the uri that another tool gave.")
     if rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
         if authority not in {"", "localhost"}:
-            raise _not_a_uri("The URI names another machine. Use a file: URI of this one.")
+            raise _invalid_uri("The URI names another machine. Use a file: URI of this one.")
         rest = slash + path
     if not rest.startswith("/"):
-        raise _not_a_uri("The URI has no absolute path. Use the uri that another tool gave.")
+        raise _invalid_uri("The URI has no absolute path. Use the uri that another tool gave.")
     if "?" in rest or "#" in rest or _BAD_ESCAPE.search(rest):
-        raise _not_a_uri("The URI has a query, a fragment or a broken escape. Use the uri that another tool gave.")
+        raise _invalid_uri("The URI has a query, a fragment or a broken escape. Use the uri that another tool gave.")
     return parse("/".join(_unescape(part) for part in rest.split("/")), root)
 
 
@@ -103,7 +103,7 @@ def to_uri(root: str, path: RelPath) -> str:
     return f"file://{text}"
 
 
-def _below(text: str, root: str | None) -> str:
+def _strip_root(text: str, root: str | None) -> str:
     if not text.startswith("/"):
         return text
     if root is not None:
@@ -121,15 +121,15 @@ def _unescape(part: str) -> str:
     try:
         name = raw.decode()
     except UnicodeDecodeError:
-        raise _malformed("The URI escapes bytes that are not UTF-8. Name the file as it was listed.") from None
+        raise _invalid_path("The URI escapes bytes that are not UTF-8. Name the file as it was listed.") from None
     if "/" in name:
-        raise _malformed("The URI escapes a slash. Name the file as it was listed.")
+        raise _invalid_path("The URI escapes a slash. Name the file as it was listed.")
     return name
 
 
-def _malformed(sentence: str) -> errors.SystemError:
+def _invalid_path(sentence: str) -> errors.SystemError:
     return errors.SystemError.tool_failure("INVALID_PATH", human_message=sentence)
 
 
-def _not_a_uri(sentence: str) -> errors.SystemError:
+def _invalid_uri(sentence: str) -> errors.SystemError:
     return errors.SystemError.tool_failure("INVALID_INPUT_FORMAT", human_message=sentence)

@@ -3,25 +3,25 @@
 import re
 from typing import NamedTuple
 
-from kaiza.domain.denial import Denial
+from kaiza.domain.denial import DenyGlob
 from kaiza.domain.globs import Glob
 from kaiza.domain.paths import RelPath
 
 DRAFT, APPROVED, REJECTED, REVOKED, DONE = "DRAFT", "APPROVED", "REJECTED", "REVOKED", "DONE"
 STATUSES = (DRAFT, APPROVED, REJECTED, REVOKED, DONE)
-NEXT = {DRAFT: (APPROVED, REJECTED), APPROVED: (REVOKED, DONE)}
+STATUS_TRANSITIONS = {DRAFT: (APPROVED, REJECTED), APPROVED: (REVOKED, DONE)}
 """Where a status may go; what is not here is an end."""
 
-PLAN_ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Za-z0-9]+)*")
-LONGEST_ID = 64
+PLAN_ID_PATTERN = re.compile(r"[A-Z][A-Z0-9]*(-[A-Za-z0-9]+)*")
+MAX_ID_LENGTH = 64
 MAX_BYTES = 256 * 1024
-MOST_SAVED = 1000
+MAX_SAVED_PLANS = 1000
 """Where there are so many plans, agents add no more."""
-BROKEN = "INVALID"
+INVALID = "INVALID"
 """What a list shows in place of the status of a plan that counts for nothing."""
 
 
-class Move(NamedTuple):
+class MoveRule(NamedTuple):
     """From where to where files may be moved."""
 
     source: Glob
@@ -34,8 +34,8 @@ class Scope(NamedTuple):
     modify: tuple[Glob, ...] = ()
     create: tuple[Glob, ...] = ()
     delete: tuple[Glob, ...] = ()
-    move: tuple[Move, ...] = ()
-    deny: tuple[Denial, ...] = ()
+    move: tuple[MoveRule, ...] = ()
+    deny: tuple[DenyGlob, ...] = ()
     unlock: tuple[RelPath, ...] = ()
 
 
@@ -66,7 +66,7 @@ class Phase(NamedTuple):
     verify: tuple[tuple[str, ...], ...] = ()
 
 
-class Policy(NamedTuple):
+class ContentPolicy(NamedTuple):
     """Which content rules refuse."""
 
     secrets: bool = True
@@ -89,17 +89,17 @@ class Plan(NamedTuple):
     expires: str | None = None
     limits: Limits = Limits()
     phases: tuple[Phase, ...] = ()
-    policy: Policy = Policy()
+    policy: ContentPolicy = ContentPolicy()
 
     def phase(self, phase_id: str | None) -> Phase | None:
         """The phase of that name."""
         return next((phase for phase in self.phases if phase.phase_id == phase_id), None)
 
-    def expired(self, now: str) -> bool:
+    def is_expired(self, now: str) -> bool:
         """Whether it is past its time; `now` is UTC with milliseconds and a Z, and so is `expires`."""
         return self.expires is not None and now >= self.expires
 
 
 def is_plan_id(text: str) -> bool:
     """Whether a plan, and so its file, may have this name."""
-    return len(text) <= LONGEST_ID and PLAN_ID.fullmatch(text) is not None
+    return len(text) <= MAX_ID_LENGTH and PLAN_ID_PATTERN.fullmatch(text) is not None

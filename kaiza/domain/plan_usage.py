@@ -8,7 +8,7 @@ from kaiza.domain.change import bytes_written
 
 
 @dataclass(slots=True)
-class Usage:
+class PlanUsage:
     """What has been done under one plan."""
 
     files: dict[str, int] = field(default_factory=dict)
@@ -37,10 +37,10 @@ class Usage:
             self.operations += sign
 
 
-def higher(one: Usage, other: Usage) -> Usage:
+def max_usage(one: PlanUsage, other: PlanUsage) -> PlanUsage:
     """The use of a plan by which less is left, whichever of two accounts is right."""
     files = {path: max(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
-    return Usage(
+    return PlanUsage(
         files,
         max(one.lines, other.lines),
         max(one.bytes, other.bytes),

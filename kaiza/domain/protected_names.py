@@ -10,7 +10,7 @@ from kaiza.domain.paths import RelPath
 
 CONTROL_PLANE_AT_ROOT = frozenset({"plans", "audit", ".kaiza", "kaiza.toml"})
 CONTROL_PLANE_ANYWHERE = frozenset({".git", ".gitmodules", ".gitattributes", ".husky"})
-STEERING = frozenset(
+STEERING_NAMES = frozenset(
     {
         # agents: instructions, settings, tools and hooks of their own
         ".agents",
@@ -118,7 +118,7 @@ STEERING_BELOW: Mapping[str, frozenset[str]] = {
     ".config": frozenset({"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc"}),
     ".yarn": frozenset({"plugins", "releases"}),
 }
-UNREADABLE = frozenset(
+UNREADABLE_NAMES = frozenset(
     {
         ".kaiza",
         ".env",
@@ -156,7 +156,7 @@ _BACKUP = re.compile(
 )
 
 
-class Pattern(Protocol):
+class PathPattern(Protocol):
     """What a `deny_read` glob must be able to say."""
 
     def matches(self, parts: Sequence[str], /) -> bool:
@@ -166,27 +166,27 @@ class Pattern(Protocol):
 
 def is_control_plane(path: RelPath) -> bool:
     """Whether the path belongs to what governs the agent; no plan unlocks it."""
-    names = [name for _, name in _skeletons(path)]
+    names = [name for _, name in _iter_skeletons(path)]
     return bool(names) and (names[0] in CONTROL_PLANE_AT_ROOT or not CONTROL_PLANE_ANYWHERE.isdisjoint(names))
 
 
-def steering(path: RelPath) -> RelPath | None:
+def find_steering_part(path: RelPath) -> RelPath | None:
     """Find the outermost part of the path that steers agents, editors or automation; a plan may unlock it by name."""
     before = ""
-    for depth, name in _skeletons(path):
-        if _steers(name) or name in STEERING_BELOW.get(before, ()):
+    for depth, name in _iter_skeletons(path):
+        if _is_steering(name) or name in STEERING_BELOW.get(before, ()):
             return RelPath(path.parts[:depth])
         before = name
     return None
 
 
-def is_unreadable(path: RelPath, deny: Sequence[Pattern] = (), allow: Container[str] = ()) -> bool:
+def is_unreadable(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:
     """Whether content and hash stay hidden; `allow` frees single literal paths, but never Kaiza's own directory."""
     if any(skeleton(name) == ".kaiza" for name in path.parts):
         return True
     if str(path) in allow:
         return False
-    if any(_is_secret(name) for name in path.parts) or _holds_secrets(path):
+    if any(_is_secret(name) for name in path.parts) or _has_secret_part(path):
         return True
     if not deny:
         return False
@@ -194,36 +194,36 @@ def is_unreadable(path: RelPath, deny: Sequence[Pattern] = (), allow: Container[
     return any(pattern.matches(prefix) for pattern in deny for prefix in prefixes)
 
 
-def _skeletons(path: RelPath) -> Iterator[tuple[int, str]]:
+def _iter_skeletons(path: RelPath) -> Iterator[tuple[int, str]]:
     for depth, part in enumerate(path.parts, 1):
         for name in skeleton(part).split("/"):
             yield depth, name
 
 
-def _steers(name: str) -> bool:
-    return name in STEERING or name.startswith(STEERING_PREFIXES) or name.endswith(STEERING_SUFFIXES)
+def _is_steering(name: str) -> bool:
+    return name in STEERING_NAMES or name.startswith(STEERING_PREFIXES) or name.endswith(STEERING_SUFFIXES)
 
 
 @lru_cache(maxsize=8192)
 def _is_secret(name: str) -> bool:
-    return name not in READABLE_ENV and any(map(_names_a_secret, _originals(skeleton(name))))
+    return name not in READABLE_ENV and any(map(_is_secret_name, _original_names(skeleton(name))))
 
 
-def _names_a_secret(bare: str) -> bool:
-    return bare in UNREADABLE or bare.startswith(UNREADABLE_PREFIXES) or bare.endswith(UNREADABLE_SUFFIXES)
+def _is_secret_name(bare: str) -> bool:
+    return bare in UNREADABLE_NAMES or bare.startswith(UNREADABLE_PREFIXES) or bare.endswith(UNREADABLE_SUFFIXES)
 
 
-def _holds_secrets(path: RelPath) -> bool:
+def _has_secret_part(path: RelPath) -> bool:
     """Whether a name that is plain elsewhere is that of secrets below the directory it is in."""
     hidden: frozenset[str] = frozenset()
-    for _, name in _skeletons(path):
-        if hidden and not hidden.isdisjoint(_originals(name)):
+    for _, name in _iter_skeletons(path):
+        if hidden and not hidden.isdisjoint(_original_names(name)):
             return True
         hidden |= UNREADABLE_BELOW.get(name, frozenset())
     return False
 
 
-def _originals(bare: str) -> tuple[str, ...]:
+def _original_names(bare: str) -> tuple[str, ...]:
     """The name, and what it was before backups and editors added to it; they may have done so several times."""
     names = [bare]
     while (shorter := _BACKUP.sub("", names[-1]).rstrip(". ")) and shorter != names[-1]:

@@ -8,7 +8,7 @@ import kaiza
 from kaiza.domain import canonical, errors
 
 GENESIS = "0" * 64
-MAX_RECORD = 256 * 1024
+MAX_RECORD_BYTES = 256 * 1024
 KINDS = ("call", "intent", "plan", "session", "recovery", "person")
 FIELDS = (
     "seq",
@@ -36,16 +36,18 @@ FIELDS = (
     "prev_hash",
     "entry_hash",
 )
-_GIVEN_BY_SEAL = ("seq", "prev_hash", "entry_hash")
+_CHAIN_MEMBERS = ("seq", "prev_hash", "entry_hash")
 _SHA256 = sha256()
-_EMPTY: dict[str, Any] = {name: None for name in FIELDS if name not in _GIVEN_BY_SEAL} | {"kaiza": kaiza.__version__}
+_EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHAIN_MEMBERS} | {
+    "kaiza": kaiza.__version__
+}
 
 Body = NewType("Body", dict[str, Any])
 """A record before it has its place: every member present, and each of them tellable. `compose` makes it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LogHead:
     """The last record of a log: its number, its hash, and the log's bytes up to its end."""
 
     seq: int
@@ -54,7 +56,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ChainFault:
     """The first record that is not what it was, why, and the byte where its line begins."""
 
     seq: int
@@ -72,44 +74,44 @@ class Verdict:
 
     verdict: str
     records: int
-    head: Head | None
-    first_fault: Fault | None
+    head: LogHead | None
+    first_fault: ChainFault | None
     anchored: bool
 
 
-def compose(kind: str, **members: Any) -> Body:
+def new_body(kind: str, **members: Any) -> Body:
     """A body with every member present, null where nothing was given (`changes`: empty), made tellable.
 
     Its number and its link come with `seal`.
     """
     if kind not in KINDS:
         raise ValueError(f"no such kind of record: {kind}")
-    if unknown := members.keys() - _EMPTY.keys():
+    if unknown := members.keys() - _EMPTY_BODY.keys():
         raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
-    told, places = canonical.tellable(members)
-    body = Body({**_EMPTY, **told, "kind": kind})
+    told, places = canonical.to_recordable(members)
+    body = Body({**_EMPTY_BODY, **told, "kind": kind})
     body["changes"] = body["changes"] or []
     if places:
         body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
     return body
 
 
-def seal(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
+def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
     """The line, with its newline, and the whole record. CAP_EXCEEDED where it would be longer than a record may be.
 
     Under the log's lock, and from a cold cache: a hash is copied rather than begun, which looks up the algorithm anew.
     """
     record = {**body, "seq": seq, "prev_hash": prev_hash}
-    told = canonical.write(record)
+    told = canonical.encode_unchecked(record)
     hashed = _SHA256.copy()
     hashed.update(told)
     digest = hashed.hexdigest()
     line = told[:-1] + b',"entry_hash":"' + digest.encode() + b'"}\n'
-    if len(line) > MAX_RECORD:
+    if len(line) > MAX_RECORD_BYTES:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",
             human_message="The record of this call would be too long. Ask for less in one call.",
-            cause={"cap": "record_bytes", "limit": MAX_RECORD, "size": len(line)},
+            cause={"cap": "record_bytes", "limit": MAX_RECORD_BYTES, "size": len(line)},
         )
     record["entry_hash"] = digest
     return line, record

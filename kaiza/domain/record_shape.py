@@ -6,7 +6,7 @@ The chain says nothing about a record's members, and a log that came with a clon
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_LARGEST = 1 << 40
+_MAX_NUMBER = 1 << 40
 """No file of ours has so many lines or bytes; sums of such numbers still fit into a snapshot."""
 
 
@@ -18,7 +18,7 @@ def require_texts(told: Mapping[str, Any], *names: str, or_null: bool = False) -
 
 def _require_numbers(told: Mapping[str, Any], *names: str) -> None:
     """TypeError where one of these members is no plausible number; what is added up has to stay one that JSON holds."""
-    if not all(type(told[name]) is int and 0 <= told[name] <= _LARGEST for name in names):
+    if not all(type(told[name]) is int and 0 <= told[name] <= _MAX_NUMBER for name in names):
         raise TypeError
 
 
@@ -40,7 +40,7 @@ def require_intent(told: Mapping[str, Any]) -> None:
         _require_numbers(change, "size", "lines_added", "lines_removed")
 
 
-def require_standing(told: Mapping[str, Any]) -> None:
+def require_carried_state(told: Mapping[str, Any]) -> None:
     """TypeError where a part that is carried over does not have the form that `carried.parts` gives it."""
     for lock in told.get("locks", ()):
         require_texts(lock, "role", "error_code", "at")
@@ -54,10 +54,10 @@ def require_standing(told: Mapping[str, Any]) -> None:
         require_texts(one, "role")
     for one in [*told.get("released", ()), *told.get("reports", ())]:
         _require_each_text(one["at"])
-    _require_work(told)
+    _require_carried_work(told)
 
 
-def _require_work(told: Mapping[str, Any]) -> None:
+def _require_carried_work(told: Mapping[str, Any]) -> None:
     """The same for what was approved, used and left open."""
     for one in told.get("seals", ()):
         require_texts(one, "plan_id")

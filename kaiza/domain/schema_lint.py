@@ -7,15 +7,15 @@ from typing import Any
 
 from kaiza.domain.caps import Caps
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-LONGEST_DESCRIPTION = 160
-DEEPEST = 6
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+MAX_DESCRIPTION = 160
+MAX_DEPTH = 6
 _TOOL_NAME = re.compile(r"[a-z_]+")
-_ABSOLUTE = re.compile(r"(?<![\w.<>])/(?:home|Users|tmp|etc|usr|var|root|opt|mnt|work)/|\b[A-Z]:\\")
+_ABSOLUTE_PATH = re.compile(r"(?<![\w.<>])/(?:home|Users|tmp|etc|usr|var|root|opt|mnt|work)/|\b[A-Z]:\\")
 _TOKEN = re.compile(r"(?=[A-Za-z+=_-]*\d)[A-Za-z0-9+=_-]{32,}")
 _CAPS = Caps()
-_SUMMARY = _CAPS.summary_characters
-_OF_CLOSED_OBJECTS = frozenset({"closed", "required"})
+_MAX_SUMMARY = _CAPS.summary_characters
+_CLOSED_OBJECT_RULES = frozenset({"closed", "required"})
 _OPEN_MEMBERS: Mapping[str, frozenset[str]] = {
     "read_audit_log.output.json": frozenset(
         f"/properties/items/items/properties/{name}" for name in ("cause", "arguments", "detail")
@@ -30,7 +30,7 @@ _CATALOG_KEYS = frozenset({"id", "title", "category", "tier", "safety_level", "r
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SchemaFinding:
     """One place in one file that breaks a rule, and what to write instead."""
 
     file: str
@@ -44,7 +44,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _SchemaNode:
     """One schema within a file: where it stands, how deep, and what it says."""
 
     where: str
@@ -52,41 +52,44 @@ class _Node:
     schema: Mapping[str, Any]
 
 
-_Told = Iterator[tuple[str, str, str]]
+_Violations = Iterator[tuple[str, str, str]]
 """Where, which rule, what to write instead."""
 
 
-def lint(file: str, document: object, *, output: bool) -> list[Finding]:
+def lint(file: str, document: object, *, output: bool) -> list[SchemaFinding]:
     """Everything in one schema file that breaks a rule."""
     if not isinstance(document, Mapping):
-        return [Finding(file, "", "root-object", 'Make the file one JSON object with "type": "object".')]
-    nodes = list(_nodes(document))
-    rules: tuple[Callable[[_Node], _Told], ...] = (*_EVERYWHERE, *(_IN_OUTPUTS if output else _IN_INPUTS))
-    found = [*_root(document, output=output), *(told for node in nodes for rule in rules for told in rule(node))]
+        return [SchemaFinding(file, "", "root-object", 'Make the file one JSON object with "type": "object".')]
+    nodes = list(_walk_nodes(document))
+    rules: tuple[Callable[[_SchemaNode], _Violations], ...] = (
+        *_COMMON_RULES,
+        *(_OUTPUT_RULES if output else _INPUT_RULES),
+    )
+    found = [*_lint_root(document, output=output), *(told for node in nodes for rule in rules for told in rule(node))]
     return [
-        Finding(file, where, rule, message) for where, rule, message in found if not _may_be_open(file, where, rule)
+        SchemaFinding(file, where, rule, message) for where, rule, message in found if not _is_exempt(file, where, rule)
     ]
 
 
-def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> list[Finding]:
+def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> list[SchemaFinding]:
     """Everything in which the catalog and the files beside it disagree."""
     names = [str(row.get("id")) for row in rows]
     found = [
-        *(("", "file-missing", f"Write tools/{file}.") for file in sorted(_expected(names) - set(files))),
+        *(("", "file-missing", f"Write tools/{file}.") for file in sorted(_expected_files(names) - set(files))),
         *(
             ("", "file-orphan", f"List the tool of tools/{file}, or drop it.")
-            for file in sorted(set(files) - _expected(names))
+            for file in sorted(set(files) - _expected_files(names))
         ),
-        *(told for number, row in enumerate(rows) for told in _row(number, row, names)),
+        *(told for number, row in enumerate(rows) for told in _lint_row(number, row, names)),
     ]
-    return [Finding("catalog.json", where, rule, message) for where, rule, message in found]
+    return [SchemaFinding("catalog.json", where, rule, message) for where, rule, message in found]
 
 
-def _expected(names: Sequence[str]) -> set[str]:
+def _expected_files(names: Sequence[str]) -> set[str]:
     return {name + ending for name in names for ending in (".json", ".output.json")}
 
 
-def _row(number: int, row: Mapping[str, Any], names: Sequence[str]) -> _Told:
+def _lint_row(number: int, row: Mapping[str, Any], names: Sequence[str]) -> _Violations:
     name = str(row.get("id"))
     if not _TOOL_NAME.fullmatch(name):
         yield f"/{number}/id", "name", "Use lower-case letters and underscores only."
@@ -94,46 +97,46 @@ def _row(number: int, row: Mapping[str, Any], names: Sequence[str]) -> _Told:
         yield f"/{number}/id", "name-twice", f"List {name} once."
     if missing := sorted(_CATALOG_KEYS - set(row)):
         yield f"/{number}", "catalog-incomplete", f"Say {', '.join(missing)} as well."
-    yield from _short_and_harmless(_Node(f"/{number}", 1, row))
+    yield from _check_description(_SchemaNode(f"/{number}", 1, row))
 
 
-def _root(document: Mapping[str, Any], *, output: bool) -> _Told:
-    if document.get("$schema") != DIALECT:
-        yield "", "dialect", f'Set "$schema" to "{DIALECT}".'
+def _lint_root(document: Mapping[str, Any], *, output: bool) -> _Violations:
+    if document.get("$schema") != JSON_SCHEMA_DIALECT:
+        yield "", "dialect", f'Set "$schema" to "{JSON_SCHEMA_DIALECT}".'
     if document.get("type") != "object":
         yield "", "root-object", 'Set "type" to "object".'
     for key in ("oneOf", "anyOf", "allOf"):
         if key in document:
             yield f"/{key}", "root-plain", f"Take {key} away from the root: clients refuse it."
     if output and "summary" not in document.get("properties", {}):
-        yield "/properties", "summary", f'Add "summary", a string of at most {_SUMMARY} characters.'
+        yield "/properties", "summary", f'Add "summary", a string of at most {_MAX_SUMMARY} characters.'
 
 
-def _nodes(document: Mapping[str, Any]) -> Iterator[_Node]:
-    waiting = [_Node("", 1, document)]
+def _walk_nodes(document: Mapping[str, Any]) -> Iterator[_SchemaNode]:
+    waiting = [_SchemaNode("", 1, document)]
     while waiting:
         node = waiting.pop()
         yield node
         waiting += list(_children(node))[::-1]
 
 
-def _children(node: _Node) -> Iterator[_Node]:
+def _children(node: _SchemaNode) -> Iterator[_SchemaNode]:
     for key, value in node.schema.items():
         if key in _SUBSCHEMAS and isinstance(value, Mapping):
-            yield _Node(f"{node.where}/{key}", node.depth + 1, value)
+            yield _SchemaNode(f"{node.where}/{key}", node.depth + 1, value)
         elif key in _NAMED_SUBSCHEMAS and isinstance(value, Mapping):
             depth = 1 if key == "$defs" else node.depth + 1
-            yield from (_Node(f"{node.where}/{key}/{name}", depth, one) for name, one in value.items())
+            yield from (_SchemaNode(f"{node.where}/{key}/{name}", depth, one) for name, one in value.items())
         elif key in _LISTED_SUBSCHEMAS and isinstance(value, list):
-            yield from (_Node(f"{node.where}/{key}/{at}", node.depth + 1, one) for at, one in enumerate(value))
+            yield from (_SchemaNode(f"{node.where}/{key}/{at}", node.depth + 1, one) for at, one in enumerate(value))
 
 
-def _closed(node: _Node) -> _Told:
+def _check_closed(node: _SchemaNode) -> _Violations:
     if _is_object(node) and node.schema.get("additionalProperties") is not False:
         yield node.where, "closed", 'Set "additionalProperties" to false.'
 
 
-def _required(node: _Node) -> _Told:
+def _check_required(node: _SchemaNode) -> _Violations:
     if not _is_object(node):
         return
     if not isinstance(node.schema.get("required"), list):
@@ -144,66 +147,66 @@ def _required(node: _Node) -> _Told:
             yield f"{node.where}/required", "required-unknown", f"Define {name}, or do not require it."
 
 
-def _no_default(node: _Node) -> _Told:
+def _check_no_default(node: _SchemaNode) -> _Violations:
     if "default" in node.schema:
         yield f"{node.where}/default", "no-default", "Take the default away; nothing is filled in."
 
 
-def _local_reference(node: _Node) -> _Told:
+def _check_local_reference(node: _SchemaNode) -> _Violations:
     reference = node.schema.get("$ref")
     if reference is not None and not str(reference).startswith("#/"):
         yield f"{node.where}/$ref", "local-reference", 'Put the definition under "$defs" of the same file.'
 
 
-def _shallow(node: _Node) -> _Told:
-    if node.depth > DEEPEST:
-        yield node.where, "shallow", f"Nest at most {DEEPEST} deep."
+def _check_depth(node: _SchemaNode) -> _Violations:
+    if node.depth > MAX_DEPTH:
+        yield node.where, "shallow", f"Nest at most {MAX_DEPTH} deep."
 
 
-def _short_and_harmless(node: _Node) -> _Told:
+def _check_description(node: _SchemaNode) -> _Violations:
     text = node.schema.get("description")
     if not isinstance(text, str):
         return
     where = f"{node.where}/description"
-    if len(text) > LONGEST_DESCRIPTION:
-        yield where, "description-short", f"Use at most {LONGEST_DESCRIPTION} characters, not {len(text)}."
-    if _ABSOLUTE.search(text) or _TOKEN.search(text):
+    if len(text) > MAX_DESCRIPTION:
+        yield where, "description-short", f"Use at most {MAX_DESCRIPTION} characters, not {len(text)}."
+    if _ABSOLUTE_PATH.search(text) or _TOKEN.search(text):
         yield where, "description-harmless", "Name no place on a disk and nothing that looks like a token."
 
 
-def _bounded_array(node: _Node) -> _Told:
+def _check_array_bounds(node: _SchemaNode) -> _Violations:
     if _has_type(node, "array") and "maxItems" not in node.schema:
         yield node.where, "array-bounded", 'Say "maxItems".'
 
 
-def _known_arguments(node: _Node) -> _Told:
+def _check_known_arguments(node: _SchemaNode) -> _Violations:
     """What arguments of these names always look like."""
     for name, one in node.schema.get("properties", {}).items():
-        shape = _SHAPES.get(name)
+        shape = _SHAPE_CHECKS.get(name)
         if shape is not None and isinstance(one, Mapping) and not shape(one):
-            yield f"{node.where}/properties/{name}", "argument-shape", _SHAPE_TOLD[name]
+            yield f"{node.where}/properties/{name}", "argument-shape", _SHAPE_FIXES[name]
 
 
-def _no_free_form(node: _Node) -> _Told:
+def _check_no_free_form(node: _SchemaNode) -> _Violations:
     if "patternProperties" in node.schema:
         yield f"{node.where}/patternProperties", "no-free-form", "Use an array of objects instead of a map."
 
 
-def _short_summary(node: _Node) -> _Told:
+def _check_summary(node: _SchemaNode) -> _Violations:
     summary = node.schema.get("properties", {}).get("summary")
-    if node.where == "" and isinstance(summary, Mapping) and summary.get("maxLength", _SUMMARY + 1) > _SUMMARY:
-        yield "/properties/summary", "summary", f'Say "maxLength": {_SUMMARY}.'
+    if node.where == "" and isinstance(summary, Mapping) and summary.get("maxLength", _MAX_SUMMARY + 1) > _MAX_SUMMARY:
+        yield "/properties/summary", "summary", f'Say "maxLength": {_MAX_SUMMARY}.'
 
 
-def _may_be_open(file: str, where: str, rule: str) -> bool:
-    return rule in _OF_CLOSED_OBJECTS and where in _OPEN_MEMBERS.get(file, ())
+def _is_exempt(file: str, where: str, rule: str) -> bool:
+    return rule in _CLOSED_OBJECT_RULES and where in _OPEN_MEMBERS.get(file, ())
 
 
-def _is_object(node: _Node) -> bool:
+def _is_object(node: _SchemaNode) -> bool:
     return _has_type(node, "object") or "properties" in node.schema
 
 
-def _has_type(node: _Node, name: str) -> bool:
+def _has_type(node: _SchemaNode, name: str) -> bool:
     """Whether the type is that one, or one of several of which it is one."""
     found = node.schema.get("type")
     return name in found if isinstance(found, list) else found == name
@@ -221,19 +224,19 @@ def _is_string(one: Mapping[str, Any]) -> bool:
     return one.get("type") == "string"
 
 
-def _is_place(one: Mapping[str, Any]) -> bool:
+def _is_position(one: Mapping[str, Any]) -> bool:
     return one.get("type") == "integer" and one.get("minimum") == 0
 
 
-_SHAPES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+_SHAPE_CHECKS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "pageSize": _is_page_size,
     "query": _is_query,
     "cursor": _is_string,
     "uri": _is_string,
-    "line": _is_place,
-    "character": _is_place,
+    "line": _is_position,
+    "character": _is_position,
 }
-_SHAPE_TOLD = {
+_SHAPE_FIXES = {
     "pageSize": f'Make it an integer with "minimum": 1 and "maximum": {_CAPS.page_items}.',
     "query": f'Make it a string with "maxLength": {_CAPS.query_characters}.',
     "cursor": "Make it a string, never null.",
@@ -241,6 +244,13 @@ _SHAPE_TOLD = {
     "line": 'Make it an integer with "minimum": 0.',
     "character": 'Make it an integer with "minimum": 0.',
 }
-_EVERYWHERE = (_closed, _required, _no_default, _local_reference, _shallow, _short_and_harmless)
-_IN_INPUTS = (_bounded_array, _known_arguments)
-_IN_OUTPUTS = (_no_free_form, _short_summary)
+_COMMON_RULES = (
+    _check_closed,
+    _check_required,
+    _check_no_default,
+    _check_local_reference,
+    _check_depth,
+    _check_description,
+)
+_INPUT_RULES = (_check_array_bounds, _check_known_arguments)
+_OUTPUT_RULES = (_check_no_free_form, _check_summary)

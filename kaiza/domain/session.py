@@ -10,20 +10,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kaiza.domain import codes
-from kaiza.domain.plan_usage import Usage
+from kaiza.domain.plan_usage import PlanUsage
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 CHANGING_TOOLS = frozenset(
     {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes", "run_checks"}
 )
 LOCKING_INVARIANTS = frozenset({"CONTROL_PLANE_PROTECTED", "READ_PROTECTED"})
-_HOUR = len("2026-11-18T09")
+_HOUR_LENGTH = len("2026-11-18T09")
 """So much of a time says day and hour."""
-MOST_RELEASES = 3
+MAX_RELEASES_PER_DAY = 3
 """So often within 24 hours a report unlocks a role."""
-NO_BYTES = "0" * 64
+UNMATCHABLE_HASH = "0" * 64
 """The hash that no plan has: an approval or a seal of it is met by nothing until a person approves anew."""
-MILDER_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
+NON_LOCKING_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Session:
     changes: int = 0
     refusals: int = 0
 
-    def after(self, call_at: str, changes: int, *, refused: bool) -> "Session":
+    def with_call(self, call_at: str, changes: int, *, refused: bool) -> "Session":
         """The session with one call more."""
         return Session(
             self.session_id,
@@ -61,7 +61,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class RoleLock:
     """Why a role may not change anything now."""
 
     role: str
@@ -82,7 +82,7 @@ class Freeze:
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
+class PlanSeal:
     """The bytes of a plan that a person approved."""
 
     plan_hash: str
@@ -92,44 +92,44 @@ class Seal:
 
 
 @dataclass(slots=True)
-class Facts:
+class AuditState:
     """Everything the record says that a rule needs, kept up to date record by record."""
 
     sessions: dict[str, Session] = field(default_factory=dict)
     changed: dict[str, list[int]] = field(default_factory=dict)
     """By session, the records of its changes, in order."""
-    locks: dict[str, Lock] = field(default_factory=dict)
+    locks: dict[str, RoleLock] = field(default_factory=dict)
     released: dict[str, list[str]] = field(default_factory=dict)
     """When reports unlocked a role; only the last few count."""
     reports: list[str] = field(default_factory=list)
     """When the last reports were written, of any role; as many as a day may have."""
     frozen: Freeze | None = None
-    seals: dict[str, Seal] = field(default_factory=dict)
+    seals: dict[str, PlanSeal] = field(default_factory=dict)
     approvals: dict[str, str] = field(default_factory=dict)
     """plan_id to the bytes of a person's last word by command; what was rejected or revoked is not APPROVED in them."""
     withdrawn: dict[str, str] = field(default_factory=dict)
     """plan_id to the command, `reject` or `revoke`, by which a person took it back and has not approved it since."""
-    usage: dict[str, Usage] = field(default_factory=dict)
+    usage: dict[str, PlanUsage] = field(default_factory=dict)
     intents: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Intents without an outcome so far, by request id."""
 
-    def open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
+    def find_open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, if it has begun, has not ended and was used recently enough."""
         session = self.sessions.get(session_id)
         if session is None:
             return None
-        same_hour = idle_hours > 0 and now[:_HOUR] == session.last_call_at[:_HOUR]
+        same_hour = idle_hours > 0 and now[:_HOUR_LENGTH] == session.last_call_at[:_HOUR_LENGTH]
         return session if same_hour or now <= session.expires_at(idle_hours) else None
 
-    def releases_since(self, role: str, since: str) -> int:
+    def count_releases_since(self, role: str, since: str) -> int:
         """How often a report has unlocked a role since then."""
         return sum(1 for at in self.released.get(role, ()) if at > since)
 
-    def reports_since(self, since: str) -> int:
+    def count_reports_since(self, since: str) -> int:
         """How many reports were written since then; no more are known than a day may have."""
         return sum(1 for at in self.reports if at > since)
 
-    def without_expired(self, now: str, idle_hours: int) -> "Facts":
+    def without_expired(self, now: str, idle_hours: int) -> "AuditState":
         """The same facts without the sessions that nobody can use again."""
         living = {key: one for key, one in self.sessions.items() if now <= one.expires_at(idle_hours)}
         changed = {key: seqs for key, seqs in self.changed.items() if key in living}
@@ -140,41 +140,41 @@ class Facts:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "Facts":
+    def from_json(cls, told: Mapping[str, Any]) -> "AuditState":
         """The facts an index holds."""
         return cls(
             sessions={key: Session(**one) for key, one in told["sessions"].items()},
             changed={key: list(one) for key, one in told["changed"].items()},
-            locks={key: Lock(**one) for key, one in told["locks"].items()},
+            locks={key: RoleLock(**one) for key, one in told["locks"].items()},
             released={key: list(one) for key, one in told["released"].items()},
             reports=list(told.get("reports", ())),
             frozen=Freeze(**told["frozen"]) if told["frozen"] else None,
-            seals={key: Seal(**one) for key, one in told["seals"].items()},
+            seals={key: PlanSeal(**one) for key, one in told["seals"].items()},
             approvals=dict(told["approvals"]),
             withdrawn=dict(told.get("withdrawn", {})),
-            usage={key: Usage(**one) for key, one in told["usage"].items()},
+            usage={key: PlanUsage(**one) for key, one in told["usage"].items()},
             intents=dict(told["intents"]),
         )
 
 
-def a_day_before(now: str) -> str:
+def day_before(now: str) -> str:
     """The time 24 hours earlier, as records tell it."""
     return (datetime.fromisoformat(now) - timedelta(days=1)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def locks(error_code: str, invariant_id: str | None, *, asked_for_change: bool) -> bool:
+def is_locking_refusal(error_code: str, invariant_id: str | None, *, asked_for_change: bool) -> bool:
     """Whether a refusal with this code closes the workspace to its role."""
-    if not asked_for_change or invariant_id in MILDER_INVARIANTS:
+    if not asked_for_change or invariant_id in NON_LOCKING_INVARIANTS:
         return False
     return codes.lookup(error_code).locks or invariant_id in LOCKING_INVARIANTS
 
 
-def asked_for_change(tool_name: str, arguments: object) -> bool:
+def is_change_attempt(tool_name: str, arguments: object) -> bool:
     """Whether a call meant to alter files, as opposed to reading or trying."""
     dry = isinstance(arguments, Mapping) and arguments.get("dry_run") is True
     return tool_name in CHANGING_TOOLS and not dry
 
 
-def either(one: Iterable[str], other: Iterable[str]) -> list[str]:
+def merge_times(one: Iterable[str], other: Iterable[str]) -> list[str]:
     """The times that one of two accounts knows, as often as the one that knows it more often."""
     return sorted((Counter(one) | Counter(other)).elements())

@@ -7,7 +7,7 @@ from kaiza.domain.lines import LF
 
 
 @dataclass(slots=True)
-class Stretch:
+class LineChunk:
     """Some whole lines of a file: those that begin in `fresh` are new, the others are there for their company."""
 
     data: bytes
@@ -16,11 +16,11 @@ class Stretch:
     end: int
 
 
-class TooLongError(Exception):
+class LineTooLongError(Exception):
     """A line is longer than anybody will hold in memory."""
 
 
-def stretches(chunks: Iterable[bytes], company: int, longest: int) -> Iterator[Stretch]:
+def iter_chunks(chunks: Iterable[bytes], company: int, longest: int) -> Iterator[LineChunk]:
     """A file in stretches, each line fresh once and then with `company` lines before and after it.
 
     TooLongError if a line and its company weigh more than `longest`.
@@ -28,19 +28,19 @@ def stretches(chunks: Iterable[bytes], company: int, longest: int) -> Iterator[S
     data, first_line, begin = b"", 0, 0
     for chunk in chunks:
         data += chunk
-        end = _before_last(data, company)
+        end = _last_lines_start(data, company)
         if end > begin:
-            yield Stretch(data, first_line, begin, end)
-            kept = _before_last(data[:end], company) if company else end
+            yield LineChunk(data, first_line, begin, end)
+            kept = _last_lines_start(data[:end], company) if company else end
             first_line += data.count(LF, 0, kept)
             data, begin = data[kept:], end - kept
         if len(data) > longest:
-            raise TooLongError
+            raise LineTooLongError
     if begin < len(data):
-        yield Stretch(data, first_line, begin, len(data))
+        yield LineChunk(data, first_line, begin, len(data))
 
 
-def _before_last(data: bytes, lines: int) -> int:
+def _last_lines_start(data: bytes, lines: int) -> int:
     """Where the last so many whole lines begin, and what follows them; 0 if there are not that many."""
     at = len(data)
     for _ in range(lines + 1):

@@ -5,44 +5,44 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
-class State(NamedTuple):
+class PathState(NamedTuple):
     """What a path is, as far as a change tells: no hash means that nothing is there."""
 
     hash: str | None
     mode: int | None = None
 
-    def could_be(self, other: "State") -> bool:
+    def is_compatible(self, other: "PathState") -> bool:
         """Whether the two do not contradict each other; a mode that nobody told says nothing."""
         return self.hash == other.hash and (None in (self.mode, other.mode) or self.mode == other.mode)
 
 
 @dataclass(slots=True)
-class Way:
+class Inverse:
     """One path's way back: how the changes left it, and what it was before the oldest that can be reached."""
 
-    left: State
-    target: State
+    latest: PathState
+    target: PathState
     blocked: bool = False
     """Whether older changes are out of reach, because something else changed the path between them."""
-    together: set[str] = field(default_factory=set)
+    moved_with: set[str] = field(default_factory=set)
     """The paths it was moved from or to: both go back, or none."""
 
 
-def ways(records: Iterable[Mapping[str, Any]]) -> dict[str, Way]:
+def invert(records: Iterable[Mapping[str, Any]]) -> dict[str, Inverse]:
     """The way back of every path that the records' changes touched, the newest first."""
-    found: dict[str, Way] = {}
-    for path, was, became, other in _steps_newest_first(records):
+    found: dict[str, Inverse] = {}
+    for path, was, became, other in _transitions_newest_first(records):
         way = found.get(path)
         if way is None:
-            way = found[path] = Way(became, was)
+            way = found[path] = Inverse(became, was)
         elif not way.blocked:
-            _further(way, was, became)
+            _extend_inverse(way, was, became)
         if other is not None:
-            way.together.add(other)
+            way.moved_with.add(other)
     return found
 
 
-def happened(record: Mapping[str, Any]) -> bool:
+def took_effect(record: Mapping[str, Any]) -> bool:
     """Whether a record tells of changes that were made: by a call, by a person, or finished after a crash."""
     if not record.get("changes"):
         return False
@@ -51,13 +51,13 @@ def happened(record: Mapping[str, Any]) -> bool:
     return record.get("kind") in ("call", "person") and record.get("outcome") == "ok"
 
 
-def was_taken_back(record: Mapping[str, Any]) -> bool:
+def is_rolled_back(record: Mapping[str, Any]) -> bool:
     """Whether a record tells of a recovery after which nothing of the changes was left."""
     result = (record.get("detail") or {}).get("result")
     return record.get("kind") == "recovery" and result in {"taken_back", "not_applied"}
 
 
-def standing_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def effective_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The changes that stand: no undo, and nothing that an undo put back which stands itself."""
     undone: set[str] = set()
     for record in reversed(records):
@@ -78,7 +78,7 @@ def is_by_person(record: Mapping[str, Any]) -> bool:
     return kind == "person" or (kind == "recovery" and record.get("session_id") is None)
 
 
-def touched(record: Mapping[str, Any]) -> Iterator[str]:
+def touched_paths(record: Mapping[str, Any]) -> Iterator[str]:
     """Every path that a record's changes altered."""
     for change in record["changes"]:
         yield from filter(None, (change["path"], change["source"]))
@@ -88,39 +88,43 @@ def undone_paths(records: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
     """Each call with each of its paths that an undo put back, unless that undo was put back there itself."""
     undone: set[tuple[str, str]] = set()
     for record in filter(is_undo, reversed(records)):
-        effective = [path for path in touched(record) if (record["request_id"], path) not in undone]
+        effective = [path for path in touched_paths(record) if (record["request_id"], path) not in undone]
         undone.update((name, path) for name in (record["detail"] or {}).get("undone", ()) for path in effective)
     return undone
 
 
-def put_back_by_person(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def paths_restored_by_person(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """The paths that a person put back, each with the number of the last record that says so."""
-    return {path: record["seq"] for record in records if is_by_person(record) for path in touched(record)}
+    return {path: record["seq"] for record in records if is_by_person(record) for path in touched_paths(record)}
 
 
-def _further(way: Way, was: State, became: State) -> None:
+def _extend_inverse(way: Inverse, was: PathState, became: PathState) -> None:
     """One older step: it leads on from where we are, it was put back already, or something else came between."""
-    if became.could_be(way.target):
+    if became.is_compatible(way.target):
         way.target = was
-    elif not was.could_be(way.target):
+    elif not was.is_compatible(way.target):
         way.blocked = True
 
 
-def _steps_newest_first(records: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, State, State, str | None]]:
+def _transitions_newest_first(
+    records: Iterable[Mapping[str, Any]],
+) -> Iterator[tuple[str, PathState, PathState, str | None]]:
     for record in reversed(list(records)):
         modes = (record["detail"] or {}).get("modes", {})
         for change in reversed(record["changes"]):
-            yield from _steps(change, modes)
+            yield from _path_transitions(change, modes)
 
 
-def _steps(change: Mapping[str, Any], modes: Mapping[str, int]) -> Iterator[tuple[str, State, State, str | None]]:
+def _path_transitions(
+    change: Mapping[str, Any], modes: Mapping[str, int]
+) -> Iterator[tuple[str, PathState, PathState, str | None]]:
     """What every path was and became; a move is two steps."""
     path, source = change["path"], change["source"]
-    was = State(change["before_hash"], modes.get(source or path))
-    became = State(change["after_hash"], change["mode"])
+    was = PathState(change["before_hash"], modes.get(source or path))
+    became = PathState(change["after_hash"], change["mode"])
     if source is None:
         yield path, was, became, None
     else:
-        moved = State(became.hash or was.hash, became.mode if became.mode is not None else was.mode)
-        yield path, State(None), moved, source
-        yield source, was, State(None), path
+        moved = PathState(became.hash or was.hash, became.mode if became.mode is not None else was.mode)
+        yield path, PathState(None), moved, source
+        yield source, was, PathState(None), path

@@ -5,22 +5,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.card import Card
+from kaiza.domain.card import ToolCard
 from kaiza.domain.finding import Finding
-from kaiza.domain.lint import Reading
+from kaiza.domain.lint import ParsedPlan
 from kaiza.domain.paths import RelPath
-from kaiza.domain.scope import Wanted
-from kaiza.domain.session import Facts, Session
+from kaiza.domain.scope import RequestedOperation
+from kaiza.domain.session import AuditState, Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """One call before the law."""
 
-    card: Card
+    card: ToolCard
     arguments: Mapping[str, Any]
     now: str
-    facts: Facts
+    audit_state: AuditState
     session: Session | None = None
     bound_role: str | None = None
     damage: str | None = None
@@ -35,11 +35,11 @@ class Case:
     settings: Mapping[str, Any] = field(default_factory=dict)
     plan_id: str | None = None
     """The plan that the asked hash, or the approval that sealed it, belongs to."""
-    reading: Reading | None = None
+    parsed: ParsedPlan | None = None
     """That plan's file as it is now; None where it is gone."""
     by_command: bool = False
     """Whether only an approval by command counts."""
-    wanted: Sequence[Wanted] = ()
+    requested_operations: Sequence[RequestedOperation] = ()
     """What would happen to which file, judged by the files that are there."""
     lines: int = 0
     bytes: int = 0

@@ -3,19 +3,21 @@
 from collections.abc import Container
 
 from kaiza.domain.finding import Finding
-from kaiza.domain.plan import Policy
-from kaiza.policy.content_rust import rust
-from kaiza.policy.content_secrets import secrets
-from kaiza.policy.content_stubs import stubs
+from kaiza.domain.plan import ContentPolicy
+from kaiza.policy.content_rust import find_rust_violations
+from kaiza.policy.content_secrets import find_secrets
+from kaiza.policy.content_stubs import find_stubs
 
 
-def look(policy: Policy, name: str, after: bytes, added: Container[int] | None = None) -> tuple[Finding, ...]:
+def scan_file(
+    policy: ContentPolicy, name: str, after: bytes, added: Container[int] | None = None
+) -> tuple[Finding, ...]:
     """The findings of every rule that refuses; `added` holds line numbers from 0, None means that all are new."""
     found: list[Finding] = []
     if policy.secrets:
-        found += secrets(after, added)
+        found += find_secrets(after, added)
     if policy.stubs:
-        found += stubs(name, after, added)
+        found += find_stubs(name, after, added)
     if policy.rust:
-        found += rust(name, after, added)
+        found += find_rust_violations(name, after, added)
     return tuple(sorted(found))

@@ -3,10 +3,10 @@
 from kaiza.domain import errors
 from kaiza.policy.case import Case
 
-_TOLD = 20
+_MAX_FINDINGS = 20
 
 
-def content_clean(case: Case) -> errors.SystemError | None:
+def check_content_clean(case: Case) -> errors.SystemError | None:
     """Refuse with every finding's place; the content itself is never told."""
     if not case.content:
         return None
@@ -23,7 +23,7 @@ def content_clean(case: Case) -> errors.SystemError | None:
             "count": len(case.content),
             "findings": [
                 {"rule": one.rule, "path": str(where), "line": one.line, "column": one.column}
-                for where, one in case.content[:_TOLD]
+                for where, one in case.content[:_MAX_FINDINGS]
             ],
         },
     )

@@ -5,29 +5,29 @@ from typing import TypeVar
 
 import re2
 
-_MEMORY = 8 << 20
+_MAX_MEMORY = 8 << 20
 _LF = b"\n"
 
 _T = TypeVar("_T")
-Added = Container[int] | None
+AddedLines = Container[int] | None
 """The numbers of the lines that were added, from 0; None means that all are new. To ask it may cost a comparison."""
 
 
-def program(*shapes: bytes) -> "re2._Regexp":
+def compile_patterns(*shapes: bytes) -> "re2._Regexp":
     """What finds any of these shapes in bytes, the first of them first, in time linear in the bytes."""
     options = re2.Options()
-    options.max_mem = _MEMORY
+    options.max_mem = _MAX_MEMORY
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
     return re2._Regexp(b"|".join(b"(?:" + shape + b")" for shape in shapes), options)  # noqa: SLF001  uncached
 
 
-def is_added(line: int, added: Added) -> bool:
+def is_added(line: int, added: AddedLines) -> bool:
     """Whether this line was added."""
     return added is None or line in added
 
 
-def touching(found: Iterable[tuple[int, int, _T]], added: Added) -> Iterator[_T]:
+def overlapping_added(found: Iterable[tuple[int, int, _T]], added: AddedLines) -> Iterator[_T]:
     """Of what is found from a first to a last line, what touches an added one; in order of the first lines.
 
     No line is asked for twice, however deep these stand in each other.
@@ -41,7 +41,7 @@ def touching(found: Iterable[tuple[int, int, _T]], added: Added) -> Iterator[_T]
             yield what
 
 
-def suspects(found: "re2._Regexp", data: bytes, added: Added) -> Iterator[tuple[int, bytes]]:
+def find_suspect_lines(found: "re2._Regexp", data: bytes, added: AddedLines) -> Iterator[tuple[int, bytes]]:
     """The added lines in which something that the program finds begins, and their numbers."""
     number = counted = at = 0
     while at < len(data) and (match := found.search(data, at)) is not None:
@@ -55,7 +55,7 @@ def suspects(found: "re2._Regexp", data: bytes, added: Added) -> Iterator[tuple[
         at = end + 1
 
 
-def places(data: bytes, positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+def locate_positions(data: bytes, positions: Iterable[int]) -> Iterator[tuple[int, int]]:
     """The line and the column, in characters, of each of these positions; they come in order."""
     line = column = passed = 0
     for position in positions:

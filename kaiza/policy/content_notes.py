@@ -2,14 +2,14 @@
 
 import re
 
-from kaiza.policy.content_lines import program
+from kaiza.policy.content_lines import compile_patterns
 
-MARK = re.compile(r"\b(TODO|FIXME)\b")
-MARKED = program(rb"TODO|FIXME")
+NOTE_MARK = re.compile(r"\b(TODO|FIXME)\b")
+NOTE_SEARCH = compile_patterns(rb"TODO|FIXME")
 """Finds at least every line with a mark."""
 
 
-def noted(line: str, opener: re.Pattern[str]) -> int | None:
+def find_note(line: str, opener: re.Pattern[str]) -> int | None:
     """Where a comment begins that holds a mark: the line's first, since all that follows counts as comment."""
     comment = opener.search(line)
-    return comment.start() if comment and MARK.search(line, comment.end()) else None
+    return comment.start() if comment and NOTE_MARK.search(line, comment.end()) else None

@@ -6,41 +6,45 @@ import warnings
 from collections.abc import Iterator
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.policy.content_lines import Added, program, suspects, touching
-from kaiza.policy.content_notes import MARK, MARKED, noted
-from kaiza.policy.content_python_text import comments, costs_too_much
+from kaiza.policy.content_lines import AddedLines, compile_patterns, find_suspect_lines, overlapping_added
+from kaiza.policy.content_notes import NOTE_MARK, NOTE_SEARCH, find_note
+from kaiza.policy.content_python_text import comments, is_too_costly
 from kaiza.policy.content_syntax import MAX_BYTES
 
-_OPENER = re.compile("#")
-_LINES = (
+_COMMENT_START = re.compile("#")
+_LINE_RULES = (
     ("stub-not-implemented", re.compile(r"\s*raise\s+NotImplementedError\b")),
     ("stub-empty-except", re.compile(r"\s*except\b.*:\s*(pass|\.\.\.)\s*(#.*)?$")),
 )
 """Held against a line's beginning; neither tries any stretch of it twice."""
-_WORDS = program(rb"TODO|FIXME|NotImplementedError|except")
+_SUSPECT_WORDS = compile_patterns(rb"TODO|FIXME|NotImplementedError|except")
 """Finds at least every line that is refused."""
-_UNTOLD = frozenset({"overload", "abstractmethod"})
-SAID = {
+_EXCUSED_DECORATORS = frozenset({"overload", "abstractmethod"})
+STUB_MESSAGES = {
     "stub-todo": ("The added code leaves a note to finish it", "Finish it, or take it out"),
     "stub-not-implemented": ("The added code raises NotImplementedError", "Write what is missing"),
     "stub-empty-except": ("The added code swallows an exception", "Handle it, or let it pass on"),
     "stub-empty-body": ("The added function does nothing", "Write what it does, or take it out"),
 }
-Found = tuple[int, int, int, str]
+FoundStub = tuple[int, int, int, str]
 """First line, last line, column, rule."""
 
 
-def python_stubs(name: str, after: bytes, added: Added) -> Iterator[Finding]:
+def find_python_stubs(name: str, after: bytes, added: AddedLines) -> Iterator[Finding]:
     """What is unfinished in the added lines; a file that is no Python any more is looked at line by line."""
-    parsed = _parsed(after)
-    found = _by_line(after) if parsed is None else [*_notes(after), *_nodes(parsed, typed_only=name.endswith(".pyi"))]
+    parsed = _parse_module(after)
+    found = (
+        _scan_lines(after)
+        if parsed is None
+        else [*_find_notes(after), *_find_stub_nodes(parsed, typed_only=name.endswith(".pyi"))]
+    )
     spans = ((first, last, (first, column, rule)) for first, last, column, rule in sorted(found))
-    for first, column, rule in touching(spans, added):
-        yield Finding(first, column, ERROR, rule, *SAID[rule])
+    for first, column, rule in overlapping_added(spans, added):
+        yield Finding(first, column, ERROR, rule, *STUB_MESSAGES[rule])
 
 
-def _parsed(after: bytes) -> ast.Module | None:
-    if len(after) > MAX_BYTES or costs_too_much(after):
+def _parse_module(after: bytes) -> ast.Module | None:
+    if len(after) > MAX_BYTES or is_too_costly(after):
         return None
     try:
         with warnings.catch_warnings():
@@ -50,32 +54,32 @@ def _parsed(after: bytes) -> ast.Module | None:
         return None
 
 
-def _notes(after: bytes) -> Iterator[Found]:
-    if MARKED.search(after) is not None:
+def _find_notes(after: bytes) -> Iterator[FoundStub]:
+    if NOTE_SEARCH.search(after) is not None:
         for line, column, comment in comments(after):
-            for mark in MARK.finditer(comment):
+            for mark in NOTE_MARK.finditer(comment):
                 yield line, line, column + mark.start(), "stub-todo"
 
 
-def _nodes(root: ast.Module, *, typed_only: bool) -> Iterator[Found]:
-    excused = _excused(root)
+def _find_stub_nodes(root: ast.Module, *, typed_only: bool) -> Iterator[FoundStub]:
+    excused = _excused_functions(root)
     for node in ast.walk(root):
-        if isinstance(node, ast.Raise) and _name(node.exc) == "NotImplementedError":
-            yield _at(node, "stub-not-implemented")
+        if isinstance(node, ast.Raise) and _last_name(node.exc) == "NotImplementedError":
+            yield _found_at(node, "stub-not-implemented")
         elif isinstance(node, ast.ExceptHandler) and _is_empty(node.body):
-            yield _at(node, "stub-empty-except")
+            yield _found_at(node, "stub-empty-except")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _is_empty(node.body):
-            yield from () if typed_only or node in excused else (_at(node, "stub-empty-body"),)
+            yield from () if typed_only or node in excused else (_found_at(node, "stub-empty-body"),)
 
 
-def _excused(root: ast.Module) -> set[ast.AST]:
+def _excused_functions(root: ast.Module) -> set[ast.AST]:
     """Functions that only say what others do: in protocols, abstract, or overloads."""
     excused: set[ast.AST] = set()
     for node in ast.walk(root):
-        if isinstance(node, ast.ClassDef) and "Protocol" in map(_name, node.bases):
+        if isinstance(node, ast.ClassDef) and "Protocol" in map(_last_name, node.bases):
             excused.update(node.body)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _UNTOLD & set(
-            map(_name, node.decorator_list)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _EXCUSED_DECORATORS & set(
+            map(_last_name, node.decorator_list)
         ):
             excused.add(node)
     return excused
@@ -93,7 +97,7 @@ def _is_empty(body: list[ast.stmt]) -> bool:
     )
 
 
-def _name(node: ast.expr | None) -> str:
+def _last_name(node: ast.expr | None) -> str:
     """The last name of what is called, subscripted or reached for."""
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
@@ -102,16 +106,16 @@ def _name(node: ast.expr | None) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _at(node: ast.stmt | ast.ExceptHandler, rule: str) -> Found:
+def _found_at(node: ast.stmt | ast.ExceptHandler, rule: str) -> FoundStub:
     return node.lineno - 1, (node.end_lineno or node.lineno) - 1, node.col_offset, rule
 
 
-def _by_line(after: bytes) -> Iterator[Found]:
-    for number, encoded in suspects(_WORDS, after, None):
+def _scan_lines(after: bytes) -> Iterator[FoundStub]:
+    for number, encoded in find_suspect_lines(_SUSPECT_WORDS, after, None):
         line = encoded.decode("utf-8", "replace")
-        column = noted(line, _OPENER)
+        column = find_note(line, _COMMENT_START)
         if column is not None:
             yield number, number, column, "stub-todo"
-        for rule, shape in _LINES:
+        for rule, shape in _LINE_RULES:
             if shape.match(line):
                 yield number, number, 0, rule

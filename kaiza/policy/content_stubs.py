@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.policy.content_lines import Added, is_added, suspects
-from kaiza.policy.content_notes import MARK, MARKED, noted
-from kaiza.policy.content_python import SAID, python_stubs
-from kaiza.policy.content_syntax import MAX_BYTES, Tree, language, tree
+from kaiza.policy.content_lines import AddedLines, find_suspect_lines, is_added
+from kaiza.policy.content_notes import NOTE_MARK, NOTE_SEARCH, find_note
+from kaiza.policy.content_python import STUB_MESSAGES, find_python_stubs
+from kaiza.policy.content_syntax import MAX_BYTES, SyntaxTree, language, parse_tree
 
-_OPENER = re.compile(r"//|/\*|\*")
-_BODIES = frozenset({"block", "statement_block", "compound_statement"})
-_NOTHING = frozenset({"{", "}", "comment", "line_comment", "block_comment"})
-_CATCH = ("The added code swallows an error", "Handle it, or let it pass on")
+_COMMENT_START = re.compile(r"//|/\*|\*")
+_BODY_KINDS = frozenset({"block", "statement_block", "compound_statement"})
+_EMPTY_KINDS = frozenset({"{", "}", "comment", "line_comment", "block_comment"})
+_EMPTY_CATCH_MESSAGE = ("The added code swallows an error", "Handle it, or let it pass on")
 
 _FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "javascript": ("function_declaration", "method_definition", "generator_function_declaration"),
@@ -33,47 +33,51 @@ _COMMENTS: Mapping[str, tuple[str, ...]] = {
 _NO_CATCH = frozenset({"go", "rust", "c"})
 
 
-def stubs(name: str, after: bytes, added: Added = None) -> Iterator[Finding]:
+def find_stubs(name: str, after: bytes, added: AddedLines = None) -> Iterator[Finding]:
     """What is unfinished in the added lines of a file."""
     spoken = language(name)
     if spoken == "python":
-        yield from python_stubs(name, after, added)
+        yield from find_python_stubs(name, after, added)
     elif spoken is not None and len(after) > MAX_BYTES:
-        yield from _by_line(after, added)
+        yield from _scan_lines(after, added)
     elif spoken is not None:
-        parsed = tree(after, spoken)
-        found = (_notes(parsed, spoken, added), _bodies(parsed, spoken, added), _catches(parsed, spoken, added))
+        parsed = parse_tree(after, spoken)
+        found = (
+            _find_notes(parsed, spoken, added),
+            _find_empty_bodies(parsed, spoken, added),
+            _find_empty_catches(parsed, spoken, added),
+        )
         yield from sorted(one for some in found for one in some)
 
 
-def _notes(parsed: Tree, spoken: str, added: Added) -> Iterator[Finding]:
-    for node in parsed.of_kinds(_COMMENTS.get(spoken, ("comment",))):
+def _find_notes(parsed: SyntaxTree, spoken: str, added: AddedLines) -> Iterator[Finding]:
+    for node in parsed.find_kinds(_COMMENTS.get(spoken, ("comment",))):
         text = node.text()
-        if MARK.search(text):
-            first, begin = parsed.place(node)
+        if NOTE_MARK.search(text):
+            first, begin = parsed.position_of(node)
             for offset, line in enumerate(text.split("\n")):
-                for mark in MARK.finditer(line):
+                for mark in NOTE_MARK.finditer(line):
                     if is_added(first + offset, added):
                         column = mark.start() + (begin if offset == 0 else 0)
-                        yield Finding(first + offset, column, ERROR, "stub-todo", *SAID["stub-todo"])
+                        yield Finding(first + offset, column, ERROR, "stub-todo", *STUB_MESSAGES["stub-todo"])
 
 
-def _bodies(parsed: Tree, spoken: str, added: Added) -> Iterator[Finding]:
-    functions = parsed.of_kinds(_FUNCTIONS[spoken])
+def _find_empty_bodies(parsed: SyntaxTree, spoken: str, added: AddedLines) -> Iterator[Finding]:
+    functions = parsed.find_kinds(_FUNCTIONS[spoken])
     empty = (node for node in functions if _has_empty_body(node) and not _is_constructor(node, spoken))
-    for node in parsed.added(empty, added):
-        yield parsed.finding(node, "stub-empty-body", *SAID["stub-empty-body"])
+    for node in parsed.nodes_with_added_lines(empty, added):
+        yield parsed.finding(node, "stub-empty-body", *STUB_MESSAGES["stub-empty-body"])
 
 
-def _catches(parsed: Tree, spoken: str, added: Added) -> Iterator[Finding]:
-    clauses = () if spoken in _NO_CATCH else parsed.of_kinds(("catch_clause",))
-    for node in parsed.added(filter(_has_empty_body, clauses), added):
-        yield parsed.finding(node, "stub-empty-catch", *_CATCH)
+def _find_empty_catches(parsed: SyntaxTree, spoken: str, added: AddedLines) -> Iterator[Finding]:
+    clauses = () if spoken in _NO_CATCH else parsed.find_kinds(("catch_clause",))
+    for node in parsed.nodes_with_added_lines(filter(_has_empty_body, clauses), added):
+        yield parsed.finding(node, "stub-empty-catch", *_EMPTY_CATCH_MESSAGE)
 
 
 def _has_empty_body(node: Any) -> bool:
-    body = next((child for child in node.children() if child.kind() in _BODIES), None)
-    return body is not None and {child.kind() for child in body.children()} <= _NOTHING
+    body = next((child for child in node.children() if child.kind() in _BODY_KINDS), None)
+    return body is not None and {child.kind() for child in body.children()} <= _EMPTY_KINDS
 
 
 def _is_constructor(node: Any, spoken: str) -> bool:
@@ -84,8 +88,8 @@ def _is_constructor(node: Any, spoken: str) -> bool:
     return any(child.text() == "constructor" for child in children if child.kind() == "property_identifier")
 
 
-def _by_line(after: bytes, added: Added) -> Iterator[Finding]:
-    for number, line in suspects(MARKED, after, added):
-        column = noted(line.decode("utf-8", "replace"), _OPENER)
+def _scan_lines(after: bytes, added: AddedLines) -> Iterator[Finding]:
+    for number, line in find_suspect_lines(NOTE_SEARCH, after, added):
+        column = find_note(line.decode("utf-8", "replace"), _COMMENT_START)
         if column is not None:
-            yield Finding(number, column, ERROR, "stub-todo", *SAID["stub-todo"])
+            yield Finding(number, column, ERROR, "stub-todo", *STUB_MESSAGES["stub-todo"])

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.policy.content_lines import Added, touching
+from kaiza.policy.content_lines import AddedLines, overlapping_added
 
 MAX_BYTES = 2 * 1024 * 1024
 """Larger files are looked at line by line."""
@@ -45,7 +45,7 @@ def language(name: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Tree:
+class SyntaxTree:
     """A file's syntax tree; faults in the syntax are nodes like others.
 
     A node's own `range()`, `parent()`, `next()` and `prev()` take time with the length of its line or with all that
@@ -55,24 +55,24 @@ class Tree:
     text: str
     root: Any
 
-    def of(self, rule: Mapping[str, Any]) -> list[Any]:
+    def find_nodes(self, rule: Mapping[str, Any]) -> list[Any]:
         """The nodes that a rule of ast-grep finds, in order."""
         found: list[Any] = self.root.find_all({"rule": rule})
         return found
 
-    def of_kinds(self, kinds: tuple[str, ...]) -> list[Any]:
+    def find_kinds(self, kinds: tuple[str, ...]) -> list[Any]:
         """The nodes of any of these kinds, in order."""
-        return self.of({"any": [{"kind": kind} for kind in kinds]})
+        return self.find_nodes({"any": [{"kind": kind} for kind in kinds]})
 
-    def place(self, node: Any) -> tuple[int, int]:
+    def position_of(self, node: Any) -> tuple[int, int]:
         """The line and column where a node begins."""
-        return self._place(node.replace("").start_pos)
+        return self._position_at(node.replace("").start_pos)
 
-    def added(self, nodes: Iterable[Any], added: Added) -> Iterator[Any]:
+    def nodes_with_added_lines(self, nodes: Iterable[Any], added: AddedLines) -> Iterator[Any]:
         """Of these nodes, which come in order, those of which a line was added."""
-        return touching(((*self._lines(node), node) for node in nodes), added)
+        return overlapping_added(((*self._line_range(node), node) for node in nodes), added)
 
-    def reads(self, node: Any, *words: str) -> bool:
+    def is_one_of(self, node: Any, *words: str) -> bool:
         """Whether a node is there and is one of these few short words."""
         if node is None:
             return False
@@ -83,25 +83,25 @@ class Tree:
 
     def finding(self, node: Any, rule: str, message: str, fix: str) -> Finding:
         """A finding at a node's beginning."""
-        return Finding(*self.place(node), ERROR, rule, message, fix)
+        return Finding(*self.position_of(node), ERROR, rule, message, fix)
 
     @cached_property
-    def _begins(self) -> list[int]:
+    def _line_starts(self) -> list[int]:
         """Where each line begins, in characters."""
         return list(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
 
-    def _lines(self, node: Any) -> tuple[int, int]:
+    def _line_range(self, node: Any) -> tuple[int, int]:
         edit = node.replace("")
-        return self._place(edit.start_pos)[0], self._place(edit.end_pos)[0]
+        return self._position_at(edit.start_pos)[0], self._position_at(edit.end_pos)[0]
 
-    def _place(self, at: int) -> tuple[int, int]:
-        line = bisect_right(self._begins, at) - 1
-        return line, at - self._begins[line]
+    def _position_at(self, at: int) -> tuple[int, int]:
+        line = bisect_right(self._line_starts, at) - 1
+        return line, at - self._line_starts[line]
 
 
-def tree(after: bytes, spoken: str) -> Tree:
+def parse_tree(after: bytes, spoken: str) -> SyntaxTree:
     """The file's syntax tree."""
     from ast_grep_py import SgRoot  # noqa: PLC0415  only plans that ask for it pay for it
 
     text = after.decode("utf-8", "replace")
-    return Tree(text, SgRoot(text, spoken).root())
+    return SyntaxTree(text, SgRoot(text, spoken).root())

@@ -4,10 +4,10 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def log_sound(case: Case) -> errors.SystemError | None:
+def check_log_sound(case: Case) -> errors.SystemError | None:
     """Refuse changes from the moment damage is seen until a person has looked."""
     if case.damage is None:
-        return None if case.unverified is None else _not_verified_yet(case)
+        return None if case.unverified is None else _unverified_error(case)
     return errors.SystemError.tool_failure(
         "SELF_AUDIT_FAILURE",
         human_message=(
@@ -18,7 +18,7 @@ def log_sound(case: Case) -> errors.SystemError | None:
     )
 
 
-def _not_verified_yet(case: Case) -> errors.SystemError:
+def _unverified_error(case: Case) -> errors.SystemError:
     return errors.SystemError.invariant_violation(
         "AUDIT_NOT_VERIFIED_YET",
         error_code="AUDIT_LOG_FAILED",

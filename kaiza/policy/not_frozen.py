@@ -4,9 +4,9 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def not_frozen(case: Case) -> errors.SystemError | None:
+def check_not_frozen(case: Case) -> errors.SystemError | None:
     """Refuse every change while a freeze holds."""
-    freeze = case.facts.frozen
+    freeze = case.audit_state.frozen
     if freeze is None:
         return None
     return errors.SystemError.invariant_violation(

@@ -4,9 +4,9 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def not_locked(case: Case) -> errors.SystemError | None:
+def check_not_locked(case: Case) -> errors.SystemError | None:
     """Refuse changes of a locked role, in this session and every other."""
-    lock = case.facts.locks.get(case.session.role) if case.session else None
+    lock = case.audit_state.locks.get(case.session.role) if case.session else None
     if lock is None:
         return None
     return errors.SystemError.tool_failure(

@@ -2,10 +2,10 @@
 
 from kaiza.domain import errors, protected_names
 from kaiza.policy.case import Case
-from kaiza.policy.readable import refuse_read
+from kaiza.policy.readable import read_refusal
 
 
-def ours_untouched(case: Case) -> errors.SystemError | None:
+def check_control_plane_untouched(case: Case) -> errors.SystemError | None:
     """Refuse a change of the control plane, and of what may not be read."""
     for path in case.paths:
         if protected_names.is_control_plane(path):
@@ -15,4 +15,4 @@ def ours_untouched(case: Case) -> errors.SystemError | None:
                 human_message="This path governs the agent and is never changed through Kaiza. Leave it alone.",
                 cause={"path": str(path)},
             )
-    return refuse_read(case.hidden[0]) if case.hidden else None
+    return read_refusal(case.hidden[0]) if case.hidden else None

@@ -4,6 +4,6 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def path_sound(case: Case) -> errors.SystemError | None:
+def check_path_sound(case: Case) -> errors.SystemError | None:
     """Refuse with the fault that was found when the arguments were read."""
     return case.fault

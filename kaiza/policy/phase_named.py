@@ -4,9 +4,9 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def phase_named(case: Case) -> errors.SystemError | None:
+def check_phase_named(case: Case) -> errors.SystemError | None:
     """Refuse a missing phase, and one that the plan does not have."""
-    plan = case.reading.plan if case.reading else None
+    plan = case.parsed.plan if case.parsed else None
     asked = case.arguments.get("phase_id")
     if plan is None or (asked is None and not plan.phases) or plan.phase(asked):
         return None

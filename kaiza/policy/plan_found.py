@@ -4,9 +4,9 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def plan_found(case: Case) -> errors.SystemError | None:
+def check_plan_found(case: Case) -> errors.SystemError | None:
     """Refuse a hash that is no plan's."""
-    if case.reading is not None and case.plan_id is not None:
+    if case.parsed is not None and case.plan_id is not None:
         return None
     return errors.SystemError.tool_failure(
         "PLAN_NOT_FOUND",

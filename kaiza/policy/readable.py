@@ -5,12 +5,12 @@ from kaiza.domain.paths import RelPath
 from kaiza.policy.case import Case
 
 
-def readable(case: Case) -> errors.SystemError | None:
+def check_readable(case: Case) -> errors.SystemError | None:
     """Refuse a read of a path whose content is protected."""
-    return refuse_read(case.hidden[0]) if case.hidden else None
+    return read_refusal(case.hidden[0]) if case.hidden else None
 
 
-def refuse_read(path: RelPath) -> errors.SystemError:
+def read_refusal(path: RelPath) -> errors.SystemError:
     """The refusal, also for a path that turns out to be protected only once it is opened."""
     return errors.SystemError.invariant_violation(
         "READ_PROTECTED",

@@ -4,7 +4,7 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def role_bound(case: Case) -> errors.SystemError | None:
+def check_role_bound(case: Case) -> errors.SystemError | None:
     """Refuse a session for the other role."""
     asked = case.arguments.get("role")
     if case.bound_role is None or asked is None or asked == case.bound_role:

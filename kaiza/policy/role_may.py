@@ -4,18 +4,18 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def role_may(case: Case) -> errors.SystemError | None:
+def check_role_allowed(case: Case) -> errors.SystemError | None:
     """Refuse a tool that belongs to the other role."""
     if case.session is not None and case.session.role in case.card.roles:
         return None
     return errors.SystemError.tool_failure(
         "UNAUTHORIZED_ACTION",
-        human_message=f"{case.card.name} is for {' and '.join(case.card.roles)}. {_instead(case)}",
+        human_message=f"{case.card.name} is for {' and '.join(case.card.roles)}. {_next_step(case)}",
         cause={"role": case.session.role if case.session else None, "allowed_roles": list(case.card.roles)},
     )
 
 
-def _instead(case: Case) -> str:
+def _next_step(case: Case) -> str:
     if case.bound_role is not None:
         return "Leave it to a session of that role."
     return "Call begin_session with that role, and pass its session_id."

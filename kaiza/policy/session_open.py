@@ -4,7 +4,7 @@ from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
-def session_open(case: Case) -> errors.SystemError | None:
+def check_session_open(case: Case) -> errors.SystemError | None:
     """Refuse where no session is open, and a session of the role that this server is not for."""
     if case.session is None:
         return errors.SystemError.tool_failure(

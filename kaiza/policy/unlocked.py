@@ -4,11 +4,11 @@ from kaiza.domain import errors, scope
 from kaiza.policy.case import Case
 
 
-def unlocked(case: Case) -> errors.SystemError | None:
+def check_steering_files_unlocked(case: Case) -> errors.SystemError | None:
     """Refuse a protected path that the plan does not name under `unlock`."""
-    plan = case.reading.plan if case.reading else None
-    for path in (*case.paths, *(path for one in case.wanted for path in one.paths)):
-        if plan is None or not scope.unlocks(plan, path):
+    plan = case.parsed.plan if case.parsed else None
+    for path in (*case.paths, *(path for one in case.requested_operations for path in one.paths)):
+        if plan is None or not scope.is_unlocked(plan, path):
             return errors.SystemError.invariant_violation(
                 "CONTROL_PLANE_PROTECTED",
                 error_code="POLICY_VIOLATION",

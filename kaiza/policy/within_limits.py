@@ -2,32 +2,34 @@
 
 from kaiza.domain import errors, limits
 from kaiza.domain.plan import Plan
-from kaiza.domain.plan_usage import Usage
+from kaiza.domain.plan_usage import PlanUsage
 from kaiza.policy.case import Case
 
 
-def limits_before(case: Case) -> errors.SystemError | None:
+def check_limits_before(case: Case) -> errors.SystemError | None:
     """Refuse what would pass a limit on refusals, operations or files."""
-    plan = case.reading.plan if case.reading else None
+    plan = case.parsed.plan if case.parsed else None
     if plan is None:
         return None
-    paths = [str(path) for one in case.wanted for path in one.paths]
-    return _refused(plan, limits.before(plan.limits, _usage(case, plan), paths, len(case.wanted)))
+    paths = [str(path) for one in case.requested_operations for path in one.paths]
+    return _limit_error(
+        plan, limits.overrun_before(plan.limits, _plan_usage(case, plan), paths, len(case.requested_operations))
+    )
 
 
-def limits_after(case: Case) -> errors.SystemError | None:
+def check_limits_after(case: Case) -> errors.SystemError | None:
     """Refuse what would pass a limit on lines or bytes, now that the result is known."""
-    plan = case.reading.plan if case.reading else None
+    plan = case.parsed.plan if case.parsed else None
     if plan is None:
         return None
-    return _refused(plan, limits.after(plan.limits, _usage(case, plan), case.lines, case.bytes))
+    return _limit_error(plan, limits.overrun_after(plan.limits, _plan_usage(case, plan), case.lines, case.bytes))
 
 
-def _usage(case: Case, plan: Plan) -> Usage:
-    return case.facts.usage.get(plan.plan_id) or Usage()
+def _plan_usage(case: Case, plan: Plan) -> PlanUsage:
+    return case.audit_state.usage.get(plan.plan_id) or PlanUsage()
 
 
-def _refused(plan: Plan, overrun: limits.Overrun | None) -> errors.SystemError | None:
+def _limit_error(plan: Plan, overrun: limits.Overrun | None) -> errors.SystemError | None:
     if overrun is None:
         return None
     left = max(0, overrun.allowed - overrun.used)

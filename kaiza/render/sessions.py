@@ -4,29 +4,39 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kaiza.render.tables import Cell, Column, lines
+from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape
-from kaiza.render.timeline import paths
+from kaiza.render.timeline import recorded_paths
 
-_LISTED = (
-    Column("session", least=8),
-    Column("role", least=4),
+_LIST_COLUMNS = (
+    Column("session", min_width=8),
+    Column("role", min_width=4),
     Column("state"),
     Column("begun"),
     Column("last call"),
-    Column("calls", right=True),
-    Column("changes", right=True),
-    Column("refused", right=True),
-    Column("client", least=6),
+    Column("calls", align_right=True),
+    Column("changes", align_right=True),
+    Column("refused", align_right=True),
+    Column("client", min_width=6),
 )
-_CHANGED = (Column("seq", right=True), Column("operation"), Column("lines"), Column("path", least=12, keep="end"))
-_REFUSED = (Column("seq", right=True), Column("tool"), Column("path", least=12, keep="end"), Column("code"))
+_CHANGE_COLUMNS = (
+    Column("seq", align_right=True),
+    Column("operation"),
+    Column("lines"),
+    Column("path", min_width=12, kept_end="end"),
+)
+_REFUSAL_COLUMNS = (
+    Column("seq", align_right=True),
+    Column("tool"),
+    Column("path", min_width=12, kept_end="end"),
+    Column("code"),
+)
 _STYLES = {"active": "green", "locked": "red"}
-_OF_CHANGE = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
+_CHANGE_MEMBERS = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
 
 
 @dataclass(slots=True)
-class Told:
+class SessionSummary:
     """What the records say about one session."""
 
     session_id: str
@@ -36,8 +46,8 @@ class Told:
     last_call_at: str
     ended_at: str | None = None
     calls: int = 0
-    changed: int = 0
-    refused: int = 0
+    change_count: int = 0
+    refusal_count: int = 0
     changes: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[dict[str, Any]] = field(default_factory=list)
 
@@ -59,16 +69,16 @@ class Told:
             "begun_at": self.begun_at,
             "last_call_at": self.last_call_at,
             "ended_at": self.ended_at,
-            "counts": {"calls": self.calls, "changes": self.changed, "refusals": self.refused},
+            "counts": {"calls": self.calls, "changes": self.change_count, "refusals": self.refusal_count},
         }
 
 
-class Fold:
+class SessionProjection:
     """Takes records in, in their order; keeps what was done and refused only of sessions it is asked to."""
 
     def __init__(self, detailed: str | None = None) -> None:
-        self.sessions: dict[str, Told] = {}
-        self._detailed = detailed
+        self.sessions: dict[str, SessionSummary] = {}
+        self._detailed_id = detailed
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """The next record of the log."""
@@ -78,68 +88,70 @@ class Fold:
         if not isinstance(session_id, str):
             return
         if record.get("tool_name") == "begin_session" and ok:
-            self.sessions[session_id] = _begun(record)
+            self.sessions[session_id] = _new_summary(record)
         told = self.sessions.get(session_id)
         if told is not None:
-            self._count(told, record, ok=ok)
+            self._count_call(told, record, ok=ok)
 
-    def _count(self, told: Told, record: Mapping[str, Any], *, ok: bool) -> None:
+    def _count_call(self, told: SessionSummary, record: Mapping[str, Any], *, ok: bool) -> None:
         changes = list(record.get("changes") or ()) if ok else []
         told.calls += 1
-        told.changed += len(changes)
-        told.refused += 0 if ok else 1
+        told.change_count += len(changes)
+        told.refusal_count += 0 if ok else 1
         told.last_call_at = max(told.last_call_at, str(record.get("timestamp")))
         if record.get("tool_name") == "end_session" and ok:
             told.ended_at = record.get("timestamp")
-        if self._detailed is not None and told.session_id.startswith(self._detailed):
-            told.changes += [{"seq": record.get("seq"), **_change(one)} for one in changes]
-            told.refusals += [] if ok else [_refusal(record)]
+        if self._detailed_id is not None and told.session_id.startswith(self._detailed_id):
+            told.changes += [{"seq": record.get("seq"), **_change_members(one)} for one in changes]
+            told.refusals += [] if ok else [_refusal_members(record)]
 
 
-def listed(told: Iterable[tuple[Told, str]], width: int | None, *, colour: bool = False) -> Iterator[str]:
+def render_list(
+    told: Iterable[tuple[SessionSummary, str]], width: int | None, *, colour: bool = False
+) -> Iterator[str]:
     """Sessions with their states, a line each."""
-    return lines(_LISTED, (_row(one, state) for one, state in told), width, colour=colour)
+    return render_table(_LIST_COLUMNS, (_session_row(one, state) for one, state in told), width, colour=colour)
 
 
-def changed(told: Told, width: int | None, *, colour: bool = False) -> Iterator[str]:
+def render_changes(told: SessionSummary, width: int | None, *, colour: bool = False) -> Iterator[str]:
     """What a session changed, a line for each file."""
-    return lines(_CHANGED, map(_changed, told.changes), width, colour=colour)
+    return render_table(_CHANGE_COLUMNS, map(_change_row, told.changes), width, colour=colour)
 
 
-def refused(told: Told, width: int | None, *, colour: bool = False) -> Iterator[str]:
+def render_refusals(told: SessionSummary, width: int | None, *, colour: bool = False) -> Iterator[str]:
     """What a session was refused, a line for each call."""
-    return lines(_REFUSED, map(_refused, told.refusals), width, colour=colour)
+    return render_table(_REFUSAL_COLUMNS, map(_refusal_row, told.refusals), width, colour=colour)
 
 
-def _begun(record: Mapping[str, Any]) -> Told:
+def _new_summary(record: Mapping[str, Any]) -> SessionSummary:
     at = str(record.get("timestamp"))
-    return Told(str(record["session_id"]), record.get("role"), record.get("client"), at, at)
+    return SessionSummary(str(record["session_id"]), record.get("role"), record.get("client"), at, at)
 
 
-def _change(change: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: change.get(name) for name in _OF_CHANGE}
+def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: change.get(name) for name in _CHANGE_MEMBERS}
 
 
-def _refusal(record: Mapping[str, Any]) -> dict[str, Any]:
+def _refusal_members(record: Mapping[str, Any]) -> dict[str, Any]:
     members = ("seq", "tool_name", "error_code", "human_message")
-    return {**{name: record.get(name) for name in members}, "paths": list(paths(record))}
+    return {**{name: record.get(name) for name in members}, "paths": list(recorded_paths(record))}
 
 
-def _row(told: Told, state: str) -> tuple[Cell, ...]:
+def _session_row(told: SessionSummary, state: str) -> tuple[Cell, ...]:
     return (
         Cell(escape(told.session_id), "bold"),
         Cell(escape(told.role or "")),
         Cell(state, _STYLES.get(state, "dim")),
-        Cell(_minute(told.begun_at), "dim"),
-        Cell(_minute(told.last_call_at), "dim"),
+        Cell(_format_minute(told.begun_at), "dim"),
+        Cell(_format_minute(told.last_call_at), "dim"),
         Cell(str(told.calls)),
-        Cell(str(told.changed)),
-        Cell(str(told.refused), "red" if told.refused else ""),
+        Cell(str(told.change_count)),
+        Cell(str(told.refusal_count), "red" if told.refusal_count else ""),
         Cell(escape(told.client or "")),
     )
 
 
-def _changed(change: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _change_row(change: Mapping[str, Any]) -> tuple[Cell, ...]:
     source = f"{change['source']} → " if change["source"] else ""
     return (
         Cell(str(change["seq"]), "dim"),
@@ -149,7 +161,7 @@ def _changed(change: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-def _refused(refusal: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _refusal_row(refusal: Mapping[str, Any]) -> tuple[Cell, ...]:
     where = refusal["paths"]
     return (
         Cell(str(refusal["seq"]), "dim"),
@@ -159,5 +171,5 @@ def _refused(refusal: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-def _minute(timestamp: str) -> str:
+def _format_minute(timestamp: str) -> str:
     return escape(timestamp[:16].replace("T", " "))

@@ -7,7 +7,7 @@ from itertools import islice
 from kaiza.render import terminal
 
 GAP = "  "
-SAMPLE = 500
+SAMPLE_SIZE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +15,11 @@ class Column:
     """One column: its title, how narrow it may get when room is short and in which turn, which end of a cell stays."""
 
     title: str
-    least: int | None = None
-    keep: str = "start"
-    right: bool = False
-    natural: int = 0
-    turn: int = 0
+    min_width: int | None = None
+    kept_end: str = "start"
+    align_right: bool = False
+    natural_width: int = 0
+    shrink_order: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +36,35 @@ class Table:
 
     columns: Sequence[Column]
     widths: Sequence[int]
-    bounded: bool = False
+    is_bounded: bool = False
     gap: str = GAP
     colour: bool = False
 
-    def head(self) -> str:
+    def header(self) -> str:
         """The line of titles."""
-        return self.line([Cell(column.title, "dim") for column in self.columns])
+        return self.row([Cell(column.title, "dim") for column in self.columns])
 
-    def line(self, cells: Sequence[Cell]) -> str:
+    def row(self, cells: Sequence[Cell]) -> str:
         """One row, without blanks at its end."""
-        told = [self._cell(at, cell) for at, cell in enumerate(cells)]
+        told = [self._format_cell(at, cell) for at, cell in enumerate(cells)]
         while told and not told[-1].strip():
             told.pop()
         return self.gap.join(told).rstrip()
 
-    def _cell(self, at: int, cell: Cell) -> str:
+    def _format_cell(self, at: int, cell: Cell) -> str:
         column, columns = self.columns[at], self.widths[at]
-        text = terminal.cut(cell.text, columns, column.keep) if self.bounded and column.least is not None else cell.text
-        blank = "" if at == len(self.columns) - 1 and not column.right else " " * (columns - terminal.width(text))
+        text = (
+            terminal.truncate(cell.text, columns, column.kept_end)
+            if self.is_bounded and column.min_width is not None
+            else cell.text
+        )
+        blank = (
+            ""
+            if at == len(self.columns) - 1 and not column.align_right
+            else " " * (columns - terminal.display_width(text))
+        )
         painted = terminal.paint(text, cell.style, colour=self.colour)
-        return blank + painted if column.right else painted + blank
+        return blank + painted if column.align_right else painted + blank
 
 
 def fit(
@@ -68,25 +76,25 @@ def fit(
     gap: str = GAP,
 ) -> Table:
     """A table as wide as its sample wants; where that is too wide, columns give way in turn, the last first."""
-    widths = [max(terminal.width(column.title), column.natural) for column in columns]
+    widths = [max(terminal.display_width(column.title), column.natural_width) for column in columns]
     for row in sample:
-        widths = [max(had, terminal.width(cell.text)) for had, cell in zip(widths, row, strict=True)]
+        widths = [max(had, terminal.display_width(cell.text)) for had, cell in zip(widths, row, strict=True)]
     over = 0 if width is None else sum(widths) + len(gap) * (len(columns) - 1) - width
-    for at, column in sorted(enumerate(columns), key=lambda pair: (pair[1].turn, -pair[0])):
-        if over > 0 and column.least is not None:
-            given = min(over, max(0, widths[at] - column.least))
+    for at, column in sorted(enumerate(columns), key=lambda pair: (pair[1].shrink_order, -pair[0])):
+        if over > 0 and column.min_width is not None:
+            given = min(over, max(0, widths[at] - column.min_width))
             widths[at] -= given
             over -= given
-    return Table(columns, widths, bounded=width is not None, gap=gap, colour=colour)
+    return Table(columns, widths, is_bounded=width is not None, gap=gap, colour=colour)
 
 
-def lines(
+def render_table(
     columns: Sequence[Column], rows: Iterable[Sequence[Cell]], width: int | None, *, colour: bool
 ) -> Iterator[str]:
     """A whole table, lazily: the first rows decide about the widths, the rest follow as they come."""
     rows = iter(rows)
-    sample = list(islice(rows, SAMPLE))
+    sample = list(islice(rows, SAMPLE_SIZE))
     table = fit(columns, sample, width, colour=colour)
-    yield table.head()
-    yield from map(table.line, sample)
-    yield from map(table.line, rows)
+    yield table.header()
+    yield from map(table.row, sample)
+    yield from map(table.row, rows)

@@ -5,34 +5,38 @@ from typing import Any
 
 from kaiza.render.terminal import escape
 
-_FAULTS = {
+_FAULT_MEANINGS = {
     "edited": "its bytes are not the ones that were hashed",
     "dropped": "records before it are gone",
     "reordered": "it is not in its place",
     "inserted": "it does not belong there",
     "unreadable": "it is no record",
 }
-_DAMAGED = (
+_DAMAGE_ADVICE = (
     "Changes are refused until a person has looked; reads go on and are recorded. "
     'Compare with a copy you trust, then begin a new log with: kaiza audit accept --reason "what you found"'
 )
 
 
-def sentences(told: Mapping[str, Any]) -> list[str]:
+def describe(told: Mapping[str, Any]) -> list[str]:
     """The verdict, what it means, and the next step; a line each."""
-    return _TELL[told["verdict"]](told) if told["verdict"] in _TELL else [f"Verdict: {escape(str(told['verdict']))}."]
+    return (
+        _DESCRIPTIONS[told["verdict"]](told)
+        if told["verdict"] in _DESCRIPTIONS
+        else [f"Verdict: {escape(str(told['verdict']))}."]
+    )
 
 
-def records(count: int) -> str:
+def format_record_count(count: int) -> str:
     """A number of records as a person says it."""
     return "1 record" if count == 1 else f"{count:,} records"
 
 
-def _intact(told: Mapping[str, Any]) -> list[str]:
+def _describe_intact(told: Mapping[str, Any]) -> list[str]:
     head, count = told.get("head"), told["records"]
     if not count:
         return ["Intact: nothing has been recorded yet."]
-    first = f"Intact: {records(count)}, unaltered and in order."
+    first = f"Intact: {format_record_count(count)}, unaltered and in order."
     if told.get("anchored"):
         proof = (
             "The log goes at least as far as the head that Kaiza keeps outside the workspace: its end was not cut off."
@@ -48,52 +52,52 @@ def _intact(told: Mapping[str, Any]) -> list[str]:
     return [first, proof, keep]
 
 
-def _torn(told: Mapping[str, Any]) -> list[str]:
+def _describe_torn(told: Mapping[str, Any]) -> list[str]:
     return [
-        f"Torn tail: {_here(told)} intact; after that comes an incomplete line, as a crash leaves it.",
+        f"Torn tail: {_sound_records(told)} intact; after that comes an incomplete line, as a crash leaves it.",
         "Nobody was told that it was written. The next call sets it aside and records that; there is nothing to do.",
     ]
 
 
-def _broken(told: Mapping[str, Any]) -> list[str]:
+def _describe_broken(told: Mapping[str, Any]) -> list[str]:
     fault = told.get("first_fault") or {}
     why = str(fault.get("why", "")) or "unknown"
     where = f" at record {fault['seq']}" if "seq" in fault else ""
-    reason = _FAULTS.get(why)
+    reason = _FAULT_MEANINGS.get(why)
     return [
         f"Broken{where}: {escape(why)}" + (f", {reason}." if reason else "."),
-        f"What comes before it, {records(told['records'])}, is sound; what follows cannot be trusted.",
-        _DAMAGED,
+        f"What comes before it, {format_record_count(told['records'])}, is sound; what follows cannot be trusted.",
+        _DAMAGE_ADVICE,
     ]
 
 
-def _cut_off(told: Mapping[str, Any]) -> list[str]:
+def _describe_cut_off(told: Mapping[str, Any]) -> list[str]:
     return [
-        f"Cut off: {_here(told)} intact, but a later head is known: the end is gone.",
-        _DAMAGED,
+        f"Cut off: {_sound_records(told)} intact, but a later head is known: the end is gone.",
+        _DAMAGE_ADVICE,
     ]
 
 
-def _replaced(told: Mapping[str, Any]) -> list[str]:
+def _describe_replaced(told: Mapping[str, Any]) -> list[str]:
     return [
-        f"Replaced: {_here(told)} intact in itself, but not what was written here before.",
-        _DAMAGED,
+        f"Replaced: {_sound_records(told)} intact in itself, but not what was written here before.",
+        _DAMAGE_ADVICE,
     ]
 
 
-def _here(told: Mapping[str, Any]) -> str:
-    return records(told["records"]) + (" is" if told["records"] == 1 else " are")
+def _sound_records(told: Mapping[str, Any]) -> str:
+    return format_record_count(told["records"]) + (" is" if told["records"] == 1 else " are")
 
 
-def _missing(_told: Mapping[str, Any]) -> list[str]:
-    return ["Missing: there was a log, and it is gone.", _DAMAGED]
+def _describe_missing(_told: Mapping[str, Any]) -> list[str]:
+    return ["Missing: there was a log, and it is gone.", _DAMAGE_ADVICE]
 
 
-_TELL = {
-    "intact": _intact,
-    "torn_tail": _torn,
-    "broken": _broken,
-    "cut_off": _cut_off,
-    "replaced": _replaced,
-    "missing": _missing,
+_DESCRIPTIONS = {
+    "intact": _describe_intact,
+    "torn_tail": _describe_torn,
+    "broken": _describe_broken,
+    "cut_off": _describe_cut_off,
+    "replaced": _describe_replaced,
+    "missing": _describe_missing,
 }

@@ -12,45 +12,45 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-_HANDED_ON = ("PATH", "HOME", "XDG_STATE_HOME", "PYTHONPATH", "VIRTUAL_ENV")
+_PASSED_ENVIRONMENT = ("PATH", "HOME", "XDG_STATE_HOME", "PYTHONPATH", "VIRTUAL_ENV")
 
 
-class Told(NamedTuple):
+class CallResult(NamedTuple):
     """What a call came to: an output, or the code and the envelope of a refusal."""
 
     error_code: str | None
     body: Mapping[str, Any]
 
 
-class Agent:
+class McpClient:
     """A connected client."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
         self._client = client
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> Told:
+    def call_tool(self, tool: str, arguments: Mapping[str, Any]) -> CallResult:
         """Call a tool and wait for what it comes to."""
         try:
             result = self._portal.call(self._client.call_tool, tool, dict(arguments))
         except MCPError as refused:
             data = refused.error.data or {}
-            return Told(data.get("error_code", str(refused.error.code)), data)
+            return CallResult(data.get("error_code", str(refused.error.code)), data)
         if result.is_error:
             envelope = json.loads(getattr(result.content[0], "text", "{}"))
-            return Told(envelope["error_code"], envelope)
-        return Told(None, result.structured_content or {})
+            return CallResult(envelope["error_code"], envelope)
+        return CallResult(None, result.structured_content or {})
 
-    def tools(self) -> list[str]:
+    def list_tools(self) -> list[str]:
         """The names of the tools that are offered."""
         return [tool.name for tool in self._portal.call(self._client.list_tools).tools]
 
 
 @contextmanager
-def connected(workspace: str, *options: str) -> Iterator[Agent]:
+def connect(workspace: str, *options: str) -> Iterator[McpClient]:
     """A client of a server of its own, started as a client would start it."""
-    environment = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    environment = {name: os.environ[name] for name in _PASSED_ENVIRONMENT if name in os.environ}
     command = ["-m", "kaiza", "serve", "--workspace", workspace, *options]
     server = StdioServerParameters(command=sys.executable, args=command, env=environment)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
-        yield Agent(portal, client)
+        yield McpClient(portal, client)

@@ -4,7 +4,7 @@ import os
 import sys
 
 
-def claim() -> tuple[int, int]:
+def take_stdio() -> tuple[int, int]:
     """Take standard input and output for the wire; print and children get nothing to read, and standard error."""
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)

@@ -4,16 +4,16 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-CHUNK: Final = 1 << 16
+CHUNK_BYTES: Final = 1 << 16
 
 
-class Lines:
+class LineReader:
     """An iterator over lines without their newline; None stands for one that was longer than the bound."""
 
     def __init__(self, descriptor: int, longest: int) -> None:
         self._descriptor = descriptor
-        self._longest = longest
-        self._lines = self._read()
+        self._max_bytes = longest
+        self._lines = self._read_lines()
 
     def __iter__(self) -> Iterator[bytes | None]:
         return self
@@ -21,16 +21,16 @@ class Lines:
     def __next__(self) -> bytes | None:
         return next(self._lines)
 
-    def _read(self) -> Iterator[bytes | None]:
+    def _read_lines(self) -> Iterator[bytes | None]:
         held, skipping = bytearray(), False
-        while chunk := os.read(self._descriptor, CHUNK):
+        while chunk := os.read(self._descriptor, CHUNK_BYTES):
             *ended, rest = chunk.split(b"\n")
             for piece in ended:
                 if not skipping:
-                    yield self._bounded(held, piece)
+                    yield self._bounded_line(held, piece)
                 held.clear()
                 skipping = False
-            if not skipping and len(held) + len(rest) > self._longest:
+            if not skipping and len(held) + len(rest) > self._max_bytes:
                 yield None
                 held.clear()
                 skipping = True
@@ -39,5 +39,5 @@ class Lines:
         if held:
             yield bytes(held)
 
-    def _bounded(self, held: bytearray, piece: bytes) -> bytes | None:
-        return None if len(held) + len(piece) > self._longest else bytes(held) + piece
+    def _bounded_line(self, held: bytearray, piece: bytes) -> bytes | None:
+        return None if len(held) + len(piece) > self._max_bytes else bytes(held) + piece

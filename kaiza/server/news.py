@@ -9,47 +9,47 @@ import select
 import signal
 from typing import Final
 
-END: Final = b"e"
-BROKEN: Final = b"b"
-FAILED: Final = b"f"
-IDLE: Final = b"i"
-CLOSED: Final = b"c"
-GONE: Final = b"g"
+INPUT_ENDED: Final = b"e"
+OUTPUT_BROKEN: Final = b"b"
+BUILD_FAILED: Final = b"f"
+ALL_ANSWERED: Final = b"i"
+APP_CLOSED: Final = b"c"
+READER_GONE: Final = b"g"
 """The answers have no reader any more; seen on their descriptor, not sent."""
 SIGNALS: Final = {bytes([number]) for number in (signal.SIGTERM, signal.SIGINT)}
 
 
-class News:
+class WakeupPipe:
     """One-byte messages, the numbers of signals among them."""
 
     def __init__(self) -> None:
-        self._out, self._in = os.pipe()
-        os.set_blocking(self._in, False)
-        self._ready = select.poll()
-        self._ready.register(self._out, select.POLLIN)
+        self._read_end, self._write_end = os.pipe()
+        os.set_blocking(self._write_end, False)
+        self._poll = select.poll()
+        self._poll.register(self._read_end, select.POLLIN)
 
     def watch_reader(self, descriptor: int) -> None:
         """GONE is news, once, when the other end of this descriptor is closed.
 
         Asked for nothing, poll still reports a pipe without a reader (POLLERR) and a socket without a peer (POLLHUP).
         """
-        self._ready.register(descriptor, 0)
+        self._poll.register(descriptor, 0)
 
     def listen_to_signals(self) -> None:
         """From here on a signal is news and nothing else. For the main thread."""
-        signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._write_end, warn_on_full_buffer=False)
         for (number,) in SIGNALS:
             signal.signal(number, lambda *_: None)
 
     def put(self, news: bytes) -> None:
         """Tell the main thread."""
-        os.write(self._in, news)
+        os.write(self._write_end, news)
 
-    def next(self, patience: float | None) -> bytes | None:
+    def wait(self, patience: float | None) -> bytes | None:
         """The next message; None where there was none for so many seconds."""
-        ready = dict(self._ready.poll(None if patience is None else math.ceil(patience * 1000)))
-        if self._out in ready:
-            return os.read(self._out, 1)
+        ready = dict(self._poll.poll(None if patience is None else math.ceil(patience * 1000)))
+        if self._read_end in ready:
+            return os.read(self._read_end, 1)
         for descriptor in ready:
-            self._ready.unregister(descriptor)
-        return GONE if ready else None
+            self._poll.unregister(descriptor)
+        return READER_GONE if ready else None

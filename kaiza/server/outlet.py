@@ -5,28 +5,28 @@ import threading
 from collections.abc import Callable
 
 
-class Outlet:
+class LineWriter:
     """Where lines go. When nobody listens any more it says so once, and takes the rest silently."""
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
         self._descriptor = descriptor
         self._on_broken = on_broken
         self._broken = False
-        self._line = threading.Lock()
+        self._lock = threading.Lock()
         """Held while one line is written, so that lines never mix."""
 
     def send(self, line: bytes) -> None:
         """Write the line; it has left the process when this returns, unless nobody listens."""
-        with self._line:
+        with self._lock:
             if not self._broken:
-                self._write(line)
+                self._write_all(line)
 
-    def finish(self) -> None:
+    def stop(self) -> None:
         """Let a line that is being written end, and no other begin."""
-        with self._line:
+        with self._lock:
             self._broken = True
 
-    def _write(self, line: bytes) -> None:
+    def _write_all(self, line: bytes) -> None:
         rest = memoryview(line)
         try:
             while rest:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kaiza.wire import message, reply
 from kaiza.wire.dialect import Conversation, Dialect, ToolCall
-from kaiza.wire.message import Id, Notification, Refusal, Request
+from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Incoming(NamedTuple):
     """A tool call under the id of its request, in the dialect that its answer is to have."""
 
-    request_id: Id
+    request_id: RequestId
     call: ToolCall
     dialect: Dialect
 
@@ -26,7 +26,7 @@ class Incoming(NamedTuple):
         return self.dialect.encode(self.request_id, outcome, self.call.reply_form)
 
 
-class Step(NamedTuple):
+class TransportAction(NamedTuple):
     """What a line asks the transport to do: send an answer, make a call, hush another, or nothing."""
 
     answer: bytes | None = None
@@ -41,17 +41,17 @@ class Pipeline:
         self._dialects = dialects
         self._conversation = Conversation()
 
-    def hear(self, line: bytes | None) -> Refusal | Notification | Request:
+    def parse_line(self, line: bytes | None) -> InvalidMessage | Notification | Request:
         """What the line says; None is a line beyond the bound."""
-        return message.too_long() if line is None else message.read(line)
+        return message.line_too_long() if line is None else message.parse(line)
 
-    def step(self, said: Refusal | Notification | Request) -> Step:
+    def next_action(self, said: InvalidMessage | Notification | Request) -> TransportAction:
         """What is to be done about it."""
-        if isinstance(said, Refusal):
-            return Step(answer=reply.refused(said))
+        if isinstance(said, InvalidMessage):
+            return TransportAction(answer=reply.rejection(said))
         if isinstance(said, Notification):
             cancelled = said.params.get("requestId") if said.method == "notifications/cancelled" else None
-            return Step(cancelled=cancelled)
-        dialect = next(one for one in self._dialects if one.claims(said))
+            return TransportAction(cancelled=cancelled)
+        dialect = next(one for one in self._dialects if one.can_decode(said))
         self._conversation, answer, call = dialect.decode(said, self._conversation)
-        return Step(answer, None if call is None else Incoming(said.id, call, dialect))
+        return TransportAction(answer, None if call is None else Incoming(said.id, call, dialect))

@@ -8,25 +8,25 @@ from functools import partial
 
 from kaiza.server import descriptors
 from kaiza.server.pipeline import Pipeline
-from kaiza.server.stdio import Stdio
-from kaiza.server.surface import App
-from kaiza.wire.mcp import Mcp, Opening
+from kaiza.server.stdio import StdioTransport
+from kaiza.server.surface import AppProtocol
+from kaiza.wire.mcp import McpDialect, ServerDescription
 
-SELDOM = 20_000
+GC_THRESHOLD = 20_000
 """Allocations between two collections. A call makes hundreds of objects and no cycles; imports make many that stay."""
 
 
-def serve(make_app: Callable[[], App], opening: Opening, *, summary: bool = False) -> int:
+def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, summary: bool = False) -> int:
     """Serve one client over standard input and output; the exit status.
 
     `make_app` is called once, in another thread, when tools are first listed or called. Where it raises a SystemError,
     that is raised here, after whatever was asked has been answered. `summary` puts an output's summary into the text
     block, instead of the whole output once more.
     """
-    gc.set_threshold(SELDOM)
-    incoming, outgoing = descriptors.claim()
-    pipeline = Pipeline((Mcp(opening, summary=summary),))
-    stdio = Stdio(incoming, outgoing, pipeline, partial(_build, make_app))
+    gc.set_threshold(GC_THRESHOLD)
+    incoming, outgoing = descriptors.take_stdio()
+    pipeline = Pipeline((McpDialect(opening, summary=summary),))
+    stdio = StdioTransport(incoming, outgoing, pipeline, partial(_build, make_app))
     clean = stdio.serve()
     if failure := stdio.failure():
         raise failure
@@ -36,7 +36,7 @@ def serve(make_app: Callable[[], App], opening: Opening, *, summary: bool = Fals
     return 0
 
 
-def _build(make_app: Callable[[], App]) -> App:
+def _build(make_app: Callable[[], AppProtocol]) -> AppProtocol:
     # Loaded here, in a thread of its own: were it loaded by the first answer, that call would outlast the reader's
     # patience and lose its turn.
     from kaiza.wire import mcp_call  # noqa: F401, PLC0415

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kaiza.wire.dialect import ToolCall
 
 if TYPE_CHECKING:
-    from kaiza.domain.call import Ask, Outcome
+    from kaiza.domain.call import CallRequest, Outcome
 
 
-class App(Protocol):
+class AppProtocol(Protocol):
     """The house behind the door."""
 
-    def stamp(self, ask: "Ask", /) -> Any:
+    def stamp(self, ask: "CallRequest", /) -> Any:
         """Give the ask its request id, its time and its `deadline`, in seconds of `time.monotonic`."""
         ...
 
@@ -28,8 +28,8 @@ class App(Protocol):
         ...
 
 
-def to_ask(call: ToolCall) -> "Ask":
+def to_call_request(call: ToolCall) -> "CallRequest":
     """A decoded tool call as the application takes it."""
-    from kaiza.domain.call import Ask  # noqa: PLC0415  loaded with the application, not before the first answer
+    from kaiza.domain.call import CallRequest  # noqa: PLC0415  loaded with the application, not before the first answer
 
-    return Ask(call.tool_name, call.arguments, call.client, call.conversational)
+    return CallRequest(call.tool_name, call.arguments, call.client, call.conversational)

@@ -5,26 +5,26 @@ from contextlib import closing
 from kaiza.domain import errors
 from kaiza.domain.plan import MAX_BYTES, Plan
 from kaiza.store.fsync_batch import FsyncBatch
-from kaiza.store.ground import Ground
+from kaiza.store.ground import Workspace
 
 
-def keep(ground: Ground, plan: Plan) -> None:
+def store_current(ground: Workspace, plan: Plan) -> None:
     """Keep the plan's file as it is now, if it still is the plan that was read."""
     stored = ground.plans.read(plan.plan_id)
-    if stored is not None and stored.reading.plan_hash == plan.plan_hash:
-        keep_bytes(ground, plan.plan_hash, stored.content)
+    if stored is not None and stored.parsed.plan_hash == plan.plan_hash:
+        store_bytes(ground, plan.plan_hash, stored.content)
 
 
-def keep_bytes(ground: Ground, plan_hash: str, content: bytes) -> None:
+def store_bytes(ground: Workspace, plan_hash: str, content: bytes) -> None:
     """They are on disk when this returns."""
     with closing(FsyncBatch()) as batch:
-        ground.objects.keep(plan_hash, [content], pack=True, batch=batch)
+        ground.blobs.store(plan_hash, [content], pack=True, batch=batch)
         batch.sync()
 
 
-def kept(ground: Ground, plan_hash: str) -> bytes | None:
+def load_bytes(ground: Workspace, plan_hash: str) -> bytes | None:
     """The bytes that have this hash, if they were kept, are whole and no more than a plan has."""
     try:
-        return b"".join(ground.objects.chunks(plan_hash, MAX_BYTES))
+        return b"".join(ground.blobs.chunks(plan_hash, MAX_BYTES))
     except errors.SystemError:
         return None

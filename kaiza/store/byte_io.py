@@ -6,16 +6,16 @@ import signal
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-SMALL = 1 << 20
+MAX_PACKED_BYTES = 1 << 20
 """The longest content that is compressed and copied; a larger file is taken over as it is."""
-FIRST_CHUNK = 1 << 16
-CHUNK = 1 << 20
-UNBLOCKED = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-READ_NOFOLLOW = os.O_RDONLY | os.O_NOFOLLOW | UNBLOCKED
+FIRST_CHUNK_BYTES = 1 << 16
+CHUNK_BYTES = 1 << 20
+NONBLOCKING_FLAGS = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+READ_NOFOLLOW = os.O_RDONLY | os.O_NOFOLLOW | NONBLOCKING_FLAGS
 """How to open a name for reading where a link, a pipe or a terminal may be by now."""
 
 
-class Hash(Protocol):
+class Hasher(Protocol):
     """A hash that is updated while bytes pass."""
 
     def update(self, data: bytes, /) -> None:
@@ -25,9 +25,9 @@ class Hash(Protocol):
 
 def read_all(fd: int) -> Iterator[bytes]:
     """Read an open file from its beginning to its end, a chunk at a time."""
-    offset, size = 0, FIRST_CHUNK  # a small file takes no large buffer
+    offset, size = 0, FIRST_CHUNK_BYTES  # a small file takes no large buffer
     while chunk := os.pread(fd, size, offset):
-        offset, size = offset + len(chunk), CHUNK
+        offset, size = offset + len(chunk), CHUNK_BYTES
         yield chunk
 
 
@@ -39,7 +39,7 @@ def write_all(fd: int, content: Iterable[bytes]) -> None:
             rest = rest[os.write(fd, rest) :]
 
 
-def update_hash(check: Hash, content: Iterable[bytes]) -> Iterator[bytes]:
+def update_hash(check: Hasher, content: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the chunks unchanged and add each to a hash."""
     for chunk in content:
         check.update(chunk)
@@ -59,6 +59,6 @@ def has_no_writer(fd: int) -> bool:
     return True
 
 
-def stamp_of(found: os.stat_result) -> tuple[int, ...]:
+def file_stamp(found: os.stat_result) -> tuple[int, ...]:
     """What a file cannot keep while its bytes change: its identity, its size and its times."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

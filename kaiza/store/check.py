@@ -8,84 +8,84 @@ from collections.abc import Mapping, Sequence
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
-from kaiza.store.directories import Directories, last_name, write_refusal
-from kaiza.store.facts import NOTHING, Facts, Seen, look
-from kaiza.store.objects import Objects
-from kaiza.store.refusal import not_a_file
-from kaiza.store.step import Do, Step, mismatch, temporary_name
-from kaiza.store.workspace import Workspace, kind_of
+from kaiza.store.directories import DirectoryHandles, last_name, to_write_error
+from kaiza.store.facts import NO_KNOWN_DIGESTS, FileMetadata, FileSnapshot, snapshot
+from kaiza.store.objects import BlobStore
+from kaiza.store.refusal import not_regular_file_error
+from kaiza.store.step import Operation, OperationKind, mismatch_error, temporary_name
+from kaiza.store.workspace import ConfinedRoot, file_kind
 
-_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+_WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
-class Checker:
+class Preflight:
     """Looks at the places of one change after the other."""
 
-    def __init__(self, workspace: Workspace, objects: Objects, directories: Directories, txn: str) -> None:
-        self._workspace = workspace
-        self._objects = objects
+    def __init__(self, workspace: ConfinedRoot, objects: BlobStore, directories: DirectoryHandles, txn: str) -> None:
+        self._files = workspace
+        self._blobs = objects
         self._directories = directories
         self._txn = txn
-        self._steps: list[tuple[Step, Change | None]] = []
+        self._operations: list[tuple[Operation, Change | None]] = []
 
-    def steps(self, changes: Sequence[Change]) -> tuple[tuple[Step, Change | None], ...]:
+    def plan_operations(self, changes: Sequence[Change]) -> tuple[tuple[Operation, Change | None], ...]:
         """Turn changes into steps, each with the change whose content it brings; refuse the first impossible one."""
-        touched = [path for change in changes for path in change.touched]
+        touched = [path for change in changes for path in change.touched_paths]
         if len(touched) != len(set(touched)):
             raise errors.SystemError.tool_failure(
                 "INVALID_INPUT_VALUE", human_message="A path is changed twice. Change each path once."
             )
         for change in changes:
-            self._check(change)
-        return tuple(self._steps)
+            self._plan_change(change)
+        return tuple(self._operations)
 
-    def _check(self, change: Change) -> None:
+    def _plan_change(self, change: Change) -> None:
         if change.operation == "create":
-            self._free(change.path)
-            self._kept(change)
-            self._add("put", change)
+            self._require_absent(change.path)
+            self._require_stored_content(change)
+            self._add_operation("put", change)
         elif change.operation == "modify":
-            facts = self._there(change.path, change).facts
-            self._kept(change)
-            self._add("swap", change, facts)
+            facts = self._require_present(change.path, change).metadata
+            self._require_stored_content(change)
+            self._add_operation("swap", change, facts)
         elif change.operation == "delete":
-            self._add("take", change, self._there(change.path, change).facts)
+            self._add_operation("take", change, self._require_present(change.path, change).metadata)
         else:
-            self._move(change)
+            self._plan_move(change)
 
-    def _move(self, change: Change) -> None:
+    def _plan_move(self, change: Change) -> None:
         source = change.source or change.path
-        seen = self._there(source, change, lasting=change.keeps_content)
-        self._free(change.path)
-        if change.keeps_content and change.mode in {None, seen.facts.mode}:
-            self._add("move", change, seen.facts)
+        seen = self._require_present(source, change, lasting=change.is_plain_move)
+        self._require_absent(change.path)
+        if change.is_plain_move and change.mode in {None, seen.metadata.mode}:
+            self._add_operation("move", change, seen.metadata)
             return
-        self._add("put", change, seen.facts)
+        self._add_operation("put", change, seen.metadata)
         taken = Change(source, "delete", before_hash=change.before_hash)
-        self._add("take", taken, seen.facts)
+        self._add_operation("take", taken, seen.metadata)
 
-    def _add(self, do: Do, change: Change, facts: Facts | None = None) -> None:
-        temp = temporary_name(self._txn, len(self._steps))
+    def _add_operation(self, do: OperationKind, change: Change, facts: FileMetadata | None = None) -> None:
+        temp = temporary_name(self._txn, len(self._operations))
         brings = do in {"put", "swap"}
         after = (change.after_hash or change.before_hash) if brings else None
-        step = Step(do, change.path, temp, change.before_hash, after, change.source, facts)
-        self._steps.append((step, change if brings else None))
+        step = Operation(do, change.path, temp, change.before_hash, after, change.source, facts)
+        self._operations.append((step, change if brings else None))
 
-    def _free(self, path: RelPath) -> None:
+    def _require_absent(self, path: RelPath) -> None:
         """Insist that nothing is at a path and that something can be put there."""
         try:
-            self._directories.need_or_make(path.parent)
-            where = self._directories.nearest(path.parent)
-            _writable(where)
+            self._directories.open_or_plan(path.parent)
+            where = self._directories.nearest_descriptor(path.parent)
+            _require_writable_directory(where)
             if path.parent in self._directories.missing:
                 return
             found = os.stat(last_name(path), dir_fd=where, follow_symlinks=False)
         except FileNotFoundError:
             return
         except OSError as error:
-            raise write_refusal(error, self._workspace, path, missing="FILE_WRITE_FAILED") from error
+            raise to_write_error(error, self._files, path, missing="FILE_WRITE_FAILED") from error
         cause: dict[str, object] = {"path": str(path)}
-        if stat.S_ISREG(found.st_mode) and (seen := look(where, last_name(path))):
+        if stat.S_ISREG(found.st_mode) and (seen := snapshot(where, last_name(path))):
             cause["current_hash"] = seen.digest
         raise errors.SystemError.tool_failure(
             "FILE_ALREADY_EXISTS",
@@ -93,41 +93,41 @@ class Checker:
             cause=cause,
         )
 
-    def _there(self, path: RelPath, change: Change, *, lasting: bool = False) -> Seen:
+    def _require_present(self, path: RelPath, change: Change, *, lasting: bool = False) -> FileSnapshot:
         """Insist that the file is there, is the one expected, and can be replaced."""
         try:
-            found = self._look(path, _known(change))
+            found = self._snapshot_file(path, _known_digests(change))
         except OSError as error:
-            raise write_refusal(error, self._workspace, path, missing="FILE_NOT_FOUND") from error
-        if found.links > 1:
-            raise _unchangeable(
+            raise to_write_error(error, self._files, path, missing="FILE_NOT_FOUND") from error
+        if found.link_count > 1:
+            raise _unchangeable_error(
                 path, "The file has several names (hard links) and is not changed through one.", "EMLINK"
             )
-        if not lasting and not found.facts.mode & _WRITABLE:
-            raise _unchangeable(path, "The file is read-only. Ask a person to make it writable.", "EACCES")
+        if not lasting and not found.metadata.mode & _WRITE_BITS:
+            raise _unchangeable_error(path, "The file is read-only. Ask a person to make it writable.", "EACCES")
         if found.digest != change.before_hash:
-            raise mismatch(path, change.before_hash, found.digest)
+            raise mismatch_error(path, change.before_hash, found.digest)
         return found
 
-    def _look(self, path: RelPath, known: Mapping[tuple[int, ...], str]) -> Seen:
-        if not self._directories.need(path.parent):
+    def _snapshot_file(self, path: RelPath, known: Mapping[tuple[int, ...], str]) -> FileSnapshot:
+        if not self._directories.open_existing(path.parent):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        where, name = self._directories.held[path.parent], last_name(path)
+        where, name = self._directories.descriptors[path.parent], last_name(path)
         mode = os.stat(name, dir_fd=where, follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if not stat.S_ISREG(mode):
-            raise not_a_file(path, kind_of(mode), "FILE_WRITE_FAILED")
-        _writable(where)
-        if not os.access(name, os.W_OK, dir_fd=where) and mode & _WRITABLE:
+            raise not_regular_file_error(path, file_kind(mode), "FILE_WRITE_FAILED")
+        _require_writable_directory(where)
+        if not os.access(name, os.W_OK, dir_fd=where) and mode & _WRITE_BITS:
             raise OSError(errno.EACCES, os.strerror(errno.EACCES))
-        seen = look(where, name, known)
+        seen = snapshot(where, name, known)
         if seen is None:
-            raise not_a_file(path, "other", "FILE_WRITE_FAILED")
+            raise not_regular_file_error(path, "other", "FILE_WRITE_FAILED")
         return seen
 
-    def _kept(self, change: Change) -> None:
-        if change.content is None and (change.after_hash is None or not self._objects.has(change.after_hash)):
+    def _require_stored_content(self, change: Change) -> None:
+        if change.content is None and (change.after_hash is None or not self._blobs.has(change.after_hash)):
             raise errors.SystemError.tool_failure(
                 "FILE_WRITE_FAILED",
                 human_message="What was there before is no longer kept. It cannot be put back.",
@@ -135,17 +135,21 @@ class Checker:
             )
 
 
-def _known(change: Change) -> Mapping[tuple[int, ...], str]:
+def _known_digests(change: Change) -> Mapping[tuple[int, ...], str]:
     """What the tool has read need not be read again; what comes out in the end is read in any case."""
-    return {change.seen_as: change.before_hash} if change.seen_as and change.before_hash else NOTHING
+    return (
+        {change.stat_signature: change.before_hash}
+        if change.stat_signature and change.before_hash
+        else NO_KNOWN_DIGESTS
+    )
 
 
-def _writable(dir_fd: int) -> None:
+def _require_writable_directory(dir_fd: int) -> None:
     if not os.access(b".", os.W_OK | os.X_OK, dir_fd=dir_fd):
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _unchangeable(path: RelPath, sentence: str, why: str) -> errors.SystemError:
+def _unchangeable_error(path: RelPath, sentence: str, why: str) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "FILE_WRITE_FAILED", human_message=sentence, cause={"path": str(path), "errno": why}
     )

@@ -13,36 +13,36 @@ from typing import TYPE_CHECKING, Any
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
 from kaiza.domain.protected_names import is_control_plane
-from kaiza.domain.record import Body, compose
-from kaiza.domain.way_back import happened, was_taken_back
-from kaiza.store.ground import Ground
-from kaiza.store.records import records
+from kaiza.domain.record import Body, new_body
+from kaiza.domain.way_back import is_rolled_back, took_effect
+from kaiza.store.ground import Workspace
+from kaiza.store.records import read_records
 
 if TYPE_CHECKING:
-    from kaiza.store.recovery import Announced, Recovery
+    from kaiza.store.recovery import RecordedIntent, RecoveryResult
 
 MOST_REPORTED = 50
-MOST_RECOVERED = 200
+MAX_RECOVERED = 200
 """Intents without a journal that one session looks after; the next session continues with the rest."""
-LARGEST_HASHED = 1 << 30
-_RECORDED_BEFORE: Mapping[str, Any] = MappingProxyType(
+MAX_HASHED_BYTES = 1 << 30
+_FINISHED_INTENT: Mapping[str, Any] = MappingProxyType(
     {"session_id": None, "plan_id": None, "plan_hash": None, "changes": [], "detail": None}
 )
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 
 
-def recover(ground: Ground, now: str, request_id: str) -> list[dict[str, Any]]:
+def recover(ground: Workspace, now: str, request_id: str) -> list[dict[str, Any]]:
     """Finish or take back what dead processes left open; return what was done, as `begin_session` reports it.
 
     Nothing is touched while the log is damaged.
     """
-    if not ground.recording():
+    if not ground.is_recording():
         return []
     ground.log.catch_up()
-    ground.log.whole.begin()
+    ground.log.background_check.start()
     if ground.damage() is not None:
         return []
-    ground.key.require()
+    ground.state_key.ensure_exists()
     return _CrashRecovery(ground, now, request_id).run()
 
 
@@ -50,7 +50,7 @@ def recover(ground: Ground, now: str, request_id: str) -> list[dict[str, Any]]:
 class _CrashRecovery:
     """One pass over the journals and the open intents, for the call that asked for it."""
 
-    ground: Ground
+    ground: Workspace
     now: str
     request_id: str
 
@@ -61,10 +61,11 @@ class _CrashRecovery:
         try:
             abandoned = (
                 (txn, intent)
-                for txn, intent in reversed([*self.ground.facts.intents.items()])
-                if txn not in waiting and self.ground.committer.is_dead(str((intent["detail"] or {}).get("live", "")))
+                for txn, intent in reversed([*self.ground.audit_state.intents.items()])
+                if txn not in waiting
+                and self.ground.transactions.is_dead(str((intent["detail"] or {}).get("live", "")))
             )
-            for txn, intent in islice(abandoned, MOST_RECOVERED):
+            for txn, intent in islice(abandoned, MAX_RECOVERED):
                 result = self._decide_without_journal(txn, intent)
                 found.append(self._record_recovery(txn, result, [change["path"] for change in intent["changes"]], []))
         except (OSError, errors.SystemError) as refused:
@@ -76,43 +77,43 @@ class _CrashRecovery:
         try:
             if not self.ground.has_journals():
                 return []
-            found = self.ground.committer.recover(self._find_announced, list(self.ground.facts.intents))
+            found = self.ground.transactions.recover(self._find_announced, list(self.ground.audit_state.intents))
             return [self._record_journal(one) for one in found]
         except (OSError, errors.SystemError) as refused:
             return [_report_failure(refused)]
 
-    def _record_journal(self, one: "Recovery") -> dict[str, Any]:
+    def _record_journal(self, one: "RecoveryResult") -> dict[str, Any]:
         """Record what was done about one journal, and report it."""
         if one.result == "left":
-            return _report(one.txn, one.result, [], one.left)
+            return _report(one.txn, one.result, [], one.unresolved)
         if one.result == "set_aside":
             detail = {
                 "result": one.result,
                 "journal": one.txn,
-                "left": list(one.left),
+                "left": list(one.unresolved),
                 "found_by": self.request_id,
             }
-            self._append(compose("recovery", timestamp=self.now, workspace_root=self.ground.root, detail=detail))
-            return _report(one.txn, one.result, [], one.left)
-        return self._record_recovery(one.txn, one.result, [str(path) for path in one.paths], list(one.left))
+            self._append(new_body("recovery", timestamp=self.now, workspace_root=self.ground.root, detail=detail))
+            return _report(one.txn, one.result, [], one.unresolved)
+        return self._record_recovery(one.txn, one.result, [str(path) for path in one.paths], list(one.unresolved))
 
-    def _find_announced(self, txn: str) -> "Announced | None":
+    def _find_announced(self, txn: str) -> "RecordedIntent | None":
         """What the log says of a change, read to its end; None where it never announced it."""
-        from kaiza.store.recovery import Announced  # noqa: PLC0415  most sessions begin without anything to recover
+        from kaiza.store.recovery import RecordedIntent  # noqa: PLC0415  most sessions begin without anything to recover
 
         self.ground.follow()
-        intent = self.ground.facts.intents.get(txn)
+        intent = self.ground.audit_state.intents.get(txn)
         if intent is not None:
-            return Announced(intent["changes"], str((intent["detail"] or {}).get("live", "")), True, False)
+            return RecordedIntent(intent["changes"], str((intent["detail"] or {}).get("live", "")), True, False)
         is_made = is_taken_back = False
-        for one in records(self.ground.root, reverse=True):
+        for one in read_records(self.ground.root, reverse=True):
             if one.get("request_id") != txn:
                 continue
             if one.get("kind") == "intent":
                 live = str((one["detail"] or {}).get("live", ""))
-                return Announced(one["changes"], live, False, is_made, is_taken_back)
-            is_made = is_made or happened(one)
-            is_taken_back = is_taken_back or was_taken_back(one)
+                return RecordedIntent(one["changes"], live, False, is_made, is_taken_back)
+            is_made = is_made or took_effect(one)
+            is_taken_back = is_taken_back or is_rolled_back(one)
         return None
 
     def _decide_without_journal(self, txn: str, intent: Mapping[str, Any]) -> str:
@@ -122,9 +123,9 @@ class _CrashRecovery:
             touched = [parse(path) for one in changes for path in (one["path"], one["source"]) if path]
         except errors.SystemError:
             return "unknown"
-        if any(is_control_plane(path) or self.ground.unreadable(path) for path in touched):
+        if any(is_control_plane(path) or self.ground.is_unreadable(path) for path in touched):
             return "unknown"
-        self.ground.committer.sweep(txn, touched)
+        self.ground.transactions.remove_leftovers(txn, touched)
         states = [self._hash_file(change["path"]) for change in changes]
         before = [change["before_hash"] if change["source"] is None else None for change in changes]
         if states == [change["after_hash"] for change in changes]:
@@ -135,8 +136,8 @@ class _CrashRecovery:
         """SHA-256 of a file as it is now; None where there is none that can be read, or it is too large."""
         whole = sha256()
         try:
-            with self.ground.workspace.open_file(parse(path), lambda _real: None) as file:
-                if file.size > LARGEST_HASHED:
+            with self.ground.files.open_file(parse(path), lambda _real: None) as file:
+                if file.size > MAX_HASHED_BYTES:
                     return None
                 for chunk in file.chunks():
                     whole.update(chunk)
@@ -146,9 +147,9 @@ class _CrashRecovery:
 
     def _record_recovery(self, txn: str, result: str, paths: list[str], left: list[dict[str, str]]) -> dict[str, Any]:
         """Record a recovery. Where an outcome was recorded before, only the tidying up is left to report."""
-        intent = self.ground.facts.intents.get(txn) or _RECORDED_BEFORE
+        intent = self.ground.audit_state.intents.get(txn) or _FINISHED_INTENT
         self._append(
-            compose(
+            new_body(
                 "recovery",
                 timestamp=self.now,
                 request_id=txn,
@@ -163,7 +164,7 @@ class _CrashRecovery:
                     "result": result,
                     "left": left[:MOST_REPORTED],
                     "found_by": self.request_id,
-                    "live": self.ground.committer.live_id,
+                    "live": self.ground.transactions.liveness_id,
                 },
             )
         )
@@ -180,7 +181,7 @@ def _report_failure(refused: Exception) -> dict[str, Any]:
 
 def _report(txn: str, result: str, paths: Sequence[str], left: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """A recovery as `begin_session` reports it; names that came with the workspace are escaped to plain letters."""
-    plain = txn.encode("ascii", "backslashreplace").decode()[:_LONGEST_NAME]
+    plain = txn.encode("ascii", "backslashreplace").decode()[:_MAX_NAME_LENGTH]
     shown = [{key: value.encode("utf-8", "backslashreplace").decode() for key, value in one.items()} for one in left]
     return {"request_id": plain, "result": result, "paths": list(paths[:MOST_REPORTED]), "left": shown[:MOST_REPORTED]}
 

@@ -9,69 +9,69 @@ from dataclasses import dataclass, field
 from kaiza.domain import errors
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store.fsync_batch import fsync_all
-from kaiza.store.place import Place
-from kaiza.store.refusal import refusal
-from kaiza.store.workspace import Workspace
+from kaiza.store.place import ResolvedPath
+from kaiza.store.refusal import to_system_error
+from kaiza.store.workspace import ConfinedRoot
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
-class Directories:
+class DirectoryHandles:
     """Directories below one root, each opened without following a link."""
 
-    workspace: Workspace
-    held: dict[RelPath, int] = field(default_factory=dict)
+    files: ConfinedRoot
+    descriptors: dict[RelPath, int] = field(default_factory=dict)
     missing: list[RelPath] = field(default_factory=list)
-    made: list[RelPath] = field(default_factory=list)
+    created: list[RelPath] = field(default_factory=list)
 
-    def need(self, path: RelPath) -> bool:
+    def open_existing(self, path: RelPath) -> bool:
         """Hold a directory; False where it is not there."""
-        if path in self.held:
+        if path in self.descriptors:
             return True
         try:
-            self.held[path] = self.workspace.at(path, _open_directory, follow=False)
+            self.descriptors[path] = self.files.with_resolved(path, _open_directory, follow=False)
         except FileNotFoundError:
             return False
         return True
 
-    def need_or_make(self, path: RelPath) -> None:
+    def open_or_plan(self, path: RelPath) -> None:
         """Hold a directory, or plan to make it below the nearest that is there."""
-        if path in self.missing or self.need(path):
+        if path in self.missing or self.open_existing(path):
             return
-        self.need_or_make(path.parent)
+        self.open_or_plan(path.parent)
         self.missing.append(path)
 
-    def nearest(self, path: RelPath) -> int:
+    def nearest_descriptor(self, path: RelPath) -> int:
         """Tell the descriptor of the nearest directory upwards that is there."""
-        while path not in self.held:
+        while path not in self.descriptors:
             path = path.parent
-        return self.held[path]
+        return self.descriptors[path]
 
-    def make(self) -> None:
+    def create_missing(self) -> None:
         """Make what is missing; a directory that somebody else made meanwhile will do."""
         for path in self.missing:
-            above, name = self.held[path.parent], last_name(path)
+            above, name = self.descriptors[path.parent], last_name(path)
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=above)
-                self.made.append(path)
-            self.held[path] = os.open(name, _OPEN, dir_fd=above)
+                self.created.append(path)
+            self.descriptors[path] = os.open(name, _OPEN, dir_fd=above)
 
-    def unmake(self) -> None:
+    def remove_created(self) -> None:
         """Take away what was made, as far as it is empty."""
-        for path in reversed(self.made):
-            remove_empty(self.held[path.parent], path)
-        self.made.clear()
+        for path in reversed(self.created):
+            remove_empty(self.descriptors[path.parent], path)
+        self.created.clear()
 
     def sync(self, paths: set[RelPath]) -> None:
         """Make the names in these directories durable, and those of directories that were made."""
-        fsync_all([self.held[path] for path in sorted(paths | {made.parent for made in self.made})])
+        fsync_all([self.descriptors[path] for path in sorted(paths | {made.parent for made in self.created})])
 
     def close(self) -> None:
         """Let all of them go."""
-        for fd in self.held.values():
+        for fd in self.descriptors.values():
             os.close(fd)
-        self.held.clear()
+        self.descriptors.clear()
 
 
 def last_name(path: RelPath) -> bytes:
@@ -90,12 +90,12 @@ def remove_empty(above: int, path: RelPath) -> bool:
     return True
 
 
-def write_refusal(error: OSError, workspace: Workspace, path: RelPath, *, missing: str) -> errors.SystemError:
+def to_write_error(error: OSError, workspace: ConfinedRoot, path: RelPath, *, missing: str) -> errors.SystemError:
     """Turn a system call's error on the way to a change into a code; a link on the way is named by where it leads."""
     if error.errno != errno.ELOOP:
-        return refusal(error, path, missing=missing, otherwise="FILE_WRITE_FAILED")
+        return to_system_error(error, path, missing=missing, otherwise="FILE_WRITE_FAILED")
     try:
-        real = workspace.real(path)
+        real = workspace.real_path(path)
     except errors.SystemError as refused:
         return refused
     return errors.SystemError.tool_failure(
@@ -105,7 +105,7 @@ def write_refusal(error: OSError, workspace: Workspace, path: RelPath, *, missin
     )
 
 
-def _open_directory(place: Place) -> int:
+def _open_directory(place: ResolvedPath) -> int:
     if not stat.S_ISDIR(place.stat.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     if place.real == ROOT:

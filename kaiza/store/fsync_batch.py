@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-FEW = 4
+MAX_SINGLE_FSYNCS = 4
 """Above this number of changed files the whole file system is synced in one call."""
-_MOST = 16
+_MAX_OPEN = 16
 _WORKERS = 4
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _SYNCFS: Callable[[int], int] | None = getattr(_LIBC, "syncfs", None)
@@ -25,7 +25,7 @@ class FsyncBatch:
     """
 
     def __init__(self, files: int = 1, file_system: int = -1) -> None:
-        self._file_system = file_system if files > FEW and _SYNCFS is not None else -1
+        self._file_system = file_system if files > MAX_SINGLE_FSYNCS and _SYNCFS is not None else -1
         self._owned: list[int] = []
         self._borrowed: list[int] = []
 
@@ -35,7 +35,7 @@ class FsyncBatch:
             os.close(fd)
             return
         self._owned.append(fd)
-        if len(self._owned) >= _MOST:
+        if len(self._owned) >= _MAX_OPEN:
             fsync_all(self._owned)
             self.close()
 

@@ -8,10 +8,10 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 
-COMMANDS = ("cat-file", "check-ignore", "config", "hash-object", "rev-parse")
-_FORCED = {"config": ("--get",), "hash-object": ("--no-filters",)}
-_RUNS_FILTERS = frozenset({"--filters", "--textconv"})
-_QUIET = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+ALLOWED_COMMANDS = ("cat-file", "check-ignore", "config", "hash-object", "rev-parse")
+_REQUIRED_OPTIONS = {"config": ("--get",), "hash-object": ("--no-filters",)}
+_FILTER_OPTIONS = frozenset({"--filters", "--textconv"})
+_SAFE_OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
@@ -19,40 +19,40 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-_KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"})
+_KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"})
 """Where the person keeps their own configuration; every other GIT_ variable may be about another repository."""
 
 
-def ask(
+def run(
     directory: str, command: str, *arguments: str, stdin: bytes = b"", seconds: float = 10
 ) -> "subprocess.CompletedProcess[bytes] | None":
     """Ask git in a directory; None where there is no git, or none that answers in time."""
-    if command not in COMMANDS or not _RUNS_FILTERS.isdisjoint(arguments):
+    if command not in ALLOWED_COMMANDS or not _FILTER_OPTIONS.isdisjoint(arguments):
         raise ValueError(f"git is not asked for {command} like that")
-    path = os.pathsep.join(_path_outside(directory))
+    path = os.pathsep.join(_trusted_path(directory))
     program = shutil.which("git", path=path)
     if program is None:
         return None
     try:
         return subprocess.run(  # noqa: S603  a fixed list of commands, and no shell
-            [program, *_QUIET, command, *_FORCED.get(command, ()), *arguments],
+            [program, *_SAFE_OPTIONS, command, *_REQUIRED_OPTIONS.get(command, ()), *arguments],
             input=stdin,
             capture_output=True,
             check=False,
             cwd=directory,
-            env=_environment(path),
+            env=_safe_environment(path),
             timeout=seconds,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
 
 
-def _environment(path: str) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+def _safe_environment(path: str) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
     return {**own, **_ENVIRONMENT, "PATH": path}
 
 
-def _path_outside(directory: str) -> Iterator[str]:
+def _trusted_path(directory: str) -> Iterator[str]:
     """The directories in which programs are looked for, without those that the repository could hold."""
     inside = os.path.realpath(directory).rstrip("/") + "/"
     for place in _search_path():

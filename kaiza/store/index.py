@@ -9,43 +9,43 @@ from pathlib import Path
 
 import orjson
 
-from kaiza.domain.record import Head
-from kaiza.domain.session import Facts
+from kaiza.domain.record import LogHead
+from kaiza.domain.session import AuditState
 from kaiza.store.state_key import StateKey
 
 _FORMAT = 2
 _NAME = "index.json"
 _PURPOSE = "snapshot"
-_TAIL = 128
+_TAIL_BYTES = 128
 
 
-def load(state: Path, log: Path, key: StateKey) -> tuple[Facts, Head | None]:
+def load(state: Path, log: Path, key: StateKey) -> tuple[AuditState, LogHead | None]:
     """The facts up to a verified head; none at all where the snapshot is missing, not ours, strange or overtaken."""
     try:
-        body, is_ours = _read(state, key)
+        body, is_ours = _read_body(state, key)
         told = orjson.loads(body) if is_ours else {}
-        head = Head(**told["head"])
-        if told["format"] == _FORMAT and _stands(log, head):
-            return Facts.from_json(told["facts"]), head
+        head = LogHead(**told["head"])
+        if told["format"] == _FORMAT and _is_in_log(log, head):
+            return AuditState.from_json(told["facts"]), head
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return Facts(), None
-    return Facts(), None
+        return AuditState(), None
+    return AuditState(), None
 
 
-def last_known(state: Path, key: StateKey) -> tuple[Facts, int, bool]:
+def load_unchecked(state: Path, key: StateKey) -> tuple[AuditState, int, bool]:
     """The facts it holds, whatever became of the log, and up to which record; whether they carry our code.
 
     Without that, they may only restrict.
     """
     try:
-        body, is_ours = _read(state, key)
+        body, is_ours = _read_body(state, key)
         told = orjson.loads(body)
-        return Facts.from_json(told["facts"]), Head(**told["head"]).seq, is_ours
+        return AuditState.from_json(told["facts"]), LogHead(**told["head"]).seq, is_ours
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return Facts(), 0, False
+        return AuditState(), 0, False
 
 
-def save(state: Path, facts: Facts, head: Head, key: StateKey) -> None:
+def save(state: Path, facts: AuditState, head: LogHead, key: StateKey) -> None:
     """Keep the facts for the next process. Whole or not at all; losing it costs time, never truth."""
     body = orjson.dumps(
         {
@@ -55,21 +55,21 @@ def save(state: Path, facts: Facts, head: Head, key: StateKey) -> None:
         }
     )
     beside = state / f"{_NAME}.{os.getpid()}"
-    beside.write_bytes(key.code(_PURPOSE, body).encode() + b"\n" + body)
+    beside.write_bytes(key.compute_code(_PURPOSE, body).encode() + b"\n" + body)
     beside.replace(state / _NAME)
 
 
-def _read(state: Path, key: StateKey) -> tuple[bytes, bool]:
+def _read_body(state: Path, key: StateKey) -> tuple[bytes, bool]:
     """The snapshot's body, and whether it carries our code. What a version without keys wrote has none."""
     code, newline, body = (state / _NAME).read_bytes().partition(b"\n")
     if not newline:
         return code, False
-    return body, key.is_code(code.decode("ascii", "replace"), _PURPOSE, body)
+    return body, key.is_valid_code(code.decode("ascii", "replace"), _PURPOSE, body)
 
 
-def _stands(log: Path, head: Head) -> bool:
+def _is_in_log(log: Path, head: LogHead) -> bool:
     """Whether the record the snapshot was made from is still where it was."""
     with log.open("rb") as file:
-        file.seek(max(0, head.size - _TAIL))
-        tail = file.read(min(_TAIL, head.size))
+        file.seek(max(0, head.size - _TAIL_BYTES))
+        tail = file.read(min(_TAIL_BYTES, head.size))
     return tail.endswith(f'"entry_hash":"{head.entry_hash}"}}\n'.encode())

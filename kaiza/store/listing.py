@@ -6,40 +6,40 @@ import time
 from bisect import bisect_right
 from collections.abc import Sequence
 
-LEAST = 1_000
-MOST = 100_000
+MIN_NAMES = 1_000
+MAX_NAMES = 100_000
 SECOND_NS = 1_000_000_000
-SETTLED_NS = SECOND_NS // 10
+MIN_AGE_NS = SECOND_NS // 10
 """A directory that changed more recently than this might change again without its time telling."""
 
-_Stamp = tuple[int, int, int, int]
+_DirectoryStamp = tuple[int, int, int, int]
 
 
-class Listings:
+class DirectoryCache:
     """What was listed last. Kept for one directory only, so that it stays small."""
 
     def __init__(self) -> None:
-        self._kept: tuple[_Stamp, Sequence[str]] | None = None
+        self._cached: tuple[_DirectoryStamp, Sequence[str]] | None = None
 
-    def after(self, fd: int, name: str, most: int) -> Sequence[str]:
+    def names_after(self, fd: int, name: str, most: int) -> Sequence[str]:
         """The first names after one, in order, at most so many; nothing of them is looked at."""
         begun = time.time_ns()
-        stamp = _stamp(os.fstat(fd))
-        kept = self._kept
+        stamp = _directory_stamp(os.fstat(fd))
+        kept = self._cached
         if kept is None or kept[0] != stamp:
             names = os.listdir(fd)
-            if not LEAST <= len(names) <= MOST or _is_fresh(stamp, begun):
+            if not MIN_NAMES <= len(names) <= MAX_NAMES or _has_just_changed(stamp, begun):
                 return heapq.nsmallest(most, (one for one in names if one > name) if name else names)
-            kept = self._kept = (stamp, sorted(names))
+            kept = self._cached = (stamp, sorted(names))
         begin = bisect_right(kept[1], name)
         return kept[1][begin : begin + most]
 
 
-def _stamp(found: os.stat_result) -> _Stamp:
+def _directory_stamp(found: os.stat_result) -> _DirectoryStamp:
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _is_fresh(stamp: _Stamp, now: int) -> bool:
+def _has_just_changed(stamp: _DirectoryStamp, now: int) -> bool:
     """Whether another change could leave the same times; where they are whole seconds, clocks are coarse."""
     changed = max(stamp[2:])
-    return changed > now - (SETTLED_NS if changed % SECOND_NS else 3 * SECOND_NS)
+    return changed > now - (MIN_AGE_NS if changed % SECOND_NS else 3 * SECOND_NS)

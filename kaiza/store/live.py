@@ -4,19 +4,19 @@ import fcntl
 import os
 from contextlib import suppress
 
-from kaiza.store.own import Own
+from kaiza.store.own import KaizaDir
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
+_EXCLUSIVE_NONBLOCKING = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
-class Live:
+class LivenessLock:
     """The sign of life of one process. Its `id` is what intents name."""
 
-    def __init__(self, own: Own) -> None:
-        self._own = own
-        self.id, self._fd = self._begin()
+    def __init__(self, own: KaizaDir) -> None:
+        self._kaiza_dir = own
+        self.id, self._fd = self._create_file()
 
     def is_dead(self, other: str) -> bool:
         """Whether the process of that id is gone; one that never was is gone too."""
@@ -25,26 +25,26 @@ class Live:
         if not other.replace("-", "").isalnum():
             return True
         try:
-            fd = os.open(other, _OPEN, dir_fd=self._own.directory("live"))
+            fd = os.open(other, _OPEN, dir_fd=self._kaiza_dir.open_directory("live"))
         except PermissionError:
             return False  # another account's
         except OSError:
             return True
         try:
-            return _try(fd)
+            return _try_lock(fd)
         finally:
             os.close(fd)
 
-    def sweep(self) -> None:
+    def remove_dead(self) -> None:
         """Clear away the signs of processes that are gone."""
-        where = self._own.directory("live")
+        where = self._kaiza_dir.open_directory("live")
         for name in os.listdir(where):  # noqa: PTH208 (of a descriptor)
             if name == self.id:
                 continue
             with suppress(FileNotFoundError):
                 fd = os.open(name, _OPEN, dir_fd=where)
                 try:
-                    if _try(fd):
+                    if _try_lock(fd):
                         os.unlink(name, dir_fd=where)
                 finally:
                     os.close(fd)
@@ -52,23 +52,23 @@ class Live:
     def close(self) -> None:
         """Be gone."""
         with suppress(FileNotFoundError):
-            os.unlink(self.id, dir_fd=self._own.directory("live"))
+            os.unlink(self.id, dir_fd=self._kaiza_dir.open_directory("live"))
         os.close(self._fd)
 
-    def _begin(self) -> tuple[str, int]:
+    def _create_file(self) -> tuple[str, int]:
         """Take a fresh file; one that was swept away before it was locked does not count."""
         while True:
             name = f"{os.getpid()}-{os.urandom(8).hex()}"
-            fd = os.open(name, _CREATE, 0o600, dir_fd=self._own.directory("live"))
+            fd = os.open(name, _CREATE, 0o600, dir_fd=self._kaiza_dir.open_directory("live"))
             fcntl.flock(fd, fcntl.LOCK_EX)
             if os.fstat(fd).st_nlink:
                 return name, fd
             os.close(fd)
 
 
-def _try(fd: int) -> bool:
+def _try_lock(fd: int) -> bool:
     try:
-        fcntl.flock(fd, _AT_ONCE)
+        fcntl.flock(fd, _EXCLUSIVE_NONBLOCKING)
     except BlockingIOError:
         return False
     return True

@@ -20,7 +20,7 @@ class FileLock:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def taken(self) -> bool:
+    def try_acquire(self) -> bool:
         """Whether the lock could be taken at once. AUDIT_LOCK_FAILED where the system refuses."""
         import portalocker  # noqa: PLC0415  see the top
 
@@ -29,7 +29,7 @@ class FileLock:
         except portalocker.AlreadyLocked:
             return False
         except portalocker.LockException as refused:
-            raise _failure(refused) from refused
+            raise _lock_error(refused) from refused
         return True
 
     def acquire(self, seconds: float) -> None:
@@ -37,9 +37,9 @@ class FileLock:
         deadline = time.monotonic() + seconds
         nap = _SHORTEST_NAP
         # Polled, because a thread that is blocked in the kernel cannot be told that the deadline has passed.
-        while not self.taken():
+        while not self.try_acquire():
             if time.monotonic() >= deadline:
-                raise late(seconds)
+                raise lock_timeout(seconds)
             time.sleep(nap)
             nap = min(2 * nap, _LONGEST_NAP)
 
@@ -50,9 +50,9 @@ class FileLock:
         try:
             portalocker.unlock(self._descriptor)
         except portalocker.LockException as refused:
-            raise _failure(refused) from refused
+            raise _lock_error(refused) from refused
 
-    def abandon(self) -> None:
+    def close(self) -> None:
         """Close the descriptor, and with it release the lock. Closing twice is harmless."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
@@ -64,7 +64,7 @@ def preload() -> None:
     import portalocker  # noqa: F401, PLC0415  see the top
 
 
-def late(seconds: float) -> errors.SystemError:
+def lock_timeout(seconds: float) -> errors.SystemError:
     """AUDIT_LOCK_FAILED after waiting `seconds` for the lock."""
     return errors.SystemError.tool_failure(
         "AUDIT_LOCK_FAILED",
@@ -73,7 +73,7 @@ def late(seconds: float) -> errors.SystemError:
     )
 
 
-def _failure(refused: Exception) -> errors.SystemError:
+def _lock_error(refused: Exception) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "AUDIT_LOCK_FAILED",
         human_message="The record could not be locked. Check the file system that holds the workspace.",

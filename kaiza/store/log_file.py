@@ -12,8 +12,8 @@ from kaiza.store.log_lines import read_exactly
 
 DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
-_HOW = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_HOW_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_APPEND_FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def path_of(root: str) -> Path:
@@ -21,7 +21,7 @@ def path_of(root: str) -> Path:
     return Path(root) / DIRECTORY / NAME
 
 
-def failure(problem: OSError | None = None, sentence: str | None = None, **cause: object) -> errors.SystemError:
+def log_error(problem: OSError | None = None, sentence: str | None = None, **cause: object) -> errors.SystemError:
     """AUDIT_LOG_FAILED with what the system said."""
     return errors.SystemError.tool_failure(
         "AUDIT_LOG_FAILED",
@@ -37,25 +37,25 @@ class LogFile:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
         known = os.fstat(descriptor)
-        self._stands_for = known.st_ino, known.st_dev
+        self._identity = known.st_ino, known.st_dev
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
         """Let go of it, and with it of the lock."""
-        self.lock.abandon()
+        self.lock.close()
 
-    def size_at(self, path: bytes) -> int | None:
+    def size_if_current(self, path: bytes) -> int | None:
         """How long the log is now; None where the path no longer names it. AUDIT_LOG_FAILED where it is read-only."""
         try:
             found = os.stat(path, follow_symlinks=False)  # noqa: PTH116  before every append, and a third of the price
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if (found.st_ino, found.st_dev) != self._stands_for:
+        if (found.st_ino, found.st_dev) != self._identity:
             return None
         if found.st_mode & 0o222 == 0:
-            raise failure(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
+            raise log_error(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
         return found.st_size
 
     def stat(self) -> os.stat_result:
@@ -75,39 +75,39 @@ class LogFile:
         try:
             count = os.write(self.descriptor, line)
         except OSError as refused:
-            self._cut_back(at)
-            raise failure(refused) from refused
+            self._undo_partial_write(at)
+            raise log_error(refused) from refused
         if count != len(line):
-            self._cut_back(at)
-            raise failure(sentence="The disk took only part of a record. Make room, then try again.", written=count)
+            self._undo_partial_write(at)
+            raise log_error(sentence="The disk took only part of a record. Make room, then try again.", written=count)
 
-    def cut(self, at: int) -> None:
+    def truncate(self, at: int) -> None:
         """The file ends here when this returns. The lock is held."""
         os.ftruncate(self.descriptor, at)
 
-    def _cut_back(self, at: int) -> None:
+    def _undo_partial_write(self, at: int) -> None:
         try:
-            self.cut(at)
+            self.truncate(at)
         except OSError as refused:
-            raise failure(refused, step="cut_back") from refused
+            raise log_error(refused, step="cut_back") from refused
 
 
 @contextmanager
-def audit_directory(root: str) -> Iterator[int]:
+def open_audit_directory(root: str) -> Iterator[int]:
     """A descriptor of `audit/`, which is no link. AUDIT_LOG_FAILED where it is not there."""
     how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(Path(root, DIRECTORY), how)
     except OSError as refused:
         sentence = "This workspace has no audit/ directory for its record. Run 'kaiza init' there."
-        raise failure(refused, sentence) from refused
+        raise log_error(refused, sentence) from refused
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-class HeldDirectory:
+class AuditDirectory:
     """`audit/` of a workspace, held open from the first record on: a record is written there or nowhere.
 
     While it is held its inode number is given to no other directory, so that comparing the two is enough. The
@@ -118,27 +118,27 @@ class HeldDirectory:
         self._root = root
         self._path = f"{root}/{DIRECTORY}"
         self._descriptor = -1
-        self._workspace = _found_at(root)
-        self._known: os.stat_result | None = None
+        self._root_stat = _stat_root(root)
+        self._directory_stat: os.stat_result | None = None
 
     @property
-    def is_held(self) -> bool:
+    def is_open(self) -> bool:
         """Whether a record was looked for or written here."""
-        return self._known is not None
+        return self._directory_stat is not None
 
-    def hold(self) -> None:
+    def keep_open(self) -> None:
         """Hold it open, where that was not done before. AUDIT_LOG_FAILED where it is not there, or is a link."""
-        if self._known is not None:
+        if self._directory_stat is not None:
             return
-        with audit_directory(self._root) as directory:
-            self._known = os.fstat(directory)
+        with open_audit_directory(self._root) as directory:
+            self._directory_stat = os.fstat(directory)
             self._descriptor = os.dup(directory)
 
-    def trouble(self) -> str | None:
+    def detect_replacement(self) -> str | None:
         """What is no longer as it was: `root_replaced`, and once `audit/` is held `missing` or `replaced`; or None."""
-        if self._workspace is not None and not _is_same(self._workspace, self._root):
+        if self._root_stat is not None and not _is_same_file(self._root_stat, self._root):
             return "root_replaced"
-        if self._known is None or _is_same(self._known, self._path, follow_symlinks=False):
+        if self._directory_stat is None or _is_same_file(self._directory_stat, self._path, follow_symlinks=False):
             return None
         return "replaced" if os.path.lexists(self._path) else "missing"
 
@@ -146,17 +146,17 @@ class HeldDirectory:
         """Let go of it."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._descriptor, self._known = -1, None
+        self._descriptor, self._directory_stat = -1, None
 
 
-def _found_at(root: str) -> os.stat_result | None:
+def _stat_root(root: str) -> os.stat_result | None:
     """The workspace as it is now; None where there is none yet."""
     with suppress(OSError):
         return os.stat(root)  # noqa: PTH116  as below
     return None
 
 
-def _is_same(known: os.stat_result, path: str, *, follow_symlinks: bool = True) -> bool:
+def _is_same_file(known: os.stat_result, path: str, *, follow_symlinks: bool = True) -> bool:
     """Whether a name still leads to what it led to. OSError where the system cannot tell at the moment."""
     try:
         found = os.stat(path, follow_symlinks=follow_symlinks)  # noqa: PTH116  at each call, and a third of the price
@@ -169,55 +169,55 @@ def is_absent(root: str) -> bool:
     """Whether nothing at all stands where the log belongs. AUDIT_LOG_FAILED where there is no `audit/`."""
     if os.path.lexists(path_of(root)):
         return False
-    with audit_directory(root):
+    with open_audit_directory(root):
         return True
 
 
-def is_there(root: str, descriptor: int) -> bool:
+def is_current(root: str, descriptor: int) -> bool:
     """Whether this open file is the one that stands where the log belongs."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.lstat(path_of(root)), os.fstat(descriptor))
     return False
 
 
-def open_log(root: str, *, create: bool = False) -> LogFile | None:
+def open_for_append(root: str, *, create: bool = False) -> LogFile | None:
     """The log, opened for appending; made first where asked for, else None where there is none."""
-    with audit_directory(root) as directory:
-        descriptor = _open(directory, _HOW | os.O_CREAT if create else _HOW)
+    with open_audit_directory(root) as directory:
+        descriptor = _open_descriptor(directory, _APPEND_FLAGS | os.O_CREAT if create else _APPEND_FLAGS)
         if descriptor is None:
             return None
-        file = LogFile(_regular(descriptor))
+        file = LogFile(_require_regular_file(descriptor))
         if file.size() == 0:
-            _keep_name(directory)
+            _sync_directory(directory)
     return file
 
 
-def open_to_read(root: str) -> int | None:
+def open_for_reading(root: str) -> int | None:
     """A descriptor of the log that can only read; None where there is no log."""
-    with audit_directory(root) as directory:
-        descriptor = _open(directory, _HOW_READ)
-    return None if descriptor is None else _regular(descriptor)
+    with open_audit_directory(root) as directory:
+        descriptor = _open_descriptor(directory, _READ_FLAGS)
+    return None if descriptor is None else _require_regular_file(descriptor)
 
 
-def _open(directory: int, how: int) -> int | None:
+def _open_descriptor(directory: int, how: int) -> int | None:
     try:
         return os.open(NAME, how, 0o600, dir_fd=directory)
     except FileNotFoundError:
         return None
     except OSError as refused:
-        raise failure(refused) from refused
+        raise log_error(refused) from refused
 
 
-def _keep_name(directory: int) -> None:
+def _sync_directory(directory: int) -> None:
     """A log without a record may be one whose name is not durable yet."""
     try:
         os.fsync(directory)
     except OSError as refused:
-        raise failure(refused) from refused
+        raise log_error(refused) from refused
 
 
-def _regular(descriptor: int) -> int:
+def _require_regular_file(descriptor: int) -> int:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise failure(sentence="The record is not a regular file. Move away what stands at audit/audit-log.jsonl.")
+        raise log_error(sentence="The record is not a regular file. Move away what stands at audit/audit-log.jsonl.")
     return descriptor

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from itertools import chain as joined
 
-BLOCK = 1 << 20
-_LONGEST_LINE = 2 * BLOCK
+BLOCK_BYTES = 1 << 20
+_MAX_LINE_BYTES = 2 * BLOCK_BYTES
 
 
 def read_exactly(descriptor: int, start: int, end: int) -> bytes:
@@ -20,30 +20,30 @@ def read_exactly(descriptor: int, start: int, end: int) -> bytes:
     return told
 
 
-def lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+def read_lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
     """The lines between two places; the last may lack its newline. A line beyond all measure is cut short."""
-    return joined.from_iterable(blocks(descriptor, start, end))
+    return joined.from_iterable(read_blocks(descriptor, start, end))
 
 
-def blocks(descriptor: int, start: int, end: int) -> Iterator[list[bytes]]:
+def read_blocks(descriptor: int, start: int, end: int) -> Iterator[list[bytes]]:
     """The same lines, as many at a time as are read at once."""
     kept = b""
     while start < end:
-        block = read_exactly(descriptor, start, min(end, start + BLOCK))
+        block = read_exactly(descriptor, start, min(end, start + BLOCK_BYTES))
         if not block:
             break
         start += len(block)
         if b"\n" not in block:
-            kept += block[: _LONGEST_LINE - len(kept)]
+            kept += block[: _MAX_LINE_BYTES - len(kept)]
             continue
-        whole = split(kept + block)
+        whole = split_lines(kept + block)
         kept = b"" if whole[-1].endswith(b"\n") else whole.pop()
         yield whole
     if kept:
         yield [kept]
 
 
-def split(told: bytes) -> list[bytes]:
+def split_lines(told: bytes) -> list[bytes]:
     """Lines with their newlines; nothing but a newline ends one."""
     return BytesIO(told).readlines()
 
@@ -55,6 +55,6 @@ def last_line(descriptor: int, end: int, *, first_look: int = 4096) -> bytes:
         start = max(0, end - look)
         told = read_exactly(descriptor, start, end)
         begin = told.rfind(b"\n", 0, max(0, len(told) - 1)) + 1
-        if begin or start == 0 or look > _LONGEST_LINE:
+        if begin or start == 0 or look > _MAX_LINE_BYTES:
             return told[begin:]
         look *= 2

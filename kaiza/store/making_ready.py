@@ -3,15 +3,15 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kaiza.store.clients.changes import Change, FileFault
-from kaiza.store.clients.fault import ConfigFault
+from kaiza.store.clients.changes import ConfigChange, ConfigFileError
+from kaiza.store.clients.fault import ConfigError
 
 OWNER = "workspace"
 DIRECTORIES = (("plans",), ("audit",), ("docs",), ("docs", "reports"))
-IGNORED = b"*\n!.gitignore\n"
-EXAMPLE = "PLAN-0001-example"
+GITIGNORE_CONTENT = b"*\n!.gitignore\n"
+EXAMPLE_PLAN_ID = "PLAN-0001-example"
 
-_PLAN = """\
+_EXAMPLE_TEXT = """\
 ---
 # This is a plan: what an agent may change once you agree, and nothing else. It is an example, and safe to approve.
 kaiza_plan: 1
@@ -49,12 +49,12 @@ Real plans are drafted by the agent (`save_plan`) or by you; delete this one whe
 """
 
 
-def lacking(root: Path) -> tuple[list[Path], list[Change]]:
+def find_missing(root: Path) -> tuple[list[Path], list[ConfigChange]]:
     """The directories and the files to make; FileFault where something else stands in their place."""
-    directories = [root.joinpath(*parts) for parts in DIRECTORIES if _is_missing(root, parts)]
-    found = [_new(root, ("audit", ".gitignore"), IGNORED)]
+    directories = [root.joinpath(*parts) for parts in DIRECTORIES if _is_directory_missing(root, parts)]
+    found = [_missing_file(root, ("audit", ".gitignore"), GITIGNORE_CONTENT)]
     if not any(root.joinpath("plans").glob("*.md")):
-        found.append(_new(root, ("plans", f"{EXAMPLE}.md"), example(datetime.now(UTC))))
+        found.append(_missing_file(root, ("plans", f"{EXAMPLE_PLAN_ID}.md"), example_plan(datetime.now(UTC))))
     return directories, [change for change in found if change is not None]
 
 
@@ -64,22 +64,22 @@ def is_unused(root: Path) -> bool:
     return not audit.is_dir() or {place.name for place in audit.iterdir()} <= {".gitignore"}
 
 
-def example(now: datetime) -> bytes:
+def example_plan(now: datetime) -> bytes:
     """The first plan, a draft that explains itself."""
-    return _PLAN.format(created=now.strftime("%Y-%m-%dT%H:%M:%SZ")).encode()
+    return _EXAMPLE_TEXT.format(created=now.strftime("%Y-%m-%dT%H:%M:%SZ")).encode()
 
 
-def _is_missing(root: Path, parts: tuple[str, ...]) -> bool:
+def _is_directory_missing(root: Path, parts: tuple[str, ...]) -> bool:
     place = root.joinpath(*parts)
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise FileFault(
-            "/".join(parts), ConfigFault("A directory is needed here, and something else stands in its place")
+        raise ConfigFileError(
+            "/".join(parts), ConfigError("A directory is needed here, and something else stands in its place")
         )
     return not place.exists()
 
 
-def _new(root: Path, parts: tuple[str, ...], content: bytes) -> Change | None:
+def _missing_file(root: Path, parts: tuple[str, ...], content: bytes) -> ConfigChange | None:
     path = root.joinpath(*parts)
     if path.exists() or path.is_symlink():
         return None
-    return Change(path, "/".join(parts), OWNER, None, content, None)
+    return ConfigChange(path, "/".join(parts), OWNER, None, content, None)

@@ -3,31 +3,33 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from kaiza.domain.card import Card
+from kaiza.domain.card import ToolCard
 from kaiza.store.schemas import SchemaRegistry
 
 
-def cards(registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()) -> Iterator[Card]:
+def visible_cards(
+    registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
+) -> Iterator[ToolCard]:
     """The tools in the catalog's order; of a bound server those its role may call, and what the operator allowed."""
     for row in registry.catalog():
-        card = Card.of(row)
+        card = ToolCard.from_row(row)
         if (bound_role is None or bound_role in card.roles) and card.only_with in (None, *allowed):
             yield card
 
 
-def offered(
+def list_items(
     registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
 ) -> list[Mapping[str, Any]]:
     """The items of `tools/list`."""
-    return [_item(card, registry) for card in cards(registry, bound_role, allowed)]
+    return [_tool_item(card, registry) for card in visible_cards(registry, bound_role, allowed)]
 
 
-def _item(card: Card, registry: SchemaRegistry) -> Mapping[str, Any]:
+def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:
     return {
         "name": card.name,
         "title": card.title,
         "description": card.description,
-        "inputSchema": registry.document(f"{card.name}.json"),
-        "outputSchema": registry.document(f"{card.name}.output.json"),
+        "inputSchema": registry.read_document(f"{card.name}.json"),
+        "outputSchema": registry.read_document(f"{card.name}.output.json"),
         "annotations": card.annotations(),
     }

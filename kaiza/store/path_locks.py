@@ -8,20 +8,20 @@ from contextlib import ExitStack
 from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
 from kaiza.store.lock import FileLock
-from kaiza.store.own import Own
+from kaiza.store.own import KaizaDir
 
 STRIPES = 64
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def hold(own: Own, paths: Iterable[RelPath], seconds: float) -> ExitStack:
+def acquire(own: KaizaDir, paths: Iterable[RelPath], seconds: float) -> ExitStack:
     """Hold the turn for every path until the stack is closed; FILE_WRITE_FAILED where it does not come in time."""
-    stripes = sorted({zlib.crc32(path.as_bytes()) % STRIPES for path in paths})
-    where = own.directory("locks")
+    stripes = sorted({zlib.crc32(path.to_bytes()) % STRIPES for path in paths})
+    where = own.open_directory("locks")
     with ExitStack() as held:
         for stripe in stripes:
             lock = FileLock(os.open(f"{stripe:02x}", _OPEN, 0o600, dir_fd=where))
-            held.callback(lock.abandon)
+            held.callback(lock.close)
             try:
                 lock.acquire(seconds)
             except errors.SystemError as late:

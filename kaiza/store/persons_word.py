@@ -4,24 +4,26 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from kaiza.domain.record import Body, compose
-from kaiza.store.ground import Ground
+from kaiza.domain.record import Body, new_body
+from kaiza.store.ground import Workspace
 
-Check = Callable[[], None]
+Precondition = Callable[[], None]
 
 
-def now() -> str:
+def current_timestamp() -> str:
     """The time as records tell it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def follow(ground: Ground) -> None:
+def catch_up(ground: Workspace) -> None:
     """What every process recorded so far is known when this returns."""
-    if ground.recording():
+    if ground.is_recording():
         ground.log.catch_up()
 
 
-def give(ground: Ground, action: str, person: str, check: Check | None = None, **members: Any) -> Mapping[str, Any]:
+def record_decision(
+    ground: Workspace, action: str, person: str, check: Precondition | None = None, **members: Any
+) -> Mapping[str, Any]:
     """The word is on disk when this returns. `check` is asked under the log's lock; what it raises, nothing is written.
 
     `members` are the record's own, `detail` more of what it tells.
@@ -31,12 +33,16 @@ def give(ground: Ground, action: str, person: str, check: Check | None = None, *
     def make() -> Body:
         if check is not None:
             check()
-        return compose("person", timestamp=now(), workspace_root=ground.root, outcome="ok", detail=detail, **members)
+        return new_body(
+            "person", timestamp=current_timestamp(), workspace_root=ground.root, outcome="ok", detail=detail, **members
+        )
 
     return ground.log.append(make, durable=True)
 
 
-def seal(ground: Ground, plan_id: str, plan_hash: str, detail: Mapping[str, Any]) -> None:
+def record_plan_seal(ground: Workspace, plan_id: str, plan_hash: str, detail: Mapping[str, Any]) -> None:
     """The bytes that a person approved by command count from now on, and no others of that name."""
     members = {"plan_id": plan_id, "plan_hash": plan_hash, "detail": {"how": "command", **detail}}
-    ground.log.append(lambda: compose("plan", timestamp=now(), workspace_root=ground.root, **members), durable=True)
+    ground.log.append(
+        lambda: new_body("plan", timestamp=current_timestamp(), workspace_root=ground.root, **members), durable=True
+    )

@@ -7,14 +7,14 @@ from types import TracebackType
 from typing import Self
 
 from kaiza.domain.paths import RelPath
-from kaiza.store.byte_io import UNBLOCKED
+from kaiza.store.byte_io import NONBLOCKING_FLAGS
 
-HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
-_SWAPPED = {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}
+HANDLE_FLAGS = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+_SWAPPED_ERRNOS = {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}
 
 
 @dataclass(slots=True)
-class Held:
+class OwnedDescriptor:
     """A descriptor that is let go at the end of a `with`."""
 
     fd: int
@@ -33,7 +33,7 @@ class Held:
 
 
 @dataclass(slots=True)
-class Place(Held):
+class ResolvedPath(OwnedDescriptor):
     """What a path leads to, not opened yet: nothing has been asked of a device or a pipe.
 
     `fd` is a handle of the thing itself or, with a name, of the directory in which that name stands.
@@ -46,19 +46,19 @@ class Place(Held):
     def open(self, flags: int) -> int:
         """Open the thing for what the flags say; EAGAIN if another stands there by now."""
         if self.name is None:
-            return os.open(f"/proc/self/fd/{self.fd}", flags | UNBLOCKED)
+            return os.open(f"/proc/self/fd/{self.fd}", flags | NONBLOCKING_FLAGS)
         try:
-            fd = os.open(self.name, flags | UNBLOCKED | os.O_NOFOLLOW, dir_fd=self.fd)
+            fd = os.open(self.name, flags | NONBLOCKING_FLAGS | os.O_NOFOLLOW, dir_fd=self.fd)
         except OSError as error:
-            if error.errno in _SWAPPED:
-                raise swapped() from error
+            if error.errno in _SWAPPED_ERRNOS:
+                raise swapped_error() from error
             raise
         if os.path.samestat(os.fstat(fd), self.stat):
             return fd
         os.close(fd)
-        raise swapped()
+        raise swapped_error()
 
 
-def swapped() -> OSError:
+def swapped_error() -> OSError:
     """Tell that something was put in the way meanwhile, so that it is tried again."""
     return OSError(errno.EAGAIN, "swapped while it was looked at")

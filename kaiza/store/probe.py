@@ -14,7 +14,7 @@ _EXCHANGE = 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def resolver(root: Path) -> str:
+def find_resolver(root: Path) -> str:
     """How paths are kept inside the workspace here: `openat2` or `walk`."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -23,22 +23,22 @@ def resolver(root: Path) -> str:
         os.close(descriptor)
 
 
-def file_system(directory: Path) -> Mapping[str, str | None]:
+def try_file_system(directory: Path) -> Mapping[str, str | None]:
     """For each trial None where it works in this directory, or what the system said. OSError where none can be made."""
     told: dict[str, str | None] = {}
     with tempfile.TemporaryDirectory(prefix=".kaiza-doctor-", dir=directory) as scratch:
         place = Path(scratch)
         for name, trial in _TRIALS.items():
-            told[name] = _tried(trial, place)
+            told[name] = _run_trial(trial, place)
     return told
 
 
-def writable(directory: Path) -> str | None:
+def try_writing(directory: Path) -> str | None:
     """None where a file can be made and removed there, else what the system said."""
-    return _tried(lambda place: tempfile.TemporaryFile(dir=place).close(), directory)
+    return _run_trial(lambda place: tempfile.TemporaryFile(dir=place).close(), directory)
 
 
-def _tried(trial: Callable[[Path], None], place: Path) -> str | None:
+def _run_trial(trial: Callable[[Path], None], place: Path) -> str | None:
     try:
         trial(place)
     except OSError as error:
@@ -46,7 +46,7 @@ def _tried(trial: Callable[[Path], None], place: Path) -> str | None:
     return None
 
 
-def _sync(place: Path) -> None:
+def _try_sync(place: Path) -> None:
     with (place / "synced").open("wb") as file:
         file.write(b"kaiza")
         file.flush()
@@ -58,7 +58,7 @@ def _sync(place: Path) -> None:
         os.close(descriptor)
 
 
-def _lock(place: Path) -> None:
+def _try_lock(place: Path) -> None:
     """Two descriptors of one file, of which only one can have the lock."""
     with (place / "locked").open("wb") as first, (place / "locked").open("rb") as second:
         fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,12 +67,12 @@ def _lock(place: Path) -> None:
             raise OSError(0, "a lock that is held was given a second time")
 
 
-def _link(place: Path) -> None:
+def _try_link(place: Path) -> None:
     (place / "one").write_bytes(b"1")
     os.link(place / "one", place / "other")
 
 
-def _exchange(place: Path) -> None:
+def _try_exchange(place: Path) -> None:
     names = [bytes(place / name) for name in ("left", "right")]
     for name in names:
         Path(os.fsdecode(name)).write_bytes(name)
@@ -84,4 +84,9 @@ def _exchange(place: Path) -> None:
         raise OSError(number, os.strerror(number))
 
 
-_TRIALS: Mapping[str, Callable[[Path], None]] = {"sync": _sync, "lock": _lock, "link": _link, "exchange": _exchange}
+_TRIALS: Mapping[str, Callable[[Path], None]] = {
+    "sync": _try_sync,
+    "lock": _try_lock,
+    "link": _try_link,
+    "exchange": _try_exchange,
+}

@@ -7,34 +7,34 @@ from typing import Any
 import orjson
 
 from kaiza.store import log_file
-from kaiza.store.log_lines import BLOCK, lines, read_exactly
+from kaiza.store.log_lines import BLOCK_BYTES, read_exactly, read_lines
 
 
-def records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Iterator[dict[str, Any]]:
+def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Iterator[dict[str, Any]]:
     """The whole records, `entry_hash` and all, of the log as long as it is now. No log: none."""
     if log_file.is_absent(root):
         return
-    descriptor = log_file.open_to_read(root)
+    descriptor = log_file.open_for_reading(root)
     if descriptor is None:
         return
     try:
         size = os.fstat(descriptor).st_size
-        start = _place_of(descriptor, size, since_seq) if since_seq > 1 else 0
-        found = _backwards(descriptor, start, size) if reverse else lines(descriptor, start, size)
+        start = _find_offset(descriptor, size, since_seq) if since_seq > 1 else 0
+        found = _read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
         for line in found:
-            told = _record(line)
+            told = _parse_record(line)
             if told is not None and told["seq"] >= since_seq:
                 yield told
     finally:
         os.close(descriptor)
 
 
-def _place_of(descriptor: int, size: int, seq: int) -> int:
+def _find_offset(descriptor: int, size: int, seq: int) -> int:
     """The beginning of a line before which all records have a smaller number; found by halving, not by reading."""
     low, high = 0, size
-    while high - low > BLOCK:
+    while high - low > BLOCK_BYTES:
         middle = (low + high) // 2
-        found = _first_record(descriptor, middle, high)
+        found = _first_record_after(descriptor, middle, high)
         if found is None:
             return low
         place, number = found
@@ -45,28 +45,28 @@ def _place_of(descriptor: int, size: int, seq: int) -> int:
     return low
 
 
-def _first_record(descriptor: int, start: int, end: int) -> tuple[int, int] | None:
+def _first_record_after(descriptor: int, start: int, end: int) -> tuple[int, int] | None:
     """Where the first whole record after a place begins, and its number."""
     place = start
-    for number, line in enumerate(lines(descriptor, start, end)):
-        told = _record(line) if number else None
+    for number, line in enumerate(read_lines(descriptor, start, end)):
+        told = _parse_record(line) if number else None
         if told is not None:
             return place, told["seq"]
         place += len(line)
     return None
 
 
-def _backwards(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[bytes]:
     rest = b""
     while end > start:
-        begin = max(start, end - BLOCK)
+        begin = max(start, end - BLOCK_BYTES)
         first, *whole = (read_exactly(descriptor, begin, end) + rest).split(b"\n")
         yield from reversed(whole)
         rest, end = first, begin
     yield rest
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
+def _parse_record(line: bytes) -> dict[str, Any] | None:
     try:
         told = orjson.loads(line)
     except orjson.JSONDecodeError:

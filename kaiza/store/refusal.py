@@ -15,16 +15,18 @@ _SENTENCES = {
 }
 
 
-def refusal(error: OSError, path: RelPath, *, missing: str, otherwise: str = "FILE_READ_FAILED") -> errors.SystemError:
+def to_system_error(
+    error: OSError, path: RelPath, *, missing: str, otherwise: str = "FILE_READ_FAILED"
+) -> errors.SystemError:
     """Turn a system call's error into the code that says the same."""
-    code = _code_of(error.errno, missing, otherwise)
+    code = _error_code(error.errno, missing, otherwise)
     cause: dict[str, object] = {"path": str(path)}
     if code == otherwise:
         cause["errno"] = errno.errorcode.get(error.errno or 0, "UNKNOWN")
     return errors.SystemError.tool_failure(code, human_message=_SENTENCES[code], cause=cause)
 
 
-def not_a_file(path: RelPath, kind: str, code: str = "FILE_READ_FAILED") -> errors.SystemError:
+def not_regular_file_error(path: RelPath, kind: str, code: str = "FILE_READ_FAILED") -> errors.SystemError:
     """Refuse what is no plain file before anything is asked of it."""
     return errors.SystemError.tool_failure(
         code,
@@ -33,7 +35,7 @@ def not_a_file(path: RelPath, kind: str, code: str = "FILE_READ_FAILED") -> erro
     )
 
 
-def _code_of(number: int | None, missing: str, otherwise: str) -> str:
+def _error_code(number: int | None, missing: str, otherwise: str) -> str:
     if number in {errno.ENOENT, errno.ENOTDIR}:
         return missing
     if number == errno.EXDEV:

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Self
 
 from kaiza.domain import errors
-from kaiza.domain.file_entry import FileEntry, Kind
+from kaiza.domain.file_entry import FileEntry, FileKind
 from kaiza.domain.paths import RelPath
 from kaiza.store import ignore
 from kaiza.store.byte_io import READ_NOFOLLOW
-from kaiza.store.place import Held
-from kaiza.store.workspace import OpenDirectory, Workspace
+from kaiza.store.place import OwnedDescriptor
+from kaiza.store.workspace import ConfinedRoot, OpenDirectory
 
-NEVER_WALKED = frozenset({".git", ".kaiza"})
+SKIPPED_NAMES = frozenset({".git", ".kaiza"})
 
 
 @dataclass(slots=True)
-class Content(Held):
+class WalkedFile(OwnedDescriptor):
     """A plain file met on a walk, open for reading."""
 
     size: int
@@ -31,21 +31,21 @@ class Content(Held):
             return b""
 
 
-class Level:
+class DirectoryLevel:
     """A directory on the way: what is still to come in it. Its descriptor is open only while it is looked into."""
 
     __slots__ = ("_open", "_workspace", "chain", "kinds", "prefix", "real", "waiting")
 
-    def __init__(self, workspace: Workspace, real: RelPath) -> None:
+    def __init__(self, workspace: ConfinedRoot, real: RelPath) -> None:
         self.real = real
         self.prefix = f"{real}/" if real.parts else ""
-        self.chain: ignore.Chain = ()
+        self.chain: ignore.RuleChain = ()
         self.waiting: list[str] = []
-        self.kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, FileKind] = {}
         self._workspace = workspace
         self._open: OpenDirectory | None = None
 
-    def directory(self) -> OpenDirectory | None:
+    def open_directory(self) -> OpenDirectory | None:
         """The directory, opened again if it was let go; None if another stands there by now."""
         if self._open is None:
             try:
@@ -58,7 +58,7 @@ class Level:
             self._open = opened
         return self._open
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Close the descriptor."""
         if self._open is not None:
             self._open.close()
@@ -66,27 +66,27 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class WalkedEntry:
     """One thing that the walk met. Good for a look until the walk goes on."""
 
     path: str
     name: str
-    type: Kind
-    _level: Level
+    type: FileKind
+    _level: DirectoryLevel
 
     @property
     def real(self) -> RelPath:
         """The path as a value."""
         return self._level.real / self.name
 
-    def entry(self) -> FileEntry | None:
+    def stat_entry(self) -> FileEntry | None:
         """Its size and time; None if it is gone."""
-        directory = self._level.directory()
-        return directory.entry(self.name) if directory else None
+        directory = self._level.open_directory()
+        return directory.stat_entry(self.name) if directory else None
 
-    def open(self) -> Content | None:
+    def open(self) -> WalkedFile | None:
         """Its content, if it is a plain file that lets itself be read."""
-        directory = self._level.directory()
+        directory = self._level.open_directory()
         if directory is None:
             return None
         try:
@@ -95,91 +95,91 @@ class Found:
             return None
         status = os.fstat(fd)
         if stat.S_ISREG(status.st_mode):
-            return Content(fd, status.st_size)
+            return WalkedFile(fd, status.st_size)
         os.close(fd)
         return None
 
 
-class Walk:
+class TreeWalk:
     """A walk in the order of paths, each before what is below it; it may begin in the middle, and be broken off."""
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: ConfinedRoot,
         start: RelPath,
         *,
         include_ignored: bool,
         over: Callable[[], bool],
         since: str,
     ) -> None:
-        self.seen = 0
+        self.listed_count = 0
         """How many names were listed so far."""
-        self.passed = 0
+        self.visited_count = 0
         """How many of them were looked at."""
-        self.closed = 0
+        self.unlisted_count = 0
         """How many directories could not be listed."""
-        self.broken_off = False
+        self.stopped_early = False
         self._workspace = workspace
         self._include_ignored = include_ignored
-        self._over = over
+        self._should_stop = over
         self._since = since
-        chain = () if include_ignored else ignore.above(workspace, start)
-        self._levels = [self._entered(start, chain)]
+        chain = () if include_ignored else ignore.load_inherited(workspace, start)
+        self._levels = [self._enter_directory(start, chain)]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         for level in self._levels:
-            level.let_go()
+            level.close()
 
-    def __iter__(self) -> Iterator[Found]:
-        while self._levels and not self.broken_off:
+    def __iter__(self) -> Iterator[WalkedEntry]:
+        while self._levels and not self.stopped_early:
             level = self._levels[-1]
             if not level.waiting:
-                level.let_go()
+                level.close()
                 self._levels.pop()
-            elif self._over():
-                self.broken_off = True
+            elif self._should_stop():
+                self.stopped_early = True
             else:
-                found = self._next(level, level.waiting.pop())
+                found = self._visit_name(level, level.waiting.pop())
                 if found is not None:
                     yield found
 
-    def _next(self, level: Level, key: str) -> Found | None:
+    def _visit_name(self, level: DirectoryLevel, key: str) -> WalkedEntry | None:
         if key.endswith("/"):
-            level.let_go()
-            self._levels.append(self._entered(level.real / key[:-1], level.chain))
+            level.close()
+            self._levels.append(self._enter_directory(level.real / key[:-1], level.chain))
             return None
-        self.passed += 1
-        return Found(level.prefix + key, key, level.kinds[key], level)
+        self.visited_count += 1
+        return WalkedEntry(level.prefix + key, key, level.kinds[key], level)
 
-    def _entered(self, real: RelPath, chain: ignore.Chain) -> Level:
-        level = Level(self._workspace, real)
-        directory = level.directory()
+    def _enter_directory(self, real: RelPath, chain: ignore.RuleChain) -> DirectoryLevel:
+        level = DirectoryLevel(self._workspace, real)
+        directory = level.open_directory()
         if directory is None:
-            self.closed += 1
+            self.unlisted_count += 1
             return level
         try:
             with os.scandir(directory.fd) as entries:
-                kinds = {entry.name: _kind(entry) for entry in entries if entry.name not in NEVER_WALKED}
+                kinds = {entry.name: _entry_kind(entry) for entry in entries if entry.name not in SKIPPED_NAMES}
         except OSError:
-            self.closed += 1
+            self.unlisted_count += 1
             return level
         if not self._include_ignored and ignore.NAME in kinds:
-            chain = ignore.within(self._workspace, chain, real)
+            chain = ignore.add_directory(self._workspace, chain, real)
         level.chain, level.kinds = chain, kinds
-        level.waiting = sorted(self._waiting(level), reverse=True)
+        level.waiting = sorted(self._pending_names(level), reverse=True)
         return level
 
-    def _waiting(self, level: Level) -> Iterator[str]:
+    def _pending_names(self, level: DirectoryLevel) -> Iterator[str]:
         """What is to come: each name, and a directory's once more with a slash, where it is entered."""
         since = self._since[len(level.prefix) :] if self._since.startswith(level.prefix) else ""
         for name, kind in level.kinds.items():
             directory = kind == "directory"
-            if level.chain and ignore.leaves_out(level.chain, level.prefix + name, directory=directory):
+            if level.chain and ignore.is_ignored(level.chain, level.prefix + name, directory=directory):
                 continue
-            self.seen += 1
+            self.listed_count += 1
             if name >= since:
                 yield name
             if directory and (f"{name}/" >= since or since.startswith(f"{name}/")):
@@ -187,18 +187,18 @@ class Walk:
 
 
 def walk(
-    workspace: Workspace,
+    workspace: ConfinedRoot,
     start: RelPath,
     *,
     include_ignored: bool,
     over: Callable[[], bool],
     since: str = "",
-) -> Walk:
+) -> TreeWalk:
     """Walk what is below a directory, from the path `since` on (itself included), until it is over."""
-    return Walk(workspace, start, include_ignored=include_ignored, over=over, since=since)
+    return TreeWalk(workspace, start, include_ignored=include_ignored, over=over, since=since)
 
 
-def _kind(entry: "os.DirEntry[str]") -> Kind:
+def _entry_kind(entry: "os.DirEntry[str]") -> FileKind:
     try:
         if entry.is_symlink():
             return "link"

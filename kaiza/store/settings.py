@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.denial import Denial
+from kaiza.domain.denial import DenyGlob
 from kaiza.domain.name_folding import skeleton
 from kaiza.store.byte_io import READ_NOFOLLOW
 
 NAME = "kaiza.toml"
-LARGEST_FILE = 64 * 1024
-_UNFIT = {
+MAX_FILE_BYTES = 64 * 1024
+_FILE_PROBLEMS = {
     "misnamed": "A file is named almost like kaiza.toml, and settings are read under that very name only. Rename it",
     "link": "kaiza.toml is a link. Put the file itself in its place",
     "no_file": "kaiza.toml is not a regular file. Put a file in its place or remove it",
@@ -28,7 +28,7 @@ _UNFIT = {
 class Settings:
     """What a person set for the workspace."""
 
-    deny_read: tuple[Denial, ...] = ()
+    deny_read: tuple[DenyGlob, ...] = ()
     allow_read: frozenset[str] = frozenset()
     sync_every: bool = False
     approval_by_command: bool = False
@@ -45,14 +45,14 @@ def read(directory: int) -> Settings:
     if not names:
         return Settings()
     if names != [NAME]:
-        raise _unfit("misnamed")
-    content = _content(directory)
-    if len(content) > LARGEST_FILE:
-        raise _unfit("too_large")
+        raise _file_error("misnamed")
+    content = _read_content(directory)
+    if len(content) > MAX_FILE_BYTES:
+        raise _file_error("too_large")
     try:
         return parse(content.decode())
     except UnicodeDecodeError as fault:
-        raise _unfit("not_utf8") from fault
+        raise _file_error("not_utf8") from fault
 
 
 @lru_cache(maxsize=16)
@@ -65,42 +65,42 @@ def parse(text: str) -> Settings:
     try:
         told = tomllib.loads(text)
     except tomllib.TOMLDecodeError as fault:
-        raise _refused(str(fault), _line_in(str(fault), text)) from fault
-    return _checked(told, text)
+        raise _line_error(str(fault), _line_in_message(str(fault), text)) from fault
+    return _validate_settings(told, text)
 
 
-def _content(directory: int) -> bytes:
+def _read_content(directory: int) -> bytes:
     """The file's bytes, and one more than there may be; a link is not followed, a pipe not waited for."""
     try:
-        _insist_on_a_file(os.stat(NAME, dir_fd=directory, follow_symlinks=False))
+        _require_regular_file(os.stat(NAME, dir_fd=directory, follow_symlinks=False))
         descriptor = os.open(NAME, READ_NOFOLLOW, dir_fd=directory)
         with os.fdopen(descriptor, "rb") as file:
-            _insist_on_a_file(os.fstat(descriptor))
-            return file.read(LARGEST_FILE + 1)
+            _require_regular_file(os.fstat(descriptor))
+            return file.read(MAX_FILE_BYTES + 1)
     except OSError as fault:
-        raise _unfit("unreadable") from fault
+        raise _file_error("unreadable") from fault
 
 
-def _insist_on_a_file(found: os.stat_result) -> None:
+def _require_regular_file(found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise _unfit("link" if stat.S_ISLNK(found.st_mode) else "no_file")
+        raise _file_error("link" if stat.S_ISLNK(found.st_mode) else "no_file")
 
 
-def _checked(told: dict[str, Any], text: str) -> Settings:
+def _validate_settings(told: dict[str, Any], text: str) -> Settings:
     """Closed and typed by pydantic, which is loaded only where there is a file to check."""
     import pydantic  # noqa: PLC0415  a workspace without kaiza.toml does not pay for it
 
-    from kaiza.store.settings_file import File  # noqa: PLC0415  as above
+    from kaiza.store.settings_file import SettingsFile  # noqa: PLC0415  as above
 
     try:
-        file = File.model_validate(told)
-        deny = tuple(Denial.parse(glob) for glob in file.deny_read)
+        file = SettingsFile.model_validate(told)
+        deny = tuple(DenyGlob.parse(glob) for glob in file.deny_read)
     except pydantic.ValidationError as fault:
         first = fault.errors()[0]
         place = [str(part) for part in first["loc"]]
-        raise _refused(f"{'.'.join(place)}: {first['msg']}", _line_of(place, text)) from fault
+        raise _line_error(f"{'.'.join(place)}: {first['msg']}", _line_of_setting(place, text)) from fault
     except ValueError as fault:
-        raise _refused(f"deny_read: {fault}", _line_of(["deny_read"], text)) from fault
+        raise _line_error(f"deny_read: {fault}", _line_of_setting(["deny_read"], text)) from fault
     return Settings(
         deny_read=deny,
         allow_read=frozenset(file.allow_read),
@@ -111,13 +111,13 @@ def _checked(told: dict[str, Any], text: str) -> Settings:
     )
 
 
-def _line_in(message: str, text: str) -> int:
+def _line_in_message(message: str, text: str) -> int:
     """The line that the TOML reader names; where it read to the end for nothing, the last that says anything."""
     found = re.search(r"at line (\d+)", message)
     return int(found[1]) if found else text.rstrip().count("\n") + 1
 
 
-def _line_of(place: list[str], text: str) -> int:
+def _line_of_setting(place: list[str], text: str) -> int:
     """The line a setting stands on, for the person who has to mend it."""
     section = ""
     nearest = 1
@@ -133,7 +133,7 @@ def _line_of(place: list[str], text: str) -> int:
     return nearest
 
 
-def _refused(why: str, line: int) -> errors.SystemError:
+def _line_error(why: str, line: int) -> errors.SystemError:
     return errors.SystemError.startup_failure(
         "BOOTSTRAP_FAILURE",
         human_message=f"kaiza.toml, line {line}: {why}. Mend that line and start again.",
@@ -141,7 +141,7 @@ def _refused(why: str, line: int) -> errors.SystemError:
     )
 
 
-def _unfit(why: str) -> errors.SystemError:
+def _file_error(why: str) -> errors.SystemError:
     return errors.SystemError.startup_failure(
-        "BOOTSTRAP_FAILURE", human_message=f"{_UNFIT[why]}, and start again.", cause={"file": NAME, "why": why}
+        "BOOTSTRAP_FAILURE", human_message=f"{_FILE_PROBLEMS[why]}, and start again.", cause={"file": NAME, "why": why}
     )

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
-from kaiza.store.byte_io import READ_NOFOLLOW, SMALL, read_all, update_hash, write_all
-from kaiza.store.directories import Directories, last_name
-from kaiza.store.facts import Facts, inode_at
+from kaiza.store.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, read_all, update_hash, write_all
+from kaiza.store.directories import DirectoryHandles, last_name
+from kaiza.store.facts import FileMetadata, inode_at
 from kaiza.store.fsync_batch import FsyncBatch
-from kaiza.store.journal import Journal
-from kaiza.store.objects import Objects
-from kaiza.store.step import Part, Step, mismatch
+from kaiza.store.journal import JournalStore
+from kaiza.store.objects import BlobStore
+from kaiza.store.step import ActiveOperation, Operation, mismatch_error
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -23,86 +23,86 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class Staging:
     """Writes it; on disk once `batch` is."""
 
-    objects: Objects
-    journal: Journal
-    directories: Directories
+    blobs: BlobStore
+    journals: JournalStore
+    directories: DirectoryHandles
     batch: FsyncBatch
-    undoes: Sequence[str] = ()
+    undone_txns: Sequence[str] = ()
     """The changes that this one puts back, newest first."""
 
-    def keep(self, step: Step) -> bool:
+    def store_preimage(self, step: Operation) -> bool:
         """Keep what the step will take away, where that is small; whether it is kept."""
-        if step.do not in {"swap", "take"} or step.before is None:
+        if step.kind not in {"swap", "take"} or step.before_hash is None:
             return False
-        fd = self._opened(step.path)
+        fd = self._open_current(step.path)
         try:
-            if os.fstat(fd).st_size > SMALL:
+            if os.fstat(fd).st_size > MAX_PACKED_BYTES:
                 return False
-            self.objects.keep(step.before, read_all(fd), pack=True, batch=self.batch)
+            self.blobs.store(step.before_hash, read_all(fd), pack=True, batch=self.batch)
         finally:
             os.close(fd)
         return True
 
-    def bring(self, part: Part, change: Change | None) -> None:
+    def stage_content(self, part: ActiveOperation, change: Change | None) -> None:
         """Write what the step brings in beside its place."""
-        step = part.step
-        if step.do == "move":
-            part.ours = inode_at(*part.source)
-        if step.do not in {"put", "swap"} or change is None:
+        step = part.operation
+        if step.kind == "move":
+            part.our_inode = inode_at(*part.source_location)
+        if step.kind not in {"put", "swap"} or change is None:
             return
-        fd = os.open(part.temp, _CREATE, 0o600 if step.facts else 0o666, dir_fd=part.where)
+        fd = os.open(part.temp, _CREATE, 0o600 if step.metadata else 0o666, dir_fd=part.directory_fd)
         try:
-            part.ours = os.fstat(fd).st_ino
-            write_all(fd, self._bytes_of(change))
-            self._dress(fd, step, change)
+            part.our_inode = os.fstat(fd).st_ino
+            write_all(fd, self._new_content(change))
+            self._apply_metadata(fd, step, change)
         except BaseException:
             os.close(fd)
             raise
         self.batch.add(fd)
 
-    def _bytes_of(self, change: Change) -> Iterator[bytes]:
+    def _new_content(self, change: Change) -> Iterator[bytes]:
         """What the change brings; at its end an error where that is not what was announced."""
         if change.content is not None:
-            yield from _checked([change.content], change)
+            yield from _verify_content([change.content], change)
         elif change.operation == "move" and change.source is not None:
-            fd = self._opened(change.source)
+            fd = self._open_current(change.source)
             try:
-                yield from _checked(read_all(fd), change)
+                yield from _verify_content(read_all(fd), change)
             finally:
                 os.close(fd)
         else:
-            yield from self.objects.chunks(change.after_hash or "")
+            yield from self.blobs.chunks(change.after_hash or "")
 
-    def _dress(self, fd: int, step: Step, change: Change) -> None:
+    def _apply_metadata(self, fd: int, step: Operation, change: Change) -> None:
         """Give the new file the mode, owner and attributes that it is to have."""
-        facts = step.facts
-        for txn in self.undoes:
-            facts = self._facts_before(txn, change.path) or facts
+        facts = step.metadata
+        for txn in self.undone_txns:
+            facts = self._metadata_before(txn, change.path) or facts
         if facts is not None:
-            facts.give(fd, change.mode)
+            facts.apply_to(fd, change.mode)
         elif change.mode is not None:
             os.fchmod(fd, change.mode)
 
-    def _facts_before(self, txn: str, path: RelPath) -> Facts | None:
+    def _metadata_before(self, txn: str, path: RelPath) -> FileMetadata | None:
         """Tell what a file had beside its bytes before a settled change."""
-        head = self.journal.finished(txn)
+        head = self.journals.finished_head(txn)
         for number, told in enumerate(head["steps"] if head else ()):
-            step = Step.of_json(told, txn, number)
-            if path == (step.source if step.do == "move" else step.path) and step.do != "put":
-                return step.facts
+            step = Operation.from_json(told, txn, number)
+            if path == (step.source if step.kind == "move" else step.path) and step.kind != "put":
+                return step.metadata
         return None
 
-    def _opened(self, path: RelPath) -> int:
+    def _open_current(self, path: RelPath) -> int:
         """A file as it stands there now; its directory may have gone away."""
-        where = self.directories.held.get(path.parent)
+        where = self.directories.descriptors.get(path.parent)
         if where is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         return os.open(last_name(path), READ_NOFOLLOW, dir_fd=where)
 
 
-def _checked(content: Iterable[bytes], change: Change) -> Iterator[bytes]:
+def _verify_content(content: Iterable[bytes], change: Change) -> Iterator[bytes]:
     check = hashlib.sha256()
     yield from update_hash(check, content)
     expected = change.after_hash or change.before_hash
     if check.hexdigest() != expected:
-        raise mismatch(change.source or change.path, expected, check.hexdigest())
+        raise mismatch_error(change.source or change.path, expected, check.hexdigest())

@@ -8,7 +8,7 @@ from pathlib import Path
 _ID_LENGTH = 16
 
 
-def directory(root: str, *, create: bool = False) -> Path:
+def path_of(root: str, *, create: bool = False) -> Path:
     """`$XDG_STATE_HOME/kaiza/<id>` of this workspace, made (0700) if asked for. OSError where it cannot be made."""
     real = os.fsencode(os.path.realpath(root))
     place = _state_home() / "kaiza" / sha256(real).hexdigest()[:_ID_LENGTH]
@@ -23,7 +23,7 @@ def _state_home() -> Path:
     return told if told.is_absolute() else Path("~/.local/state").expanduser()
 
 
-def elsewhere() -> Iterator[tuple[str, str]]:
+def alternative_locations() -> Iterator[tuple[str, str]]:
     """Real places where state could be kept as well, the best first, each with how a shell spells it."""
     yield os.path.realpath(Path("~/.local/state").expanduser()), '"$HOME/.local/state"'
     for place in ("/var/lib/kaiza", f"/var/tmp/kaiza-{os.geteuid()}"):  # noqa: S108  kept over restarts; its own in there is 0700
@@ -31,7 +31,7 @@ def elsewhere() -> Iterator[tuple[str, str]]:
             yield os.path.realpath(place), place
 
 
-def replace(place: Path, content: bytes) -> None:
+def replace_file(place: Path, content: bytes) -> None:
     """The file has this content, whole, when this returns; readers see the old one or the new one."""
     beside = place.with_name(f"{place.name}.{os.getpid()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

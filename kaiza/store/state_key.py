@@ -32,32 +32,32 @@ class StateKey:
         self._path = place / _NAME
         self._find_unsigned = find_unsigned
         self._key: bytes | None = None
-        self._unsigned: Mapping[str, str] = {}
+        self._unsigned_journals: Mapping[str, str] = {}
 
     @property
     def state_id(self) -> str:
         """Public name of the state directory, derived from the key."""
-        return sha256(b"kaiza state\n" + self._secret()).hexdigest()[:_ID_LENGTH]
+        return sha256(b"kaiza state\n" + self._load_or_create()).hexdigest()[:_ID_LENGTH]
 
-    def code(self, purpose: str, *parts: bytes) -> str:
+    def compute_code(self, purpose: str, *parts: bytes) -> str:
         """Authentication code of these bytes for one purpose, 64 hex digits."""
         lengths = b"".join(b"%d " % len(part) for part in parts)
         message = b"\n".join((purpose.encode(), lengths, *parts))
-        return hmac.digest(self._secret(), message, "sha256").hex()
+        return hmac.digest(self._load_or_create(), message, "sha256").hex()
 
-    def is_code(self, code: str, purpose: str, *parts: bytes) -> bool:
+    def is_valid_code(self, code: str, purpose: str, *parts: bytes) -> bool:
         """Whether a code is the one for these bytes."""
-        return hmac.compare_digest(code.encode(errors="replace"), self.code(purpose, *parts).encode())
+        return hmac.compare_digest(code.encode(errors="replace"), self.compute_code(purpose, *parts).encode())
 
-    def is_older(self, name: str, content: bytes) -> bool:
+    def is_older_than_key(self, name: str, content: bytes) -> bool:
         """Whether a journal with this name and content was there before the key was made."""
-        self._secret()
-        return self._unsigned.get(name) == sha256(content).hexdigest()
+        self._load_or_create()
+        return self._unsigned_journals.get(name) == sha256(content).hexdigest()
 
-    def require(self) -> None:
+    def ensure_exists(self) -> None:
         """The key is on disk when this returns. AUDIT_LOG_FAILED where the state directory takes none."""
         try:
-            self._secret()
+            self._load_or_create()
         except OSError as refused:
             raise errors.SystemError.tool_failure(
                 "AUDIT_LOG_FAILED",
@@ -65,13 +65,13 @@ class StateKey:
                 cause=errors.describe_exception(refused),
             ) from refused
 
-    def _secret(self) -> bytes:
+    def _load_or_create(self) -> bytes:
         """The key itself. OSError where it can neither be read nor made."""
         if self._key is None:
-            self._key, self._unsigned = self._read() or self._make()
+            self._key, self._unsigned_journals = self._read_key() or self._create_key()
         return self._key
 
-    def _read(self) -> tuple[bytes, Mapping[str, str]] | None:
+    def _read_key(self) -> tuple[bytes, Mapping[str, str]] | None:
         """The key on disk; None where there is none, or none that is whole."""
         try:
             found = orjson.loads(self._path.read_bytes())
@@ -80,7 +80,7 @@ class StateKey:
             return None
         return (key, unsigned) if len(key) == _KEY_BYTES and isinstance(unsigned, dict) else None
 
-    def _make(self) -> tuple[bytes, Mapping[str, str]]:
+    def _create_key(self) -> tuple[bytes, Mapping[str, str]]:
         """A new key, durable. Where another process was first, its key."""
         unsigned = dict(self._find_unsigned())
         key = os.urandom(_KEY_BYTES)
@@ -91,9 +91,9 @@ class StateKey:
         try:
             os.link(beside, self._path)
         except OSError:  # something is there already, or this file system knows no second names
-            if self._read() is None:
+            if self._read_key() is None:
                 beside.replace(self._path)
         finally:
             beside.unlink(missing_ok=True)
         state.sync_directory(self._path.parent)
-        return self._read() or (key, unsigned)
+        return self._read_key() or (key, unsigned)

@@ -9,41 +9,41 @@ from typing import Any, Literal, get_args
 from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
 from kaiza.store import rename
-from kaiza.store.directories import Directories, last_name
-from kaiza.store.facts import NOTHING, Facts, Seen, inode_at, look
-from kaiza.store.objects import Objects
+from kaiza.store.directories import DirectoryHandles, last_name
+from kaiza.store.facts import NO_KNOWN_DIGESTS, FileMetadata, FileSnapshot, inode_at, snapshot
+from kaiza.store.objects import BlobStore
 
-Do = Literal["put", "swap", "take", "move"]
-_DOINGS: tuple[Do, ...] = get_args(Do)
-MOST_RIVALS = 1000
+OperationKind = Literal["put", "swap", "take", "move"]
+_OPERATION_KINDS: tuple[OperationKind, ...] = get_args(OperationKind)
+MAX_EXCHANGES = 1000
 CHANGED_SINCE = "changed_since"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Operation:
     """Put a new file, swap it for the old one, take a file away, or move it; as a journal tells it."""
 
-    do: Do
+    kind: OperationKind
     path: RelPath
-    temp: str
-    before: str | None = None
-    after: str | None = None
+    temp_name: str
+    before_hash: str | None = None
+    after_hash: str | None = None
     source: RelPath | None = None
-    facts: Facts | None = None
+    metadata: FileMetadata | None = None
 
     @classmethod
-    def of_json(cls, told: Mapping[str, Any], txn: str, number: int) -> "Step":
+    def from_json(cls, told: Mapping[str, Any], txn: str, number: int) -> "Operation":
         """Read it from a journal; the temporary name is worked out, not read. ValueError where it is no step."""
         try:
             source, facts = told["source"], told["facts"]
             return cls(
-                _DOINGS[_DOINGS.index(told["do"])],
-                _path_of(told["path"]),
+                _OPERATION_KINDS[_OPERATION_KINDS.index(told["do"])],
+                _parse_path(told["path"]),
                 temporary_name(txn, number),
-                _text_of(told["before"]),
-                _text_of(told["after"]),
-                None if source is None else _path_of(source),
-                None if facts is None else Facts.of_json(facts),
+                _parse_text(told["before"]),
+                _parse_text(told["after"]),
+                None if source is None else _parse_path(source),
+                None if facts is None else FileMetadata.from_json(facts),
             )
         except (KeyError, TypeError, AttributeError) as fault:
             raise ValueError("not a step") from fault
@@ -51,12 +51,12 @@ class Step:
     def as_json(self) -> Mapping[str, Any]:
         """Write it for a journal."""
         return {
-            "do": self.do,
+            "do": self.kind,
             "path": self.path.parts,
-            "before": self.before,
-            "after": self.after,
+            "before": self.before_hash,
+            "after": self.after_hash,
             "source": None if self.source is None else self.source.parts,
-            "facts": None if self.facts is None else self.facts.as_json(),
+            "facts": None if self.metadata is None else self.metadata.as_json(),
         }
 
 
@@ -65,187 +65,189 @@ def temporary_name(txn: str, number: int) -> str:
     return f".kaiza-{txn}-{number}"
 
 
-def _path_of(told: object) -> RelPath:
+def _parse_path(told: object) -> RelPath:
     """The path whose names a journal lists; the root is none that a step could change."""
     if not isinstance(told, list) or not told or not all(isinstance(part, str) for part in told):
         raise ValueError("not a path")
     return RelPath(tuple(told))
 
 
-def _text_of(told: object) -> str | None:
+def _parse_text(told: object) -> str | None:
     if told is not None and not isinstance(told, str):
         raise ValueError("not a text")
     return told
 
 
 @dataclass(slots=True)
-class Part:
+class ActiveOperation:
     """A step under way, in directories held by descriptor."""
 
-    step: Step
-    directories: Directories
-    objects: Objects
-    ours: int | None = None
+    operation: Operation
+    directories: DirectoryHandles
+    blobs: BlobStore
+    our_inode: int | None = None
     """The identity of the file that this step brings in: the staged one, or the moved one."""
-    done: bool = False
-    kept: bool = False
+    is_done: bool = False
+    is_stored: bool = False
     """Whether what the step takes away is kept, whole and durable."""
-    out: Seen | None = None
+    displaced: FileSnapshot | None = None
     """What came out when the step was done."""
 
     @property
-    def where(self) -> int:
+    def directory_fd(self) -> int:
         """Where the path's last name stands."""
-        return self.directories.held[self.step.path.parent]
+        return self.directories.descriptors[self.operation.path.parent]
 
     @property
     def name(self) -> bytes:
         """The path's last name."""
-        return last_name(self.step.path)
+        return last_name(self.operation.path)
 
     @property
     def temp(self) -> bytes:
         """The name beside it that only this step uses."""
-        return self.step.temp.encode()
+        return self.operation.temp_name.encode()
 
     @property
-    def source(self) -> tuple[int, bytes]:
+    def source_location(self) -> tuple[int, bytes]:
         """Where a moved file stood, and the last name it had."""
-        source = self.step.source or self.step.path
-        return self.directories.held[source.parent], last_name(source)
+        source = self.operation.source or self.operation.path
+        return self.directories.descriptors[source.parent], last_name(source)
 
     def perform(self) -> None:
         """Do the step; HASH_MISMATCH where what came out is not what was expected."""
         try:
-            if self.step.do == "swap":
-                rename.exchange(self.where, self.temp, self.name)
-            elif self.step.do == "take":
-                rename.put(self.where, self.name, self.where, self.temp)
-            elif self.step.do == "put":
-                rename.put(self.where, self.temp, self.where, self.name)
+            if self.operation.kind == "swap":
+                rename.exchange(self.directory_fd, self.temp, self.name)
+            elif self.operation.kind == "take":
+                rename.rename_noreplace(self.directory_fd, self.name, self.directory_fd, self.temp)
+            elif self.operation.kind == "put":
+                rename.rename_noreplace(self.directory_fd, self.temp, self.directory_fd, self.name)
             else:
-                rename.put(*self.source, self.where, self.name)
+                rename.rename_noreplace(*self.source_location, self.directory_fd, self.name)
         except FileExistsError as error:
-            raise _exists(self.step.path) from error
-        self.done = True
-        if self.step.do == "put":
+            raise _exists_error(self.operation.path) from error
+        self.is_done = True
+        if self.operation.kind == "put":
             return
-        self.out = look(self.where, self._came_out(), lone=True)
-        if self._is_expected(self.out):
+        self.displaced = snapshot(self.directory_fd, self._displaced_name(), lone=True)
+        if self._is_expected(self.displaced):
             return
-        if self.step.do == "move":
-            self.done = False
-            rename.put(self.where, self.name, *self.source)
-        raise mismatch(self.step.source or self.step.path, self.step.before, None)
+        if self.operation.kind == "move":
+            self.is_done = False
+            rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
+        raise mismatch_error(self.operation.source or self.operation.path, self.operation.before_hash, None)
 
-    def take_back(self) -> str | None:
+    def roll_back(self) -> str | None:
         """Undo the step where the file still is what the step left; else say why it stays."""
-        self.done = False
-        if self.step.do == "take":
-            return self._put_back()
-        if inode_at(self.where, self.name) != self.ours:
-            return self._give_up()
-        seen = look(self.where, self.name)
-        if self.step.do == "move":
-            return self._move_back(seen)
-        if seen is None or seen.digest != self.step.after:
-            return self._give_up()
-        return self._swap_back() if self.step.do == "swap" else self._take_out()
+        self.is_done = False
+        if self.operation.kind == "take":
+            return self._undo_delete()
+        if inode_at(self.directory_fd, self.name) != self.our_inode:
+            return self._leave_changed()
+        seen = snapshot(self.directory_fd, self.name)
+        if self.operation.kind == "move":
+            return self._undo_move(seen)
+        if seen is None or seen.digest != self.operation.after_hash:
+            return self._leave_changed()
+        return self._undo_replace() if self.operation.kind == "swap" else self._undo_create()
 
-    def clear(self) -> None:
+    def remove_temporary(self) -> None:
         """Leave no temporary: ours goes, anybody else's content is kept first."""
-        found = inode_at(self.where, self.temp)
+        found = inode_at(self.directory_fd, self.temp)
         if found is None:
             return
-        if self.step.do in {"put", "swap"} and (self.ours is None or found == self.ours):
-            os.unlink(self.temp, dir_fd=self.where)
+        if self.operation.kind in {"put", "swap"} and (self.our_inode is None or found == self.our_inode):
+            os.unlink(self.temp, dir_fd=self.directory_fd)
         else:
-            self._keep_away()
+            self._store_temporary()
 
-    def settle(self) -> None:
+    def finalize(self) -> None:
         """Keep what the step replaced, and leave no temporary."""
-        if self.done and self.kept:
-            os.unlink(self.temp, dir_fd=self.where)
-        elif inode_at(self.where, self.temp) is not None:
-            self._keep_away()
+        if self.is_done and self.is_stored:
+            os.unlink(self.temp, dir_fd=self.directory_fd)
+        elif inode_at(self.directory_fd, self.temp) is not None:
+            self._store_temporary()
 
-    def _came_out(self) -> bytes:
-        return self.name if self.step.do == "move" else self.temp
+    def _displaced_name(self) -> bytes:
+        return self.name if self.operation.kind == "move" else self.temp
 
-    def _is_expected(self, seen: Seen | None) -> bool:
+    def _is_expected(self, seen: FileSnapshot | None) -> bool:
         return (
             seen is not None
-            and seen.links == 1
-            and seen.digest == self.step.before
-            and (self.step.facts is None or seen.facts == self.step.facts)
+            and seen.link_count == 1
+            and seen.digest == self.operation.before_hash
+            and (self.operation.metadata is None or seen.metadata == self.operation.metadata)
         )
 
-    def _put_back(self) -> str | None:
+    def _undo_delete(self) -> str | None:
         try:
-            rename.put(self.where, self.temp, self.where, self.name)
+            rename.rename_noreplace(self.directory_fd, self.temp, self.directory_fd, self.name)
         except FileExistsError:
-            return self._give_up()
+            return self._leave_changed()
         return None
 
-    def _move_back(self, seen: Seen | None) -> str | None:
-        if seen is None or seen.digest != self.step.before:
+    def _undo_move(self, seen: FileSnapshot | None) -> str | None:
+        if seen is None or seen.digest != self.operation.before_hash:
             return CHANGED_SINCE
         try:
-            rename.put(self.where, self.name, *self.source)
+            rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
         except FileExistsError:
             return CHANGED_SINCE
         return None
 
-    def _swap_back(self) -> str | None:
+    def _undo_replace(self) -> str | None:
         """Exchange until nothing newer than ours is taken away from anybody; ours is ours only with our content."""
-        known = {(self.ours, self.step.after)}
-        original = inode_at(self.where, self.temp)
-        for _ in range(MOST_RIVALS):
-            known.add(self._at_temp())
-            rename.exchange(self.where, self.temp, self.name)
-            if self._at_temp() in known:
+        known = {(self.our_inode, self.operation.after_hash)}
+        original = inode_at(self.directory_fd, self.temp)
+        for _ in range(MAX_EXCHANGES):
+            known.add(self._identify_temporary())
+            rename.exchange(self.directory_fd, self.temp, self.name)
+            if self._identify_temporary() in known:
                 break
-        kept = inode_at(self.where, self.name) == original
-        if self._at_temp() == (self.ours, self.step.after):
-            os.unlink(self.temp, dir_fd=self.where)
+        kept = inode_at(self.directory_fd, self.name) == original
+        if self._identify_temporary() == (self.our_inode, self.operation.after_hash):
+            os.unlink(self.temp, dir_fd=self.directory_fd)
         else:
-            self._keep_away()
+            self._store_temporary()
         return None if kept else CHANGED_SINCE
 
-    def _take_out(self) -> str | None:
-        rename.put(self.where, self.name, self.where, self.temp)
-        if self._at_temp() == (self.ours, self.step.after):
-            os.unlink(self.temp, dir_fd=self.where)
+    def _undo_create(self) -> str | None:
+        rename.rename_noreplace(self.directory_fd, self.name, self.directory_fd, self.temp)
+        if self._identify_temporary() == (self.our_inode, self.operation.after_hash):
+            os.unlink(self.temp, dir_fd=self.directory_fd)
             return None
-        return self._put_back() or CHANGED_SINCE
+        return self._undo_delete() or CHANGED_SINCE
 
-    def _at_temp(self) -> tuple[int | None, str | None]:
+    def _identify_temporary(self) -> tuple[int | None, str | None]:
         """Tell apart what stands at the temporary name: by identity and content."""
-        seen = look(self.where, self.temp)
-        return (inode_at(self.where, self.temp), None) if seen is None else (seen.inode, seen.digest)
+        seen = snapshot(self.directory_fd, self.temp)
+        return (inode_at(self.directory_fd, self.temp), None) if seen is None else (seen.inode, seen.digest)
 
-    def _give_up(self) -> str:
-        self.settle()
+    def _leave_changed(self) -> str:
+        self.finalize()
         return CHANGED_SINCE
 
-    def _keep_away(self) -> None:
+    def _store_temporary(self) -> None:
         """Keep whatever stands at the temporary name under its hash, and free the name."""
-        out = self.out
-        known = {out.stamp: out.digest} if out is not None and out.alone else NOTHING
+        out = self.displaced
+        known = {out.stamp: out.digest} if out is not None and out.has_no_writer else NO_KNOWN_DIGESTS
         with suppress(FileNotFoundError):
-            keep_away(self.objects, self.where, self.temp, known)
+            store_and_unlink(self.blobs, self.directory_fd, self.temp, known)
 
 
-def keep_away(objects: Objects, where: int, name: bytes, known: Mapping[tuple[int, ...], str] = NOTHING) -> None:
+def store_and_unlink(
+    objects: BlobStore, where: int, name: bytes, known: Mapping[tuple[int, ...], str] = NO_KNOWN_DIGESTS
+) -> None:
     """Keep what stands at a name under its hash, if it has a content, and free the name."""
-    seen = look(where, name, known)
+    seen = snapshot(where, name, known)
     if seen is None:
         os.unlink(name, dir_fd=where)
     else:
-        objects.take_over(seen.digest, where, name)
+        objects.adopt(seen.digest, where, name)
 
 
-def mismatch(path: RelPath, expected: str | None, current: str | None) -> errors.SystemError:
+def mismatch_error(path: RelPath, expected: str | None, current: str | None) -> errors.SystemError:
     """Say that a file is not what a change was made for."""
     cause: dict[str, object] = {"path": str(path), "expected_hash": expected}
     if current is not None:
@@ -255,7 +257,7 @@ def mismatch(path: RelPath, expected: str | None, current: str | None) -> errors
     )
 
 
-def _exists(path: RelPath) -> errors.SystemError:
+def _exists_error(path: RelPath) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "FILE_ALREADY_EXISTS",
         human_message="Something is there already. Read it, then replace it with its hash.",

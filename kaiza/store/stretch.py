@@ -11,44 +11,44 @@ from dataclasses import dataclass
 
 import orjson
 
-from kaiza.domain.chain import Chain, FaultyLineError, unseal
-from kaiza.domain.record import Head
-from kaiza.store.log_lines import BLOCK, lines
+from kaiza.domain.chain import Chain, InvalidLineError, parse_and_verify
+from kaiza.domain.record import LogHead
+from kaiza.store.log_lines import BLOCK_BYTES, read_lines
 
-_SHORTEST = 32 << 20
-_MOST = 4
+_MIN_PARALLEL_BYTES = 32 << 20
+_MAX_SEGMENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Segment:
     """Sound lines: the head that the first of them goes on from, and the head that the last of them is."""
 
-    before: Head
-    after: Head
+    before: LogHead
+    after: LogHead
 
 
-def judge(descriptor: int, start: int, end: int) -> Stretch | None:
+def verify(descriptor: int, start: int, end: int) -> Segment | None:
     """The stretch from a line's beginning to a line's end, or None where a line in it is not sound."""
     try:
-        first = unseal(next(lines(descriptor, start, end), b""))
-        before = Head(first["seq"] - 1, first["prev_hash"], start)
-    except (FaultyLineError, KeyError, TypeError):
+        first = parse_and_verify(next(read_lines(descriptor, start, end), b""))
+        before = LogHead(first["seq"] - 1, first["prev_hash"], start)
+    except (InvalidLineError, KeyError, TypeError):
         return None
     chain = Chain(before)
-    chain.follow(lines(descriptor, start, end), strictly=True)
-    return Stretch(before, Head(chain.seq, chain.entry_hash, chain.size)) if chain.size >= end else None
+    chain.extend(read_lines(descriptor, start, end), strictly=True)
+    return Segment(before, LogHead(chain.seq, chain.entry_hash, chain.size)) if chain.size >= end else None
 
 
-def cuts(descriptor: int, size: int) -> list[int]:
+def split_offsets(descriptor: int, size: int) -> list[int]:
     """Where to cut a log so that every processor gets a share; only its two ends where it is short."""
-    shares = min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-    if size < _SHORTEST:
+    shares = min(_MAX_SEGMENTS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    if size < _MIN_PARALLEL_BYTES:
         shares = 1
-    inner = {_line_begin(descriptor, size * number // shares, size) for number in range(1, shares)}
+    inner = {_next_line_start(descriptor, size * number // shares, size) for number in range(1, shares)}
     return sorted({0, size} | inner)
 
 
-def elsewhere(descriptor: int, start: int, end: int) -> "subprocess.Popen[bytes] | None":
+def start_process(descriptor: int, start: int, end: int) -> "subprocess.Popen[bytes] | None":
     """The same judgement under way in another process; None where there can be none."""
     try:
         return subprocess.Popen(  # noqa: S603  ourselves, by the interpreter that runs us
@@ -63,26 +63,26 @@ def elsewhere(descriptor: int, start: int, end: int) -> "subprocess.Popen[bytes]
         return None
 
 
-def outcome(process: "subprocess.Popen[bytes] | None") -> Stretch | None:
+def read_result(process: "subprocess.Popen[bytes] | None") -> Segment | None:
     """What the other process found; None also where it did not come to an end."""
     if process is None:
         return None
     told, _ = process.communicate()
     try:
         before, after = orjson.loads(told)
-        return Stretch(Head(**before), Head(**after))
+        return Segment(LogHead(**before), LogHead(**after))
     except (ValueError, TypeError):
         return None
 
 
-def _line_begin(descriptor: int, place: int, size: int) -> int:
-    for line in lines(descriptor, place, min(size, place + BLOCK)):
+def _next_line_start(descriptor: int, place: int, size: int) -> int:
+    for line in read_lines(descriptor, place, min(size, place + BLOCK_BYTES)):
         return place + len(line)
     return size
 
 
 def _main(arguments: Sequence[str]) -> None:
-    found = judge(*map(int, arguments))
+    found = verify(*map(int, arguments))
     if found is not None:
         sys.stdout.buffer.write(orjson.dumps([found.before, found.after]))
 

@@ -6,22 +6,22 @@ from hashlib import sha256
 
 from kaiza.domain import record
 from kaiza.store import log_file
-from kaiza.store.follower import Torn
+from kaiza.store.follower import TornTail
 from kaiza.store.log_file import LogFile
-from kaiza.store.log_lines import BLOCK
+from kaiza.store.log_lines import BLOCK_BYTES
 
 
-def set_aside(root: str, file: LogFile, torn: Torn) -> record.Body:
+def set_aside(root: str, file: LogFile, torn: TornTail) -> record.Body:
     """The body of the record that tells it; the bytes are in a file of their own, durably. The lock is held."""
-    with log_file.audit_directory(root) as directory:
+    with log_file.open_audit_directory(root) as directory:
         try:
-            name, digest = _kept(directory, file, torn)
-            file.cut(torn.offset)
+            name, digest = _save_bytes(directory, file, torn)
+            file.truncate(torn.offset)
         except OSError as refused:
-            raise log_file.failure(refused, step="set_aside") from refused
-    return record.compose(
+            raise log_file.log_error(refused, step="set_aside") from refused
+    return record.new_body(
         "recovery",
-        timestamp=now(),
+        timestamp=current_timestamp(),
         workspace_root=root,
         outcome="ok",
         detail={
@@ -34,17 +34,17 @@ def set_aside(root: str, file: LogFile, torn: Torn) -> record.Body:
     )
 
 
-def now() -> str:
+def current_timestamp() -> str:
     """The time as records tell it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _kept(directory: int, file: LogFile, torn: Torn) -> tuple[str, str]:
-    name, descriptor = _new_file(directory, f"audit-log.torn-{torn.offset}")
+def _save_bytes(directory: int, file: LogFile, torn: TornTail) -> tuple[str, str]:
+    name, descriptor = _create_unique(directory, f"audit-log.torn-{torn.offset}")
     digest = sha256()
     try:
-        for start in range(torn.offset, torn.offset + torn.length, BLOCK):
-            block = file.read(start, min(start + BLOCK, torn.offset + torn.length))
+        for start in range(torn.offset, torn.offset + torn.length, BLOCK_BYTES):
+            block = file.read(start, min(start + BLOCK_BYTES, torn.offset + torn.length))
             digest.update(block)
             _write_all(descriptor, block)
         os.fsync(descriptor)
@@ -57,7 +57,7 @@ def _kept(directory: int, file: LogFile, torn: Torn) -> tuple[str, str]:
     return name, digest.hexdigest()
 
 
-def _new_file(directory: int, wanted: str) -> tuple[str, int]:
+def _create_unique(directory: int, wanted: str) -> tuple[str, int]:
     how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     number = 1
     while True:

@@ -1,138 +1,142 @@
 """Whether the log still is what this process knows of it, and what is new: the continuity of one process's view."""
 
-from kaiza.domain.record import Body, Head, Verdict
+from kaiza.domain.record import Body, LogHead, Verdict
 from kaiza.store import log_file, torn_tail
-from kaiza.store.anchor import Anchor
-from kaiza.store.damage import Damage
-from kaiza.store.follower import Follower, Tell, Torn, against, judge_rest
+from kaiza.store.anchor import Checkpoint
+from kaiza.store.damage import DamageMark
+from kaiza.store.follower import Follower, RecordCallback, TornTail, compare_with_head, diagnose_tail
 from kaiza.store.log_file import LogFile
 
 
-class Watch:
+class ContinuityCheck:
     """Follows the log, and judges it anew wherever it does not go on from where it stood. One thread at a time."""
 
-    def __init__(self, root: str, tell: Tell, start: Head | None, anchor: Anchor, damage: Damage) -> None:
+    def __init__(
+        self, root: str, tell: RecordCallback, start: LogHead | None, anchor: Checkpoint, damage: DamageMark
+    ) -> None:
         self._root = root
-        self._tell = tell
-        self._anchor = anchor
-        self._damage = damage
+        self._on_record = tell
+        self._checkpoint = anchor
+        self._damage_mark = damage
         self.follower = Follower(tell, start)
-        self.era = 0
-        self.unrecorded: list[Body] = []
+        self.epoch = 0
+        self.pending_records: list[Body] = []
         """Records of what was mended, to be written before anything else."""
-        self._known: Head | None = None
+        self._required_head: LogHead | None = None
         """What this process saw in a log that it then lost hold of, and that must still be in there."""
-        self._told: tuple[Head, int] | None = None
+        self._delivered: tuple[LogHead, int] | None = None
         """How far `tell` was told such a log, and in which era."""
-        self._fresh = True
+        self._needs_full_check = True
         self._was_damaged = False
 
     @property
-    def head(self) -> Head | None:
+    def head(self) -> LogHead | None:
         """The verified head, where the log is sound."""
-        return self.follower.chain.head if self.follower.sound else None
+        return self.follower.chain.head if self.follower.is_sound else None
 
-    def verdict(self, file: LogFile, size: int) -> Verdict:
+    def tail_verdict(self, file: LogFile, size: int) -> Verdict:
         """All that can be said without reading the whole log again. The lock is held."""
-        self._fresh = True
-        found = self.look(file, size, mend=False)
-        anchored = self._anchor.read() is not None
+        self._needs_full_check = True
+        found = self.check(file, size, mend=False)
+        anchored = self._checkpoint.read() is not None
         return found or Verdict("intact", self.follower.chain.seq, self.head, None, anchored=anchored)
 
     def restart(self) -> None:
         """The log is to be judged from its beginning; what was told is not told again."""
-        self._remember()
-        if self.follower.seen is not None and not self._was_damaged:
-            self._known = self.follower.seen
-        self.follower = Follower(self._tell)
-        self.follower.mute = self._told is not None
-        self._fresh = True
+        self._remember_delivered()
+        if self.follower.observed_head is not None and not self._was_damaged:
+            self._required_head = self.follower.observed_head
+        self.follower = Follower(self._on_record)
+        self.follower.silent = self._delivered is not None
+        self._needs_full_check = True
 
-    def absent(self) -> Verdict | None:
+    def check_missing(self) -> Verdict | None:
         """There is no log: damage, where one is known to have been there, and nobody has just begun it."""
         self.restart()
-        known = self._head_from_elsewhere() or self._known
+        known = self._read_checkpoint_head() or self._required_head
         if known is not None and log_file.is_absent(self._root):
-            self._found(Verdict("missing", 0, None, None, anchored=False))
-        return self._damage.holds()
+            self._note_damage(Verdict("missing", 0, None, None, anchored=False))
+        return self._damage_mark.read()
 
-    def _head_from_elsewhere(self) -> Head | None:
+    def _read_checkpoint_head(self) -> LogHead | None:
         """What the anchor names. In another era than ours a person began a new log, and what we saw counts no more."""
-        anchored = self._anchor.read()
-        if anchored is not None and anchored.era != self.era:
-            self._known = None
-            self.era = anchored.era
+        anchored = self._checkpoint.read()
+        if anchored is not None and anchored.epoch != self.epoch:
+            self._required_head = None
+            self.epoch = anchored.epoch
         return anchored.head if anchored else None
 
-    def look(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
+    def check(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
         """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
         try:
-            if self.goes_on(file, size):
+            if self.try_advance(file, size):
                 return None
-            return self._look_closely(file, size, self._damage.holds(), mend=mend)
+            return self._check_fully(file, size, self._damage_mark.read(), mend=mend)
         except OSError as refused:
-            raise log_file.failure(refused) from refused
+            raise log_file.log_error(refused) from refused
 
-    def goes_on(self, file: LogFile, size: int) -> bool:
+    def try_advance(self, file: LogFile, size: int) -> bool:
         """Whether the log simply continues from where it stood; then it is followed."""
-        return not self._fresh and not self._was_damaged and self.follower.goes_on(file, size)
+        return not self._needs_full_check and not self._was_damaged and self.follower.try_advance(file, size)
 
-    def _look_closely(self, file: LogFile, size: int, held: Verdict | None, *, mend: bool) -> Verdict | None:
+    def _check_fully(self, file: LogFile, size: int, held: Verdict | None, *, mend: bool) -> Verdict | None:
         if held is None and self._was_damaged:
             self.restart()
-            self._known, self._was_damaged = None, False
-        elif not self.follower.stands_in(file):
+            self._required_head, self._was_damaged = None, False
+        elif not self.follower.still_contains(file):
             self.restart()
         self.follower.advance(file, size)
-        trouble = self._trouble(file, size) if self.follower.sound else held
-        if isinstance(trouble, Torn):
-            trouble = self._torn(file, trouble, mend=mend)
+        trouble = self._find_problem(file, size) if self.follower.is_sound else held
+        if isinstance(trouble, TornTail):
+            trouble = self._handle_torn_tail(file, trouble, mend=mend)
         elif trouble is not None:
-            self._found(trouble)
+            self._note_damage(trouble)
             self.follower.advance_damaged(file, size)
-        if self.follower.mute:
-            self._resume(file)
+        if self.follower.silent:
+            self._resume_delivery(file)
         self._was_damaged = self._was_damaged or held is not None
         return held or trouble
 
-    def _resume(self, file: LogFile) -> None:
+    def _resume_delivery(self, file: LogFile) -> None:
         """The log is judged; from here on it is told again. A log that a person began anew is told whole."""
         follower = self.follower
-        if follower.sound and self._told is not None:
-            told, era = self._told
-            if against(follower.chain, file.descriptor, told) is None:
-                self.follower = Follower(self._tell, told)
-            elif era != self.era:
-                self.follower = Follower(self._tell)
+        if follower.is_sound and self._delivered is not None:
+            told, era = self._delivered
+            if compare_with_head(follower.chain, file.descriptor, told) is None:
+                self.follower = Follower(self._on_record, told)
+            elif era != self.epoch:
+                self.follower = Follower(self._on_record)
             self.follower.advance(file, follower.position)
-        self.follower.mute = False
+        self.follower.silent = False
 
-    def _trouble(self, file: LogFile, size: int) -> Verdict | Torn | None:
+    def _find_problem(self, file: LogFile, size: int) -> Verdict | TornTail | None:
         chain = self.follower.chain
         behind = chain.size < size
-        if not behind and not self._fresh:
+        if not behind and not self._needs_full_check:
             return None
-        anchored = self._head_from_elsewhere()
-        rest = judge_rest(chain, file.descriptor, size, anchored) if behind else None
+        anchored = self._read_checkpoint_head()
+        rest = diagnose_tail(chain, file.descriptor, size, anchored) if behind else None
         if isinstance(rest, Verdict):
             return rest
-        found = against(chain, file.descriptor, anchored) or against(chain, file.descriptor, self._known)
-        self._known, self._fresh = None, False
+        found = compare_with_head(chain, file.descriptor, anchored) or compare_with_head(
+            chain, file.descriptor, self._required_head
+        )
+        self._required_head, self._needs_full_check = None, False
         return found or rest
 
-    def _torn(self, file: LogFile, torn: Torn, *, mend: bool) -> Verdict | None:
+    def _handle_torn_tail(self, file: LogFile, torn: TornTail, *, mend: bool) -> Verdict | None:
         if not mend:
             return Verdict("torn_tail", self.follower.chain.seq, self.head, None, anchored=False)
-        self.unrecorded.append(torn_tail.set_aside(self._root, file, torn))
+        self.pending_records.append(torn_tail.set_aside(self._root, file, torn))
         return None
 
-    def _remember(self) -> None:
+    def _remember_delivered(self) -> None:
         """How far the log was told, before it is lost hold of."""
-        seen = self.follower.seen
-        if seen is not None and not self.follower.mute:
-            self._told = (seen, self.era)
+        seen = self.follower.observed_head
+        if seen is not None and not self.follower.silent:
+            self._delivered = (seen, self.epoch)
 
-    def _found(self, damage: Verdict) -> None:
-        self._remember()
+    def _note_damage(self, damage: Verdict) -> None:
+        self._remember_delivered()
         self._was_damaged = True
-        self._damage.note(damage)
+        self._damage_mark.save(damage)

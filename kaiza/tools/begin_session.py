@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import paths
 from kaiza.domain.plan import APPROVED
-from kaiza.tools.list_plans import row
+from kaiza.tools.list_plans import plan_row
 from kaiza.tools.view import Answer, RecoveryView
 
 NAME = "begin_session"
@@ -29,13 +29,13 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     session = view.session
     recovered = view.recover()
     judged = view.log.catch_up()
-    plans = _plans(view)
+    plans = _list_plan_rows(view)
     output = {
         "session_id": session.session_id,
         "role": session.role,
         "workspace_root": session.workspace_root,
         "workspace_uri": paths.to_uri(session.workspace_root, paths.ROOT),
-        "state": "locked" if session.role in view.facts.locks else "active",
+        "state": "locked" if session.role in view.audit_state.locks else "active",
         "expires_at": session.expires_at(view.caps.session_idle_hours),
         "plans": plans,
         "audit": judged,
@@ -46,10 +46,12 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     return Answer({**output, "summary": summary})
 
 
-def _plans(view: RecoveryView) -> list[dict[str, Any]]:
+def _list_plan_rows(view: RecoveryView) -> list[dict[str, Any]]:
     """The plans, approved ones first; what is wrong with one is told by list_plans."""
-    stored = (view.plans.read(plan_id) for plan_id in view.plans.names())
-    rows = sorted((row(one) for one in stored if one), key=lambda told: (told["status"] != APPROVED, told["plan_id"]))
+    stored = (view.plans.read(plan_id) for plan_id in view.plans.plan_ids())
+    rows = sorted(
+        (plan_row(one) for one in stored if one), key=lambda told: (told["status"] != APPROVED, told["plan_id"])
+    )
     return [{name: value for name, value in told.items() if name != "findings"} for told in rows][
         : view.caps.listed_plans
     ]

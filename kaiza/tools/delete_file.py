@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.domain import diff, paths
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
-from kaiza.domain.scope import DELETE, Wanted
+from kaiza.domain.scope import DELETE, RequestedOperation
 from kaiza.tools import proposal, target
 from kaiza.tools.view import Answer, FilesView
 
@@ -29,18 +29,18 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(path, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
-def wanted(request: Request, _view: FilesView) -> tuple[Wanted, ...]:
+def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
     """A deletion, and nothing else."""
-    return (Wanted(DELETE, request.path),)
+    return (RequestedOperation(DELETE, request.path),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the deletion."""
-    found = target.existing(request.path, view, keep=diff.LARGEST if request.dry_run else 0)
-    target.expected(found, request.expected_hash)
-    change = Change(request.path, "delete", found.hash, lines_removed=found.total_lines, seen_as=found.stamp)
-    output = proposal.told(change, dry_run=request.dry_run)
-    output["summary"] = proposal.summary(change, dry_run=request.dry_run)
+    found = target.read_existing(request.path, view, keep=diff.MAX_DIFF_BYTES if request.dry_run else 0)
+    target.require_hash(found, request.expected_hash)
+    change = Change(request.path, "delete", found.hash, lines_removed=found.total_lines, stat_signature=found.stamp)
+    output = proposal.change_output(change, dry_run=request.dry_run)
+    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = proposal.with_diff(output, [proposal.difference(found, change)], view)
+        output = proposal.with_diff(output, [proposal.build_diff(found, change)], view)
     return Answer(output, (change,))

@@ -7,9 +7,9 @@ from typing import Any
 
 from kaiza.domain import diff, edit, errors, paths
 from kaiza.domain.change import Change
-from kaiza.domain.edit import Position, Replace, Splice
+from kaiza.domain.edit import Position, ReplaceRange, ReplaceText
 from kaiza.domain.paths import RelPath
-from kaiza.domain.scope import MODIFY, Wanted
+from kaiza.domain.scope import MODIFY, RequestedOperation
 from kaiza.tools import given, proposal, target
 from kaiza.tools.view import Answer, FilesView
 
@@ -22,53 +22,55 @@ class Request:
 
     path: RelPath
     expected_hash: str
-    edits: tuple[Replace | Splice, ...] = field(repr=False)
+    edits: tuple[ReplaceText | ReplaceRange, ...] = field(repr=False)
     dry_run: bool = False
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them; each edit has an old_text or a range."""
-    edits = tuple(_edit(number, one) for number, one in enumerate(arguments["edits"]))
+    edits = tuple(_parse_edit(number, one) for number, one in enumerate(arguments["edits"]))
     path = paths.parse(arguments["path"], root)
     return Request(path, arguments["expected_hash"], edits, arguments.get("dry_run", False))
 
 
-def wanted(request: Request, _view: FilesView) -> tuple[Wanted, ...]:
+def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
     """An edit modifies, whatever is there."""
-    return (Wanted(MODIFY, request.path),)
+    return (RequestedOperation(MODIFY, request.path),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the edited file, and show what becomes of it."""
-    found = target.existing(request.path, view, keep=view.caps.hashed_bytes)
-    target.expected(found, request.expected_hash)
-    target.rewritable(found)
-    before = target.held(found, view)
+    found = target.read_existing(request.path, view, keep=view.caps.hashed_bytes)
+    target.require_hash(found, request.expected_hash)
+    target.require_writable(found)
+    before = target.require_content(found, view)
     after = edit.apply(before, request.edits)
-    made = diff.unified(diff.File(request.path, before, found.mode), diff.File(request.path, after, found.mode))
+    made = diff.compare(
+        diff.FileVersion(request.path, before, found.mode), diff.FileVersion(request.path, after, found.mode)
+    )
     after_hash = hashlib.sha256(after).hexdigest()
     counts = (made.lines_added, made.lines_removed)
     change = Change(request.path, "modify", found.hash, after_hash, len(after), *counts, content=after)
-    output = proposal.told(change, dry_run=request.dry_run)
-    output["summary"] = proposal.summary(change, dry_run=request.dry_run)
+    output = proposal.change_output(change, dry_run=request.dry_run)
+    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
     return Answer(proposal.with_diff(output, [made], view), (change,))
 
 
-def _edit(number: int, told: Mapping[str, Any]) -> Replace | Splice:
-    new_text = given.content(f"edits.{number}.new_text", told["new_text"])
+def _parse_edit(number: int, told: Mapping[str, Any]) -> ReplaceText | ReplaceRange:
+    new_text = given.decode(f"edits.{number}.new_text", told["new_text"])
     if "old_text" not in told and "range" not in told:
-        raise _fault(number, "MISSING_REQUIRED_FIELD", "old_text")
+        raise _edit_error(number, "MISSING_REQUIRED_FIELD", "old_text")
     if "old_text" in told and "range" in told:
-        raise _fault(number, "INVALID_INPUT_VALUE", "range")
+        raise _edit_error(number, "INVALID_INPUT_VALUE", "range")
     if "range" in told:
-        return Splice(Position(**told["range"]["start"]), Position(**told["range"]["end"]), new_text)
-    old_text = given.content(f"edits.{number}.old_text", told["old_text"])
+        return ReplaceRange(Position(**told["range"]["start"]), Position(**told["range"]["end"]), new_text)
+    old_text = given.decode(f"edits.{number}.old_text", told["old_text"])
     if old_text == new_text:
-        raise _fault(number, "INVALID_INPUT_VALUE", "new_text")
-    return Replace(old_text, new_text)
+        raise _edit_error(number, "INVALID_INPUT_VALUE", "new_text")
+    return ReplaceText(old_text, new_text)
 
 
-def _fault(number: int, code: str, member: str) -> errors.SystemError:
+def _edit_error(number: int, code: str, member: str) -> errors.SystemError:
     sentences = {
         "old_text": "An edit says neither old_text nor range. Give one of them.",
         "range": "An edit says both old_text and range. Give one of them.",

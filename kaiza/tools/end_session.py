@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.net import net
-from kaiza.tools.session_status import counts
+from kaiza.domain.net import net_changes
+from kaiza.tools.session_status import session_counts
 from kaiza.tools.view import Answer, ChangesView
 
 NAME = "end_session"
@@ -23,12 +23,12 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(_request: Request, view: ChangesView) -> Answer:
     """Sum the session up; it is over once this call's record is written."""
-    told = counts(view.session)
+    told = session_counts(view.session)
     summary = f"Session ended. Calls: {told['calls']}, changes: {told['changes']}, refusals: {told['refusals']}."
     return Answer(
         {
             "counts": told,
-            "changes": net(change for record in view.changed() for change in record["changes"]),
+            "changes": net_changes(change for record in view.session_changes() for change in record["changes"]),
             "summary": summary,
         }
     )

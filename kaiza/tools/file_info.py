@@ -28,28 +28,28 @@ def run(request: Request, view: FilesView) -> Answer:
     """Look without opening; open only a plain file that may be read."""
     entry = view.stat(request.path)
     output: dict[str, Any] = {
-        "path": lines.shown(str(entry.real)),
+        "path": lines.escape_bytes(str(entry.real)),
         "type": entry.type,
         "modified": entry.modified,
         "mode": f"{entry.mode:04o}",
     }
     if entry.size is not None:
         output["size"] = entry.size
-    if entry.type == "file" and not view.unreadable(entry.real):
-        output |= _looked_at(entry.real, view)
-    return Answer({**output, "summary": _summary(output)})
+    if entry.type == "file" and not view.is_unreadable(entry.real):
+        output |= _content_info(entry.real, view)
+    return Answer({**output, "summary": _build_summary(output)})
 
 
-def _looked_at(path: RelPath, view: FilesView) -> dict[str, Any]:
+def _content_info(path: RelPath, view: FilesView) -> dict[str, Any]:
     with view.open_file(path) as file:
-        text = lines.Text()
-        whole = passage.survey(file, view, text)
+        text = lines.Utf8Check()
+        whole = passage.summarize_file(file, view, text)
     if whole is None:
         return {}
-    encoding = "utf-8" if text.sound else "base64"
-    return {"size": whole.size, "hash": whole.hash, "line_ending": whole.line_ending, "encoding": encoding}
+    encoding = "utf-8" if text.is_valid else "base64"
+    return {"size": whole.size, "hash": whole.hex_digest, "line_ending": whole.line_ending, "encoding": encoding}
 
 
-def _summary(output: Mapping[str, Any]) -> str:
+def _build_summary(output: Mapping[str, Any]) -> str:
     size = f", {output['size']} bytes" if "size" in output else ""
     return f"{output['type']}{size}, mode {output['mode']}."

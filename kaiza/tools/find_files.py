@@ -6,12 +6,12 @@ from typing import Any
 
 from kaiza.domain import cursor, lines, paths
 from kaiza.domain.paths import RelPath
-from kaiza.domain.room import Page
+from kaiza.domain.room import PageBuilder
 from kaiza.tools import pattern
-from kaiza.tools.guard import Guard
-from kaiza.tools.handles import Found, Walk
-from kaiza.tools.hits import in_all
-from kaiza.tools.pattern import Pattern
+from kaiza.tools.guard import ScanTimeout
+from kaiza.tools.handles import Walk, WalkEntry
+from kaiza.tools.hits import require_hits_within_cap
+from kaiza.tools.pattern import GlobFilter
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "find_files"
@@ -21,7 +21,7 @@ NAME = "find_files"
 class Request:
     """What to find, where, and after which path. Without page or cursor everything is counted."""
 
-    pattern: Pattern
+    pattern: GlobFilter
     path: RelPath
     include_ignored: bool
     page_size: int | None
@@ -30,7 +30,7 @@ class Request:
     paged: bool = False
 
     @property
-    def bound(self) -> dict[str, object]:
+    def cursor_binding(self) -> dict[str, object]:
         """What a cursor of this request belongs to."""
         return {
             "pattern": self.pattern.glob.text,
@@ -50,55 +50,55 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     )
     if "cursor" not in arguments:
         return request
-    after, hits = cursor.redeem(arguments["cursor"], NAME, request.bound, (str, int))
+    after, hits = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str, int))
     return replace(request, after=str(after), hits=int(hits), paged=True)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Give the next paths that match; an unpaged request also learns whether there are too many."""
-    guard = Guard(view, None if request.paged else view.caps.find_guard_ms)
+    guard = ScanTimeout(view, None if request.paged else view.caps.find_guard_ms)
     with view.open_directory(request.path) as directory:
         start = directory.real
     base = f"{start}/" if start.parts else ""
     since = max(request.after, base + request.pattern.glob.prefix)
-    with view.walk(start, include_ignored=request.include_ignored, over=guard.over, since=since) as walk:
-        output = _collected(request, view, walk, len(base))
+    with view.walk(start, include_ignored=request.include_ignored, over=guard.has_expired, since=since) as walk:
+        output = _collect_page(request, view, walk, len(base))
         notes = guard.diagnostics(walk)
     if not output["items"] and "/" not in request.pattern.glob.text:
         notes.append("A pattern without a slash matches in one directory only; begin it with **/ for any depth.")
     if notes:
         output["diagnostics"] = notes
-    return Answer({**output, "summary": _summary(output)})
+    return Answer({**output, "summary": _build_summary(output)})
 
 
-def _collected(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
-    page = Page(request.page_size or view.caps.page_items, view.caps.response_bytes)
+def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
+    page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
     hits, full, last = request.hits, False, request.after
     for found in walk:
         path = found.path[base:]
         if request.pattern.is_past(path):
             break
         last = found.path
-        if found.path == request.after or not request.pattern.fits(path):
+        if found.path == request.after or not request.pattern.matches(path):
             continue
         hits += 1
-        in_all(hits, view)
-        full = full or not page.add(_item(found), (found.path, hits))
+        require_hits_within_cap(hits, view)
+        full = full or not page.add(_build_item(found), (found.path, hits))
         if full and request.paged:
             break
     output: dict[str, Any] = {"items": page.items}
     if full:
-        output["nextCursor"] = cursor.issue(NAME, request.bound, page.last)
-    elif walk.broken_off:
-        output["nextCursor"] = cursor.issue(NAME, request.bound, (last, hits))
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, page.last_key)
+    elif walk.stopped_early:
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (last, hits))
     return output
 
 
-def _item(found: Found) -> dict[str, Any]:
-    item: dict[str, Any] = {"path": lines.shown(found.path), "type": found.type}
-    entry = found.entry() if found.type == "file" else None
+def _build_item(found: WalkEntry) -> dict[str, Any]:
+    item: dict[str, Any] = {"path": lines.escape_bytes(found.path), "type": found.type}
+    entry = found.stat_entry() if found.type == "file" else None
     return item if entry is None or entry.size is None else {**item, "size": entry.size}
 
 
-def _summary(output: Mapping[str, Any]) -> str:
+def _build_summary(output: Mapping[str, Any]) -> str:
     return f"{len(output['items'])} found{', more follow' if 'nextCursor' in output else ''}."

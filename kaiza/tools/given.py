@@ -6,7 +6,7 @@ import binascii
 from kaiza.domain import errors
 
 
-def content(argument: str, text: str, encoding: str | None = None) -> bytes:
+def decode(argument: str, text: str, encoding: str | None = None) -> bytes:
     """Give the bytes that an argument means; INVALID_INPUT_FORMAT where it means none."""
     try:
         return base64.b64decode(text, validate=True) if encoding == "base64" else text.encode()

@@ -18,7 +18,7 @@ class Closing(Protocol):
     ) -> None: ...
 
 
-class OpenFile(Closing, Protocol):
+class ReadableFile(Closing, Protocol):
     """A regular file, open for reading; closed by its `with`."""
 
     real: RelPath
@@ -37,7 +37,7 @@ class OpenFile(Closing, Protocol):
         ...
 
 
-class OpenDirectory(Closing, Protocol):
+class ListableDirectory(Closing, Protocol):
     """A directory, open for listing; closed by its `with`."""
 
     real: RelPath
@@ -46,12 +46,12 @@ class OpenDirectory(Closing, Protocol):
         """What stands in it, sorted, after a name and at most so many."""
         ...
 
-    def entry(self, name: str) -> FileEntry | None:
+    def stat_entry(self, name: str) -> FileEntry | None:
         """What stands at a name in it, a link as a link; None if it is gone by now."""
         ...
 
 
-class Content(Closing, Protocol):
+class FileContent(Closing, Protocol):
     """The content of a file met on a walk; closed by its `with`."""
 
     size: int
@@ -61,7 +61,7 @@ class Content(Closing, Protocol):
         ...
 
 
-class Found(Protocol):
+class WalkEntry(Protocol):
     """One thing met on a walk; good for a look until the walk goes on."""
 
     @property
@@ -79,11 +79,11 @@ class Found(Protocol):
         """The path as a value."""
         ...
 
-    def entry(self) -> FileEntry | None:
+    def stat_entry(self) -> FileEntry | None:
         """Its size and time; None if it is gone."""
         ...
 
-    def open(self) -> Content | None:
+    def open(self) -> FileContent | None:
         """Its content, if it is a plain file that lets itself be read."""
         ...
 
@@ -91,9 +91,9 @@ class Found(Protocol):
 class Walk(Closing, Protocol):
     """A walk in the order of paths; closed by its `with`."""
 
-    seen: int
-    passed: int
-    closed: int
-    broken_off: bool
+    listed_count: int
+    visited_count: int
+    unlisted_count: int
+    stopped_early: bool
 
-    def __iter__(self) -> Iterator[Found]: ...
+    def __iter__(self) -> Iterator[WalkEntry]: ...

@@ -8,110 +8,110 @@ from typing import Any
 from kaiza.domain import errors, lines, matching, paths, stretches
 from kaiza.domain.excerpt import excerpt
 from kaiza.domain.lines import LF
-from kaiza.domain.matching import Finder, Hit
+from kaiza.domain.matching import Matcher, SearchHit
 from kaiza.domain.paths import RelPath
-from kaiza.domain.room import Page
-from kaiza.domain.stretches import Stretch, TooLongError
+from kaiza.domain.room import PageBuilder
+from kaiza.domain.stretches import LineChunk, LineTooLongError
 from kaiza.tools import passage
-from kaiza.tools.handles import Content
+from kaiza.tools.handles import FileContent
 from kaiza.tools.view import FilesView
 
-LONGEST_LINE = 16 << 20
-BINARY = "Left out, binary"
-TOO_LARGE = "Left out, too large"
-TOO_LONG = "Left out from a line on that is too long"
-PROTECTED = "Left out, may not be read"
-ODD = "Not UTF-8, odd bytes shown as \ufffd"
+MAX_LINE_BYTES = 16 << 20
+SKIPPED_BINARY = "Left out, binary"
+SKIPPED_TOO_LARGE = "Left out, too large"
+SKIPPED_LONG_LINE = "Left out from a line on that is too long"
+SKIPPED_PROTECTED = "Left out, may not be read"
+SHOWN_NOT_UTF8 = "Not UTF-8, odd bytes shown as \ufffd"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HitPosition:
     """A hit's place in the order of all: path, line, character."""
 
     path: str
     line: int
     character: int
 
-    def is_after(self, path: str, hit: Hit) -> bool:
+    def has_passed(self, path: str, hit: SearchHit) -> bool:
         """Whether the hit is this one or comes before it."""
         return path == self.path and (hit.line, hit.start) <= (self.line, self.character)
 
 
-FIRST = Place("", -1, -1)
+BEFORE_FIRST = HitPosition("", -1, -1)
 """Before every hit."""
 
 
-class Hits:
+class HitCollector:
     """What a search has come to so far."""
 
-    def __init__(self, finder: Finder, company: int, page: Page, view: FilesView) -> None:
+    def __init__(self, finder: Matcher, company: int, page: PageBuilder, view: FilesView) -> None:
         self.page = page
-        self.full = False
+        self.is_full = False
         self.count = 0
         self.notes: Counter[str] = Counter()
         self._finder = finder
-        self._company = company
+        self._context_lines = company
         self._view = view
 
-    def look_into(self, real: RelPath, content: Content, after: Place, *, enough: bool) -> None:
+    def search_file(self, real: RelPath, content: FileContent, after: HitPosition, *, enough: bool) -> None:
         """Search one file; with `enough`, no further than to the first hit that is not on the page."""
         if content.size > self._view.caps.hashed_bytes:
-            self.notes[TOO_LARGE] += 1
+            self.notes[SKIPPED_TOO_LARGE] += 1
             return
         most = 2 * self._view.caps.total_hits + 1
         try:
-            for stretch in stretches.stretches(self._chunks(content), self._company, LONGEST_LINE):
-                for hit in matching.hits(stretch, self._finder, most):
-                    if not after.is_after(str(real), hit):
-                        self._take(real, stretch, hit)
-                    if self.full and enough:
+            for stretch in stretches.iter_chunks(self._text_chunks(content), self._context_lines, MAX_LINE_BYTES):
+                for hit in matching.find_hits(stretch, self._finder, most):
+                    if not after.has_passed(str(real), hit):
+                        self._add_hit(real, stretch, hit)
+                    if self.is_full and enough:
                         return
-        except TooLongError:
-            self.notes[TOO_LONG] += 1
+        except LineTooLongError:
+            self.notes[SKIPPED_LONG_LINE] += 1
 
-    def _take(self, real: RelPath, stretch: Stretch, hit: Hit) -> None:
+    def _add_hit(self, real: RelPath, stretch: LineChunk, hit: SearchHit) -> None:
         self.count += 1
-        in_all(self.count, self._view)
-        if not self.full:
+        require_hits_within_cap(self.count, self._view)
+        if not self.is_full:
             key = (str(real), hit.line, hit.start, self.count)
-            self.full = not self.page.add(self._item(real, stretch, hit), key)
+            self.is_full = not self.page.add(self._build_item(real, stretch, hit), key)
 
-    def _chunks(self, content: Content) -> Iterator[bytes]:
+    def _text_chunks(self, content: FileContent) -> Iterator[bytes]:
         """The file's bytes; none where the first of them say that it is no text."""
-        text = lines.Text()
-        size = min(content.size + 1, passage.CHUNK)
+        text = lines.Utf8Check()
+        size = min(content.size + 1, passage.CHUNK_BYTES)
         chunk = content.read(size)
         if b"\0" in chunk:
-            self.notes[BINARY] += 1
+            self.notes[SKIPPED_BINARY] += 1
             return
         while chunk:
             if not chunk.isascii():
                 text.feed(chunk)
             yield chunk
-            passage.in_time(self._view)
-            chunk = content.read(passage.CHUNK) if len(chunk) == size else b""
-            size = passage.CHUNK
-        if not text.sound:
-            self.notes[ODD] += 1
+            passage.require_time_left(self._view)
+            chunk = content.read(passage.CHUNK_BYTES) if len(chunk) == size else b""
+            size = passage.CHUNK_BYTES
+        if not text.is_valid:
+            self.notes[SHOWN_NOT_UTF8] += 1
 
-    def _item(self, real: RelPath, stretch: Stretch, hit: Hit) -> dict[str, Any]:
-        data, begin, end = stretch.data, hit.line_begins, hit.line_ends
+    def _build_item(self, real: RelPath, stretch: LineChunk, hit: SearchHit) -> dict[str, Any]:
+        data, begin, end = stretch.data, hit.line_start, hit.line_end
         item: dict[str, Any] = {
-            "path": lines.shown(str(real)),
+            "path": lines.escape_bytes(str(real)),
             "uri": paths.to_uri(self._view.root, real),
             "range": {
                 "start": {"line": hit.line, "character": hit.start},
                 "end": {"line": hit.line, "character": hit.end},
             },
-            "line": excerpt(data, begin, end, hit.begins),
+            "line": excerpt(data, begin, end, hit.byte_start),
         }
-        if self._company:
-            item["before"] = _shown(data, _before(data, begin, self._company))
-            item["after"] = _shown(data, _after(data, end, self._company))
+        if self._context_lines:
+            item["before"] = _build_excerpts(data, _lines_before(data, begin, self._context_lines))
+            item["after"] = _build_excerpts(data, _lines_after(data, end, self._context_lines))
         return item
 
 
-def in_all(count: int, view: FilesView) -> None:
+def require_hits_within_cap(count: int, view: FilesView) -> None:
     """CAP_EXCEEDED where a scan finds more than anybody will page through."""
     if count > view.caps.total_hits:
         raise errors.SystemError.tool_failure(
@@ -121,7 +121,7 @@ def in_all(count: int, view: FilesView) -> None:
         )
 
 
-def _before(data: bytes, begin: int, most: int) -> list[tuple[int, int]]:
+def _lines_before(data: bytes, begin: int, most: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     while begin and len(found) < most:
         end = begin - 1
@@ -130,7 +130,7 @@ def _before(data: bytes, begin: int, most: int) -> list[tuple[int, int]]:
     return found
 
 
-def _after(data: bytes, end: int, most: int) -> list[tuple[int, int]]:
+def _lines_after(data: bytes, end: int, most: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     while end + 1 < len(data) and len(found) < most:
         begin = end + 1
@@ -140,5 +140,5 @@ def _after(data: bytes, end: int, most: int) -> list[tuple[int, int]]:
     return found
 
 
-def _shown(data: bytes, spans: list[tuple[int, int]]) -> list[str]:
+def _build_excerpts(data: bytes, spans: list[tuple[int, int]]) -> list[str]:
     return [excerpt(data, begin, end, begin) for begin, end in spans]

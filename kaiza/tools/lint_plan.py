@@ -40,15 +40,15 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 def run(request: Request, view: PlansView) -> Answer:
     """Give every finding with its place."""
     if request.plan_id is not None:
-        reading = read_plan.found(request.plan_id, view).reading
+        reading = read_plan.require_plan(request.plan_id, view).parsed
     else:
-        reading = lint.read(encoded(request.content or ""))
+        reading = lint.parse(encode_content(request.content or ""))
     valid = reading.plan is not None
-    output = {"valid": valid, "findings": read_plan.told(reading.findings)}
+    output = {"valid": valid, "findings": read_plan.findings_output(reading.findings)}
     sentence = "The plan is valid" if valid else "The plan has errors and counts for nothing"
     return Answer({**output, "summary": f"{sentence}; {len(reading.findings)} findings."})
 
 
-def encoded(content: str) -> bytes:
+def encode_content(content: str) -> bytes:
     """The text as a file would hold it; half characters become bytes that the reader refuses."""
     return content.encode("utf-8", "surrogatepass")

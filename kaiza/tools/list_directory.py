@@ -6,8 +6,8 @@ from typing import Any
 
 from kaiza.domain import cursor, lines, paths
 from kaiza.domain.paths import RelPath
-from kaiza.domain.room import Page
-from kaiza.tools.handles import OpenDirectory
+from kaiza.domain.room import PageBuilder
+from kaiza.tools.handles import ListableDirectory
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "list_directory"
@@ -22,7 +22,7 @@ class Request:
     page_size: int | None
 
     @property
-    def bound(self) -> dict[str, object]:
+    def cursor_binding(self) -> dict[str, object]:
         """What a cursor of this request belongs to."""
         return {"path": str(self.path)}
 
@@ -32,7 +32,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     request = Request(paths.parse(arguments["path"], root), "", arguments.get("pageSize"))
     if "cursor" not in arguments:
         return request
-    (after,) = cursor.redeem(arguments["cursor"], NAME, request.bound, (str,))
+    (after,) = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str,))
     return Request(request.path, str(after), request.page_size)
 
 
@@ -40,33 +40,33 @@ def run(request: Request, view: FilesView) -> Answer:
     """Give the next names in order."""
     most = request.page_size or view.caps.page_items
     with view.open_directory(request.path) as directory:
-        path = lines.shown(str(directory.real))
-        page = Page(most, view.caps.response_bytes, {"path": path})
+        path = lines.escape_bytes(str(directory.real))
+        page = PageBuilder(most, view.caps.response_bytes, {"path": path})
         names = directory.names(request.after, most + 1)
-        done = _fill(page, directory, names, f"{path}/" if directory.real.parts else "")
+        done = _fill_page(page, directory, names, f"{path}/" if directory.real.parts else "")
     output: dict[str, Any] = {"path": path, "items": page.items}
     if done < len(names) or len(names) > most:
-        output["nextCursor"] = cursor.issue(NAME, request.bound, (names[done - 1],))
-    return Answer({**output, "summary": _summary(output)})
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (names[done - 1],))
+    return Answer({**output, "summary": _build_summary(output)})
 
 
-def _fill(page: Page, directory: OpenDirectory, names: Sequence[str], prefix: str) -> int:
+def _fill_page(page: PageBuilder, directory: ListableDirectory, names: Sequence[str], prefix: str) -> int:
     """How many of the names are done with when the page is full; what is gone by now is."""
     for at, name in enumerate(names):
-        item = _item(directory, name, prefix)
+        item = _build_item(directory, name, prefix)
         if item and not page.add(item, (name,)):
             return at
     return len(names)
 
 
-def _item(directory: OpenDirectory, name: str, prefix: str) -> dict[str, Any] | None:
-    entry = directory.entry(name)
+def _build_item(directory: ListableDirectory, name: str, prefix: str) -> dict[str, Any] | None:
+    entry = directory.stat_entry(name)
     if entry is None:
         return None
-    told = lines.shown(name)
+    told = lines.escape_bytes(name)
     item = {"name": told, "path": prefix + told, "type": entry.type, "modified": entry.modified}
     return item if entry.size is None else {**item, "size": entry.size}
 
 
-def _summary(output: Mapping[str, Any]) -> str:
+def _build_summary(output: Mapping[str, Any]) -> str:
     return f"{len(output['items'])} entries{', more follow' if 'nextCursor' in output else ''}."

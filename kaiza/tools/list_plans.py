@@ -6,8 +6,8 @@ from typing import Any
 
 from kaiza.domain import cursor
 from kaiza.domain.lint import StoredPlan
-from kaiza.domain.plan import BROKEN
-from kaiza.domain.room import Page
+from kaiza.domain.plan import INVALID
+from kaiza.domain.room import PageBuilder
 from kaiza.tools.view import Answer, PlansView
 
 NAME = "list_plans"
@@ -22,7 +22,7 @@ class Request:
     page_size: int | None
 
     @property
-    def bound(self) -> dict[str, object]:
+    def cursor_binding(self) -> dict[str, object]:
         """What a cursor of this request belongs to."""
         return {"status": self.status}
 
@@ -32,34 +32,36 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     request = Request(arguments.get("status"), "", arguments.get("pageSize"))
     if "cursor" not in arguments:
         return request
-    (after,) = cursor.redeem(arguments["cursor"], NAME, request.bound, (str,))
+    (after,) = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str,))
     return Request(request.status, str(after), request.page_size)
 
 
 def run(request: Request, view: PlansView) -> Answer:
     """Give the next plans in order."""
-    page = Page(request.page_size or view.caps.page_items, view.caps.response_bytes, {"items": [], "summary": "x" * 64})
+    page = PageBuilder(
+        request.page_size or view.caps.page_items, view.caps.response_bytes, {"items": [], "summary": "x" * 64}
+    )
     output: dict[str, Any] = {"items": page.items}
-    for plan_id in view.plans.names():
+    for plan_id in view.plans.plan_ids():
         stored = view.plans.read(plan_id) if plan_id > request.after else None
-        item = row(stored) if stored else None
+        item = plan_row(stored) if stored else None
         if item is None or request.status not in (None, item["status"]):
             continue
         if not page.add(item, (plan_id,)):
-            output["nextCursor"] = cursor.issue(NAME, request.bound, page.last)
+            output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, page.last_key)
             break
     count = len(page.items)
     more = ", more follow" if "nextCursor" in output else ""
     return Answer({**output, "summary": f"{count} {'plan' if count == 1 else 'plans'}{more}."})
 
 
-def row(stored: StoredPlan) -> dict[str, Any]:
+def plan_row(stored: StoredPlan) -> dict[str, Any]:
     """A plan as lists show it; one with errors counts for nothing, and its status says so."""
-    reading = stored.reading
+    reading = stored.parsed
     told = {
         "plan_id": stored.plan_id,
         "title": reading.title[:500],
-        "status": reading.plan.status if reading.plan else BROKEN,
+        "status": reading.plan.status if reading.plan else INVALID,
         "plan_hash": reading.plan_hash,
         "findings": len(reading.findings),
     }

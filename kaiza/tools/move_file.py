@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.domain import errors, paths
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
-from kaiza.domain.scope import MOVE, Wanted
+from kaiza.domain.scope import MOVE, RequestedOperation
 from kaiza.tools import proposal, target
 from kaiza.tools.view import Answer, FilesView
 
@@ -36,21 +36,27 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     return Request(source, destination, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
-def wanted(request: Request, _view: FilesView) -> tuple[Wanted, ...]:
+def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
     """A move, and nothing else."""
-    return (Wanted(MOVE, request.destination, request.source),)
+    return (RequestedOperation(MOVE, request.destination, request.source),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the move."""
-    found = target.existing(request.source, view)
-    target.expected(found, request.expected_hash)
-    target.vacant(target.standing(request.destination, view))
+    found = target.read_existing(request.source, view)
+    target.require_hash(found, request.expected_hash)
+    target.require_absent(target.read_target(request.destination, view))
     change = Change(
-        request.destination, "move", found.hash, found.hash, found.size, source=request.source, seen_as=found.stamp
+        request.destination,
+        "move",
+        found.hash,
+        found.hash,
+        found.size,
+        source=request.source,
+        stat_signature=found.stamp,
     )
-    output = proposal.told(change, dry_run=request.dry_run)
-    output["summary"] = proposal.summary(change, dry_run=request.dry_run)
+    output = proposal.change_output(change, dry_run=request.dry_run)
+    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = proposal.with_diff(output, [proposal.difference(found, change)], view)
+        output = proposal.with_diff(output, [proposal.build_diff(found, change)], view)
     return Answer(output, (change,))

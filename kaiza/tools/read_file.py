@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import lines, paths, room
-from kaiza.domain.lines import Window
+from kaiza.domain.lines import LineWindow
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_file"
 
-_FRAME = 1024
+_FRAME_BYTES = 1024
 """What the other members of an answer weigh, the summary among them."""
 
 
@@ -39,30 +39,30 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 def run(request: Request, view: FilesView) -> Answer:
     """Give the window, cut to what a response carries."""
-    output = told(request, view, view.caps.response_bytes - room.RESERVE)
-    return Answer({**output, "summary": _summary(output)})
+    output = read_window(request, view, view.caps.response_bytes - room.RESERVED_BYTES)
+    return Answer({**output, "summary": _build_summary(output)})
 
 
-def told(request: Request, view: FilesView, space: int) -> dict[str, Any]:
+def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]:
     """One file as an answer tells it, weighing no more than `space`."""
-    window = Window(
+    window = LineWindow(
         request.start_line,
         request.byte_offset,
         most_lines=request.max_lines or view.caps.read_lines,
-        most_bytes=max(space, 0) // room.LIGHTEST,
+        most_bytes=max(space, 0) // room.MIN_BYTE_COST,
     )
     with view.open_file(request.path) as file:
-        whole = passage.survey(file, view, window)
+        whole = passage.summarize_file(file, view, window)
         size = whole.size if whole else file.size
         output: dict[str, Any] = {
-            "path": lines.shown(str(file.real)),
+            "path": lines.escape_bytes(str(file.real)),
             "uri": paths.to_uri(view.root, file.real),
             "size": size,
             "start_line": window.start_line,
-            **passage.facts(whole),
+            **passage.summary_fields(whole),
         }
-    left = space - room.weight(output) - _FRAME
-    part = lines.piece(bytes(window.kept), left, final=window.offset + len(window.kept) >= size)
+    left = space - room.response_bytes(output) - _FRAME_BYTES
+    part = lines.fit_content(bytes(window.data), left, final=window.offset + len(window.data) >= size)
     return {
         **output,
         "encoding": part.encoding,
@@ -72,16 +72,16 @@ def told(request: Request, view: FilesView, space: int) -> dict[str, Any]:
     }
 
 
-def _summary(output: Mapping[str, Any]) -> str:
+def _build_summary(output: Mapping[str, Any]) -> str:
     """What was read, and how to read on; told from the output alone."""
     first, count = output["start_line"], output["line_count"]
     total = f" of {output['total_lines']}" if "total_lines" in output else ""
     if not count:
         return f"No lines from line {first} on{total}."
-    return f"Lines {first} to {first + count - 1}{total}.{_onward(output)}"
+    return f"Lines {first} to {first + count - 1}{total}.{_continuation_hint(output)}"
 
 
-def _onward(output: Mapping[str, Any]) -> str:
+def _continuation_hint(output: Mapping[str, Any]) -> str:
     if not output["truncated"]:
         return ""
     content = output["content"]

@@ -26,18 +26,18 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 def run(request: Request, view: FilesView) -> Answer:
     """Give each file its share of the response; what one leaves over is the next ones'."""
-    space = view.caps.response_bytes - room.RESERVE
+    space = view.caps.response_bytes - room.RESERVED_BYTES
     files: list[dict[str, Any]] = []
     for number, path in enumerate(request.paths):
-        files.append(_told(path, request.root, view, space // (len(request.paths) - number)))
-        space -= room.weight(files[-1]) + room.LIGHTEST
+        files.append(_read_or_error(path, request.root, view, space // (len(request.paths) - number)))
+        space -= room.response_bytes(files[-1]) + room.MIN_BYTE_COST
     output = {"files": files}
-    return Answer({**output, "summary": _summary(output)})
+    return Answer({**output, "summary": _build_summary(output)})
 
 
-def _told(path: str, root: str | None, view: FilesView, space: int) -> dict[str, Any]:
+def _read_or_error(path: str, root: str | None, view: FilesView, space: int) -> dict[str, Any]:
     try:
-        return read_file.told(read_file.Request(paths.parse(path, root)), view, space)
+        return read_file.read_window(read_file.Request(paths.parse(path, root)), view, space)
     except errors.SystemError as error:
         if error.error_code == "CAP_EXCEEDED":
             raise
@@ -45,7 +45,7 @@ def _told(path: str, root: str | None, view: FilesView, space: int) -> dict[str,
         return {"path": echo, "error_code": error.error_code, "human_message": error.human_message}
 
 
-def _summary(output: Mapping[str, Any]) -> str:
+def _build_summary(output: Mapping[str, Any]) -> str:
     files = output["files"]
     failed = sum("error_code" in file for file in files)
     cut = sum(file.get("truncated", False) for file in files)

@@ -6,13 +6,13 @@ from typing import Any
 
 from kaiza.domain import errors, lines, paths
 from kaiza.domain.excerpt import excerpt
-from kaiza.domain.lines import LF, Window
+from kaiza.domain.lines import LF, LineWindow
 from kaiza.domain.paths import RelPath
 from kaiza.tools import passage
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_location"
-MOST_BYTES = 16 << 20
+MAX_WINDOW_BYTES = 16 << 20
 """So much of a file is held at most, to find a character in a long line."""
 
 
@@ -26,7 +26,7 @@ class Request:
     context_lines: int
 
     @property
-    def first(self) -> int:
+    def first_line(self) -> int:
         """The first line to show."""
         return max(0, self.line - self.context_lines)
 
@@ -44,37 +44,37 @@ def parse(arguments: Mapping[str, Any], root: str) -> Request:
 
 def run(request: Request, view: FilesView) -> Answer:
     """Give the lines; INVALID_INPUT_VALUE where the file has no such place."""
-    most_lines = request.line + request.context_lines + 1 - request.first
-    window = Window(request.first, 0, most_lines=most_lines, most_bytes=MOST_BYTES)
+    most_lines = request.line + request.context_lines + 1 - request.first_line
+    window = LineWindow(request.first_line, 0, most_lines=most_lines, most_bytes=MAX_WINDOW_BYTES)
     with view.open_file(request.path) as file:
-        whole = passage.survey(file, view, window)
+        whole = passage.summarize_file(file, view, window)
         real = file.real
     output: dict[str, Any] = {
         "uri": paths.to_uri(view.root, real),
-        "path": lines.shown(str(real)),
+        "path": lines.escape_bytes(str(real)),
         "position": {"line": request.line, "character": request.character},
-        "lines": _shown(request, bytes(window.kept)),
+        "lines": _excerpt_lines(request, bytes(window.data)),
     }
     if whole is not None:
-        output["hash"] = whole.hash
-    return Answer({**output, "summary": _summary(output)})
+        output["hash"] = whole.hex_digest
+    return Answer({**output, "summary": _build_summary(output)})
 
 
-def _shown(request: Request, data: bytes) -> list[dict[str, Any]]:
-    spans = list(_spans(data))
-    wanted = request.line - request.first
+def _excerpt_lines(request: Request, data: bytes) -> list[dict[str, Any]]:
+    spans = list(_line_spans(data))
+    wanted = request.line - request.first_line
     if wanted >= len(spans):
-        raise _nowhere("The file has no such line. Read it to see how many it has.", request)
+        raise _position_error("The file has no such line. Read it to see how many it has.", request)
     begin, end = spans[wanted]
-    at = _byte_of(request, data, begin, end)
+    at = _byte_offset(request, data, begin, end)
     places = [at if number == wanted else span[0] for number, span in enumerate(spans)]
     return [
-        {"line": request.first + number, "text": excerpt(data, *span, places[number])}
+        {"line": request.first_line + number, "text": excerpt(data, *span, places[number])}
         for number, span in enumerate(spans)
     ]
 
 
-def _spans(data: bytes) -> list[tuple[int, int]]:
+def _line_spans(data: bytes) -> list[tuple[int, int]]:
     spans, begin = [], 0
     while begin < len(data):
         end = data.find(LF, begin)
@@ -84,7 +84,7 @@ def _spans(data: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def _byte_of(request: Request, data: bytes, begin: int, end: int) -> int:
+def _byte_offset(request: Request, data: bytes, begin: int, end: int) -> int:
     """Where the character is among the bytes; the place after the last one counts."""
     line = data[begin:end]
     if line.isascii():
@@ -93,11 +93,11 @@ def _byte_of(request: Request, data: bytes, begin: int, end: int) -> int:
         text = line.decode(errors="surrogateescape")
         length, before = len(text), len(text[: request.character].encode(errors="surrogateescape"))
     if request.character > length:
-        raise _nowhere(f"The line has only {length} characters. Point into it.", request)
+        raise _position_error(f"The line has only {length} characters. Point into it.", request)
     return begin + before
 
 
-def _nowhere(sentence: str, request: Request) -> errors.SystemError:
+def _position_error(sentence: str, request: Request) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "INVALID_INPUT_VALUE",
         human_message=sentence,
@@ -105,6 +105,6 @@ def _nowhere(sentence: str, request: Request) -> errors.SystemError:
     )
 
 
-def _summary(output: Mapping[str, Any]) -> str:
+def _build_summary(output: Mapping[str, Any]) -> str:
     told = output["lines"]
     return f"Lines {told[0]['line']} to {told[-1]['line']}."

@@ -7,11 +7,11 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.finding import Finding
 from kaiza.domain.lint import StoredPlan
-from kaiza.domain.plan import BROKEN
+from kaiza.domain.plan import INVALID
 from kaiza.tools.view import Answer, PlansView
 
 NAME = "read_plan"
-MOST_FINDINGS = 200
+MAX_FINDINGS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,20 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(request: Request, view: PlansView) -> Answer:
     """Give the plan as it is now."""
-    stored = found(request.plan_id, view)
-    reading = stored.reading
-    status = reading.plan.status if reading.plan else BROKEN
+    stored = require_plan(request.plan_id, view)
+    reading = stored.parsed
+    status = reading.plan.status if reading.plan else INVALID
     output = {
         "plan_id": stored.plan_id,
         "plan_hash": reading.plan_hash,
         "status": status,
         "content": stored.content.decode("utf-8", "replace"),
-        "findings": told(reading.findings),
+        "findings": findings_output(reading.findings),
     }
     return Answer({**output, "summary": f"{stored.plan_id}: {status}, {len(reading.findings)} findings."})
 
 
-def found(plan_id: str, view: PlansView) -> StoredPlan:
+def require_plan(plan_id: str, view: PlansView) -> StoredPlan:
     """The plan of that name, or PLAN_NOT_FOUND."""
     stored = view.plans.read(plan_id)
     if stored is None:
@@ -53,6 +53,6 @@ def found(plan_id: str, view: PlansView) -> StoredPlan:
     return stored
 
 
-def told(findings: tuple[Finding, ...]) -> list[dict[str, object]]:
+def findings_output(findings: tuple[Finding, ...]) -> list[dict[str, object]]:
     """The first findings, as many as an answer shows."""
-    return [finding.as_json() for finding in findings[:MOST_FINDINGS]]
+    return [finding.as_json() for finding in findings[:MAX_FINDINGS]]

@@ -8,7 +8,7 @@ from kaiza.domain import errors
 from kaiza.tools.view import Answer, ChecksView
 
 NAME = "run_checks"
-_RECORDED = 20
+_MAX_RECORDED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,17 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(request: Request, view: ChecksView) -> Answer:
     """Run every command in order; the first that does not pass ends it, and so does a person."""
-    before = view.guarded()
+    before = view.snapshot_protected()
     results: list[dict[str, Any]] = []
     refusal = None
-    for argv in view.verify(request.plan_hash, request.phase_id):
-        refusal = view.refusal_by_now()
+    for argv in view.phase_commands(request.plan_hash, request.phase_id):
+        refusal = view.current_refusal()
         if refusal is not None:
             break
-        results.append(view.check(argv))
+        results.append(view.run_check(argv))
         if results[-1].get("exit_code") != 0:
             break
-    altered = view.meddled(before)
+    altered = view.changed_protected(before)
     if altered:
         raise errors.SystemError.invariant_violation(
             "CHECKS_MEDDLED",
@@ -53,5 +53,5 @@ def run(request: Request, view: ChecksView) -> Answer:
             cause={"failed": len(results) - 1, "exit_code": failed[0].get("exit_code"), "ran": len(results)},
             evidence={"results": results},
         )
-    told = [{name: one[name] for name in ("exit_code", "duration_ms")} for one in results[:_RECORDED]]
+    told = [{name: one[name] for name in ("exit_code", "duration_ms")} for one in results[:_MAX_RECORDED]]
     return Answer({"results": results, "summary": f"{len(results)} checks passed."}, detail={"checks": told})

@@ -5,38 +5,38 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kaiza.domain import cursor, matching, paths
-from kaiza.domain.matching import Finder
+from kaiza.domain.matching import Matcher
 from kaiza.domain.paths import RelPath
-from kaiza.domain.room import Page
+from kaiza.domain.room import PageBuilder
 from kaiza.tools import pattern
-from kaiza.tools.guard import Guard
+from kaiza.tools.guard import ScanTimeout
 from kaiza.tools.handles import Walk
-from kaiza.tools.hits import FIRST, PROTECTED, Hits, Place
-from kaiza.tools.pattern import Pattern
+from kaiza.tools.hits import BEFORE_FIRST, SKIPPED_PROTECTED, HitCollector, HitPosition
+from kaiza.tools.pattern import GlobFilter
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "search_text"
-_WHOLE_FILE = 2**53
+_AFTER_LAST_LINE = 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to search for, where, and after which hit. Without page or cursor everything is counted."""
 
-    finder: Finder
+    finder: Matcher
     path: RelPath
-    glob: Pattern | None
+    glob: GlobFilter | None
     include_ignored: bool
     context_lines: int
     page_size: int | None
     paged: bool
-    bound: Mapping[str, object]
-    after: Place = FIRST
+    cursor_binding: Mapping[str, object]
+    after: HitPosition = BEFORE_FIRST
     count: int = 0
 
-    def asks_for(self, path: str) -> bool:
+    def matches_glob(self, path: str) -> bool:
         """Whether the glob, if there is one, covers a path."""
-        return self.glob is None or self.glob.fits(path)
+        return self.glob is None or self.glob.matches(path)
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
@@ -44,77 +44,81 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     path = paths.parse(arguments.get("path", "."), root)
     regex, ignore_case = arguments.get("regex", False), arguments.get("ignore_case", False)
     request = Request(
-        finder=matching.finder(arguments["query"], regex=regex, ignore_case=ignore_case),
+        finder=matching.make_matcher(arguments["query"], regex=regex, ignore_case=ignore_case),
         path=path,
         glob=pattern.parse(arguments["glob"], "glob") if "glob" in arguments else None,
         include_ignored=arguments.get("include_ignored", False),
         context_lines=arguments.get("context_lines", 0),
         page_size=arguments.get("pageSize"),
         paged="pageSize" in arguments or "cursor" in arguments,
-        bound={**arguments, "path": str(path)},
+        cursor_binding={**arguments, "path": str(path)},
     )
     if "cursor" not in arguments:
         return request
-    where, line, character, count = cursor.redeem(arguments["cursor"], NAME, request.bound, (str, int, int, int))
-    return replace(request, after=Place(str(where), int(line), int(character)), count=int(count))
+    where, line, character, count = cursor.decode(
+        arguments["cursor"], NAME, request.cursor_binding, (str, int, int, int)
+    )
+    return replace(request, after=HitPosition(str(where), int(line), int(character)), count=int(count))
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Give the next hits; an unpaged request also learns whether there are too many."""
-    page = Page(request.page_size or view.caps.page_items, view.caps.response_bytes)
-    hits = Hits(request.finder, request.context_lines, page, view)
+    page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
+    hits = HitCollector(request.finder, request.context_lines, page, view)
     hits.count = request.count
     if view.stat(request.path).type == "directory":
-        output = _below(request, view, hits)
+        output = _search_directory(request, view, hits)
     else:
-        output = _in_file(request, view, hits)
-    return Answer({**output, "summary": _summary(output)})
+        output = _search_file(request, view, hits)
+    return Answer({**output, "summary": _build_summary(output)})
 
 
-def _in_file(request: Request, view: FilesView, hits: Hits) -> dict[str, Any]:
+def _search_file(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
     with view.open_file(request.path) as file:
-        if request.asks_for(file.real.name):
-            hits.look_into(file.real, file, request.after, enough=request.paged)
-    return _told(request, hits, None, [])
+        if request.matches_glob(file.real.name):
+            hits.search_file(file.real, file, request.after, enough=request.paged)
+    return _page_output(request, hits, None, [])
 
 
-def _below(request: Request, view: FilesView, hits: Hits) -> dict[str, Any]:
-    guard = Guard(view, None if request.paged else view.caps.search_guard_ms)
+def _search_directory(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
+    guard = ScanTimeout(view, None if request.paged else view.caps.search_guard_ms)
     with view.open_directory(request.path) as directory:
         start = directory.real
-    with view.walk(start, include_ignored=request.include_ignored, over=guard.over, since=request.after.path) as walk:
-        done = _walked(request, view, hits, walk, len(f"{start}/") if start.parts else 0)
-        return _told(request, hits, done if walk.broken_off else None, guard.diagnostics(walk))
+    with view.walk(
+        start, include_ignored=request.include_ignored, over=guard.has_expired, since=request.after.path
+    ) as walk:
+        done = _search_tree(request, view, hits, walk, len(f"{start}/") if start.parts else 0)
+        return _page_output(request, hits, done if walk.stopped_early else None, guard.diagnostics(walk))
 
 
-def _walked(request: Request, view: FilesView, hits: Hits, walk: Walk, base: int) -> str:
+def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Walk, base: int) -> str:
     """Search what the walk meets; the path of the last file that was searched whole."""
     done = request.after.path
     for found in walk:
-        if found.type == "file" and request.asks_for(found.path[base:]):
+        if found.type == "file" and request.matches_glob(found.path[base:]):
             real = found.real
-            if view.unreadable(real):
-                hits.notes[PROTECTED] += 1
+            if view.is_unreadable(real):
+                hits.notes[SKIPPED_PROTECTED] += 1
             elif content := found.open():
                 with content:
-                    hits.look_into(real, content, request.after, enough=request.paged)
-            if hits.full and request.paged:
+                    hits.search_file(real, content, request.after, enough=request.paged)
+            if hits.is_full and request.paged:
                 break
         done = found.path
     return done
 
 
-def _told(request: Request, hits: Hits, done: str | None, notes: list[str]) -> dict[str, Any]:
+def _page_output(request: Request, hits: HitCollector, done: str | None, notes: list[str]) -> dict[str, Any]:
     output: dict[str, Any] = {"items": hits.page.items}
-    if hits.full:
-        output["nextCursor"] = cursor.issue(NAME, request.bound, hits.page.last)
+    if hits.is_full:
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, hits.page.last_key)
     elif done is not None:
-        output["nextCursor"] = cursor.issue(NAME, request.bound, (done, _WHOLE_FILE, 0, hits.count))
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (done, _AFTER_LAST_LINE, 0, hits.count))
     notes = notes + [f"{what}: {count} files." for what, count in sorted(hits.notes.items())]
     return {**output, "diagnostics": notes} if notes else output
 
 
-def _summary(output: Mapping[str, Any]) -> str:
+def _build_summary(output: Mapping[str, Any]) -> str:
     items = output["items"]
     files = len({item["path"] for item in items})
     return f"{len(items)} hits in {files} files{', more follow' if 'nextCursor' in output else ''}."

@@ -21,5 +21,5 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(_request: Request, view: ServerView) -> Answer:
     """Tell version, protocols, platform and limits."""
-    told = dict(view.server)
+    told = dict(view.server_info)
     return Answer({**told, "summary": f"Kaiza {told['server_version']}, {len(told['categories'])} tool categories."})

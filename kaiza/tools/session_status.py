@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kaiza.domain.plan_usage import Usage
+from kaiza.domain.plan_usage import PlanUsage
 from kaiza.domain.session import Session
 from kaiza.tools.view import Answer, PlansView, SessionView
 
@@ -25,15 +25,15 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request()
 
 
-def counts(session: Session) -> dict[str, int]:
+def session_counts(session: Session) -> dict[str, int]:
     """What a session has done so far, this call not included."""
     return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
 
 
-def _use(plan_id: str, usage: Usage, view: _PlanUseView) -> dict[str, Any]:
+def _plan_usage(plan_id: str, usage: PlanUsage, view: _PlanUseView) -> dict[str, Any]:
     """What was used of a plan so far, over all sessions, and what it allows."""
     stored = view.plans.read(plan_id)
-    plan = stored.reading.plan if stored else None
+    plan = stored.parsed.plan if stored else None
     return {
         "plan_id": plan_id,
         "files": usage.file_count,
@@ -48,13 +48,13 @@ def _use(plan_id: str, usage: Usage, view: _PlanUseView) -> dict[str, Any]:
 def run(_request: Request, view: _PlanUseView) -> Answer:
     """Tell role, state and counts."""
     session = view.session
-    lock = view.facts.locks.get(session.role)
+    lock = view.audit_state.locks.get(session.role)
     output: dict[str, Any] = {
         "session_id": session.session_id,
         "role": session.role,
         "state": "locked" if lock else "active",
-        "counts": counts(session),
-        "plan_use": [_use(plan_id, usage, view) for plan_id, usage in sorted(view.facts.usage.items())],
+        "counts": session_counts(session),
+        "plan_use": [_plan_usage(plan_id, usage, view) for plan_id, usage in sorted(view.audit_state.usage.items())],
     }
     if lock:
         output["locked_by"] = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kaiza.tools.view import Answer
 
 if TYPE_CHECKING:
-    from kaiza.domain.scope import Wanted
+    from kaiza.domain.scope import RequestedOperation
 
 
 def _parse(module: str, arguments: Mapping[str, Any], root: str | None) -> Any:
@@ -22,10 +22,10 @@ def _run(module: str, request: object, view: object) -> Any:
 
 
 def _wanted(module: str, request: object, view: object) -> Any:
-    return getattr(import_module(module), "wanted", _nothing)(request, view)
+    return getattr(import_module(module), "requested_operations", _no_operations)(request, view)
 
 
-def _nothing(_request: object, _view: object) -> Sequence["Wanted"]:
+def _no_operations(_request: object, _view: object) -> Sequence["RequestedOperation"]:
     return ()
 
 
@@ -36,21 +36,21 @@ class Tool:
     name: str
     parse: Callable[[Mapping[str, Any], str | None], Any]
     run: Callable[[Any, Any], Answer]
-    wanted: "Callable[[Any, Any], Sequence[Wanted]]" = _nothing
+    requested_operations: "Callable[[Any, Any], Sequence[RequestedOperation]]" = _no_operations
     """What a change is to do to which file, as far as can be said before it is worked out."""
 
     @classmethod
-    def of(cls, module: str) -> "Tool":
+    def from_module(cls, module: str) -> "Tool":
         """The verb that a module holds, under the module's own name."""
         name = module.rpartition(".")[2]
         return cls(name, partial(_parse, module), partial(_run, module), partial(_wanted, module))
 
 
-AGENT: Mapping[str, Tool] = MappingProxyType(
+AGENT_TOOLS: Mapping[str, Tool] = MappingProxyType(
     {
         tool.name: tool
         for tool in map(
-            Tool.of,
+            Tool.from_module,
             (
                 "kaiza.tools.begin_session",
                 "kaiza.tools.session_status",

@@ -10,20 +10,20 @@ from typing import Any, Protocol
 from kaiza.domain import diff, errors, lines, paths, scope
 from kaiza.domain.change import Change
 from kaiza.domain.way_back import (
+    effective_changes,
     is_by_person,
     is_undo,
-    put_back_by_person,
-    standing_changes,
-    touched,
+    paths_restored_by_person,
+    touched_paths,
     undone_paths,
 )
 from kaiza.tools import proposal, target
-from kaiza.tools.leading_back import OTHER_PLAN, PROTECTED, TAKEN_BACK, worked_out
+from kaiza.tools.leading_back import OTHER_PLAN, PROTECTED, TAKEN_BACK, undo_changes_for
 from kaiza.tools.view import Answer, ChangesView, PlansView, PreImagesView
 
 NAME = "undo_changes"
-_TOLD = 20
-Records = Sequence[Mapping[str, Any]]
+_MAX_LISTED = 20
+ChangeRecords = Sequence[Mapping[str, Any]]
 
 
 class _UndoView(ChangesView, PreImagesView, PlansView, Protocol):
@@ -56,19 +56,19 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 def run(request: Request, view: _UndoView) -> Answer:
     """Propose what puts things back, and list what has to be kept as it is."""
     if request.request_ids is None:
-        known = view.changed()
-        records, others = _of_session(known, request, view)
+        known = view.session_changes()
+        records, others = _session_records(known, request, view)
     else:
-        known = view.changed_by(request.request_ids)
-        records, others = _of_calls(known, request), []
-    changes, kept = worked_out(records, view, _barred(records, known, request, view))
-    again = _made_again(records, known)
-    exempt = not any(str(path) in again for change in changes for path in change.touched)
+        known = view.changes_since(request.request_ids)
+        records, others = _call_records(known, request), []
+    changes, kept = undo_changes_for(records, view, _excluded_paths(records, known, request, view))
+    again = _redone_paths(records, known)
+    exempt = not any(str(path) in again for change in changes for path in change.touched_paths)
     if not exempt:
-        changes = [_weighed(change, view) for change in changes]
-    kept += _of_other_plans(others, changes, kept)
+        changes = [_with_line_counts(change, view) for change in changes]
+    kept += _other_plan_skips(others, changes, kept)
     output: dict[str, Any] = {
-        "changes": [proposal.told(change, dry_run=request.dry_run) for change in changes],
+        "changes": [proposal.change_output(change, dry_run=request.dry_run) for change in changes],
         "kept": kept,
         "dry_run": request.dry_run,
     }
@@ -78,14 +78,14 @@ def run(request: Request, view: _UndoView) -> Answer:
     return Answer(output, tuple(changes), {"undone": undone}, exempt=exempt)
 
 
-def _of_session(known: Records, request: Request, view: _UndoView) -> tuple[Records, Records]:
+def _session_records(known: ChangeRecords, request: Request, view: _UndoView) -> tuple[ChangeRecords, ChangeRecords]:
     """The session's changes that stand: those made under the plan, and the others."""
-    own = [one for one in standing_changes(known) if one["session_id"] == view.session.session_id]
+    own = [one for one in effective_changes(known) if one["session_id"] == view.session.session_id]
     records = [one for one in own if one["plan_hash"] == request.plan_hash]
     return records, [one for one in own if one["plan_hash"] != request.plan_hash]
 
 
-def _of_calls(known: Records, request: Request) -> Records:
+def _call_records(known: ChangeRecords, request: Request) -> ChangeRecords:
     """The changes that were named; a refusal where one of them is not the plan's."""
     named = set(request.request_ids or ())
     records = [one for one in known if one["request_id"] in named and not is_by_person(one)]
@@ -94,7 +94,7 @@ def _of_calls(known: Records, request: Request) -> Records:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE",
             human_message="Some of these calls changed nothing here. Name calls that changed files.",
-            cause={"request_ids": sorted(missing)[:_TOLD]},
+            cause={"request_ids": sorted(missing)[:_MAX_LISTED]},
         )
     others = [one["request_id"] for one in records if one["plan_hash"] != request.plan_hash]
     if others:
@@ -104,73 +104,73 @@ def _of_calls(known: Records, request: Request) -> Records:
                 "Some of these changes were not made under this plan. Name only changes that were, "
                 "or ask a person to run kaiza undo."
             ),
-            cause={"rule": "undo_of_the_plan", "request_ids": others[:_TOLD], "count": len(others)},
+            cause={"rule": "undo_of_the_plan", "request_ids": others[:_MAX_LISTED], "count": len(others)},
         )
     return records
 
 
-def _barred(records: Records, known: Records, request: Request, view: _UndoView) -> dict[str, str]:
+def _excluded_paths(records: ChangeRecords, known: ChangeRecords, request: Request, view: _UndoView) -> dict[str, str]:
     """The paths that no undo under the plan reaches: denied or locked by now, or since then another's."""
-    stored = view.plans.by_hash(request.plan_hash)
-    plan = stored.reading.plan if stored else None
+    stored = view.plans.find_by_hash(request.plan_hash)
+    plan = stored.parsed.plan if stored else None
     if plan is None:
         raise errors.SystemError.tool_failure(
             "PLAN_NOT_FOUND", human_message="The plan is not there any more. Call list_plans and decide anew."
         )
     phase = plan.phase(request.phase_id)
-    put_back = put_back_by_person(known)
-    barred = dict.fromkeys(_anothers(records, known, request), OTHER_PLAN)
+    put_back = paths_restored_by_person(known)
+    barred = dict.fromkeys(_other_plan_paths(records, known, request), OTHER_PLAN)
     for record in records:
-        for path in touched(record):
+        for path in touched_paths(record):
             where = paths.parse(path)
             if put_back.get(path, 0) > record["seq"]:
                 barred[path] = TAKEN_BACK
-            if scope.denies(plan, phase, where) or not scope.unlocks(plan, where):
+            if scope.is_denied(plan, phase, where) or not scope.is_unlocked(plan, where):
                 barred[path] = PROTECTED
     return barred
 
 
-def _anothers(records: Records, known: Records, request: Request) -> Iterator[str]:
+def _other_plan_paths(records: ChangeRecords, known: ChangeRecords, request: Request) -> Iterator[str]:
     """The paths that a change under another plan altered since, and no undo has put back."""
-    newest = {path: record["seq"] for record in records for path in touched(record)}
+    newest = {path: record["seq"] for record in records for path in touched_paths(record)}
     undone = undone_paths(known)
     for one in known:
         if one["plan_hash"] == request.plan_hash or is_undo(one):
             continue
-        for path in touched(one):
+        for path in touched_paths(one):
             if one["seq"] > newest.get(path, one["seq"]) and (one["request_id"], path) not in undone:
                 yield path
 
 
-def _made_again(records: Records, known: Records) -> set[str]:
+def _redone_paths(records: ChangeRecords, known: ChangeRecords) -> set[str]:
     """The paths where an undo is undone, or a change once more that was undone already."""
     undone = undone_paths(known)
     return {
         path
         for record in records
-        for path in touched(record)
+        for path in touched_paths(record)
         if is_undo(record) or (record["request_id"], path) in undone
     }
 
 
-def _weighed(change: Change, view: _UndoView) -> Change:
+def _with_line_counts(change: Change, view: _UndoView) -> Change:
     """The change with its bytes and lines, for the rules that look at them."""
     if change.operation == "move" or (change.after_hash is not None and change.size > view.caps.hashed_bytes):
         return change
-    found = target.standing(change.path, view, keep=view.caps.hashed_bytes)
-    content = None if change.after_hash is None else view.kept_content(change.after_hash)
+    found = target.read_target(change.path, view, keep=view.caps.hashed_bytes)
+    content = None if change.after_hash is None else view.stored_content(change.after_hash)
     if found is not None and found.content is None:
         added, removed = lines.count(content or b""), found.total_lines
     else:
-        added, removed = diff.counts(found.content if found else None, content)
+        added, removed = diff.count_changed_lines(found.content if found else None, content)
     return replace(change, content=content, lines_added=added, lines_removed=removed)
 
 
-def _of_other_plans(
-    others: Records, changes: Iterable[Change], kept: Iterable[Mapping[str, str]]
+def _other_plan_skips(
+    others: ChangeRecords, changes: Iterable[Change], kept: Iterable[Mapping[str, str]]
 ) -> Iterator[dict[str, str]]:
     """The paths that only changes under other plans touched."""
-    told = {str(path) for change in changes for path in change.touched} | {one["path"] for one in kept}
-    for path in dict.fromkeys(path for record in others for path in touched(record)):
+    told = {str(path) for change in changes for path in change.touched_paths} | {one["path"] for one in kept}
+    for path in dict.fromkeys(path for record in others for path in touched_paths(record)):
         if path not in told:
             yield {"path": path, "reason": OTHER_PLAN}

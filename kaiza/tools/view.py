@@ -12,8 +12,8 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.file_entry import FileEntry
 from kaiza.domain.lint import StoredPlan
 from kaiza.domain.paths import RelPath
-from kaiza.domain.session import Facts, Session
-from kaiza.tools.handles import OpenDirectory, OpenFile, Walk
+from kaiza.domain.session import AuditState, Session
+from kaiza.tools.handles import ListableDirectory, ReadableFile, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class PlanDraft:
     """A new plan that the tool wants put into `plans/`; never in place of another."""
 
     plan_id: str
@@ -37,17 +37,17 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportDraft:
     """A report that the tool wants put into `docs/reports/`."""
 
     name: str
     content: bytes
 
 
-class Plans(Protocol):
+class PlanReader(Protocol):
     """What is in `plans/`."""
 
-    def names(self) -> list[str]:
+    def plan_ids(self) -> list[str]:
         """Every plan_id that has a file, in order."""
         ...
 
@@ -55,12 +55,12 @@ class Plans(Protocol):
         """The plan of that name, if it has a file."""
         ...
 
-    def by_hash(self, plan_hash: str) -> StoredPlan | None:
+    def find_by_hash(self, plan_hash: str) -> StoredPlan | None:
         """The plan whose bytes have this hash now."""
         ...
 
 
-class Log(Protocol):
+class LogReader(Protocol):
     """The record, read."""
 
     def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
@@ -84,7 +84,7 @@ class CallView(Protocol):
         """Bounds on time and size."""
         ...
 
-    def over(self) -> bool:
+    def is_out_of_time(self) -> bool:
         """Whether the call's time is up."""
         ...
 
@@ -97,11 +97,11 @@ class FilesView(CallView, Protocol):
         """The workspace's root."""
         ...
 
-    def open_file(self, path: RelPath) -> OpenFile:
+    def open_file(self, path: RelPath) -> ReadableFile:
         """A regular file that may be read."""
         ...
 
-    def open_directory(self, path: RelPath) -> OpenDirectory:
+    def open_directory(self, path: RelPath) -> ListableDirectory:
         """A directory that may be listed."""
         ...
 
@@ -113,7 +113,7 @@ class FilesView(CallView, Protocol):
         """Everything below a directory, in order, without following links; from `since` on, itself included."""
         ...
 
-    def unreadable(self, path: RelPath) -> bool:
+    def is_unreadable(self, path: RelPath) -> bool:
         """Whether the content of this path is hidden."""
         ...
 
@@ -121,11 +121,11 @@ class FilesView(CallView, Protocol):
 class PreImagesView(FilesView, Protocol):
     """Files of the workspace, and contents that changes replaced."""
 
-    def kept(self, digest: str) -> int | None:
+    def stored_size(self, digest: str) -> int | None:
         """Size of a content that was replaced; None where it is not kept."""
         ...
 
-    def kept_content(self, digest: str) -> bytes:
+    def stored_content(self, digest: str) -> bytes:
         """A content that was replaced, whole."""
         ...
 
@@ -139,7 +139,7 @@ class PlansView(Protocol):
         ...
 
     @property
-    def plans(self) -> Plans:
+    def plans(self) -> PlanReader:
         """The plans in `plans/`."""
         ...
 
@@ -153,7 +153,7 @@ class AuditView(Protocol):
         ...
 
     @property
-    def log(self) -> Log:
+    def log(self) -> LogReader:
         """The audit log."""
         ...
 
@@ -172,7 +172,7 @@ class SessionView(Protocol):
         ...
 
     @property
-    def facts(self) -> Facts:
+    def audit_state(self) -> AuditState:
         """State projected from the log."""
         ...
 
@@ -180,11 +180,11 @@ class SessionView(Protocol):
 class ChangesView(SessionView, Protocol):
     """Changes that were recorded."""
 
-    def changed(self) -> Sequence[Mapping[str, Any]]:
+    def session_changes(self) -> Sequence[Mapping[str, Any]]:
         """Records of all changes since the session's first, in order."""
         ...
 
-    def changed_by(self, request_ids: Collection[str]) -> Sequence[Mapping[str, Any]]:
+    def changes_since(self, request_ids: Collection[str]) -> Sequence[Mapping[str, Any]]:
         """Records of all changes since the first of these calls', in order."""
         ...
 
@@ -211,7 +211,7 @@ class ReportView(SessionView, Protocol):
         ...
 
     @property
-    def may_release(self) -> bool:
+    def can_release(self) -> bool:
         """Whether a report may still unlock its role."""
         ...
 
@@ -220,23 +220,23 @@ class ChecksView(Protocol):
     """Commands that check a phase of a plan."""
 
     @property
-    def refusal_by_now(self) -> Callable[[], errors.SystemError | None]:
+    def current_refusal(self) -> Callable[[], errors.SystemError | None]:
         """What stops by now what was allowed when the call began."""
         ...
 
-    def verify(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
+    def phase_commands(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
         """Commands by which a phase of a plan is checked."""
         ...
 
-    def check(self, argv: Sequence[str]) -> dict[str, Any]:
+    def run_check(self, argv: Sequence[str]) -> dict[str, Any]:
         """Run one command and return what it came to."""
         ...
 
-    def guarded(self) -> Any:
+    def snapshot_protected(self) -> Any:
         """A snapshot of the files that govern the agent."""
         ...
 
-    def meddled(self, before: Any) -> list[str]:
+    def changed_protected(self, before: Any) -> list[str]:
         """Paths of a snapshot that were altered since."""
         ...
 
@@ -245,10 +245,10 @@ class ServerView(Protocol):
     """Facts about the server."""
 
     @property
-    def server(self) -> Mapping[str, Any]:
+    def server_info(self) -> Mapping[str, Any]:
         """What `server_info` answers."""
         ...
 
 
-class ToolView(PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ServerView, Protocol):
+class WorkspaceView(PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ServerView, Protocol):
     """All views in one: what the boundary passes to a tool, which asks for less."""

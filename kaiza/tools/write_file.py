@@ -8,9 +8,9 @@ from typing import Any
 from kaiza.domain import diff, lines, paths
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
-from kaiza.domain.scope import CREATE, MODIFY, Wanted
+from kaiza.domain.scope import CREATE, MODIFY, RequestedOperation
 from kaiza.tools import given, proposal, target
-from kaiza.tools.target import Standing
+from kaiza.tools.target import TargetFile
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "write_file"
@@ -33,39 +33,39 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them."""
-    content = given.content("content", arguments["content"], arguments.get("encoding"))
+    content = given.decode("content", arguments["content"], arguments.get("encoding"))
     path = paths.parse(arguments["path"], root)
     return Request(path, content, arguments.get("expected_hash"), arguments.get("dry_run", False))
 
 
-def wanted(request: Request, view: FilesView) -> tuple[Wanted, ...]:
+def requested_operations(request: Request, view: FilesView) -> tuple[RequestedOperation, ...]:
     """What is there is modified, what is not is created; where all is as asked, what was asked."""
-    size = target.glance(request.path, view)
+    size = target.stat_target(request.path, view)
     there = size is not None
-    if size == len(request.content) and _done(request, target.standing(request.path, view)):
+    if size == len(request.content) and _is_unchanged(request, target.read_target(request.path, view)):
         there = request.expected_hash is not None
-    return (Wanted(MODIFY if there else CREATE, request.path),)
+    return (RequestedOperation(MODIFY if there else CREATE, request.path),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the file; where it is there already, say so."""
-    found = target.standing(request.path, view, keep=view.caps.hashed_bytes)
-    if found is not None and _done(request, found):
-        return Answer(proposal.unchanged(found, dry_run=request.dry_run))
-    change = _created(request, found) if request.expected_hash is None else _replaced(request, found)
-    output = proposal.told(change, dry_run=request.dry_run)
-    output["summary"] = proposal.summary(change, dry_run=request.dry_run)
+    found = target.read_target(request.path, view, keep=view.caps.hashed_bytes)
+    if found is not None and _is_unchanged(request, found):
+        return Answer(proposal.unchanged_output(found, dry_run=request.dry_run))
+    change = _creation_change(request, found) if request.expected_hash is None else _replacement_change(request, found)
+    output = proposal.change_output(change, dry_run=request.dry_run)
+    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = proposal.with_diff(output, [proposal.difference(found, change)], view)
+        output = proposal.with_diff(output, [proposal.build_diff(found, change)], view)
     return Answer(output, (change,))
 
 
-def _done(request: Request, found: Standing | None) -> bool:
+def _is_unchanged(request: Request, found: TargetFile | None) -> bool:
     return found is not None and found.hash == request.after_hash
 
 
-def _created(request: Request, found: Standing | None) -> Change:
-    target.vacant(found)
+def _creation_change(request: Request, found: TargetFile | None) -> Change:
+    target.require_absent(found)
     return Change(
         request.path,
         "create",
@@ -76,14 +76,14 @@ def _created(request: Request, found: Standing | None) -> Change:
     )
 
 
-def _replaced(request: Request, found: Standing | None) -> Change:
-    found = target.there(request.path, found)
-    target.expected(found, request.expected_hash or "")
-    target.rewritable(found)
+def _replacement_change(request: Request, found: TargetFile | None) -> Change:
+    found = target.require_present(request.path, found)
+    target.require_hash(found, request.expected_hash or "")
+    target.require_writable(found)
     if found.content is None:
         added, removed = lines.count(request.content), found.total_lines
     else:
-        added, removed = diff.counts(found.content, request.content)
+        added, removed = diff.count_changed_lines(found.content, request.content)
     return Change(
         request.path,
         "modify",

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors, lookalike
-from kaiza.domain.session import a_day_before
-from kaiza.tools.view import Answer, Report, ReportView
+from kaiza.domain.session import day_before
+from kaiza.tools.view import Answer, ReportDraft, ReportView
 
 NAME = "write_report"
-_TOO_MUCH = {
+_CAP_MESSAGES = {
     "reports": "No more reports may be written today. Tell a person what happened, or wait.",
     "report_bytes": "The report is too long. Shorten it, and name files instead of quoting them.",
 }
@@ -30,10 +30,10 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(request: Request, view: ReportView) -> Answer:
     """Propose the report under a name of Kaiza's own; say whether the role is free again."""
-    _within("reports", view.facts.reports_since(a_day_before(view.now)) + 1, view.caps.reports)
+    _require_within_cap("reports", view.audit_state.count_reports_since(day_before(view.now)) + 1, view.caps.reports)
     role = view.session.role
-    locked = role in view.facts.locks
-    unlocks = locked and view.may_release
+    locked = role in view.audit_state.locks
+    unlocks = locked and view.can_release
     name = f"{view.now[:19].replace(':', '-')}-{role.lower()}-{view.session.session_id[:8]}-{view.request_id[:8]}.md"
     text = f"# {' '.join(request.title.split())}\n\n- role: {role}\n- session: {view.session.session_id}\n"
     text += f"- written: {view.now}\n\n{request.content.rstrip()}\n"
@@ -41,16 +41,16 @@ def run(request: Request, view: ReportView) -> Answer:
     told = (
         "Changes are open again." if unlocks else "Only a person can unlock now." if locked else "Nothing was locked."
     )
-    text = lookalike.name_controls(text)
+    text = lookalike.spell_out_controls(text)
     output = {"path": f"docs/reports/{name}", "state": state, "summary": f"Report written. {told}"}
     content = text.encode("utf-8", "backslashreplace")
-    _within("report_bytes", len(content), view.caps.report_bytes)
-    return Answer(output, (Report(name, content),), {"unlocked": unlocks})
+    _require_within_cap("report_bytes", len(content), view.caps.report_bytes)
+    return Answer(output, (ReportDraft(name, content),), {"unlocked": unlocks})
 
 
-def _within(cap: str, asked: int, limit: int) -> None:
+def _require_within_cap(cap: str, asked: int, limit: int) -> None:
     """Refuse what passes a cap on reports, which neither a plan nor a freeze or a lock holds back."""
     if asked > limit:
         raise errors.SystemError.tool_failure(
-            "CAP_EXCEEDED", human_message=_TOO_MUCH[cap], cause={"cap": cap, "limit": limit}
+            "CAP_EXCEEDED", human_message=_CAP_MESSAGES[cap], cause={"cap": cap, "limit": limit}
         )

@@ -5,7 +5,7 @@ Values here are named tuples, because they are made before the first answer and 
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kaiza.wire.message import Id, Request
+from kaiza.wire.message import Request, RequestId
 
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
@@ -42,7 +42,7 @@ class Decoded(NamedTuple):
 class Dialect(Protocol):
     """One way of calling tools. The shape of the request chooses it, never the transport."""
 
-    def claims(self, request: Request) -> bool:
+    def can_decode(self, request: Request) -> bool:
         """Whether the request is in this dialect."""
         ...
 
@@ -50,6 +50,6 @@ class Dialect(Protocol):
         """Answer the request, or return the tool call that it asks for."""
         ...
 
-    def encode(self, request_id: Id, outcome: "Outcome", reply_form: object) -> bytes:
+    def encode(self, request_id: RequestId, outcome: "Outcome", reply_form: object) -> bytes:
         """The line that answers a tool call."""
         ...

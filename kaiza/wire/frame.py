@@ -13,8 +13,8 @@ MAX_LINE: Final = 1 << 20
 MAX_DEPTH: Final = 100
 """How deep objects and arrays may be nested."""
 
-_INTEGERS: Final = 1 << 63
-_LONGEST_NUMBER: Final = 64
+_INTEGER_BOUND: Final = 1 << 63
+_MAX_DIGITS: Final = 64
 
 
 def decode(line: bytes) -> object:
@@ -30,32 +30,35 @@ def decode(line: bytes) -> object:
     return value
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("a key occurs twice")
     return members
 
 
-def _integer(digits: str) -> int:
-    if len(digits) > _LONGEST_NUMBER or not -_INTEGERS <= (number := int(digits)) < _INTEGERS:
+def _parse_integer(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS or not -_INTEGER_BOUND <= (number := int(digits)) < _INTEGER_BOUND:
         raise ValueError("an integer beyond 64 bits")
     return number
 
 
-def _fraction(digits: str) -> float:
+def _parse_float(digits: str) -> float:
     number = float(digits)
     if number - number != 0:
         raise ValueError("a number beyond 64 bits")
     return number
 
 
-def _constant(name: str) -> object:
+def _reject_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_members, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+    object_pairs_hook=_unique_members,
+    parse_int=_parse_integer,
+    parse_float=_parse_float,
+    parse_constant=_reject_constant,
 )
 
 

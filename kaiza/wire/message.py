@@ -8,13 +8,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from kaiza.wire import frame
 
-Id: TypeAlias = str | int | float
+RequestId: TypeAlias = str | int | float
 
 
 class Request(NamedTuple):
     """Something to be answered, under the id it came with."""
 
-    id: Id
+    id: RequestId
     method: str
     params: Mapping[str, Any]
 
@@ -26,10 +26,10 @@ class Notification(NamedTuple):
     params: Mapping[str, Any]
 
 
-class Refusal(NamedTuple):
+class InvalidMessage(NamedTuple):
     """A line that is no message, or a message that cannot be served: answered, never carried out."""
 
-    id: Id | None
+    id: RequestId | None
     error_code: str
     reason: str
 
@@ -38,44 +38,46 @@ _NO_PARAMS: Final[Mapping[str, Any]] = {}
 _ABSENT: Final = object()
 
 
-def read(line: bytes) -> Request | Notification | Refusal:
+def parse(line: bytes) -> Request | Notification | InvalidMessage:
     """What the line says."""
     try:
         value = frame.decode(line)
     except ValueError:
-        return Refusal(None, "PARSE_ERROR", "The line is not one strict JSON value in UTF-8.")
+        return InvalidMessage(None, "PARSE_ERROR", "The line is not one strict JSON value in UTF-8.")
     if isinstance(value, list):
-        return Refusal(None, "INVALID_ENVELOPE", "Batches are not served; send each request on its own line.")
+        return InvalidMessage(None, "INVALID_ENVELOPE", "Batches are not served; send each request on its own line.")
     if not isinstance(value, dict):
-        return Refusal(None, "INVALID_ENVELOPE", "A message is a JSON object.")
-    return _message(value)
+        return InvalidMessage(None, "INVALID_ENVELOPE", "A message is a JSON object.")
+    return _parse_message(value)
 
 
-def too_long() -> Refusal:
+def line_too_long() -> InvalidMessage:
     """A line beyond the bound, of which nothing was kept."""
-    return Refusal(None, "INVALID_ENVELOPE", f"A line is at most {frame.MAX_LINE} bytes.")
+    return InvalidMessage(None, "INVALID_ENVELOPE", f"A line is at most {frame.MAX_LINE} bytes.")
 
 
-def in_use(request_id: Id) -> Refusal:
+def id_in_use(request_id: RequestId) -> InvalidMessage:
     """A request under an id that is still waiting for its answer."""
-    return Refusal(request_id, "INVALID_ENVELOPE", "The id is still in use by a request that is not answered yet.")
+    return InvalidMessage(
+        request_id, "INVALID_ENVELOPE", "The id is still in use by a request that is not answered yet."
+    )
 
 
-def _message(value: Mapping[str, Any]) -> Request | Notification | Refusal:
+def _parse_message(value: Mapping[str, Any]) -> Request | Notification | InvalidMessage:
     given = value.get("id", _ABSENT)
     request_id = given if isinstance(given, str | int | float) and not isinstance(given, bool) else None
-    fault = _fault(value)
+    fault = _find_fault(value)
     if fault is not None:
-        return Refusal(request_id, "INVALID_ENVELOPE", fault)
+        return InvalidMessage(request_id, "INVALID_ENVELOPE", fault)
     method, params = value["method"], value.get("params", _NO_PARAMS)
     if request_id is not None:
         return Request(request_id, method, params)
     if given is _ABSENT and method.startswith("notifications/"):
         return Notification(method, params)
-    return Refusal(None, "INVALID_ENVELOPE", "A request needs an id that is a string or a number.")
+    return InvalidMessage(None, "INVALID_ENVELOPE", "A request needs an id that is a string or a number.")
 
 
-def _fault(value: Mapping[str, Any]) -> str | None:
+def _find_fault(value: Mapping[str, Any]) -> str | None:
     if value.get("jsonrpc") != "2.0":
         return 'jsonrpc must be "2.0".'
     method = value.get("method")

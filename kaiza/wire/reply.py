@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from kaiza.wire.message import Id, Refusal
+from kaiza.wire.message import InvalidMessage, RequestId
 
 PROTOCOL: Final[Mapping[str, tuple[int, str]]] = {
     "PARSE_ERROR": (-32700, "Parse error"),
@@ -19,23 +19,23 @@ PROTOCOL: Final[Mapping[str, tuple[int, str]]] = {
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
-def compact(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     """The value as JSON without blanks, in ASCII."""
     return _ENCODER.encode(value).encode()
 
 
-def result(request_id: Id, body: bytes) -> bytes:
+def result(request_id: RequestId, body: bytes) -> bytes:
     """The line that answers a request with a result."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (compact(request_id), body)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode_json(request_id), body)
 
 
-def error(request_id: Id | None, code: int, message: str, data: bytes) -> bytes:
+def error(request_id: RequestId | None, code: int, message: str, data: bytes) -> bytes:
     """The line that answers a request with an error of the protocol."""
     head = b'{"jsonrpc":"2.0","id":%b,"error":{"code":%d,"message":%b,"data":%b}}\n'
-    return head % (compact(request_id), code, compact(message), data)
+    return head % (encode_json(request_id), code, encode_json(message), data)
 
 
-def refused(refusal: Refusal) -> bytes:
+def rejection(refusal: InvalidMessage) -> bytes:
     """The line that answers a refusal."""
     code, message = PROTOCOL[refusal.error_code]
-    return error(refusal.id, code, message, compact({"error_code": refusal.error_code, "reason": refusal.reason}))
+    return error(refusal.id, code, message, encode_json({"error_code": refusal.error_code, "reason": refusal.reason}))

@@ -44,7 +44,7 @@ def written(workspace):
         with (workspace / "audit" / "audit-log.jsonl").open("ab") as log:
             for body in bodies:
                 seq += 1
-                line, whole = record.seal(body, seq, link)
+                line, whole = record.serialize_and_hash(body, seq, link)
                 log.write(line)
                 link = whole["entry_hash"]
                 kept.append(whole)
@@ -58,7 +58,7 @@ def call(tool="read_file", *, at=0, session=SESSION, role="WINDSURF", outcome="o
     asked = {"arguments": {"path": "src/app.py"}, "request_id": f"r{at}", "client": "a-client", "workspace_root": "/w"}
     when = f"2025-03-18T{9 + at // 3600:02d}:{at // 60 % 60:02d}:{at % 60:02d}.000Z"
     told = asked | {"timestamp": when, "tool_name": tool, "session_id": session, "role": role, "outcome": outcome}
-    return record.compose("call", **(told | members))
+    return record.new_body("call", **(told | members))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def story(written):
         "lines_removed": 1,
         "mode": 0o644,
     }
-    intent = record.compose(
+    intent = record.new_body(
         "intent", timestamp="2025-03-18T09:00:02.000Z", request_id="r2", session_id=SESSION, role="WINDSURF",
         tool_name="write_file", changes=[change], plan_id="PLAN-1", detail={},
     )  # fmt: skip

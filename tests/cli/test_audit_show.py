@@ -101,12 +101,12 @@ def test_tail_follows_what_others_write_and_a_log_that_was_begun_anew(story, wor
     words = [sys.executable, "-m", "kaiza", "audit", "tail", "-f", "-n", "1", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=workspace, env=dict(os.environ)) as tail:
         first = json.loads(tail.stdout.readline())
-        line, ninth = record.seal(body(at=200), 9, story[-1]["entry_hash"])
+        line, ninth = record.serialize_and_hash(body(at=200), 9, story[-1]["entry_hash"])
         with log.open("ab") as file:
             file.write(line)
         second = json.loads(tail.stdout.readline())
         anew = log.with_name("new")
-        anew.write_bytes(record.seal(body(at=300), 1, record.GENESIS)[0])
+        anew.write_bytes(record.serialize_and_hash(body(at=300), 1, record.GENESIS)[0])
         anew.replace(log)
         third = json.loads(tail.stdout.readline())
         tail.terminate()
@@ -178,7 +178,7 @@ def test_an_unknown_tool_cannot_steer_a_terminal_by_its_name(workspace, screen):
 def test_no_member_of_a_record_can_steer_a_terminal(written, body, kaiza, member, odd):
     if member in {"plan_id", "action"}:
         detail = {"action": f"a{odd}b"}
-        written(record.compose("person", timestamp="2025-03-18T09:00:00.000Z", plan_id=f"a{odd}b", detail=detail))
+        written(record.new_body("person", timestamp="2025-03-18T09:00:00.000Z", plan_id=f"a{odd}b", detail=detail))
     else:
         written({**body(outcome="error", human_message="No."), member: f"a{odd}b"})
     shown = [kaiza("audit", *words).out for words in (["show"], ["show", "1"], ["tail"])]
@@ -233,8 +233,8 @@ def test_ctrl_c_ends_with_130_and_without_a_trace(story, screen):
 def test_reading_is_lazy(written, body, workspace):
     written(*(body(at=at) for at in range(3000)))
 
-    assert [one["seq"] for one in islice(reading.forward(str(workspace)), 2)] == [1, 2]
-    assert [one["seq"] for one in islice(reading.backward(str(workspace)), 2)] == [3000, 2999]
+    assert [one["seq"] for one in islice(reading.read_forward(str(workspace)), 2)] == [1, 2]
+    assert [one["seq"] for one in islice(reading.read_backward(str(workspace)), 2)] == [3000, 2999]
 
 
 def test_without_a_workspace_the_message_says_what_to_do(kaiza, tmp_path, monkeypatch):

@@ -70,7 +70,7 @@ def test_a_thaw_shows_who_froze_and_why_and_takes_the_word(kaiza, log, screen):
 
 def test_no_member_of_a_freeze_can_steer_the_terminal(kaiza, written, screen):
     detail = {"action": "freeze", "person": "A\x1b[2Jnn", "reason": "r\x1b[2J"}
-    written(record.compose("person", timestamp="2999\x1b[2J", detail=detail))
+    written(record.new_body("person", timestamp="2999\x1b[2J", detail=detail))
     told = kaiza("status").out
     asked = screen("thaw", NO_COLOR="1")
     shown = asked.until("Type thaw")
@@ -162,7 +162,7 @@ def test_status_tells_everything_on_one_screen(kaiza, locked, workspace):
 def test_status_tells_of_changes_that_a_crash_left_open(kaiza, written):
     change = {"path": "src/a", "source": None, "operation": "create", "before_hash": None, "after_hash": "1" * 64}
     change |= {"size": 1, "lines_added": 1, "lines_removed": 0, "mode": None}
-    written(record.compose("intent", timestamp="2025-03-18T09:00:00.000Z", request_id="r", changes=[change]))
+    written(record.new_body("intent", timestamp="2025-03-18T09:00:00.000Z", request_id="r", changes=[change]))
 
     assert status(kaiza)["intents"] == [{"request_id": "r", "seq": 1, "paths": ["src/a"]}]
     assert "src/a" in kaiza("status").out

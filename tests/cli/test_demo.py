@@ -18,7 +18,7 @@ REFUSALS = [
 
 FORGETS_THE_SCOPE = """
 import kaiza.policy.judge as judge
-judge.IN_SCOPE = tuple(rule for rule in judge.IN_SCOPE if rule.__name__ != "paths_in_scope")
+judge.SCOPE_RULES = tuple(rule for rule in judge.SCOPE_RULES if rule.__name__ != "check_paths_in_scope")
 """
 """A server that lost one rule."""
 

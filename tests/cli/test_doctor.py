@@ -10,7 +10,7 @@ from kaiza.app import App
 from kaiza.cli import doctor_clients, doctor_machine, doctor_workspace
 from kaiza.domain import record
 from kaiza.store import audit_log, probe
-from kaiza.store.clients.client import Server
+from kaiza.store.clients.client import ServerCommand
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def recorded(root):
     """Three records, written as a server writes them."""
     log = audit_log.AuditLog(str(root), follow=lambda _: None)
     for number in range(3):
-        body = record.compose("call", timestamp="2025-03-18T09:00:00.000Z", request_id=f"r{number}", detail={})
+        body = record.new_body("call", timestamp="2025-03-18T09:00:00.000Z", request_id=f"r{number}", detail={})
         log.append(lambda body=body: body, durable=True)
     log.close()
     return root / "audit/audit-log.jsonl"
@@ -51,7 +51,7 @@ def test_where_init_has_been_all_is_well(root, doctor, kaiza, recorded):
 
     assert (status, told.status) == (0, 0)
     assert {name for name, check in checks.items() if check["verdict"] != "ok"} <= {"exchange", "paths"}
-    assert {"python", "system", "paths", "workspace", "permissions", "sync", "lock", "exchange", "settings", "plans",
+    assert {"python", "system", "paths", "workspace", "permissions", "sync", "lock", "exchange", "settings", "check_plans",
             "record", "anchor", "open-changes", "clock", "state", "client:claude-code"} <= checks.keys()  # fmt: skip
     assert told.out.startswith(f"{root}\nok       python")
 
@@ -116,7 +116,7 @@ def test_a_record_without_an_anchor_is_a_warning(root, doctor, recorded, tmp_pat
 
 def test_a_change_that_was_left_open_is_named(root, doctor):
     log = audit_log.AuditLog(str(root), follow=lambda _: None)
-    body = record.compose("intent", timestamp="2025-03-18T09:00:00.000Z", request_id="r", tool_name="write_file",
+    body = record.new_body("intent", timestamp="2025-03-18T09:00:00.000Z", request_id="r", tool_name="write_file",
                           changes=[], detail={})  # fmt: skip
     log.append(lambda: body, durable=True)
     log.close()
@@ -145,7 +145,7 @@ def test_settings_that_stop_the_start_are_a_problem(root, doctor):
 def test_a_record_from_the_future_is_a_warning(root, doctor):
     log = audit_log.AuditLog(str(root), follow=lambda _: None)
     log.append(
-        lambda: record.compose("call", timestamp="2999-01-01T00:00:00.000Z", request_id="r", detail={}), durable=True
+        lambda: record.new_body("call", timestamp="2999-01-01T00:00:00.000Z", request_id="r", detail={}), durable=True
     )
     log.close()
 
@@ -184,7 +184,7 @@ def test_a_read_only_record_is_a_problem(root, doctor, recorded):
 def test_root_is_warned(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
-    assert [check.verdict for check in doctor_machine.user()] == ["warning"]
+    assert [check.verdict for check in doctor_machine.check_user()] == ["warning"]
 
 
 @pytest.mark.parametrize("lacking", ["sync", "lock", "link"])
@@ -193,7 +193,7 @@ def test_a_file_system_that_cannot_keep_the_promise_is_a_problem(workspace, monk
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(probe, "_TRIALS", {**probe._TRIALS, lacking: fails})
-    told = {check.name: check.verdict for check in doctor_machine.file_system(workspace)}
+    told = {check.name: check.verdict for check in doctor_machine.check_file_system(workspace)}
 
     assert told[lacking] == "problem"
     assert list((workspace / "audit").iterdir()) == []
@@ -206,14 +206,14 @@ def test_exchange_and_openat2_may_lack_with_a_warning(workspace, monkeypatch):
     monkeypatch.setattr(probe, "_TRIALS", {**probe._TRIALS, "exchange": fails})
     monkeypatch.setattr(probe, "is_supported", lambda _: False)
 
-    assert {check.name: check.verdict for check in doctor_machine.file_system(workspace)}["exchange"] == "warning"
-    assert [check.verdict for check in doctor_machine.kernel(workspace)] == ["warning"]
+    assert {check.name: check.verdict for check in doctor_machine.check_file_system(workspace)}["exchange"] == "warning"
+    assert [check.verdict for check in doctor_machine.check_kernel(workspace)] == ["warning"]
 
 
 def test_a_lock_that_is_given_twice_is_found(workspace, monkeypatch):
     monkeypatch.setattr(probe.fcntl, "flock", lambda *_: None)
 
-    assert probe.file_system(workspace)["lock"] is not None
+    assert probe.try_file_system(workspace)["lock"] is not None
 
 
 def test_what_the_disk_does_not_tell_is_unknown_and_3(root, doctor, monkeypatch):
@@ -221,7 +221,7 @@ def test_what_the_disk_does_not_tell_is_unknown_and_3(root, doctor, monkeypatch)
         raise OSError(5, "Input/output error")
         yield
 
-    monkeypatch.setattr(doctor_workspace, "plans", fails)
+    monkeypatch.setattr(doctor_workspace, "check_plans", fails)
     status, checks = doctor()
 
     assert (status, checks["plans"]["verdict"]) == (3, "unknown")
@@ -274,7 +274,7 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(root, doctor):
 
 @pytest.mark.parametrize("command", ["/nonexistent", "/bin/true", "/bin/cat"])
 def test_a_server_that_does_not_answer_is_found(command):
-    assert doctor_clients.starts(Server(command, ())) is not None
+    assert doctor_clients.probe_server(ServerCommand(command, ())) is not None
 
 
 def test_journals_that_were_set_aside_are_named(root, doctor):

@@ -87,7 +87,7 @@ def test_the_workspace_is_made_ready(kaiza, bare):
 
 def test_the_first_plan_is_a_draft_without_a_finding(kaiza, bare):
     kaiza("init", "--yes")
-    reading = lint.read((bare / "plans/PLAN-0001-example.md").read_bytes(), "PLAN-0001-example")
+    reading = lint.parse((bare / "plans/PLAN-0001-example.md").read_bytes(), "PLAN-0001-example")
 
     assert reading.findings == ()
     assert reading.plan.status == "DRAFT"
@@ -206,7 +206,7 @@ def test_what_was_used_stays_when_the_rest_goes(kaiza, bare):
     assert not (bare / ".cursor").exists()
 
 
-JSON_FILES = st.one_of(
+JSON_FILES = st.choice(
     st.none(),
     st.sampled_from([b"", b" \n", b"{}", b"{}\n", b'{"a":1}', b"\xef\xbb\xbf{}\r\n", b'{\r\n\t"a": [1, 2,],\r\n}']),
     st.builds(
@@ -514,7 +514,7 @@ def test_comments_in_vscodes_file_stay(kaiza, bare):
     done = (bare / ".vscode/mcp.json").read_text()
 
     assert [line for line in text.splitlines() if line not in done.splitlines()] == []
-    assert jsonc.read(done).value["servers"].keys() == {"x", "kaiza"}
+    assert jsonc.parse(done).value["servers"].keys() == {"x", "kaiza"}
 
 
 def test_the_memory_holds_what_was_there_and_only_its_owner_reads_it(kaiza, bare):

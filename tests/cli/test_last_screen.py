@@ -3,8 +3,8 @@
 import pytest
 
 from kaiza.app import App
-from kaiza.render.plans import shown as shown_plan
-from kaiza.render.terminal import QUOTE, width
+from kaiza.render.plans import render_plan as shown_plan
+from kaiza.render.terminal import QUOTE, display_width
 
 COLUMNS, LINES = 80, 24
 PLAN = """---
@@ -47,7 +47,7 @@ def rows(shown):
     for line in shown.split("\n"):
         told.append("")
         for char in line:
-            if width(told[-1] + char) > COLUMNS:
+            if display_width(told[-1] + char) > COLUMNS:
                 told.append("")
             told[-1] += char
     return told

@@ -30,11 +30,11 @@ def verifying():
     with say.Progress("verifying") as progress:
         progress(1, 4)
         progress(2, 4)
-    say.note("end")
+    say.print_error("end")
 
 
 def test_progress_is_shown_at_a_terminal_and_taken_away_at_the_end(monkeypatch):
-    monkeypatch.setattr(say, "_PATIENCE", 0)
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
 
     assert shown_at_a_terminal(verifying) == b"\rverifying 25 %\x1b[K\r\x1b[Kend\r\n"
 
@@ -44,31 +44,33 @@ def test_what_takes_less_than_a_second_shows_no_progress():
 
 
 def test_progress_makes_room_for_what_comes_between(monkeypatch):
-    monkeypatch.setattr(say, "_PATIENCE", 0)
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
 
     def searching():
         with say.Progress("searching") as progress:
             progress(1, 4)
             progress.clear()
-            say.note("found")
+            say.print_error("found")
 
     assert shown_at_a_terminal(searching) == b"\rsearching 25 %\x1b[K\r\x1b[Kfound\r\n"
 
 
 def test_a_search_makes_room_before_it_hands_out_what_it_found(monkeypatch, written, body, workspace):
-    monkeypatch.setattr(say, "_PATIENCE", 0)
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
     written(body("read_file"), body("write_file"))
 
     def searching():
-        records = log_of.forward(str(workspace))
-        for record_found in log_of.picked(records, lambda one: one["tool_name"] == "write_file", str(workspace)):
-            say.note(record_found["tool_name"])
+        records = log_of.read_forward(str(workspace))
+        for record_found in log_of.filter_records(
+            records, lambda one: one["tool_name"] == "write_file", str(workspace)
+        ):
+            say.print_error(record_found["tool_name"])
 
     assert shown_at_a_terminal(searching) == b"\rsearching 50 %\x1b[K\r\x1b[Kwrite_file\r\n"
 
 
 def test_where_there_is_no_terminal_there_is_no_progress(monkeypatch, capfd):
-    monkeypatch.setattr(say, "_PATIENCE", 0)
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
     with say.Progress("verifying") as progress:
         progress(1, 4)
 
@@ -81,7 +83,7 @@ def test_a_long_record_is_read_in_little_memory(workspace, log, body, words):
     link = record.GENESIS
     with log.open("wb") as file:
         for seq in range(1, LONG + 1):
-            line, whole = record.seal(body(at=seq % 3600), seq, link)
+            line, whole = record.serialize_and_hash(body(at=seq % 3600), seq, link)
             link = whole["entry_hash"]
             file.write(line)
     program = "import re, sys; from kaiza.cli import dispatch; status = dispatch.main(sys.argv[1:]); "

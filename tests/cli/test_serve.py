@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from kaiza.cli import serve
-from kaiza.cli.serve import Options
+from kaiza.cli.serve import ServeOptions
 
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 NOT_FOR_A_SESSION = {
@@ -53,8 +53,8 @@ def test_several_workspaces_and_limits_are_understood():
     words = ["--workspace", "a", "--workspace=b", "--role", "ANTIGRAVITY", "--role", "WINDSURF", "--allow-checks"]
     limits = ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"]
 
-    assert serve.parse_options([]) == Options()
-    assert serve.parse_options(words + limits) == Options(("a", "b"), "WINDSURF", "summary", 200, 1, True)
+    assert serve.parse_options([]) == ServeOptions()
+    assert serve.parse_options(words + limits) == ServeOptions(("a", "b"), "WINDSURF", "summary", 200, 1, True)
 
 
 @pytest.mark.rows("S1-50", "S1-70")
@@ -118,6 +118,6 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
 
 
 def test_the_operators_limits_are_the_caps():
-    app = serve._build_app(Options(("/",), "WINDSURF", "full", 200, 300), ("/",))
+    app = serve._build_app(ServeOptions(("/",), "WINDSURF", "full", 200, 300), ("/",))
 
     assert (app.caps.tool_timeout_ms, app.caps.find_guard_ms, app.caps.search_guard_ms) == (200, 300, 300)

@@ -94,6 +94,6 @@ def test_without_sessions_the_list_is_empty(kaiza, workspace):
 
 
 def test_records_that_lack_members_do_not_stop_the_list(kaiza, written):
-    written({"kind": "call", "session_id": SESSION}, {"kind": "odd"}, record.compose("person"))
+    written({"kind": "call", "session_id": SESSION}, {"kind": "odd"}, record.new_body("person"))
 
     assert kaiza("session", "list", "--json").status in {0, 3}

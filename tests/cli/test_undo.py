@@ -11,7 +11,7 @@ import pytest
 from kaiza.app import App
 from kaiza.boundary import put_back
 from kaiza.store import audit_log
-from kaiza.store.commit import Committer
+from kaiza.store.commit import TransactionManager
 
 PLAN = """---
 kaiza_plan: 1
@@ -226,7 +226,7 @@ def test_what_a_record_names_of_the_control_plane_is_kept(kaiza, agent, workspac
 
 
 def test_more_than_one_record_holds_goes_back_in_parts(kaiza, agent, workspace, log, monkeypatch):
-    monkeypatch.setattr(put_back, "LARGEST_PART", 1000)
+    monkeypatch.setattr(put_back, "MAX_BATCH_BYTES", 1000)
     change = agent()
     before = manifest(workspace)
     for number in range(12):
@@ -264,7 +264,7 @@ def test_a_failure_leaves_every_file_as_it_was_and_is_recorded(kaiza, agent, wor
 def test_an_undo_that_cannot_be_recorded_is_taken_back(kaiza, agent, workspace, log, monkeypatch):
     change = agent()
     work(change)
-    before, really = manifest(workspace), Committer.apply
+    before, really = manifest(workspace), TransactionManager.apply
 
     def and_then_the_record_is_read_only(*arguments):
         really(*arguments)
@@ -272,7 +272,7 @@ def test_an_undo_that_cannot_be_recorded_is_taken_back(kaiza, agent, workspace, 
         log.chmod(0o444)
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(Committer, "apply", and_then_the_record_is_read_only)
+        meanwhile.setattr(TransactionManager, "apply", and_then_the_record_is_read_only)
         told = kaiza("undo", "--session", change.session, "--yes")
     log.chmod(0o600)
 

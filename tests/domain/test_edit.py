@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain import edit, errors
-from kaiza.domain.edit import Position, Replace, Splice
+from kaiza.domain.edit import Position, ReplaceRange, ReplaceText
 
 
 def refused(before, *edits):
@@ -15,7 +15,7 @@ def refused(before, *edits):
 
 
 def splice(start, end, text):
-    return Splice(Position(*start), Position(*end), text)
+    return ReplaceRange(Position(*start), Position(*end), text)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def splice(start, end, text):
 )
 def test_an_old_text_is_replaced_byte_for_byte(before, old, new, after):
     if after is None:
-        assert refused(before, Replace(old, new)).error_code == "PATCH_APPLY_FAILED"
+        assert refused(before, ReplaceText(old, new)).error_code == "PATCH_APPLY_FAILED"
     else:
-        assert edit.apply(before, [Replace(old, new)]) == after
+        assert edit.apply(before, [ReplaceText(old, new)]) == after
 
 
 def test_edits_apply_to_the_original_in_any_order():
-    edits = [Replace(b"three", b"one"), Replace(b"one", b"two"), Replace(b"two", b"three")]
+    edits = [ReplaceText(b"three", b"one"), ReplaceText(b"one", b"two"), ReplaceText(b"two", b"three")]
 
     assert edit.apply(b"one two three", edits) == b"two three one"
 
@@ -84,12 +84,12 @@ def test_a_range_beyond_the_file_is_refused(before, start, end):
 @pytest.mark.parametrize(
     "edits",
     [
-        [Replace(b"abc", b"x"), Replace(b"cd", b"y")],
-        [Replace(b"abcd", b"x"), Replace(b"bc", b"y")],
-        [Replace(b"bc", b"x"), Replace(b"abcd", b"y")],
-        [Replace(b"bc", b"x"), Replace(b"bc", b"y")],
+        [ReplaceText(b"abc", b"x"), ReplaceText(b"cd", b"y")],
+        [ReplaceText(b"abcd", b"x"), ReplaceText(b"bc", b"y")],
+        [ReplaceText(b"bc", b"x"), ReplaceText(b"abcd", b"y")],
+        [ReplaceText(b"bc", b"x"), ReplaceText(b"bc", b"y")],
         [splice((0, 0), (0, 3), b"x"), splice((0, 2), (0, 2), b"y")],
-        [Replace(b"bcd", b"x"), splice((0, 2), (0, 2), b"y")],
+        [ReplaceText(b"bcd", b"x"), splice((0, 2), (0, 2), b"y")],
     ],
 )
 def test_edits_that_overlap_are_refused(edits):
@@ -100,7 +100,12 @@ def test_edits_that_overlap_are_refused(edits):
 
 
 def test_edits_may_touch():
-    edits = [splice((0, 2), (0, 2), b"-"), Replace(b"ab", b"A"), Replace(b"cd", b"C"), splice((0, 2), (0, 2), b"+")]
+    edits = [
+        splice((0, 2), (0, 2), b"-"),
+        ReplaceText(b"ab", b"A"),
+        ReplaceText(b"cd", b"C"),
+        splice((0, 2), (0, 2), b"+"),
+    ]
 
     assert edit.apply(b"abcd", edits) == b"A-+C"
 
@@ -108,8 +113,8 @@ def test_edits_may_touch():
 @pytest.mark.parametrize(
     "edits",
     [
-        [Replace(b"b", b"b")],
-        [Replace(b"a", b"x"), Replace(b"b", b"b")],
+        [ReplaceText(b"b", b"b")],
+        [ReplaceText(b"a", b"x"), ReplaceText(b"b", b"b")],
         [splice((0, 1), (0, 1), b"")],
         [splice((0, 0), (0, 1), b"a")],
         [splice((0, 0), (0, 1), b""), splice((0, 1), (0, 1), b"a")],
@@ -123,24 +128,24 @@ def test_edits_must_change_something(edits):
 
 
 def test_an_empty_old_text_is_nowhere_and_everywhere():
-    assert refused(b"abc", Replace(b"", b"x")).error_code == "INVALID_INPUT_VALUE"
+    assert refused(b"abc", ReplaceText(b"", b"x")).error_code == "INVALID_INPUT_VALUE"
 
 
 def test_several_matches_are_all_told():
-    error = refused(b"x\na\nx\nbx x\n", Replace(b"x", b"y"))
+    error = refused(b"x\na\nx\nbx x\n", ReplaceText(b"x", b"y"))
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert (error.cause["matches"], error.cause["lines"], error.cause["more"]) == (4, [0, 2, 3, 3], False)
 
 
 def test_matches_that_overlap_are_several():
-    error = refused(b"aaa", Replace(b"aa", b"b"))
+    error = refused(b"aaa", ReplaceText(b"aa", b"b"))
 
     assert (error.cause["matches"], error.cause["lines"]) == (2, [0, 0])
 
 
 def test_very_many_matches_are_not_all_counted():
-    error = refused(b"x\n" * 5000, Replace(b"x", b"y"))
+    error = refused(b"x\n" * 5000, ReplaceText(b"x", b"y"))
 
     assert (len(error.cause["lines"]), error.cause["more"]) == (100, True)
 
@@ -160,7 +165,7 @@ FILE = b"import os\n\n\ndef first(one):\n    return one + 1\n\n\ndef second(two)
     ],
 )
 def test_no_match_tells_the_nearest_lines(old, near):
-    error = refused(FILE, Replace(old, b"x"))
+    error = refused(FILE, ReplaceText(old, b"x"))
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert (error.cause["matches"], error.cause["nearest_lines"]) == (0, near)
@@ -169,13 +174,13 @@ def test_no_match_tells_the_nearest_lines(old, near):
 
 
 def test_nothing_alike_is_said_to_be_so():
-    error = refused(FILE, Replace(b"zebra", b"x"))
+    error = refused(FILE, ReplaceText(b"zebra", b"x"))
 
     assert "nearest_lines" not in error.cause
 
 
 def test_line_endings_that_differ_are_named():
-    error = refused(b"a b\r\nc d\r\n", Replace(b"a b\nc d\n", b"x\n"))
+    error = refused(b"a b\r\nc d\r\n", ReplaceText(b"a b\nc d\n", b"x\n"))
 
     assert error.cause["why"] == "line_ending"
     assert error.cause["nearest_lines"] == [0, 1]
@@ -183,7 +188,7 @@ def test_line_endings_that_differ_are_named():
 
 def test_content_is_shown_and_never_in_the_cause():
     for before, old in ((b"secret one\n", b"secret two"), (b"secret secret", b"secret")):
-        error = refused(before, Replace(old, b"x"))
+        error = refused(before, ReplaceText(old, b"x"))
 
         assert "secret" not in repr(error.cause)
         assert "secret" in repr(error.evidence["expected"])
@@ -194,7 +199,7 @@ def test_an_edit_is_what_bytes_themselves_would_replace(before, data):
     start = data.draw(st.integers(0, len(before)))
     old = before[start : data.draw(st.integers(start, len(before)))]
     if old and before.find(old) == before.rfind(old):
-        assert edit.apply(before, [Replace(old, old + b"!")]) == before.replace(old, old + b"!")
+        assert edit.apply(before, [ReplaceText(old, old + b"!")]) == before.replace(old, old + b"!")
 
 
 @given(st.text(max_size=40), st.data())
@@ -219,7 +224,7 @@ def test_a_range_means_what_an_editor_means(text, data):
 )
 def test_a_refusal_on_a_megabyte_is_soon_there(before, old):
     begun = time.process_time()
-    error = refused(before, Replace(old, b"x"))
+    error = refused(before, ReplaceText(old, b"x"))
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert time.process_time() - begun < 3

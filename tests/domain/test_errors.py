@@ -8,7 +8,7 @@ def test_an_exception_becomes_an_error_with_its_message_code_and_name():
     made = errors.SystemError.from_unknown(ValueError("x"), {"tool_name": "read_file"})
 
     assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert envelope.cause(made.cause) == {"message": "x", "code": None, "name": "ValueError"}
+    assert envelope.bound_cause(made.cause) == {"message": "x", "code": None, "name": "ValueError"}
 
 
 @pytest.mark.rows("S1-91", "S1-92")
@@ -17,7 +17,7 @@ def test_a_string_or_an_object_becomes_an_error_with_itself_as_the_cause(thrown,
     made = errors.SystemError.from_unknown(thrown)
 
     assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert envelope.cause(made.cause) == cause
+    assert envelope.bound_cause(made.cause) == cause
 
 
 @pytest.mark.rows("S1-64")

@@ -6,7 +6,7 @@ from kaiza.domain import gitignore
 
 
 def verdict(rules, path, *, directory=False):
-    return gitignore.parse(rules.encode()).verdict(path.encode(), directory=directory)
+    return gitignore.parse(rules.encode()).is_ignored(path.encode(), directory=directory)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_rule_that_ends_with_a_slash_is_for_directories():
 
 
 def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_the_rule():
-    assert gitignore.parse(b"\xef\xbb\xbfa\n").verdict(b"a", directory=False) is True
+    assert gitignore.parse(b"\xef\xbb\xbfa\n").is_ignored(b"a", directory=False) is True
 
 
 def test_the_time_does_not_explode_with_the_stars():

@@ -96,8 +96,8 @@ def test_what_is_no_pattern_is_refused_with_a_remedy(pattern):
 
 
 def test_a_literal_pattern_knows_that_it_is_one():
-    assert Glob.parse("a/b.py").literal
-    assert not any(Glob.parse(pattern).literal for pattern in ("a/*", "a?", "**", "[ab]", "a/**", "a[*]", "[.][.]"))
+    assert Glob.parse("a/b.py").is_literal
+    assert not any(Glob.parse(pattern).is_literal for pattern in ("a/*", "a?", "**", "[ab]", "a/**", "a[*]", "[.][.]"))
 
 
 class _Counted(str):
@@ -151,7 +151,7 @@ _pieces = st.text("ab.*?", min_size=1, max_size=5).filter(lambda piece: piece.st
 
 
 @given(
-    st.lists(st.one_of(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
+    st.lists(st.choice(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
     st.lists(_names, min_size=1, max_size=5),
 )
 def test_the_fast_matcher_means_what_the_slow_one_says(pattern, parts):

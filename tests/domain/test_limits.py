@@ -1,12 +1,12 @@
 import pytest
 
-from kaiza.domain.limits import after, before
+from kaiza.domain.limits import overrun_after, overrun_before
 from kaiza.domain.plan import Limits
-from kaiza.domain.plan_usage import Usage
+from kaiza.domain.plan_usage import PlanUsage
 
 
 def used(**more):
-    return Usage(files={"a": 2, "b": 1}, lines=10, bytes=100, operations=3, refusals=1, **more)
+    return PlanUsage(files={"a": 2, "b": 1}, lines=10, bytes=100, operations=3, refusals=1, **more)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def used(**more):
     ],
 )
 def test_refusals_operations_and_files_are_known_before(limits, paths, operations, limit):
-    overrun = before(limits, used(), paths, operations)
+    overrun = overrun_before(limits, used(), paths, operations)
 
     assert (overrun.limit if overrun else None) == limit
 
@@ -47,12 +47,12 @@ def test_refusals_operations_and_files_are_known_before(limits, paths, operation
     ],
 )
 def test_lines_and_bytes_are_known_from_the_result(limits, lines, size, limit):
-    overrun = after(limits, used(), lines, size)
+    overrun = overrun_after(limits, used(), lines, size)
 
     assert (overrun.limit if overrun else None) == limit
 
 
 def test_an_overrun_tells_the_arithmetic():
-    overrun = after(Limits(lines=12), used(), 3, 0)
+    overrun = overrun_after(Limits(lines=12), used(), 3, 0)
 
     assert (overrun.allowed, overrun.used, overrun.asked) == (12, 10, 3)

@@ -21,14 +21,14 @@ def split(data):
 
 @given(data=FILES, size=st.integers(1, 9))
 def test_the_facts_of_a_file_do_not_depend_on_its_chunks(data, size):
-    whole = lines.Whole()
+    whole = lines.FileSummary()
     for chunk in chunked(data, size):
         whole.feed(chunk)
     with_return = data.count(b"\r\n")
     ending = "none" if b"\n" not in data else {0: "lf", data.count(b"\n"): "crlf"}.get(with_return, "mixed")
 
     assert whole.size == len(data)
-    assert whole.hash == hashlib.sha256(data).hexdigest()
+    assert whole.hex_digest == hashlib.sha256(data).hexdigest()
     assert whole.total_lines == len(split(data))
     assert whole.line_ending == ending
 
@@ -42,14 +42,14 @@ def test_the_facts_of_a_file_do_not_depend_on_its_chunks(data, size):
     most_bytes=st.integers(1, 20),
 )
 def test_a_window_is_the_same_whatever_the_chunks_are(data, size, start, offset, most_lines, most_bytes):
-    window = lines.Window(start, offset, most_lines=most_lines, most_bytes=most_bytes)
+    window = lines.LineWindow(start, offset, most_lines=most_lines, most_bytes=most_bytes)
     for chunk in chunked(data, size):
         window.feed(chunk)
     skipped = len(b"".join(split(data)[:start])) + offset
     expected = b"".join(split(data[skipped:])[:most_lines])[:most_bytes]
 
-    assert bytes(window.kept) == (expected if start < len(split(data)) else b"")
-    if window.kept:
+    assert bytes(window.data) == (expected if start < len(split(data)) else b"")
+    if window.data:
         assert window.offset == skipped
         assert window.start_line == data[:skipped].count(b"\n")
 
@@ -57,7 +57,7 @@ def test_a_window_is_the_same_whatever_the_chunks_are(data, size, start, offset,
 @given(data=FILES, count=st.integers(1, 50), repeated=st.integers(1, 400))
 def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
     data *= repeated
-    end, there = lines.after_breaks(data, count)
+    end, there = lines.skip_lines(data, count)
 
     assert there == min(count, data.count(b"\n"))
     assert end == (len(b"".join(split(data)[:count])) if there == count else len(data))
@@ -66,7 +66,7 @@ def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
 @given(data=FILES, size=st.integers(1, 9), company=st.integers(0, 3))
 def test_each_line_is_fresh_once_and_in_company(data, size, company):
     met = []
-    for stretch in stretches.stretches(chunked(data, size), company, 1 << 20):
+    for stretch in stretches.iter_chunks(chunked(data, size), company, 1 << 20):
         number = stretch.first_line + stretch.data.count(b"\n", 0, stretch.begin)
         at = stretch.begin
         while at < stretch.end:
@@ -80,13 +80,13 @@ def test_each_line_is_fresh_once_and_in_company(data, size, company):
 
 
 def test_a_line_longer_than_anybody_holds_ends_the_stretches():
-    with pytest.raises(stretches.TooLongError):
-        list(stretches.stretches(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
+    with pytest.raises(stretches.LineTooLongError):
+        list(stretches.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
 
 
 @given(data=FILES, space=st.integers(16, 60))
 def test_a_piece_is_a_beginning_that_fits_and_goes_on(data, space):
-    piece = lines.piece(data, space, final=True)
+    piece = lines.fit_content(data, space, final=True)
 
     assert piece.size or not data
     assert piece.line_count == len(split(data[: piece.size]))
@@ -106,7 +106,7 @@ def test_an_excerpt_of_a_long_line_shows_what_is_at_the_place(letter, at):
 
     assert "HERE" in shown
     assert shown.strip("…") in line
-    assert len(shown.strip("…")) <= excerpt.LONGEST_TEXT
+    assert len(shown.strip("…")) <= excerpt.MAX_EXCERPT
     assert shown.startswith("…") == (not line.startswith(shown.strip("…")))
     assert shown.endswith("…") == (not line.endswith(shown.strip("…")))
 
@@ -120,4 +120,4 @@ def test_a_line_of_500_characters_is_shown_whole():
 
 
 def test_odd_bytes_of_a_name_are_shown():
-    assert lines.shown(b"a\xff\xc3\xa9".decode(errors="surrogateescape")) == "a\\xffé"
+    assert lines.escape_bytes(b"a\xff\xc3\xa9".decode(errors="surrogateescape")) == "a\\xffé"

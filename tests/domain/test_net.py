@@ -1,4 +1,4 @@
-from kaiza.domain.net import net
+from kaiza.domain.net import net_changes
 
 
 def change(path, before, after, source=None):
@@ -6,21 +6,21 @@ def change(path, before, after, source=None):
 
 
 def test_a_file_changed_twice_is_one_row_from_first_to_last():
-    assert net([change("a", "1", "2"), change("a", "2", "3")]) == [
+    assert net_changes([change("a", "1", "2"), change("a", "2", "3")]) == [
         {"path": "a", "operation": "modify", "before_hash": "1", "after_hash": "3"}
     ]
 
 
 def test_what_was_made_and_removed_again_is_no_change():
-    assert net([change("a", None, "1"), change("a", "1", None)]) == []
+    assert net_changes([change("a", None, "1"), change("a", "1", None)]) == []
 
 
 def test_what_was_undone_is_no_change():
-    assert net([change("a", "1", "2"), change("a", "2", "1")]) == []
+    assert net_changes([change("a", "1", "2"), change("a", "2", "1")]) == []
 
 
 def test_a_move_is_a_file_less_here_and_one_more_there():
-    assert net([change("new", "1", "1", source="old")]) == [
+    assert net_changes([change("new", "1", "1", source="old")]) == [
         {"path": "new", "operation": "create", "after_hash": "1"},
         {"path": "old", "operation": "delete", "before_hash": "1"},
     ]

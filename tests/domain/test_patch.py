@@ -14,13 +14,13 @@ def git(header, pair="--- a/f\n+++ b/f\n", hunks="@@ -1 +1 @@\n-a\n+b\n", names=
 
 def read(text):
     files = patch.parse(text)
-    patch.second_opinion(text, files)
+    patch.check_with_unidiff(text, files)
     return files
 
 
 def applied(text, before, mode=None):
     (file,) = read(text)
-    return patch.apply(file, before, mode)
+    return patch.apply_file_patch(file, before, mode)
 
 
 def refused(call, *arguments):
@@ -464,7 +464,7 @@ UNFIT = {
 def test_a_patch_that_does_not_fit_tells_where(case):
     text, before, why, line = UNFIT[case]
     (file,) = read(text)
-    error = refused(patch.apply, file, before)
+    error = refused(patch.apply_file_patch, file, before)
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert (error.cause["path"], error.cause["why"], error.cause["line"]) == ("f", why, line)
@@ -474,7 +474,7 @@ def test_a_patch_that_does_not_fit_tells_where(case):
 
 def test_what_was_expected_and_found_is_shown_and_never_recorded():
     (file,) = read(modify("@@ -1,2 +1,2 @@\n a\n-secret\n+b\n"))
-    error = refused(patch.apply, file, b"a\n\xffother\n")
+    error = refused(patch.apply_file_patch, file, b"a\n\xffother\n")
 
     assert error.evidence["expected"] == ["secret\n"]
     assert error.evidence["found"] == ["\\xffother\n"]
@@ -484,7 +484,7 @@ def test_what_was_expected_and_found_is_shown_and_never_recorded():
 
 def test_the_refusal_tells_where_the_lines_stand_now():
     (file,) = read(modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"))
-    error = refused(patch.apply, file, b"x\na\nb\nxa\nb\na\nb\n")
+    error = refused(patch.apply_file_patch, file, b"x\na\nb\nxa\nb\na\nb\n")
 
     assert error.cause["fits_at"] == [1, 5]
 
@@ -501,7 +501,7 @@ def test_the_refusal_tells_where_the_lines_stand_now():
 )
 def test_what_is_there_must_be_what_the_patch_takes_for_granted(text, before, code):
     (file,) = read(text)
-    error = refused(patch.apply, file, before)
+    error = refused(patch.apply_file_patch, file, before)
 
     assert (error.error_code, error.cause) == (code, {"path": "f"})
 
@@ -510,13 +510,13 @@ def test_what_is_there_must_be_what_the_patch_takes_for_granted(text, before, co
 def test_a_file_is_deleted_only_whole(before):
     (file,) = read(b"--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n")
 
-    assert refused(patch.apply, file, before).error_code == "PATCH_APPLY_FAILED"
+    assert refused(patch.apply_file_patch, file, before).error_code == "PATCH_APPLY_FAILED"
 
 
 def test_an_empty_file_is_not_deleted_when_it_is_no_longer_empty():
     (file,) = read(git("deleted file mode 100644\n", "", ""))
 
-    assert refused(patch.apply, file, b"a\n").cause["why"] == "whole_file"
+    assert refused(patch.apply_file_patch, file, b"a\n").cause["why"] == "whole_file"
 
 
 @pytest.mark.parametrize(
@@ -531,8 +531,8 @@ def test_an_empty_file_is_not_deleted_when_it_is_no_longer_empty():
 def test_the_old_mode_must_be_the_files(header, fits):
     (file,) = read(git(header))
 
-    assert patch.apply(file, b"a\n", fits) == b"b\n"
-    assert refused(patch.apply, file, b"a\n", fits ^ 0o100).cause == {"path": "f", "why": "mode"}
+    assert patch.apply_file_patch(file, b"a\n", fits) == b"b\n"
+    assert refused(patch.apply_file_patch, file, b"a\n", fits ^ 0o100).cause == {"path": "f", "why": "mode"}
 
 
 def entries(count):
@@ -555,7 +555,7 @@ def test_a_second_reader_that_sees_something_else_refuses():
     more = modify("@@ -1 +1,2 @@\n-a\n+b\n+c\n")
 
     for seen in (other, more, text + other, git("old mode 100644\nnew mode 100755\n", "", "")):
-        assert refused(patch.second_opinion, seen, patch.parse(text)).error_code == "PATCH_INVALID"
+        assert refused(patch.check_with_unidiff, seen, patch.parse(text)).error_code == "PATCH_INVALID"
 
 
 def test_reading_is_not_slowed_down_by_much_of_the_same():

@@ -119,7 +119,7 @@ def changes(chance, most=3):
 
 def only_file(text):
     (file,) = files = patch.parse(text)
-    patch.second_opinion(text, files)
+    patch.check_with_unidiff(text, files)
     return file
 
 
@@ -130,7 +130,7 @@ def test_the_diff_of_an_edit_gives_what_the_edit_gave(sides, produced):
     for (before, after), _ in zip(changes(chance), range(ROUNDS), strict=False):
         file = only_file(produced(before, after))
 
-        assert patch.apply(file, before) == after
+        assert patch.apply_file_patch(file, before) == after
 
 
 @pytest.mark.long
@@ -142,7 +142,7 @@ def test_on_a_drifted_file_nothing_is_applied_that_a_merge_would_not_give(sides,
     for (before, after), _ in zip(changes(chance), range(ROUNDS), strict=False):
         drifted = edited(chance, before, 2)
         try:
-            given = patch.apply(only_file(produced(before, after)), drifted)
+            given = patch.apply_file_patch(only_file(produced(before, after)), drifted)
         except errors.SystemError:
             continue
         write("before", before)
@@ -213,9 +213,9 @@ def test_whatever_is_made_of_a_patch_is_read_or_refused():
         text = mutated(chance, b"".join(chance.sample(VALID, chance.randrange(1, len(VALID)))))
         try:
             files = patch.parse(text)
-            patch.second_opinion(text, files)
+            patch.check_with_unidiff(text, files)
             for file in files:
-                patch.apply(file, None if file.operation == "create" else b"a\nb\n\n", 0o644)
+                patch.apply_file_patch(file, None if file.operation == "create" else b"a\nb\n\n", 0o644)
             outcomes.add("applied")
         except errors.SystemError as error:
             outcomes.add(error.error_code)

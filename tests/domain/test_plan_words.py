@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain import lint, plan_words
-from kaiza.domain.plan_words import change_words, draft_faults
+from kaiza.domain.plan_words import edit_fields, find_draft_errors
 
 HEAD = """\
 kaiza_plan: 1
@@ -25,7 +25,7 @@ def plan(head=HEAD, prose="Why: status is a word.\n\n---\n\nMore\n"):
 
 
 def is_draft_only(content, plan_id=None):
-    return not draft_faults(lint.read(content, plan_id))
+    return not find_draft_errors(lint.parse(content, plan_id))
 
 
 def test_a_plain_draft_is_a_draft():
@@ -118,14 +118,14 @@ def test_a_draft_is_saved_under_its_own_name_only():
 
 
 def test_faults_say_what_to_write_instead():
-    faults = draft_faults(lint.read(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
+    faults = find_draft_errors(lint.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
 
     assert [(fault.rule, fault.line) for fault in faults] == [("draft", 4)]
     assert faults[0].fix
 
 
 def test_approving_changes_the_words_and_no_other_byte():
-    after = change_words(plan(), {"status": "APPROVED", "approved_by": "Ada Löve", "approved_at": AT})
+    after = edit_fields(plan(), {"status": "APPROVED", "approved_by": "Ada Löve", "approved_at": AT})
 
     assert after == (
         plan()
@@ -133,23 +133,23 @@ def test_approving_changes_the_words_and_no_other_byte():
         .replace(b"approved_by: null", 'approved_by: "Ada Löve"'.encode())
         .replace(b"approved_at:", f'approved_at: "{AT}"'.encode())
     )
-    assert lint.read(after).plan.status == "APPROVED"
+    assert lint.parse(after).plan.status == "APPROVED"
 
 
 def test_words_that_were_not_there_follow_the_status_with_its_line_end():
     bare = HEAD.replace("approved_by: null             # a person's name\napproved_at:\n", "")
-    after = change_words(
+    after = edit_fields(
         plan(bare).replace(b"\n", b"\r\n"), {"status": "APPROVED", "approved_by": "Ada", "approved_at": AT}
     )
 
     told = after.decode().split("\r\n")
     assert told[5:7] == ['approved_by: "Ada"', f'approved_at: "{AT}"']
-    assert lint.read(after).plan.approved_by == "Ada"
+    assert lint.parse(after).plan.approved_by == "Ada"
     assert b"\n" not in after.replace(b"\r\n", b"")
 
 
 def test_a_quoted_status_is_changed_with_its_quotes():
-    after = change_words(plan(HEAD.replace("status: DRAFT", "status: 'DRAFT'")), {"status": "REJECTED"})
+    after = edit_fields(plan(HEAD.replace("status: DRAFT", "status: 'DRAFT'")), {"status": "REJECTED"})
 
     assert b"status: REJECTED  " in after
 
@@ -168,27 +168,27 @@ def test_a_quoted_status_is_changed_with_its_quotes():
 )
 def test_what_cannot_be_said_is_not_written(words):
     with pytest.raises(ValueError, match=r"."):
-        change_words(plan(), words)
+        edit_fields(plan(), words)
 
 
 def test_a_word_that_would_say_more_than_itself_is_not_written(monkeypatch):
-    monkeypatch.setattr(plan_words, "_spelled", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
+    monkeypatch.setattr(plan_words, "_format_value", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
 
     with pytest.raises(ValueError, match="what else"):
-        change_words(plan(), {"status": "APPROVED"})
+        edit_fields(plan(), {"status": "APPROVED"})
 
 
 def test_a_plan_with_errors_is_not_changed():
     with pytest.raises(ValueError, match="errors"):
-        change_words(plan(HEAD + "owner: me\n"), {"status": "APPROVED"})
+        edit_fields(plan(HEAD + "owner: me\n"), {"status": "APPROVED"})
 
 
 @given(st.text(max_size=40))
 def test_any_name_comes_back_as_it_was_said_or_not_at_all(name):
     try:
-        after = change_words(plan(), {"status": "APPROVED", "approved_by": name})
+        after = edit_fields(plan(), {"status": "APPROVED", "approved_by": name})
     except ValueError:
         return
 
-    assert lint.read(after).plan.approved_by == name
-    assert lint.read(after).plan.status == "APPROVED"
+    assert lint.parse(after).plan.approved_by == name
+    assert lint.parse(after).plan.status == "APPROVED"

@@ -12,7 +12,7 @@ from logs import body, chained, head_of
 
 import kaiza
 from kaiza.domain import errors, record, told
-from kaiza.domain.chain import Chain, FaultyLineError, is_torn, unseal
+from kaiza.domain.chain import Chain, InvalidLineError, is_torn, parse_and_verify
 from kaiza.domain.change import Change
 from kaiza.domain.paths import RelPath
 
@@ -36,7 +36,9 @@ def dozen_lines_verifier(log):
 
 
 def test_a_record_has_every_member_of_the_contract():
-    _, whole = record.seal(record.compose("call", timestamp="2026-11-18T09:00:00.000Z"), 1, record.GENESIS)
+    _, whole = record.serialize_and_hash(
+        record.new_body("call", timestamp="2026-11-18T09:00:00.000Z"), 1, record.GENESIS
+    )
 
     assert set(whole) == set(record.FIELDS)
     assert whole["kaiza"] == kaiza.__version__
@@ -46,13 +48,13 @@ def test_a_record_has_every_member_of_the_contract():
 
 def test_a_member_or_a_kind_that_no_record_has_is_refused():
     with pytest.raises(ValueError, match="no such member"):
-        record.compose("call", colour="red")
+        record.new_body("call", colour="red")
     with pytest.raises(ValueError, match="no such kind"):
-        record.compose("rumour")
+        record.new_body("rumour")
 
 
 def test_a_line_is_its_body_and_the_hash_of_it():
-    line, whole = record.seal(body(), 7, "a" * 64)
+    line, whole = record.serialize_and_hash(body(), 7, "a" * 64)
 
     told = re.fullmatch(rb'(.*),"entry_hash":"([0-9a-f]{64})"}\n', line)
     assert sha256(told[1] + b"}").hexdigest().encode() == told[2]
@@ -70,7 +72,9 @@ def test_a_verifier_of_a_dozen_lines_agrees():
 @settings(max_examples=10)
 def test_the_one_liner_of_the_contract_checks_any_line(tmp_path_factory, names):
     log = tmp_path_factory.mktemp("log") / "audit-log.jsonl"
-    log.write_bytes(b"".join(record.seal(body(arguments={"path": name}), 1, record.GENESIS)[0] for name in names))
+    log.write_bytes(
+        b"".join(record.serialize_and_hash(body(arguments={"path": name}), 1, record.GENESIS)[0] for name in names)
+    )
     told = subprocess.run(
         ["sh", "-c", f"sed -n {len(names)}p {log} | jq -cjS 'del(.entry_hash)' | sha256sum"],
         capture_output=True,
@@ -81,7 +85,7 @@ def test_the_one_liner_of_the_contract_checks_any_line(tmp_path_factory, names):
 
 
 def test_what_had_to_be_told_differently_is_flagged_in_the_record():
-    made = record.compose("call", arguments={"path": "a\udcff\x7f"}, detail={"how": "edited"})
+    made = record.new_body("call", arguments={"path": "a\udcff\x7f"}, detail={"how": "edited"})
 
     assert made["arguments"] == {"path": "a\\xff\\x7f"}
     assert made["detail"] == {"how": "edited", "escaped": ["arguments.path"]}
@@ -89,31 +93,33 @@ def test_what_had_to_be_told_differently_is_flagged_in_the_record():
 
 @given(st.dictionaries(PARTS, ANYTHING, max_size=4), ANYTHING)
 def test_whatever_a_record_is_composed_of_its_line_is_sound(arguments, cause):
-    line, whole = record.seal(record.compose("call", arguments=arguments, cause=cause), 1, record.GENESIS)
+    line, whole = record.serialize_and_hash(
+        record.new_body("call", arguments=arguments, cause=cause), 1, record.GENESIS
+    )
 
-    assert unseal(line) == whole
+    assert parse_and_verify(line) == whole
 
 
 @pytest.mark.parametrize("place", ["request_id", "role", "session_id", "timestamp", "tool_name", "workspace_root"])
 @pytest.mark.parametrize("like", [{"p": 1, "prev_hash": "", "request_id": "x", "seq": 0, "z": 2}, ["{", "}"], "}{"])
 def test_what_looks_like_a_place_is_none(place, like):
     nested = {"p": 1, "prev_hash": "", "seq": 0, "z": '","prev_hash":"","seq":0,'}
-    line, whole = record.seal(record.compose("call", arguments=nested, **{place: like}), 7, "a" * 64)
+    line, whole = record.serialize_and_hash(record.new_body("call", arguments=nested, **{place: like}), 7, "a" * 64)
 
-    assert unseal(line) == whole
+    assert parse_and_verify(line) == whole
     assert (whole["arguments"], whole[place], whole["seq"]) == (nested, like, 7)
 
 
 def test_a_number_that_no_record_can_have_is_refused():
     with pytest.raises(TypeError, match="53-bit"):
-        record.seal(body(), 2**53, record.GENESIS)
+        record.serialize_and_hash(body(), 2**53, record.GENESIS)
 
 
 def test_a_record_beyond_its_length_is_refused_before_it_is_written():
-    record.seal(body(arguments={"path": "x" * (record.MAX_RECORD - 1100)}), 1, record.GENESIS)
+    record.serialize_and_hash(body(arguments={"path": "x" * (record.MAX_RECORD_BYTES - 1100)}), 1, record.GENESIS)
 
     with pytest.raises(errors.SystemError) as refused:
-        record.seal(body(arguments={"path": "x" * record.MAX_RECORD}), 1, record.GENESIS)
+        record.serialize_and_hash(body(arguments={"path": "x" * record.MAX_RECORD_BYTES}), 1, record.GENESIS)
     assert refused.value.error_code == "CAP_EXCEEDED"
 
 
@@ -131,7 +137,7 @@ def test_a_chain_takes_no_line_but_the_next(wrong):
     lines = chained(7)
     chain = Chain(head_of(lines[:3]))
 
-    with pytest.raises(FaultyLineError):
+    with pytest.raises(InvalidLineError):
         chain.feed(lines[wrong])
     assert chain.head == head_of(lines[:3])
 
@@ -142,9 +148,9 @@ def test_a_chain_takes_no_number_but_the_next_though_hash_and_link_are_right(fir
     lines = chained(2, first=first, link=head.entry_hash)
     fed, followed = Chain(head), Chain(head)
 
-    with pytest.raises(FaultyLineError):
+    with pytest.raises(InvalidLineError):
         fed.feed(lines[0])
-    assert followed.follow(lines) is False
+    assert followed.extend(lines) is False
     assert fed.head == followed.head == head
 
 
@@ -163,7 +169,7 @@ def test_a_body_with_the_right_hash_in_the_wrong_form_is_faulty(how):
     told = (how % record.GENESIS).encode()
     line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()
 
-    with pytest.raises(FaultyLineError):
+    with pytest.raises(InvalidLineError):
         Chain().feed(line)
 
 
@@ -180,8 +186,8 @@ def test_following_goes_as_far_as_a_verification_does(place, how):
         lines[place] = lines[place].replace(b"src", b"scr")
     followed, fed = Chain(), Chain()
     told = []
-    whole = followed.follow(lines, lambda one: told.append(one["seq"]))
-    with suppress(FaultyLineError):
+    whole = followed.extend(lines, lambda one: told.append(one["seq"]))
+    with suppress(InvalidLineError):
         for line in lines:
             fed.feed(line)
 
@@ -192,9 +198,9 @@ def test_following_goes_as_far_as_a_verification_does(place, how):
 
 
 def test_a_sound_line_gives_its_record():
-    line, whole = record.seal(body(), 1, record.GENESIS)
+    line, whole = record.serialize_and_hash(body(), 1, record.GENESIS)
 
-    assert unseal(line) == whole
+    assert parse_and_verify(line) == whole
 
 
 @pytest.mark.parametrize(
@@ -219,15 +225,18 @@ def test_one_change_alone_always_fits_into_a_record(letter):
     names = (letter * (255 // size),) * 15
     source, path = RelPath((*names, letter * (200 // size))), RelPath((*names, letter * (240 // size)))
     moved = Change(path, "move", "a" * 64, "b" * 64, 2**40, 10**9, 10**9, 0o7777, source)
-    asked = dict.fromkeys(told.PLAIN, letter * (told.LONGEST_TEXT // size))
+    asked = dict.fromkeys(told.PLAIN_ARGUMENTS, letter * (told.MAX_TEXT // size))
     one = body(
-        tool_name="t" * told.LONGEST_NAME,
-        arguments=told.arguments({"source": str(source), "destination": str(path)}),
+        tool_name="t" * told.MAX_NAME,
+        arguments=told.redact_arguments({"source": str(source), "destination": str(path)}),
         changes=[moved.as_record()],
         workspace_root="/" + "/".join(names),
         client=letter * 200,
         detail={"modes": {str(source): 0o7777}},
     )
 
-    assert len(record.seal(one, 10**12, record.GENESIS)[0]) < record.MAX_RECORD
-    assert len(record.seal(body(arguments=told.arguments(asked)), 1, record.GENESIS)[0]) < record.MAX_RECORD // 2
+    assert len(record.serialize_and_hash(one, 10**12, record.GENESIS)[0]) < record.MAX_RECORD_BYTES
+    assert (
+        len(record.serialize_and_hash(body(arguments=told.redact_arguments(asked)), 1, record.GENESIS)[0])
+        < record.MAX_RECORD_BYTES // 2
+    )

@@ -21,33 +21,33 @@ def response(output):
 
 @given(value=VALUES)
 def test_a_value_weighs_what_it_adds_to_a_response(value):
-    assert room.weight(value) == response([value]) - response([])
+    assert room.response_bytes(value) == response([value]) - response([])
 
 
 @given(text=TEXT)
 def test_a_text_weighs_what_its_characters_add(text):
-    assert room.text_weight(text.encode()) == room.weight(text) - room.weight("")
+    assert room.text_response_bytes(text.encode()) == room.response_bytes(text) - room.response_bytes("")
 
 
 @given(text=TEXT, repeated=st.sampled_from([1, 30, 900]), space=st.integers(-5, 30_000))
 def test_the_longest_beginning_that_fits_is_found(text, repeated, space):
     data = (text * repeated).encode()
-    size = room.fitting(data, space)
+    size = room.longest_fitting_prefix(data, space)
 
-    assert size == 0 or room.text_weight(data[:size]) <= space
-    assert size == len(data) or room.text_weight(data[: size + 1]) > space
+    assert size == 0 or room.text_response_bytes(data[:size]) <= space
+    assert size == len(data) or room.text_response_bytes(data[: size + 1]) > space
 
 
 def test_a_page_takes_one_item_whatever_it_weighs_and_then_only_what_fits():
-    page = room.Page(9, room.RESERVE + 400)
+    page = room.PageBuilder(9, room.RESERVED_BYTES + 400)
 
     assert page.add({"text": "x" * 500}, ("a",))
     assert not page.add({"text": "x"}, ("b",))
-    assert (len(page.items), page.last) == (1, ("a",))
+    assert (len(page.items), page.last_key) == (1, ("a",))
 
 
 def test_a_page_takes_as_many_as_it_may():
-    page = room.Page(2, 512 * 1024)
+    page = room.PageBuilder(2, 512 * 1024)
 
     assert [page.add({}, (str(number),)) for number in range(3)] == [True, True, False]
-    assert page.last == ("1",)
+    assert page.last_key == ("1",)

@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 
 from kaiza.domain import record
 from kaiza.domain.record_folding import apply_record
-from kaiza.domain.session import Facts, asked_for_change, locks
+from kaiza.domain.session import AuditState, is_change_attempt, is_locking_refusal
 
 AT = "2026-11-18T12:00:00.000Z"
 
 
 def told(seq, kind="call", **members):
     members.setdefault("timestamp", AT)
-    return {**record.compose(kind, **members), "seq": seq}
+    return {**record.new_body(kind, **members), "seq": seq}
 
 
 def begin(seq=1, session_id="s1", role="WINDSURF", **more):
@@ -42,7 +42,7 @@ def call(seq, tool="read_file", outcome="ok", session_id="s1", role="WINDSURF", 
 
 
 def facts_of(*records):
-    facts = Facts()
+    facts = AuditState()
     for one in records:
         apply_record(facts, one)
     return facts
@@ -54,7 +54,7 @@ def refused(seq, code, tool="write_file", **more):
 
 def test_a_session_is_what_its_records_say():
     facts = facts_of(begin(), call(2), call(3, outcome="error", error_code="FILE_NOT_FOUND"))
-    session = facts.open_session("s1", AT, 12)
+    session = facts.find_open_session("s1", AT, 12)
 
     assert (session.role, session.calls, session.refusals) == ("WINDSURF", 3, 1)
 
@@ -63,9 +63,9 @@ def test_a_session_ends_by_end_session_and_by_twelve_hours_without_a_call():
     ended = facts_of(begin(), call(2, "end_session"))
     idle = facts_of(begin())
 
-    assert ended.open_session("s1", AT, 12) is None
-    assert idle.open_session("s1", "2026-11-18T23:59:59.999Z", 12) is not None
-    assert idle.open_session("s1", "2026-11-19T00:00:00.001Z", 12) is None
+    assert ended.find_open_session("s1", AT, 12) is None
+    assert idle.find_open_session("s1", "2026-11-18T23:59:59.999Z", 12) is not None
+    assert idle.find_open_session("s1", "2026-11-19T00:00:00.001Z", 12) is None
 
 
 def test_a_refused_change_of_the_security_kind_locks_its_role():
@@ -91,15 +91,15 @@ def test_a_read_a_trial_and_an_ordinary_mistake_never_lock(code, tool, more):
 
 @pytest.mark.parametrize("invariant", ["CONTROL_PLANE_PROTECTED", "READ_PROTECTED"])
 def test_reaching_for_what_is_protected_locks_when_it_was_a_change(invariant):
-    assert locks("POLICY_VIOLATION", invariant, asked_for_change=True)
-    assert not locks("POLICY_VIOLATION", invariant, asked_for_change=False)
+    assert is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=True)
+    assert not is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=False)
 
 
 def test_a_report_unlocks_and_is_counted():
     facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), call(3, "write_report", detail={"unlocked": True}))
 
     assert facts.locks == {}
-    assert facts.releases_since("WINDSURF", "2026-11-18T00:00:00.000Z") == 1
+    assert facts.count_releases_since("WINDSURF", "2026-11-18T00:00:00.000Z") == 1
 
 
 def test_a_person_unlocks_freezes_and_thaws():
@@ -178,7 +178,7 @@ KINDS = st.sampled_from(
 def test_facts_kept_in_an_index_and_carried_on_are_the_facts_of_the_whole_log(makers, cut):
     history = [make(number) for number, make in enumerate(makers, 1)]
     whole = facts_of(*history)
-    carried = Facts.from_json(orjson.loads(orjson.dumps(facts_of(*history[:cut]).as_json())))
+    carried = AuditState.from_json(orjson.loads(orjson.dumps(facts_of(*history[:cut]).as_json())))
     for one in history[cut:]:
         apply_record(carried, one)
 
@@ -186,6 +186,6 @@ def test_facts_kept_in_an_index_and_carried_on_are_the_facts_of_the_whole_log(ma
 
 
 def test_a_change_is_asked_for_by_a_changing_tool_that_is_not_a_trial():
-    assert asked_for_change("write_file", {})
-    assert not asked_for_change("write_file", {"dry_run": True})
-    assert not asked_for_change("read_file", {})
+    assert is_change_attempt("write_file", {})
+    assert not is_change_attempt("write_file", {"dry_run": True})
+    assert not is_change_attempt("read_file", {})

@@ -1,12 +1,15 @@
 import pytest
 
-from kaiza.domain.plan import Policy
-from kaiza.policy.content import look
-from kaiza.policy.content_rust import rust
+from kaiza.domain.plan import ContentPolicy
+from kaiza.policy.content import scan_file
+from kaiza.policy.content_rust import find_rust_violations
 
 
 def found(text, added=None, name="src/a.rs"):
-    return [(finding.rule.removeprefix("rust-"), finding.line) for finding in rust(name, text.encode(), added)]
+    return [
+        (finding.rule.removeprefix("rust-"), finding.line)
+        for finding in find_rust_violations(name, text.encode(), added)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def test_the_plan_decides_which_rules_look():
     text = ("fn f() { a.unwrap(); } // TO" + "DO gh" + "p_" + "aB3" * 12).encode()
 
     def rules(**chosen):
-        return [finding.rule for finding in look(Policy(**chosen), "a.rs", text)]
+        return [finding.rule for finding in scan_file(ContentPolicy(**chosen), "a.rs", text)]
 
     assert rules() == ["secret-github"]
     assert rules(secrets=False) == []

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.policy import content_secrets
-from kaiza.policy.content_lines import suspects
-from kaiza.policy.content_secrets import secrets
+from kaiza.policy.content_lines import find_suspect_lines
+from kaiza.policy.content_secrets import find_secrets
 
 A36 = "aB3" * 12
 LONG = "aB3_d-" * 20
@@ -38,7 +38,7 @@ KEYS = ["", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ", "PGP "]
 
 
 def rules(text, added=None):
-    return [finding.rule for finding in secrets(text if isinstance(text, bytes) else text.encode(), added)]
+    return [finding.rule for finding in find_secrets(text if isinstance(text, bytes) else text.encode(), added)]
 
 
 @pytest.mark.parametrize(("name", "token"), [(name, token) for name, tokens in TOKENS.items() for token in tokens])
@@ -81,7 +81,7 @@ def test_what_only_resembles_one_is_left_alone(text):
 
 def test_the_place_is_told_from_zero_and_in_characters_and_the_token_is_not():
     token = TOKENS["github"][0]
-    found = next(secrets(f"a\nüü = {token}\n".encode()))
+    found = next(find_secrets(f"a\nüü = {token}\n".encode()))
 
     assert (found.line, found.column, found.severity) == (1, 5, "error")
     assert token not in found.message + found.fix
@@ -90,7 +90,7 @@ def test_the_place_is_told_from_zero_and_in_characters_and_the_token_is_not():
 def test_lines_one_after_the_other_are_each_looked_at():
     token = TOKENS["github"][0]
 
-    assert [found.line for found in secrets(f"{token}\n{token}\n\n{token}\n{token}".encode())] == [0, 1, 3, 4]
+    assert [found.line for found in find_secrets(f"{token}\n{token}\n\n{token}\n{token}".encode())] == [0, 1, 3, 4]
 
 
 def test_only_added_lines_count():
@@ -111,7 +111,7 @@ def test_wide_encodings_hide_nothing():
 
 
 def test_the_place_in_a_wide_encoding_is_where_the_bytes_stand():
-    found = next(secrets(("ab " + TOKENS["github"][0]).encode("utf-16-le")))
+    found = next(find_secrets(("ab " + TOKENS["github"][0]).encode("utf-16-le")))
 
     assert (found.line, found.column) == (0, 6)
 
@@ -162,10 +162,10 @@ def test_the_quick_search_passes_no_line_over_in_which_the_exact_shapes_find_som
         finding
         for number, line in enumerate(text.split(b"\n"))
         if added is None or number in added
-        for finding in content_secrets._in_line(number, line)
+        for finding in content_secrets._scan_line(number, line)
     ]
 
-    assert list(secrets(text, added)) == line_by_line
+    assert list(find_secrets(text, added)) == line_by_line
 
 
 @pytest.mark.parametrize("space", [" ", "\t", "\v", "\f", "\r"])
@@ -176,11 +176,11 @@ def test_any_space_may_stand_around_the_sign_behind_a_keys_name(space):
 def test_ordinary_lines_are_not_looked_at_twice():
     text = b"def f(a):\n    return ghp_config + sk_test(a, AKIA)\n" * 100 + b"a" * 8192 + b"\0" * 100
 
-    assert list(suspects(content_secrets._MAYBE, text, None)) == []
+    assert list(find_suspect_lines(content_secrets._CANDIDATES, text, None)) == []
 
 
 def test_the_places_of_many_in_one_line_are_counted_in_one_go():
     one = "é " + TOKENS["github"][0]
-    found = list(secrets((one * 50_000).encode()))
+    found = list(find_secrets((one * 50_000).encode()))
 
     assert [finding.column for finding in found] == [2 + len(one) * number for number in range(50_000)]

@@ -1,13 +1,13 @@
 import pytest
 
-from kaiza.policy.content_stubs import stubs
+from kaiza.policy.content_stubs import find_stubs
 
 MARK = "TO" + "DO"
 BODY, CATCH, NOTE = "stub-empty-body", "stub-empty-catch", "stub-todo"
 
 
 def found(name, text, added=None):
-    return [(finding.rule, finding.line) for finding in stubs(name, text.encode(), added)]
+    return [(finding.rule, finding.line) for finding in find_stubs(name, text.encode(), added)]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_python_that_does_not_parse_is_looked_at_line_by_line():
 
 
 def test_a_note_is_found_where_the_bytes_are_no_text_and_behind_every_line_break():
-    notes = list(stubs("a.py", b"\xef\xbb\xbf# \xff TO" + b"DO\rx = 1 # FIXME\n"))
+    notes = list(find_stubs("a.py", b"\xef\xbb\xbf# \xff TO" + b"DO\rx = 1 # FIXME\n"))
 
     assert [(note.line, note.column) for note in notes] == [(0, 4), (0, 17)]
 
@@ -136,7 +136,7 @@ def test_only_what_is_added_counts():
 
 
 def test_the_place_is_told_in_characters():
-    first = next(stubs("a.js", f"é() // ü {MARK}\n".encode()))
+    first = next(find_stubs("a.js", f"é() // ü {MARK}\n".encode()))
 
     assert (first.line, first.column) == (0, 9)
 

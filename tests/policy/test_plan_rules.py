@@ -3,14 +3,14 @@ from dataclasses import replace
 import pytest
 
 from kaiza.domain import errors, lint
-from kaiza.domain.card import Card
+from kaiza.domain.card import ToolCard
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths import parse
-from kaiza.domain.plan_usage import Usage
-from kaiza.domain.scope import Wanted
-from kaiza.domain.session import Facts, Freeze, Lock, Seal, Session
+from kaiza.domain.plan_usage import PlanUsage
+from kaiza.domain.scope import RequestedOperation
+from kaiza.domain.session import AuditState, Freeze, PlanSeal, RoleLock, Session
 from kaiza.policy.case import Case
-from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGING, IN_SCOPE, ON_RESULT, judge
+from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
 
 NOW = "2026-11-18T12:00:00.000Z"
 HEAD = """\
@@ -29,10 +29,12 @@ phases: [{phase_id: ONE, scope: {modify: [src/*, AGENTS.md]}}]
 
 def reading(old="", new=""):
     assert old in HEAD
-    return lint.read(f"---\n{HEAD.replace(old, new)}---\n".encode(), "PLAN-1")
+    return lint.parse(f"---\n{HEAD.replace(old, new)}---\n".encode(), "PLAN-1")
 
 
-CARD = Card("write_file", "Write", "", "files", "core", "change", ("WINDSURF",), needs_session=True, idempotent=True)
+CARD = ToolCard(
+    "write_file", "Write", "", "files", "core", "change", ("WINDSURF",), needs_session=True, idempotent=True
+)
 GOOD = reading()
 
 
@@ -42,17 +44,17 @@ def case(read=GOOD, path="src/a", **more):
         "card": CARD,
         "arguments": arguments,
         "now": NOW,
-        "facts": Facts(),
+        "audit_state": AuditState(),
         "session": Session("s", "WINDSURF", "/w", NOW, NOW),
         "paths": (parse(path),),
-        "wanted": (Wanted("modify", parse(path)),),
+        "requested_operations": (RequestedOperation("modify", parse(path)),),
         "plan_id": "PLAN-1",
-        "reading": read,
+        "parsed": read,
     }
     return Case(**{**told, **more})
 
 
-def refusal(one, rules=(*CHANGING, *APPROVAL_AND_PHASE, *IN_SCOPE, *ON_RESULT)):
+def refusal(one, rules=(*CHANGE_RULES, *APPROVAL_AND_PHASE, *SCOPE_RULES, *RESULT_RULES)):
     try:
         judge(rules, one)
     except errors.SystemError as refused:
@@ -66,7 +68,7 @@ def code(one):
 
 
 def sealed(plan_hash, *, by_command=False):
-    facts = Facts(seals={"PLAN-1": Seal(plan_hash, "edited", None, 1)})
+    facts = AuditState(seals={"PLAN-1": PlanSeal(plan_hash, "edited", None, 1)})
     return replace(facts, approvals={"PLAN-1": plan_hash}) if by_command else facts
 
 
@@ -125,7 +127,7 @@ def test_a_new_word_by_command_replaces_the_old_seal():
 
 
 def test_what_a_person_took_back_by_command_is_refused_whatever_brought_its_word_back():
-    facts = Facts(withdrawn={"PLAN-1": "revoke"})
+    facts = AuditState(withdrawn={"PLAN-1": "revoke"})
     told = refusal(case(facts=facts))
 
     assert (told.error_code, told.invariant_id, told.cause["action"]) == (
@@ -135,7 +137,7 @@ def test_what_a_person_took_back_by_command_is_refused_whatever_brought_its_word
     )
     assert code(case(facts=replace(sealed("0" * 64), withdrawn=facts.withdrawn)))[1] == "PLAN_WITHDRAWN"
     assert code(case(reading("APPROVED", "REVOKED"), facts=facts)) == ("PLAN_NOT_APPROVED", None)
-    assert code(case(facts=Facts(withdrawn={"PLAN-2": "revoke"}))) is None
+    assert code(case(facts=AuditState(withdrawn={"PLAN-2": "revoke"}))) is None
 
 
 def test_where_only_a_command_approves_an_edited_word_does_not():
@@ -149,7 +151,7 @@ def test_what_steers_agents_is_reached_only_by_its_name(path):
 
 
 def test_the_end_of_a_move_is_protected_too():
-    move = Wanted("move", parse("CLAUDE.md"), parse("src/a"))
+    move = RequestedOperation("move", parse("CLAUDE.md"), parse("src/a"))
 
     assert code(case(wanted=(move,), paths=(parse("src/a"),)))[1] == "CONTROL_PLANE_PROTECTED"
 
@@ -174,15 +176,18 @@ def test_what_is_out_of_scope_is_told_with_what_comes_nearest():
 @pytest.mark.parametrize(
     ("usage", "more"),
     [
-        (Usage(refusals=2), {}),
-        (Usage(operations=3), {}),
-        (Usage(files={"x": 1, "y": 1}), {}),
-        (Usage(lines=9), {"lines": 2}),
-        (Usage(bytes=99), {"bytes": 2}),
+        (PlanUsage(refusals=2), {}),
+        (PlanUsage(operations=3), {}),
+        (PlanUsage(files={"x": 1, "y": 1}), {}),
+        (PlanUsage(lines=9), {"lines": 2}),
+        (PlanUsage(bytes=99), {"bytes": 2}),
     ],
 )
 def test_a_limit_that_is_reached_is_told_and_does_not_lock(usage, more):
-    assert code(case(facts=Facts(usage={"PLAN-1": usage}), **more)) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert code(case(facts=AuditState(usage={"PLAN-1": usage}), **more)) == (
+        "PLAN_SCOPE_VIOLATION",
+        "PLAN_LIMIT_REACHED",
+    )
 
 
 def found(rule):
@@ -198,54 +203,59 @@ def test_content_is_refused_with_its_place_and_rust_by_its_own_code():
 
 
 def test_every_rule_broken_at_once_is_told_in_the_fixed_order():
-    locks = {role: Lock(role, "OUTSIDE_WORKSPACE", "s", "r", 3, NOW) for role in ("WINDSURF", "ANTIGRAVITY")}
-    usage = {"PLAN-1": Usage(refusals=9, operations=9, lines=99, bytes=999)}
+    locks = {role: RoleLock(role, "OUTSIDE_WORKSPACE", "s", "r", 3, NOW) for role in ("WINDSURF", "ANTIGRAVITY")}
+    usage = {"PLAN-1": PlanUsage(refusals=9, operations=9, lines=99, bytes=999)}
     broken = reading("title: t", "titel: t")
     draft = reading("APPROVED", "DRAFT")
     wrong = {
         "session": None,
         "damage": "broken",
-        "facts": Facts(frozen=Freeze("because", None, NOW), locks=locks, usage=usage, seals=sealed("0" * 64).seals),
+        "audit_state": AuditState(
+            frozen=Freeze("because", None, NOW), locks=locks, usage=usage, seals=sealed("0" * 64).seals
+        ),
         "fault": errors.SystemError.tool_failure("PATH_TRAVERSAL_BLOCKED"),
         "paths": (parse("plans/x.md"),),
         "hidden": (parse(".env"),),
-        "reading": None,
-        "wanted": (Wanted("modify", parse("CLAUDE.md")),),
+        "parsed": None,
+        "requested_operations": (RequestedOperation("modify", parse("CLAUDE.md")),),
         "arguments": {"phase_id": None},
         "lines": 1,
         "bytes": 1,
         "content": (found("secret-aws"),),
     }
-    told = wrong["facts"]
+    told = wrong["audit_state"]
     mends = [
         ("SESSION_NOT_INITIALIZED", {"session": Session("s", "ANTIGRAVITY", "/w", NOW, NOW)}),
         ("UNAUTHORIZED_ACTION", {"session": Session("s", "WINDSURF", "/w", NOW, NOW)}),
         ("SELF_AUDIT_FAILURE", {"damage": None}),
-        ("WORKSPACE_FROZEN", {"facts": (told := replace(told, frozen=None))}),
-        ("SESSION_LOCKED", {"facts": (told := replace(told, locks={}))}),
+        ("WORKSPACE_FROZEN", {"audit_state": (told := replace(told, frozen=None))}),
+        ("SESSION_LOCKED", {"audit_state": (told := replace(told, locks={}))}),
         ("PATH_TRAVERSAL_BLOCKED", {"fault": None}),
         ("CONTROL_PLANE_PROTECTED", {"paths": ()}),
         ("READ_PROTECTED", {"hidden": ()}),
-        ("PLAN_NOT_FOUND", {"reading": broken}),
-        ("PLAN_CHANGED_AFTER_APPROVAL", {"facts": (told := replace(told, seals={}))}),
-        ("PLAN_ENFORCEMENT_FAILED", {"reading": draft}),
-        ("PLAN_NOT_APPROVED", {"reading": GOOD}),
-        ("CONTROL_PLANE_PROTECTED", {"wanted": (Wanted("delete", parse("lib/a")),)}),
+        ("PLAN_NOT_FOUND", {"parsed": broken}),
+        ("PLAN_CHANGED_AFTER_APPROVAL", {"audit_state": (told := replace(told, seals={}))}),
+        ("PLAN_ENFORCEMENT_FAILED", {"parsed": draft}),
+        ("PLAN_NOT_APPROVED", {"parsed": GOOD}),
+        ("CONTROL_PLANE_PROTECTED", {"requested_operations": (RequestedOperation("delete", parse("lib/a")),)}),
         ("MISSING_REQUIRED_FIELD", {"arguments": {"phase_id": "ONE"}}),
-        ("PLAN_SCOPE_VIOLATION", {"wanted": (Wanted("modify", parse("src/a")),)}),
-        ("refusals", {"facts": (told := replace(told, usage={"PLAN-1": Usage(operations=9, lines=99, bytes=999)}))}),
-        ("operations", {"facts": (told := replace(told, usage={"PLAN-1": Usage(lines=99, bytes=999)}))}),
-        ("lines", {"facts": (told := replace(told, usage={"PLAN-1": Usage(bytes=999)}))}),
-        ("bytes", {"facts": replace(told, usage={})}),
+        ("PLAN_SCOPE_VIOLATION", {"requested_operations": (RequestedOperation("modify", parse("src/a")),)}),
+        (
+            "refusals",
+            {"audit_state": (told := replace(told, usage={"PLAN-1": PlanUsage(operations=9, lines=99, bytes=999)}))},
+        ),
+        ("operations", {"audit_state": (told := replace(told, usage={"PLAN-1": PlanUsage(lines=99, bytes=999)}))}),
+        ("lines", {"audit_state": (told := replace(told, usage={"PLAN-1": PlanUsage(bytes=999)}))}),
+        ("bytes", {"audit_state": replace(told, usage={})}),
         ("POLICY_VIOLATION", {"content": ()}),
     ]
 
     for expected, mend in mends:
-        refused = refusal(case(**{"read": wrong["reading"], **{k: v for k, v in wrong.items() if k != "reading"}}))
+        refused = refusal(case(**{"read": wrong["parsed"], **{k: v for k, v in wrong.items() if k != "parsed"}}))
         limit = refused.cause.get("limit") if isinstance(refused.cause, dict) else None
         assert (limit or refused.invariant_id or refused.error_code) == expected
         wrong |= mend
-    assert refusal(case(**{"read": wrong["reading"], **{k: v for k, v in wrong.items() if k != "reading"}})) is None
+    assert refusal(case(**{"read": wrong["parsed"], **{k: v for k, v in wrong.items() if k != "parsed"}})) is None
 
 
 def test_no_refusal_shows_content_or_more_than_it_should():

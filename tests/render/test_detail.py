@@ -5,7 +5,7 @@ from kaiza.render import detail
 
 def test_a_record_in_full_begins_with_what_it_came_to_and_leaves_out_what_is_null():
     told = list(
-        detail.lines(
+        detail.render_record(
             {
                 "arguments": {"path": "a\u202e.py", "expected_hash": None},
                 "changes": [{"path": "a", "operation": "modify"}, {"path": "b", "operation": "create"}],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kaiza.render import terminal
 
-ANYTHING = st.text(st.characters(exclude_categories=()))
+ANYTHING = st.text(st.count_characters(exclude_categories=()))
 
 
 @pytest.mark.parametrize(
@@ -57,18 +57,18 @@ def test_json_shown_on_a_terminal_still_means_the_same(value):
 @given(st.text(), st.integers(0, 40), st.sampled_from(["start", "end"]))
 def test_cut_text_keeps_to_its_columns_and_to_its_end(text, columns, keep):
     text = terminal.escape(text)
-    cut = terminal.cut(text, columns, keep)
+    cut = terminal.truncate(text, columns, keep)
 
-    assert terminal.width(cut) <= columns
+    assert terminal.display_width(cut) <= columns
     if cut != text and columns:
         assert cut.strip("…") in text
         assert cut.endswith("…") if keep == "start" else cut.startswith("…")
 
 
 def test_wide_and_combining_characters_are_counted_as_a_terminal_counts_them():
-    assert terminal.width("文件") == 4
-    assert terminal.width("e\u0301") == 1
-    assert terminal.cut("文件文件", 5) == "文件…"
+    assert terminal.display_width("文件") == 4
+    assert terminal.display_width("e\u0301") == 1
+    assert terminal.truncate("文件文件", 5) == "文件…"
 
 
 def test_colour_is_only_there_where_it_is_wanted():
@@ -79,14 +79,14 @@ def test_colour_is_only_there_where_it_is_wanted():
 @given(st.text(max_size=200), st.integers(0, 60))
 def test_folded_text_keeps_to_its_columns_loses_nothing_and_is_marked_where_it_goes_on(text, columns):
     text = terminal.escape(text)
-    first, *rest = terminal.folded([text], columns)
+    first, *rest = terminal.wrap([text], columns)
 
-    assert all(terminal.width(line) <= max(columns, 20) for line in (first, *rest))
+    assert all(terminal.display_width(line) <= max(columns, 20) for line in (first, *rest))
     assert all(line.startswith(terminal.QUOTE) for line in rest)
     assert first + "".join(line.removeprefix(terminal.QUOTE) for line in rest) == text
 
 
 def test_text_is_folded_behind_a_blank_unless_that_wastes_half_a_line():
-    assert list(terminal.folded(["twenty columns are here and more"], 20)) == ["twenty columns are ", "│ here and more"]
-    assert list(terminal.folded(["a " + "b" * 20], 20)) == ["a " + "b" * 18, "│ bb"]
-    assert list(terminal.folded(["a" * 30, ""], None)) == ["a" * 30, ""]
+    assert list(terminal.wrap(["twenty columns are here and more"], 20)) == ["twenty columns are ", "│ here and more"]
+    assert list(terminal.wrap(["a " + "b" * 20], 20)) == ["a " + "b" * 18, "│ bb"]
+    assert list(terminal.wrap(["a" * 30, ""], None)) == ["a" * 30, ""]

@@ -14,7 +14,7 @@ from pathlib import Path
 from kaiza.domain import codes, errors
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.server.serve import serve
-from kaiza.wire.mcp import Opening
+from kaiza.wire.mcp import ServerDescription
 
 INSTRUCTIONS = "Echo, or hold."
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"
@@ -37,7 +37,7 @@ TOOLS = [
         *("server_info", "session_status"),
     )
 ]
-OPENING = Opening("0.1.0", INSTRUCTIONS, lambda: TOOLS)
+OPENING = ServerDescription("0.1.0", INSTRUCTIONS, lambda: TOOLS)
 TIMEOUT = 30.0
 
 

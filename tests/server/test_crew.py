@@ -3,7 +3,7 @@ import threading
 
 from doors import until
 
-from kaiza.server.crew import QUICK, Crew, Job
+from kaiza.server.crew import MAX_QUICK_JOBS, Job, WorkerPool
 
 PATIENCE = 20
 
@@ -44,7 +44,7 @@ class Script:
 
 def started(workers, backlog=4):
     script = Script()
-    crew = Crew(script.next, workers=workers, backlog=backlog)
+    crew = WorkerPool(script.next, workers=workers, backlog=backlog)
     crew.start()
     return script, crew
 
@@ -95,10 +95,10 @@ def test_a_worker_that_is_written_off_is_replaced_and_taken_back():
     script.put("stuck", "next")
     script.begun()
     until(lambda: script.read == 2)
-    crew.write_off()
+    crew.replace_worker()
     name = script.begun()[0]
     script.let_go("stuck", "next")
-    crew.take_back()
+    crew.return_worker()
     script.put("after")
     after = script.begun()[0]
     script.let_go("after")
@@ -130,9 +130,9 @@ def test_a_quick_job_is_begun_while_every_worker_is_busy_and_the_backlog_is_full
 
 def test_quick_jobs_that_are_slow_hold_up_nothing_and_wait_like_others_once_they_are_many():
     script, _ = started(workers=2, backlog=2)
-    names = [f"quick {number}" for number in range(QUICK + 2)]
+    names = [f"quick {number}" for number in range(MAX_QUICK_JOBS + 2)]
     script.put(*names, "last")
-    began = {script.begun()[0] for _ in range(QUICK + 1)}
+    began = {script.begun()[0] for _ in range(MAX_QUICK_JOBS + 1)}
     until(lambda: script.read == len(names) + 1)
     others = script.began.qsize()
     script.let_go(*names, "last")
@@ -147,7 +147,7 @@ def test_quick_jobs_stay_quick_and_others_wait_however_many_there_were():
     script, _ = started(workers=2)
     script.put("a")
     script.begun()
-    names = [f"quick {number}" for number in range(3 * QUICK)]
+    names = [f"quick {number}" for number in range(3 * MAX_QUICK_JOBS)]
     began = []
     for name in names:
         script.put(name)
@@ -166,7 +166,7 @@ def test_a_job_that_is_dropped_leaves_the_backlog_and_makes_room_for_another():
     script.put("running", "waiting", "next")
     script.begun()
     until(lambda: crew._backlog and script.read == 3)
-    crew.drop(crew._backlog[0])
+    crew.cancel_job(crew._backlog[0])
     until(lambda: not script.asked.qsize() and len(crew._backlog) == 1)
     script.let_go("running", "waiting", "next")
     after = script.begun()[0]

@@ -15,7 +15,7 @@ SENTINEL = request("sentinel", "ping")
 CODES = {-32700, -32600, -32601, -32602, -32603, -32022}
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.count_characters(), max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )

@@ -4,7 +4,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.server.lines import Lines
+from kaiza.server.lines import LineReader
 
 
 def through_a_pipe(pieces, longest):
@@ -17,7 +17,7 @@ def through_a_pipe(pieces, longest):
 
     writer = threading.Thread(target=write)
     writer.start()
-    lines = list(Lines(outgoing, longest))
+    lines = list(LineReader(outgoing, longest))
     writer.join()
     os.close(outgoing)
     return lines

@@ -9,7 +9,7 @@ import time
 import pytest
 from doors import call, request, until
 
-from kaiza.server.crew import BACKLOG, QUICK, SPARE, WORKERS
+from kaiza.server.crew import MAX_BACKLOG, MAX_QUICK_JOBS, MAX_REPLACEMENTS, WORKERS
 
 PING = request("alive?", "ping")
 INITIALIZE = request(
@@ -498,16 +498,16 @@ def test_a_call_read_before_the_house_is_there_does_not_wait_for_a_worker_beyond
 
 def test_what_tells_of_the_server_waits_for_no_session_to_begin(door, fifo):
     door.call("begin", "begin_session", fifo=fifo.path)
-    door.say(*(call(number, "session_status") for number in range(QUICK)))
+    door.say(*(call(number, "session_status") for number in range(MAX_QUICK_JOBS)))
     door.say(*(call(f"{number}", "hold", fifo=fifo.path) for number in range(WORKERS)))
 
     assert door.ask(call("server", "server_info"))["id"] == "server"
     fifo.release(WORKERS + 1)
-    assert len(door.rest()) == 1 + QUICK + WORKERS
+    assert len(door.rest()) == 1 + MAX_QUICK_JOBS + WORKERS
 
 
 def test_what_tells_of_the_server_and_the_session_waits_behind_no_slow_call(door, fifo):
-    slow = WORKERS - 1 + BACKLOG
+    slow = WORKERS - 1 + MAX_BACKLOG
     door.say(*(call(number, "hold", fifo=fifo.path) for number in range(slow)))
     for name in ("server_info", "session_status"):
         assert door.ask(call(name, name))["id"] == name
@@ -517,14 +517,14 @@ def test_what_tells_of_the_server_and_the_session_waits_behind_no_slow_call(door
 
 
 def test_a_server_whose_workers_are_all_stuck_for_good_goes_on_answering(door, fifo):
-    workers = WORKERS - 1 + SPARE
+    workers = WORKERS - 1 + MAX_REPLACEMENTS
     stuck = {door.ask(call(number, "hold", fifo=fifo.path, timeout=0.02))["id"] for number in range(workers)}
-    door.say(*(call(number, "echo", timeout=0.05) for number in range(2 * BACKLOG)))
-    refused = {door.hear()["id"] for _ in range(2 * BACKLOG)}
+    door.say(*(call(number, "echo", timeout=0.05) for number in range(2 * MAX_BACKLOG)))
+    refused = {door.hear()["id"] for _ in range(2 * MAX_BACKLOG)}
 
-    assert (stuck, refused) == (set(range(workers)), set(range(2 * BACKLOG)))
+    assert (stuck, refused) == (set(range(workers)), set(range(2 * MAX_BACKLOG)))
     assert door.ask(call("alive?", "server_info"))["id"] == "alive?"
-    assert [record["code"] for record in door.records()] == ["CAP_EXCEEDED"] * (workers + 2 * BACKLOG) + [None]
+    assert [record["code"] for record in door.records()] == ["CAP_EXCEEDED"] * (workers + 2 * MAX_BACKLOG) + [None]
     fifo.release(workers)
 
 

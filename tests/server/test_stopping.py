@@ -5,10 +5,10 @@ import pytest
 from doors import call
 
 from kaiza.domain import errors
-from kaiza.server.news import CLOSED
+from kaiza.server.news import APP_CLOSED
 from kaiza.server.pipeline import Pipeline
-from kaiza.server.stdio import Stdio
-from kaiza.wire.mcp import Mcp, Opening
+from kaiza.server.stdio import StdioTransport
+from kaiza.wire.mcp import McpDialect, ServerDescription
 
 
 class Unclosable:
@@ -20,24 +20,24 @@ class Unclosable:
 
 def test_a_house_that_cannot_be_closed_is_not_waited_for():
     incoming, outgoing = os.pipe()
-    stdio = Stdio(incoming, outgoing, Pipeline(()), Unclosable)
+    stdio = StdioTransport(incoming, outgoing, Pipeline(()), Unclosable)
     stdio._app.get()
     with pytest.raises(errors.SystemError):
-        stdio._close()
-    news = stdio._news.next(0)
+        stdio._close_app()
+    news = stdio._wakeup.wait(0)
     os.close(incoming)
     os.close(outgoing)
 
-    assert news == CLOSED
+    assert news == APP_CLOSED
 
 
 def test_a_line_that_comes_in_after_the_end_was_decided_is_not_carried_out():
     incoming, client = os.pipe()
-    stdio = Stdio(incoming, client, Pipeline((Mcp(Opening("1", "", list)),)), lambda: None)
+    stdio = StdioTransport(incoming, client, Pipeline((McpDialect(ServerDescription("1", "", list)),)), lambda: None)
     os.write(client, json.dumps(call(1, "echo")).encode() + b"\n" + json.dumps(call(2, "echo")).encode() + b"\n")
-    before = stdio._read()
-    stdio._stopping = True
-    after = stdio._read()
+    before = stdio._read_job()
+    stdio._is_stopping = True
+    after = stdio._read_job()
     os.close(incoming)
     os.close(client)
 

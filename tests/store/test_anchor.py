@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from logs import python
 
 from kaiza.domain import errors
-from kaiza.domain.record import Head
+from kaiza.domain.record import LogHead
 from kaiza.store import state
-from kaiza.store.anchor import Anchor
+from kaiza.store.anchor import Checkpoint
 from kaiza.store.state_key import StateKey
 
 ADVANCE = """
@@ -28,12 +28,12 @@ for seq in range(int(sys.argv[2]), 400, 4):
 
 
 def head(seq):
-    return Head(seq, f"{seq:064x}", seq * 100)
+    return LogHead(seq, f"{seq:064x}", seq * 100)
 
 
 @pytest.fixture
 def anchor(tmp_path):
-    made = Anchor(tmp_path / "state")
+    made = Checkpoint(tmp_path / "state")
     yield made
     made.close()
 
@@ -52,7 +52,7 @@ def test_without_an_anchor_nothing_is_known(anchor, tmp_path):
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=20))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_only_ever_goes_forward(tmp_path_factory, seqs):
-    anchor = Anchor(tmp_path_factory.mktemp("state"))
+    anchor = Checkpoint(tmp_path_factory.mktemp("state"))
     for count, seq in enumerate(seqs, 1):
         advance(anchor, seq)
 
@@ -85,7 +85,7 @@ def test_a_torn_slot_leaves_the_other_one(anchor, tmp_path, torn):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_changed_byte_makes_it_name_what_never_was(tmp_path_factory, place, new):
     where = tmp_path_factory.mktemp("state")
-    anchor = Anchor(where)
+    anchor = Checkpoint(where)
     advance(anchor, 1)
     advance(anchor, 2)
     told = bytearray((where / "anchor").read_bytes())
@@ -117,7 +117,7 @@ def test_a_deleted_anchor_is_made_again(anchor, tmp_path):
 
 def test_a_new_era_may_go_back_and_the_old_one_has_no_say(anchor):
     advance(anchor, 9)
-    anchor.begin_anew(head(1))
+    anchor.reset(head(1))
     advance(anchor, 10, era=0)
 
     assert anchor.read().head == head(1)
@@ -130,11 +130,11 @@ def test_processes_together_only_go_forward(tmp_path):
 
     assert [process.communicate(timeout=30)[0] for process in running] == [""] * 4
     assert [process.returncode for process in running] == [0] * 4
-    assert Anchor(tmp_path / "state").read().head == head(399)
+    assert Checkpoint(tmp_path / "state").read().head == head(399)
 
 
 def test_each_process_has_one_of_its_own_and_leaves_it_to_the_next(tmp_path):
-    first, second, third = (Anchor(tmp_path / "state") for _ in range(3))
+    first, second, third = (Checkpoint(tmp_path / "state") for _ in range(3))
     advance(first, 1)
     advance(second, 2)
     first.close()
@@ -147,9 +147,9 @@ def test_each_process_has_one_of_its_own_and_leaves_it_to_the_next(tmp_path):
 
 
 def test_a_new_era_that_another_process_begins_has_the_last_word(tmp_path):
-    server, person = Anchor(tmp_path / "state"), Anchor(tmp_path / "state")
+    server, person = Checkpoint(tmp_path / "state"), Checkpoint(tmp_path / "state")
     advance(server, 500)
-    person.begin_anew(head(1))
+    person.reset(head(1))
     advance(server, 501)
 
     assert person.read().head == head(1)
@@ -160,12 +160,12 @@ def test_a_new_era_that_another_process_begins_has_the_last_word(tmp_path):
 
 
 def test_whoever_takes_one_over_goes_on_where_it_stood(tmp_path):
-    first, second = Anchor(tmp_path / "state"), Anchor(tmp_path / "state")
+    first, second = Checkpoint(tmp_path / "state"), Checkpoint(tmp_path / "state")
     for seq in (1, 2, 3):
         advance(first, seq)
     first.close()
 
-    assert second.step(head(2), 0) is None
+    assert second.prepare(head(2), 0) is None
     advance(second, 4)
     assert second.read().head == head(4)
     with (tmp_path / "state" / "anchor").open("r+b") as file:
@@ -176,23 +176,23 @@ def test_whoever_takes_one_over_goes_on_where_it_stood(tmp_path):
 
 
 def test_the_next_era_comes_after_the_newest_of_all(tmp_path):
-    server, one, other = (Anchor(tmp_path / "state") for _ in range(3))
+    server, one, other = (Checkpoint(tmp_path / "state") for _ in range(3))
     advance(server, 500)
-    one.begin_anew(head(1))
+    one.reset(head(1))
     server.close()
-    other.begin_anew(head(2))
+    other.reset(head(2))
 
-    assert (other.read().era, other.read().head) == (2, head(2))
+    assert (other.read().epoch, other.read().head) == (2, head(2))
     one.close()
     other.close()
 
 
 def test_a_new_era_is_durable_with_its_name(tmp_path, monkeypatch):
     synced, really = [], os.fsync
-    StateKey(tmp_path / "state").require()
+    StateKey(tmp_path / "state").ensure_exists()
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(os.fstat(fd).st_ino), really(fd)))
-    anchor = Anchor(tmp_path / "state")
-    anchor.begin_anew(head(1))
+    anchor = Checkpoint(tmp_path / "state")
+    anchor.reset(head(1))
     anchor.close()
 
     assert synced == [(tmp_path / "state" / name).stat().st_ino for name in ("anchor", "")]
@@ -212,7 +212,7 @@ def test_a_closed_one_writes_nothing_any_more(anchor, tmp_path):
 
 
 def test_one_that_cannot_be_read_when_it_is_claimed_is_not_begun_anew(tmp_path, monkeypatch):
-    first, second = Anchor(tmp_path / "state"), Anchor(tmp_path / "state")
+    first, second = Checkpoint(tmp_path / "state"), Checkpoint(tmp_path / "state")
     for seq in (8, 9):
         advance(first, seq)
     first.close()
@@ -224,7 +224,7 @@ def test_one_that_cannot_be_read_when_it_is_claimed_is_not_begun_anew(tmp_path, 
     with monkeypatch.context() as broken:
         broken.setattr(os, "pread", failing)
         with pytest.raises(OSError, match="Input/output"):
-            second.step(head(10), 0)
+            second.prepare(head(10), 0)
     assert len(os.listdir("/proc/self/fd")) == open_before
     advance(second, 11)
 
@@ -249,7 +249,7 @@ def test_a_lock_that_the_system_refuses_leaves_nothing_open(anchor, monkeypatch)
 def test_what_root_makes_is_the_users(tmp_path):
     (tmp_path / "state").mkdir(mode=0o700)
     os.chown(tmp_path / "state", 65534, 65534)
-    anchor = Anchor(tmp_path / "state")
+    anchor = Checkpoint(tmp_path / "state")
     advance(anchor, 1)
     anchor.close()
 
@@ -257,7 +257,7 @@ def test_what_root_makes_is_the_users(tmp_path):
 
 
 def test_one_that_another_account_has_is_passed_over(tmp_path, monkeypatch):
-    first, second, really = Anchor(tmp_path / "state"), Anchor(tmp_path / "state"), os.open
+    first, second, really = Checkpoint(tmp_path / "state"), Checkpoint(tmp_path / "state"), os.open
     advance(first, 1)
     first.close()
 
@@ -268,7 +268,7 @@ def test_one_that_another_account_has_is_passed_over(tmp_path, monkeypatch):
 
     with monkeypatch.context() as refused:
         refused.setattr(os, "open", refusing)
-        assert second.step(head(2), 0) is not None
+        assert second.prepare(head(2), 0) is not None
     assert (tmp_path / "state" / "anchor-2").exists()
     second.close()
 
@@ -277,9 +277,9 @@ def test_the_state_directory_is_named_by_the_real_path(tmp_path, monkeypatch):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-    place = state.directory(str(tmp_path / "link"))
+    place = state.path_of(str(tmp_path / "link"))
 
-    assert place == state.directory(str(tmp_path / "real"))
+    assert place == state.path_of(str(tmp_path / "real"))
     assert place.parent == tmp_path / "xdg" / "kaiza"
     assert len(place.name) == 16
 
@@ -290,7 +290,7 @@ def test_without_an_absolute_xdg_directory_it_is_in_the_home(tmp_path, monkeypat
     monkeypatch.delenv("XDG_STATE_HOME")
     if told is not None:
         monkeypatch.setenv("XDG_STATE_HOME", told)
-    place = state.directory(os.fspath(tmp_path), create=True)
+    place = state.path_of(os.fspath(tmp_path), create=True)
 
     assert place.parent == tmp_path / ".local" / "state" / "kaiza"
     assert stat.S_IMODE(place.stat().st_mode) == 0o700

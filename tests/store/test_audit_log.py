@@ -10,10 +10,10 @@ from scenes import records as lines_of
 
 from kaiza.domain import errors, record
 from kaiza.store import log_file, state, verify
-from kaiza.store.accept import accept
-from kaiza.store.anchor import Anchor
+from kaiza.store.accept import accept_damage
+from kaiza.store.anchor import Checkpoint
 from kaiza.store.audit_log import AuditLog
-from kaiza.store.damage import Damage
+from kaiza.store.damage import DamageMark
 from kaiza.store.lock import FileLock
 
 
@@ -56,7 +56,7 @@ def refused(log, make=intent, *, durable=True):
 
 
 def anchored(root):
-    found = Anchor(state.directory(str(root))).read()
+    found = Checkpoint(state.path_of(str(root))).read()
     return found and found.head.seq
 
 
@@ -74,7 +74,7 @@ def test_a_record_is_in_the_file_when_append_returns(root, log):
 def test_a_durable_record_is_anchored_when_append_returns(root, log):
     written = log.append(body, durable=True)
 
-    assert Anchor(state.directory(str(root))).read().head == record.Head(
+    assert Checkpoint(state.path_of(str(root))).read().head == record.LogHead(
         1, written["entry_hash"], log_path(root).stat().st_size
     )
 
@@ -125,7 +125,7 @@ def test_what_make_raises_passes_and_nothing_is_written(root, log, told):
 
 
 def test_a_record_that_is_too_long_is_refused_and_the_next_one_fits(root, log):
-    assert refused(log, lambda: body(detail={"x": "y" * record.MAX_RECORD})) == "CAP_EXCEEDED"
+    assert refused(log, lambda: body(detail={"x": "y" * record.MAX_RECORD_BYTES})) == "CAP_EXCEEDED"
     assert log.append(body, durable=True)["seq"] == 1
 
 
@@ -161,7 +161,7 @@ def test_a_line_that_is_being_written_is_looked_at_again_under_the_lock(root, to
     mine, other = open_log(root, told, lock_seconds=0.2), open_log(root)
     mine.append(body, durable=True)
     other.append(body, durable=False)
-    line, _ = record.seal(body(), 3, lines_of(root)[-1]["entry_hash"])
+    line, _ = record.serialize_and_hash(body(), 3, lines_of(root)[-1]["entry_hash"])
     with log_path(root).open("ab") as writing:
         fcntl.flock(writing, fcntl.LOCK_EX)
         writing.write(line[:length])
@@ -188,7 +188,7 @@ def test_an_edited_line_of_another_process_is_noticed_by_the_next_append_of_any_
 
     assert log.damage() == "broken"
     assert refused(log) == "SELF_AUDIT_FAILURE"
-    assert verify.verify(str(root)).verdict == "broken"
+    assert verify.verify_log(str(root)).verdict == "broken"
 
 
 def test_missing_lines_of_another_process_are_noticed_by_the_next_append(root, log):
@@ -287,7 +287,7 @@ def test_threads_take_turns(root, log, told):
         thread.join()
 
     assert seqs(told) == list(range(1, 201))
-    assert verify.verify(str(root)).verdict == "intact"
+    assert verify.verify_log(str(root)).verdict == "intact"
 
 
 def test_with_an_index_only_what_is_newer_is_told(root):
@@ -302,7 +302,7 @@ def test_with_an_index_only_what_is_newer_is_told(root):
 
 
 @pytest.mark.parametrize(
-    "start", [record.Head(6, "f" * 64, 100), record.Head(6, "f" * 64, 10**9), record.Head(1, "a" * 64, 5)]
+    "start", [record.LogHead(6, "f" * 64, 100), record.LogHead(6, "f" * 64, 10**9), record.LogHead(1, "a" * 64, 5)]
 )
 def test_an_index_that_is_not_in_the_log_is_not_believed(root, start):
     write(root, b"".join(chained(9)))
@@ -321,11 +321,11 @@ def test_catching_up_writes_nothing_and_makes_nothing(root, log):
 def test_without_its_directory_there_is_no_record(tmp_path):
     log = open_log(tmp_path)
 
-    assert not log.exists()
+    assert not log.has_directory()
     assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "audit").symlink_to("elsewhere")
-    assert not log.exists()
+    assert not log.has_directory()
     assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -359,7 +359,7 @@ def test_a_directory_put_in_the_place_of_a_running_log(root, log):
 
 
 def test_an_anchor_that_cannot_be_written_refuses_changes(root, log, monkeypatch):
-    place = state.directory(str(root))
+    place = state.path_of(str(root))
     place.parent.mkdir(parents=True)
     place.write_text("in the way")
 
@@ -455,8 +455,8 @@ def test_damage_under_a_running_process_stops_changes_and_reads_go_on(root, log,
 
 def test_damage_that_somebody_else_found_stops_changes_and_the_anchor(root, log):
     log.append(body, durable=True)
-    found = record.Verdict("broken", 0, None, record.Fault(1, "edited", 0), anchored=False)
-    Damage(state.directory(str(root))).note(found)
+    found = record.Verdict("broken", 0, None, record.ChainFault(1, "edited", 0), anchored=False)
+    DamageMark(state.path_of(str(root))).save(found)
 
     log.append(body, durable=True)
     log.append(body, durable=False)
@@ -488,7 +488,7 @@ def test_damage_is_over_when_the_log_is_restored_and_verified(root, log, told, d
     log_path(root).write_bytes(sound)
 
     assert refused(log) == "SELF_AUDIT_FAILURE"
-    assert verify.verify(str(root)).verdict == "intact"
+    assert verify.verify_log(str(root)).verdict == "intact"
     told.clear()
     assert log.append(intent, durable=True)["seq"] == 6
     assert seqs(told) == [6]
@@ -501,11 +501,11 @@ def test_a_person_accepts_damage(root, log, told, damage):
     damage(log_path(root))
     log.append(body, durable=False)
     old = log_path(root).read_bytes()
-    accepted = accept(str(root), reason="a restore gone wrong", person="Ada")
+    accepted = accept_damage(str(root), reason="a restore gone wrong", person="Ada")
 
     assert accepted.verdict.verdict == DAMAGES[damage]
-    assert (root / accepted.file).read_bytes() == old
-    assert accepted.file == "audit/audit-log.damaged-1.jsonl"
+    assert (root / accepted.archived_path).read_bytes() == old
+    assert accepted.archived_path == "audit/audit-log.damaged-1.jsonl"
     first = lines_of(root)[0]
     assert first == accepted.record
     assert (first["seq"], first["kind"]) == (1, "person")
@@ -515,7 +515,7 @@ def test_a_person_accepts_damage(root, log, told, damage):
     assert log.append(intent, durable=True)["seq"] == 2
     assert seqs(told) == [1, 2]
     assert (log.damage(), anchored(root)) == (None, 2)
-    assert verify.verify(str(root)) == record.Verdict("intact", 2, log.head, None, anchored=True)
+    assert verify.verify_log(str(root)) == record.Verdict("intact", 2, log.head, None, anchored=True)
 
 
 @pytest.mark.parametrize("damage", [damage for damage in DAMAGES if damage is not chained_wrongly])
@@ -547,9 +547,9 @@ def test_a_new_process_is_told_what_is_sound_in_a_damaged_log(root, log, damage)
 def test_a_missing_log_can_be_accepted_before_anything_is_written(root, log):
     log.append(body, durable=True)
     log_path(root).unlink()
-    accepted = accept(str(root), reason="gone", person="Ada")
+    accepted = accept_damage(str(root), reason="gone", person="Ada")
 
-    assert (accepted.verdict.verdict, accepted.file) == ("missing", None)
+    assert (accepted.verdict.verdict, accepted.archived_path) == ("missing", None)
     assert log.append(intent, durable=True)["seq"] == 2
 
 
@@ -558,7 +558,9 @@ def test_a_second_acceptance_keeps_the_first_log(root, log):
         log.append(body, durable=True)
         log.append(body, durable=True)
         edited(log_path(root))
-        assert accept(str(root), reason="r", person="p").file == f"audit/audit-log.damaged-{number}.jsonl"
+        assert (
+            accept_damage(str(root), reason="r", person="p").archived_path == f"audit/audit-log.damaged-{number}.jsonl"
+        )
 
     assert len(list((root / "audit").glob("audit-log.damaged-*"))) == 2
 
@@ -567,7 +569,7 @@ def test_there_is_nothing_to_accept_in_a_sound_log(root, log):
     log.append(body, durable=True)
     before = log_path(root).read_bytes()
 
-    assert accept(str(root), reason="r", person="p") is None
+    assert accept_damage(str(root), reason="r", person="p") is None
     assert log_path(root).read_bytes() == before
 
 
@@ -599,7 +601,7 @@ def test_what_a_person_mended_and_verified_is_not_held_against_what_this_process
     damage(log_path(root))
     assert refused(log) == "SELF_AUDIT_FAILURE"
     log_path(root).write_bytes(first)
-    verify.verify(str(root))
+    verify.verify_log(str(root))
 
     assert log.damage() is None
     assert log.append(intent, durable=True)["seq"] == 2
@@ -621,7 +623,7 @@ def test_a_torn_tail_is_set_aside_and_recorded(root, log, told, tail):
     assert told[3]["detail"]["length"] == len(tail)
     assert lines_of(root) == told
     assert log.damage() is None
-    assert verify.verify(str(root)).verdict == "intact"
+    assert verify.verify_log(str(root)).verdict == "intact"
 
 
 def test_a_second_torn_tail_at_the_same_place_is_kept_too(root):
@@ -752,7 +754,7 @@ def test_closing_leaves_a_sync_that_is_under_way_its_anchor(root, monkeypatch, p
 
 @pytest.mark.parametrize("look", ["append", "catch_up", "verify"])
 def test_a_log_that_somebody_begins_at_this_moment_is_not_missing(root, monkeypatch, look):
-    log, other, really, begun = open_log(root), open_log(root), Anchor.read, []
+    log, other, really, begun = open_log(root), open_log(root), Checkpoint.read, []
 
     def late(anchor):
         if not begun:
@@ -760,13 +762,13 @@ def test_a_log_that_somebody_begins_at_this_moment_is_not_missing(root, monkeypa
             other.append(body, durable=True)
         return really(anchor)
 
-    monkeypatch.setattr(Anchor, "read", late)
+    monkeypatch.setattr(Checkpoint, "read", late)
     if look == "append":
         log.append(intent, durable=True)
     elif look == "catch_up":
         log.catch_up()
     else:
-        assert verify.verify(str(root)).verdict == "intact"
+        assert verify.verify_log(str(root)).verdict == "intact"
 
     assert log.damage() is None
     assert log_path(root).exists()
@@ -780,7 +782,7 @@ def test_every_process_anchors_what_it_made_durable_and_the_newest_counts(root, 
     written = other.append(body, durable=True)
     log.append(body, durable=False)
 
-    assert Anchor(state.directory(str(root))).read().head.entry_hash == written["entry_hash"]
+    assert Checkpoint(state.path_of(str(root))).read().head.entry_hash == written["entry_hash"]
     log.sync()
     assert anchored(root) == 3
     other.close()
@@ -808,13 +810,13 @@ def test_nobody_is_told_a_path_outside(tmp_path):
 def test_a_newcomer_follows_a_long_log_before_it_asks_for_the_lock(root, told, monkeypatch):
     write(root, b"".join(chained(500)))
     followed = []
-    taken = FileLock.taken
+    taken = FileLock.try_acquire
 
     def watched(lock):
         followed.append(len(told))
         return taken(lock)
 
-    monkeypatch.setattr(FileLock, "taken", watched)
+    monkeypatch.setattr(FileLock, "try_acquire", watched)
     log = open_log(root, told)
     log.append(body, durable=False)
     log.close()
@@ -827,7 +829,7 @@ def test_a_newcomer_follows_a_long_log_before_it_asks_for_the_lock(root, told, m
 def test_a_log_that_is_another_file_at_each_look_is_given_up_in_time(tmp_path, monkeypatch):
     (tmp_path / "audit").mkdir()
     log = AuditLog(str(tmp_path), follow=lambda _: None, lock_seconds=0.05)
-    monkeypatch.setattr(log_file.LogFile, "size_at", lambda *_: None)
+    monkeypatch.setattr(log_file.LogFile, "size_if_current", lambda *_: None)
     with pytest.raises(errors.SystemError) as caught:
         log.append(body, durable=True)
 

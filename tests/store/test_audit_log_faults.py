@@ -65,11 +65,11 @@ def nothing_is_lost(root, acks):
     """All that was acknowledged is there; whoever comes next can go on, and the chain is whole."""
     seen = {line["seq"]: line["entry_hash"] for line in lines_of_whole(root)}
     assert acks.items() <= seen.items()
-    assert verify.verify(str(root)).verdict in ("intact", "torn_tail")
+    assert verify.verify_log(str(root)).verdict in ("intact", "torn_tail")
     new = open_log(root)
     new.append(body, durable=True)
     new.close()
-    assert verify.verify(str(root)).verdict == "intact"
+    assert verify.verify_log(str(root)).verdict == "intact"
     assert acks.items() <= {line["seq"]: line["entry_hash"] for line in lines_of(root)}.items()
 
 
@@ -83,7 +83,7 @@ def lines_of_whole(root):
 
 def injected(root, calls, fault, when):
     """strace between the process and the kernel, for these calls on the log and what stands beside it only."""
-    place = state.directory(str(root), create=True)
+    place = state.path_of(str(root), create=True)
     files = [log_path(root), *(place / name for name in ("anchor", "anchor-2"))]
     for file in files:
         file.touch()
@@ -177,7 +177,7 @@ def test_a_full_disk_refuses_and_goes_on_when_there_is_room(small_disk, monkeypa
 
     assert set(refused) == {"AUDIT_LOG_FAILED"}
     assert len(acks) > 50
-    assert verify.verify(str(small_disk)).verdict == "intact"
+    assert verify.verify_log(str(small_disk)).verdict == "intact"
     subprocess.run(["mount", "-o", "remount,size=256k", small_disk], check=True)
     assert log.append(body, durable=True)["seq"] == len(acks) + 1
     log.close()
@@ -196,7 +196,7 @@ def test_a_read_only_disk_refuses(small_disk):
     with pytest.raises(errors.SystemError) as refused:
         open_log(small_disk).append(body, durable=False)
     assert refused.value.error_code == "AUDIT_LOG_FAILED"
-    assert verify.verify(str(small_disk)).verdict == "intact"
+    assert verify.verify_log(str(small_disk)).verdict == "intact"
 
 
 def test_an_unfinished_line_at_every_length_is_set_aside(root):
@@ -205,8 +205,8 @@ def test_an_unfinished_line_at_every_length_is_set_aside(root):
         log.append(body, durable=True)
     log.close()
     sound = log_path(root).read_bytes()
-    head = record.Head(2, log.head.entry_hash, len(sound))
-    line, _ = record.seal(body(), 3, log.head.entry_hash)
+    head = record.LogHead(2, log.head.entry_hash, len(sound))
+    line, _ = record.serialize_and_hash(body(), 3, log.head.entry_hash)
     for length in range(1, len(line), 1 if LONG else 83):
         write(root, sound + line[:length])
         anchor_at(root, head)
@@ -215,4 +215,4 @@ def test_an_unfinished_line_at_every_length_is_set_aside(root):
         new.append(body, durable=True)
 
         assert [one["kind"] for one in told] == ["call", "call", "recovery", "call"]
-        assert verify.verify(str(root)).verdict == "intact"
+        assert verify.verify_log(str(root)).verdict == "intact"

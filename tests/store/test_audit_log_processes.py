@@ -12,7 +12,7 @@ from scenes import records as lines_of
 
 from kaiza.domain import errors
 from kaiza.store import state, verify
-from kaiza.store.anchor import Anchor
+from kaiza.store.anchor import Checkpoint
 
 WRITER = """
 import sys
@@ -57,7 +57,7 @@ def test_processes_together_write_one_chain(root, durable):
     count = 2000 if LONG else 60
     running = [writer(root, count, durable=durable, name=number) for number in range(8)]
     acks = [acknowledged(process.communicate()[0]) for process in running]
-    found = verify.verify(str(root))
+    found = verify.verify_log(str(root))
     lines = lines_of(root)
 
     assert [process.returncode for process in running] == [0] * 8
@@ -92,7 +92,7 @@ def test_a_writer_killed_at_any_moment_loses_nothing_and_holds_up_nobody(root):
 
         assert waited < 2
     there = {line["seq"]: line["entry_hash"] for line in lines_of(root)}
-    found = verify.verify(str(root))
+    found = verify.verify_log(str(root))
     assert (found.verdict, found.anchored) == ("intact", True)
     assert acks.items() <= there.items()
 
@@ -118,14 +118,14 @@ def stopped(root):
 
 
 def test_a_process_stopped_with_its_anchor_in_hand_holds_up_nobody(root):
-    log, place = open_log(root, lock_seconds=0.3), state.directory(str(root), create=True)
+    log, place = open_log(root, lock_seconds=0.3), state.path_of(str(root), create=True)
     with stopped_with(place / "anchor"):
         log.append(body, durable=True)
         log.append(body, durable=False)
 
-        assert Anchor(place).read().head.seq == 1
+        assert Checkpoint(place).read().head.seq == 1
         log.close()
-    assert Anchor(place).read().head.seq == 2
+    assert Checkpoint(place).read().head.seq == 2
 
 
 def test_threads_that_sync_together_are_all_anchored(root):
@@ -136,7 +136,7 @@ def test_threads_that_sync_together_are_all_anchored(root):
     for thread in threads:
         thread.join()
 
-    assert Anchor(state.directory(str(root))).read().head.seq == 40
+    assert Checkpoint(state.path_of(str(root))).read().head.seq == 40
     log.close()
 
 
@@ -196,9 +196,9 @@ def test_a_log_put_in_place_while_somebody_waits_for_the_old_one_is_the_one_writ
 
 
 def test_verifying_does_not_wait_forever_for_a_stopped_process(root, stopped, monkeypatch):
-    monkeypatch.setattr(verify, "_PATIENCE", 0.1)
+    monkeypatch.setattr(verify, "_LOCK_SECONDS", 0.1)
 
-    assert verify.verify(str(root)).verdict == "intact"
+    assert verify.verify_log(str(root)).verdict == "intact"
 
 
 def test_verifying_beside_writers_never_sees_a_fault(root):
@@ -207,9 +207,9 @@ def test_verifying_beside_writers_never_sees_a_fault(root):
     running = [writer(root, 10**6, name=number) for number in range(2)]
     for process in running:
         process.stdout.readline()
-    found, until = [verify.verify(str(root))], time.monotonic() + 10
+    found, until = [verify.verify_log(str(root))], time.monotonic() + 10
     while len(found) < (100 if LONG else 30) or found[-1].records == found[0].records:
-        found.append(verify.verify(str(root)))
+        found.append(verify.verify_log(str(root)))
         assert time.monotonic() < until
     for process in running:
         process.kill()

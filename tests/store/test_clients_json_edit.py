@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kaiza.store.clients import json_edit, jsonc
-from kaiza.store.clients.fault import ConfigFault
+from kaiza.store.clients.fault import ConfigError
 
 ENTRY = {"command": "/bin/kaiza", "args": ["serve", "--workspace", "/w"]}
 PLACE = ("mcpServers", "kaiza")
@@ -61,19 +61,19 @@ def subsequence(part, whole):
 def test_an_odd_text_is_read_as_what_it_says(document):
     text, value = document
 
-    assert jsonc.read(text).value == value
+    assert jsonc.parse(text).value == value
 
 
 @given(documents())
 def test_an_entry_is_put_in_and_nothing_else_changes(document):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict))
-    done = json_edit.put(text, PLACE, ENTRY)
+    done = json_edit.set_value(text, PLACE, ENTRY)
     expected = copy.deepcopy(value)
     expected.setdefault("mcpServers", {})["kaiza"] = ENTRY
 
-    assert jsonc.read(done).value == expected
-    assert json_edit.put(done, PLACE, ENTRY) == done
+    assert jsonc.parse(done).value == expected
+    assert json_edit.set_value(done, PLACE, ENTRY) == done
     if "kaiza" not in value.get("mcpServers", {}):
         assert subsequence(text, done)
 
@@ -82,9 +82,9 @@ def test_an_entry_is_put_in_and_nothing_else_changes(document):
 def test_what_was_put_in_comes_out_and_the_rest_says_the_same(document):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict) and "kaiza" not in value.get("mcpServers", {}))
-    done = json_edit.take(json_edit.put(text, PLACE, ENTRY), PLACE)
+    done = json_edit.remove_member(json_edit.set_value(text, PLACE, ENTRY), PLACE)
 
-    assert jsonc.read(json_edit.prune(done, PLACE[:1], text)).value == value
+    assert jsonc.parse(json_edit.remove_empty(done, PLACE[:1], text)).value == value
     assert [word for word in ("// c,{", "/* } */", '// "k": 1') if text.count(word) != done.count(word)] == []
 
 
@@ -94,13 +94,13 @@ def test_a_list_gets_what_it_lacks_and_loses_it_again(document, items):
     assume(isinstance(value.get("mcpServers", {}), dict))
     before = value.get("mcpServers", {}).get("a", [])
     assume(isinstance(before, list))
-    done = json_edit.extend(text, ("mcpServers", "a"), items)
-    there = jsonc.read(done).value["mcpServers"]["a"]
-    back = json_edit.shrink(done, ("mcpServers", "a"), [item for item in items if item not in before])
+    done = json_edit.extend_list(text, ("mcpServers", "a"), items)
+    there = jsonc.parse(done).value["mcpServers"]["a"]
+    back = json_edit.shrink_list(done, ("mcpServers", "a"), [item for item in items if item not in before])
 
     assert there == [*before, *(item for item in items if item not in before)]
-    assert json_edit.extend(done, ("mcpServers", "a"), items) == done
-    assert jsonc.read(back).value["mcpServers"]["a"] == before
+    assert json_edit.extend_list(done, ("mcpServers", "a"), items) == done
+    assert jsonc.parse(back).value["mcpServers"]["a"] == before
 
 
 TIDY = {
@@ -113,17 +113,17 @@ TIDY = {
 
 @pytest.mark.parametrize("text", TIDY.values(), ids=TIDY)
 def test_an_entry_looks_like_its_neighbours_and_taking_it_out_gives_every_byte_back(text):
-    done = json_edit.put(text, PLACE, {"url": "v"})
+    done = json_edit.set_value(text, PLACE, {"url": "v"})
     twin = text.replace('"x"', '"kaiza"').replace('"u"', '"v"')
     block = twin[twin.index('"kaiza"') : twin.index('"v"') + 3]
 
     assert block in done
-    assert json_edit.take(done, PLACE) == text
+    assert json_edit.remove_member(done, PLACE) == text
 
 
 def test_a_comment_behind_the_last_member_stays_with_it():
     text = '{\n  "servers": {\n    "x": {} // mine\n  },\n}\n'
-    done = json_edit.put(text, ("servers", "kaiza"), {})
+    done = json_edit.set_value(text, ("servers", "kaiza"), {})
 
     assert '"x": {}, // mine\n    "kaiza": {}\n' in done
 
@@ -131,12 +131,12 @@ def test_a_comment_behind_the_last_member_stays_with_it():
 def test_an_equal_value_is_left_as_somebody_wrote_it():
     text = '{"mcpServers":{"kaiza":{"args":["a"]  ,"command":"c"}}}'
 
-    assert json_edit.put(text, PLACE, {"command": "c", "args": ["a"]}) == text
+    assert json_edit.set_value(text, PLACE, {"command": "c", "args": ["a"]}) == text
 
 
 def test_another_value_is_replaced_in_its_place():
     text = '{\n  "mcpServers": {\n    "kaiza": {"url": "old"}, // here\n    "z": 1\n  }\n}\n'
-    done = json_edit.put(text, PLACE, {"url": "new"})
+    done = json_edit.set_value(text, PLACE, {"url": "new"})
 
     assert done == '{\n  "mcpServers": {\n    "kaiza": {\n      "url": "new"\n    }, // here\n    "z": 1\n  }\n}\n'
 
@@ -161,19 +161,19 @@ FAULTY = {
 
 @pytest.mark.parametrize(("text", "line"), FAULTY.items())
 def test_what_cannot_be_changed_safely_is_refused_with_its_line(text, line):
-    with pytest.raises(ConfigFault) as refused:
-        json_edit.put(text, PLACE, ENTRY)
+    with pytest.raises(ConfigError) as refused:
+        json_edit.set_value(text, PLACE, ENTRY)
 
     assert refused.value.line == line
 
 
 def test_a_byte_order_mark_stays_where_it_is():
-    done = json_edit.put("\ufeff{}", PLACE, ENTRY)
+    done = json_edit.set_value("\ufeff{}", PLACE, ENTRY)
 
     assert done.startswith("\ufeff{")
     assert json_edit.value_at(done, PLACE) == ENTRY
 
 
 def test_an_edit_that_would_say_anything_else_is_never_given_out():
-    with pytest.raises(ConfigFault):
-        json_edit._checked('{"a": 1}', '{"a": 2, "b": 3}', ("b",), lambda _: 3)
+    with pytest.raises(ConfigError):
+        json_edit._verify_edit('{"a": 1}', '{"a": 2, "b": 3}', ("b",), lambda _: 3)

@@ -8,7 +8,7 @@ import pytest
 
 from kaiza.store.clients import launch
 
-WAYS = {"installed": launch.program(), "module": (sys.executable, "-P", "-m", "kaiza")}
+WAYS = {"installed": launch.kaiza_command(), "module": (sys.executable, "-P", "-m", "kaiza")}
 
 
 @pytest.mark.parametrize("words", WAYS.values(), ids=WAYS)
@@ -27,18 +27,18 @@ def test_a_kaiza_in_the_workspace_is_never_the_one_that_starts(tmp_path, words):
 def test_where_no_program_is_installed_the_module_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
 
-    assert launch.program() == (str(tmp_path / "python"), "-P", "-m", "kaiza")
-    assert not launch.works()
+    assert launch.kaiza_command() == (str(tmp_path / "python"), "-P", "-m", "kaiza")
+    assert not launch.can_start()
 
 
 def test_the_state_goes_where_the_commands_look_for_it(monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/s")
-    told = launch.server(Path("/w")).env
+    told = launch.for_workspace(Path("/w")).env
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
 
     assert told == {"XDG_STATE_HOME": "/s"}
-    assert launch.server(Path("/w")).env == {}
+    assert launch.for_workspace(Path("/w")).env == {}
 
 
 def test_this_kaiza_works():
-    assert launch.works()
+    assert launch.can_start()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.store.clients import toml_block
-from kaiza.store.clients.fault import ConfigFault
+from kaiza.store.clients.fault import ConfigError
 
 FIRST = {"sandbox_mode": "read-only"}
 TABLE = ("mcp_servers", "kaiza")
@@ -36,7 +36,7 @@ def documents(draw, *, old=False):
 
 
 def put(text):
-    return toml_block.put(text, FIRST, TABLE, ENTRY)
+    return toml_block.set_table(text, FIRST, TABLE, ENTRY)
 
 
 @given(documents())
@@ -53,7 +53,7 @@ def test_the_entry_comes_the_rest_says_the_same_and_a_second_time_changes_nothin
 
 @given(documents())
 def test_what_came_goes_and_what_was_there_stays_line_for_line(text):
-    back = toml_block.without(put(text), TABLE)
+    back = toml_block.remove_table(put(text), TABLE)
 
     assert back.rstrip("\r\n") == text.rstrip("\r\n")
 
@@ -68,9 +68,9 @@ def test_an_entry_of_somebody_else_is_replaced(text):
     assert ("# the end" in put(text)) == ("# the end" in text)
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])))
+@given(st.text(st.count_characters(exclude_categories=["Cs"])))
 def test_every_word_is_spelled_so_that_toml_reads_it_back(word):
-    done = toml_block.put("", {}, TABLE, {"command": word})
+    done = toml_block.set_table("", {}, TABLE, {"command": word})
 
     assert tomllib.loads(done)["mcp_servers"]["kaiza"] == {"command": word}
 
@@ -94,7 +94,7 @@ def test_a_sandbox_mode_of_the_persons_own_stays():
     ],
 )
 def test_what_cannot_be_changed_safely_is_refused(text, line):
-    with pytest.raises(ConfigFault) as refused:
+    with pytest.raises(ConfigError) as refused:
         put(text)
 
     assert refused.value.line == line

@@ -19,10 +19,10 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
 from kaiza.store import commit as store_commit
 from kaiza.store import directories, facts, fsync_batch, rename
-from kaiza.store.byte_io import SMALL, stamp_of
-from kaiza.store.commit import Committer
-from kaiza.store.step import Part
-from kaiza.store.workspace import Workspace
+from kaiza.store.byte_io import MAX_PACKED_BYTES, file_stamp
+from kaiza.store.commit import TransactionManager
+from kaiza.store.step import ActiveOperation
+from kaiza.store.workspace import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 WRITERS = 50 if LONG else 20
@@ -82,8 +82,8 @@ def root(tmp_path):
 
 @pytest.fixture
 def committer(root):
-    with Workspace(str(root)) as workspace:
-        made = Committer.of(workspace)
+    with ConfinedRoot(str(root)) as workspace:
+        made = TransactionManager.for_root(workspace)
         yield made
         made.close()
 
@@ -175,8 +175,8 @@ def test_what_cannot_be_is_refused_before_anything_is_written(root, tmp_path, wa
     (root / "fixed").write_text("fixed")
     (root / "fixed").chmod(0o444)
     names = sorted(tmp_path.rglob("*"))
-    with Workspace(str(root), resolver=way) as workspace:
-        assert code_of(Committer.of(workspace).prepare, "t", [create("first"), change]) == code
+    with ConfinedRoot(str(root), resolver=way) as workspace:
+        assert code_of(TransactionManager.for_root(workspace).prepare, "t", [create("first"), change]) == code
 
     assert sorted(tmp_path.rglob("*")) == names
 
@@ -239,7 +239,10 @@ def test_a_new_directory_that_is_replaced_by_a_link_lets_nothing_be_written_outs
             (root / "made").symlink_to("../outside")
 
     monkeypatch.setattr(os, "mkdir", swapped)
-    with Workspace(str(root), resolver=way) as workspace, closing(Committer.of(workspace)) as committer:
+    with (
+        ConfinedRoot(str(root), resolver=way) as workspace,
+        closing(TransactionManager.for_root(workspace)) as committer,
+    ):
         code = code_of(committer.apply, committer.prepare("t", [modify("m", b"m"), create("made/n")]))
 
     assert code == "HASH_MISMATCH"
@@ -295,7 +298,7 @@ def test_a_move_syncs_the_directory_it_left_and_the_one_it_reached(committer, sy
 
 
 def test_deleting_a_large_file_syncs_the_directory_that_keeps_it(root, committer, monkeypatch):
-    big, kept, really = b"x" * (2 * SMALL), [], os.fsync
+    big, kept, really = b"x" * (2 * MAX_PACKED_BYTES), [], os.fsync
     objects = root / ".kaiza/objects"
 
     def looking(fd):
@@ -421,7 +424,7 @@ def test_a_plain_delete_leaves_its_directory(root, committer):
     assert (root / "a").is_dir()
 
 
-@pytest.mark.parametrize("size", [SMALL, SMALL + 1, 3 * SMALL])
+@pytest.mark.parametrize("size", [MAX_PACKED_BYTES, MAX_PACKED_BYTES + 1, 3 * MAX_PACKED_BYTES])
 def test_contents_of_any_size_can_be_put_back(root, committer, size):
     big = os.urandom(size)
     (root / "big").write_bytes(big)
@@ -436,46 +439,49 @@ def test_contents_of_any_size_can_be_put_back(root, committer, size):
 @pytest.fixture
 def large(root, monkeypatch):
     """A file above what is packed, how it is known to the system, and which files have been read to the end since."""
-    (root / "big").write_bytes(b"x" * (SMALL + 1))
+    (root / "big").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
     read = []
     whole = facts.digest_of
     monkeypatch.setattr(facts, "digest_of", lambda fd: (read.append(fd), whole(fd))[1])
-    return digest(b"x" * (SMALL + 1)), stamp_of((root / "big").stat()), read
+    return digest(b"x" * (MAX_PACKED_BYTES + 1)), file_stamp((root / "big").stat()), read
 
 
 def test_a_large_file_that_a_tool_has_read_is_read_once_more_when_it_is_out(root, committer, large):
     before, stamp, read = large
-    commit(committer, "t", Change(parse("big"), "delete", before, seen_as=stamp))
+    commit(committer, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
 
     assert len(read) == 1
-    assert (root / ".kaiza/objects" / before).stat().st_size == SMALL + 1
+    assert (root / ".kaiza/objects" / before).stat().st_size == MAX_PACKED_BYTES + 1
 
 
 def test_a_large_file_that_somebody_may_still_write_is_read_until_it_is_kept(root, committer, large):
     before, stamp, read = large
     with (root / "big").open("r+b"):
-        commit(committer, "t", Change(parse("big"), "delete", before, seen_as=stamp))
+        commit(committer, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
 
     assert len(read) == 2
-    assert (root / ".kaiza/objects" / before).stat().st_size == SMALL + 1
+    assert (root / ".kaiza/objects" / before).stat().st_size == MAX_PACKED_BYTES + 1
 
 
-@pytest.mark.parametrize("late", [b"y" * (SMALL + 1), b"y"])
+@pytest.mark.parametrize("late", [b"y" * (MAX_PACKED_BYTES + 1), b"y"])
 def test_a_large_file_that_changed_since_the_tool_read_it_is_read_again(root, committer, large, late):
     before, stamp, _ = large
     os.utime(root / "big", ns=(0, 0))
     (root / "big").write_bytes(late)
 
-    assert code_of(committer.prepare, "t", [Change(parse("big"), "delete", before, seen_as=stamp)]) == "HASH_MISMATCH"
+    assert (
+        code_of(committer.prepare, "t", [Change(parse("big"), "delete", before, stat_signature=stamp)])
+        == "HASH_MISMATCH"
+    )
 
 
 def test_a_stamp_that_lies_is_found_out_when_the_file_is_out(root, committer, large):
-    (root / "big").write_bytes(b"y" * (SMALL + 1))
-    before, stamp = large[0], stamp_of((root / "big").stat())
-    prepared = committer.prepare("t", [Change(parse("big"), "delete", before, seen_as=stamp)])
+    (root / "big").write_bytes(b"y" * (MAX_PACKED_BYTES + 1))
+    before, stamp = large[0], file_stamp((root / "big").stat())
+    prepared = committer.prepare("t", [Change(parse("big"), "delete", before, stat_signature=stamp)])
 
     assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
-    assert (root / "big").read_bytes() == b"y" * (SMALL + 1)
+    assert (root / "big").read_bytes() == b"y" * (MAX_PACKED_BYTES + 1)
 
 
 def test_many_files_change_together(root, committer):
@@ -542,9 +548,9 @@ class Stopped:
 
         status = 1
         try:
-            monkeypatch.setattr(Part, "perform", waits)
-            with Workspace(str(root)) as workspace:
-                commit(Committer.of(workspace), "first", change)
+            monkeypatch.setattr(ActiveOperation, "perform", waits)
+            with ConfinedRoot(str(root)) as workspace:
+                commit(TransactionManager.for_root(workspace), "first", change)
             status = 0
         finally:
             os._exit(status)

@@ -12,8 +12,8 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
-from kaiza.store.commit import Committer
-from kaiza.store.workspace import Workspace
+from kaiza.store.commit import TransactionManager
+from kaiza.store.workspace import ConfinedRoot
 
 TRIES = 100_000 if os.environ.get("KAIZA_LONG") else 400
 SWAPPER = """
@@ -87,15 +87,15 @@ def test_nothing_outside_is_touched_while_names_are_swapped_for_links(tmp_path, 
         [sys.executable, "-c", SWAPPER, *pair, str(pause)], cwd=root, stdout=subprocess.PIPE
     ) as swapper:
         swapper.stdout.readline()
-        with Workspace(str(root), resolver=way) as workspace:
-            committer = Committer.of(workspace)
+        with ConfinedRoot(str(root), resolver=way) as workspace:
+            committer = TransactionManager.for_root(workspace)
             while seen.total() < TRIES // 3 or (not seen["ok"] and seen.total() < 50 * TRIES):
                 number += 1
                 for kind, change in enumerate(proposals(number, now(root / "a/f"))):
                     txn = f"t{number}-{kind}"
                     try:
                         committer.apply(committer.prepare(txn, [change]))
-                        committer.settle(txn)
+                        committer.finalize(txn)
                         seen["ok"] += 1
                     except errors.SystemError as error:
                         seen[error.error_code] += 1
@@ -116,8 +116,8 @@ def test_nothing_outside_is_touched_while_each_directory_that_kaiza_makes_is_swa
     change = Change(parse("made/n"), "create", None, digest(b"n"), content=b"n")
     with (
         subprocess.Popen([sys.executable, "-c", RIVAL], cwd=root, stdout=subprocess.PIPE) as rival,
-        Workspace(str(root), resolver=way) as workspace,
-        closing(Committer.of(workspace)) as committer,
+        ConfinedRoot(str(root), resolver=way) as workspace,
+        closing(TransactionManager.for_root(workspace)) as committer,
     ):
         rival.stdout.readline()
         try:
@@ -125,7 +125,7 @@ def test_nothing_outside_is_touched_while_each_directory_that_kaiza_makes_is_swa
                 txn = f"t{seen.total()}"
                 try:
                     committer.apply(committer.prepare(txn, [change]))
-                    committer.settle(txn)
+                    committer.finalize(txn)
                     seen["ok"] += 1
                 except errors.SystemError as error:
                     seen[error.error_code] += 1

@@ -17,8 +17,8 @@ from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
 from kaiza.store import recovery, rename
-from kaiza.store.commit import Committer
-from kaiza.store.workspace import Workspace
+from kaiza.store.commit import TransactionManager
+from kaiza.store.workspace import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 EVERY = 1 if LONG else 24
@@ -89,13 +89,13 @@ def manifest(root):
 
 
 def change(root):
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
         committer.apply(committer.prepare("t", CHANGES))
-        committer.settle("t")
+        committer.finalize("t")
 
 
 def recover(root):
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
         return recovered(committer, CHANGES)
 
 
@@ -182,13 +182,13 @@ def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, 
     for at in range(1, LAST, EVERY):
         root = tmp_path / f"f{at}"
         lay_out(root)
-        with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+        with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
             prepared = committer.prepare("t", CHANGES)
             stepwise = Stepwise(at, fail)
             try:
                 with stepwise:
                     committer.apply(prepared)
-                    committer.settle("t")
+                    committer.finalize("t")
                 code = "none"
             except errors.SystemError as error:
                 code = error.error_code
@@ -212,7 +212,7 @@ def test_a_move_cut_in_two_where_names_are_linked_is_taken_back(tmp_path, worlds
     lay_out(root)
     child = os.fork()
     if child == 0:
-        monkeypatch.setattr(rename, "put", half)
+        monkeypatch.setattr(rename, "rename_noreplace", half)
         change(root)
         os._exit(1)
 
@@ -237,8 +237,8 @@ def test_killed_in_the_portable_ways_it_comes_to_the_same(tmp_path, worlds, monk
 
 
 def apply_only(root):
-    with Workspace(str(root)) as workspace:
-        committer = Committer.of(workspace)
+    with ConfinedRoot(str(root)) as workspace:
+        committer = TransactionManager.for_root(workspace)
         prepared = committer.prepare("t", CHANGES)
         committer.apply(prepared)
         return committer, prepared
@@ -256,12 +256,12 @@ def dies_unsettled(root):
 @pytest.mark.long
 def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds):
     def take_back(root):
-        with Workspace(str(root)) as workspace:
-            committer = Committer.of(workspace)
+        with ConfinedRoot(str(root)) as workspace:
+            committer = TransactionManager.for_root(workspace)
             prepared = committer.prepare("t", CHANGES)
             committer.apply(prepared)
             with Stepwise(at, kill):
-                committer.take_back(prepared)
+                committer.roll_back(prepared)
 
     seen = []
     for at in range(1, LAST, 1 if LONG else 9):
@@ -301,7 +301,7 @@ def test_a_committed_step_whose_new_content_was_changed_meanwhile_is_not_done_ag
     (found,) = recover(root)
 
     assert (root / "m").read_bytes() == b"m"
-    assert found.left == ({"path": "m", "reason": "changed_since"},)
+    assert found.unresolved == ({"path": "m", "reason": "changed_since"},)
     assert list(root.rglob(".kaiza-t-*")) == []
 
 
@@ -309,33 +309,33 @@ def test_a_temporary_without_a_journal_is_swept_by_what_the_intent_names(tmp_pat
     lay_out(tmp_path / "ws")
     for name in (".kaiza-t-0", "sub/.kaiza-t-1", "sub/.kaiza-other-1"):
         (tmp_path / "ws" / name).touch()
-    with Workspace(str(tmp_path / "ws")) as workspace:
-        committer = Committer.of(workspace)
+    with ConfinedRoot(str(tmp_path / "ws")) as workspace:
+        committer = TransactionManager.for_root(workspace)
 
-        assert committer.sweep("t", [parse("m"), parse("sub/e"), parse("none/x")]) == 2
+        assert committer.remove_leftovers("t", [parse("m"), parse("sub/e"), parse("none/x")]) == 2
     assert [path.name for path in (tmp_path / "ws").rglob(".kaiza-*")] == [".kaiza-other-1"]
 
 
 def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
     lay_out(tmp_path / "ws")
-    with Workspace(str(tmp_path / "ws")) as mine, Workspace(str(tmp_path / "ws")) as theirs:
-        committer = Committer.of(mine)
+    with ConfinedRoot(str(tmp_path / "ws")) as mine, ConfinedRoot(str(tmp_path / "ws")) as theirs:
+        committer = TransactionManager.for_root(mine)
         committer.apply(committer.prepare("t", CHANGES))
         before = manifest(tmp_path / "ws")
 
-        assert recovered(Committer.of(theirs), CHANGES) == []
+        assert recovered(TransactionManager.for_root(theirs), CHANGES) == []
         assert manifest(tmp_path / "ws") == before
-        committer.settle("t")
+        committer.finalize("t")
 
 
 def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
     lay_out(tmp_path / "ws")
     assert dies(change, tmp_path / "ws", 300)
 
-    with Workspace(str(tmp_path / "ws")) as workspace:
-        alive = Committer.of(workspace).live_id
-        assert recovered(Committer.of(workspace), CHANGES, live=alive) == []
-        assert [found.txn for found in recovered(Committer.of(workspace), CHANGES)] == ["t"]
+    with ConfinedRoot(str(tmp_path / "ws")) as workspace:
+        alive = TransactionManager.for_root(workspace).liveness_id
+        assert recovered(TransactionManager.for_root(workspace), CHANGES, live=alive) == []
+        assert [found.txn for found in recovered(TransactionManager.for_root(workspace), CHANGES)] == ["t"]
 
 
 def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
@@ -350,7 +350,7 @@ def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
     (found,) = recover(root)
 
     assert found.result == "unknown"
-    assert found.left == ({"path": "m", "reason": "changed_since"},)
+    assert found.unresolved == ({"path": "m", "reason": "changed_since"},)
     assert (root / "m").read_bytes() == b"theirs"
     assert (root / "d").read_bytes() == b"d"
     assert [path.name for path in root.iterdir() if path.name.startswith(".kaiza-")] == []
@@ -360,18 +360,18 @@ def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
 def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_since(tmp_path, recorded):
     root = tmp_path / "ws"
     lay_out(root)
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
         committer.apply(committer.prepare("t", CHANGES))
         (journal,) = leftovers(root)
         old = journal.read_bytes()
-        committer.settle("t")
+        committer.finalize("t")
     (root / "m").write_bytes(b"somebody's own")
     (root / "a/b/n").unlink()
     if recorded:
         (root / "to/t").rename(root / "s")
     before = manifest(root)
     journal.write_bytes(old)
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
         recovered(committer, CHANGES, is_open=not recorded, is_made=recorded)
 
     assert manifest(root) == before
@@ -402,16 +402,16 @@ def test_what_is_being_taken_back_is_taken_back_whatever_the_record_says(tmp_pat
     lay_out(root)
     child = os.fork()
     if child == 0:
-        monkeypatch.setattr(recovery, "undo", dies_half_way)
-        with Workspace(str(root)) as workspace:
-            committer = Committer.of(workspace)
+        monkeypatch.setattr(recovery, "roll_back", dies_half_way)
+        with ConfinedRoot(str(root)) as workspace:
+            committer = TransactionManager.for_root(workspace)
             prepared = committer.prepare("t", CHANGES)
             committer.apply(prepared)
-            committer.take_back(prepared)
+            committer.roll_back(prepared)
         os._exit(1)
 
     assert os.waitpid(child, 0)[1] == 0
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
         found = recovered(committer, CHANGES, is_open=False, is_made=True)
     assert settled_in(worlds, root, found) == "before"
 
@@ -422,12 +422,12 @@ def test_what_can_no_longer_be_cleared_away_stands_and_raises_nothing(tmp_path, 
 
     root = tmp_path / "ws"
     lay_out(root)
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
         committer.apply(committer.prepare("t", CHANGES))
         with monkeypatch.context() as refusing:
             for name in ("unlink", "rename", "ftruncate", "write"):
                 refusing.setattr(os, name, refuses)
-            committer.settle("t")
+            committer.finalize("t")
 
     assert settled_in(worlds, root, recover(root)) == "after"
 
@@ -444,16 +444,16 @@ def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
         child = os.fork()
         if child == 0:
             try:
-                with Workspace(str(root)) as workspace, Stepwise(500 if number == 2 else -1, kill):
-                    committer = Committer.of(workspace)
+                with ConfinedRoot(str(root)) as workspace, Stepwise(500 if number == 2 else -1, kill):
+                    committer = TransactionManager.for_root(workspace)
                     for turn in range(10):
                         committer.apply(committer.prepare(f"w{number}-{turn}", [made(number, turn)]))
-                        committer.settle(f"w{number}-{turn}")
+                        committer.finalize(f"w{number}-{turn}")
             finally:
                 os._exit(0)
         children.append(child)
     ends = [os.WIFSIGNALED(os.waitpid(child, 0)[1]) for child in children]
-    with Workspace(str(root)) as workspace, closing(Committer.of(workspace)) as committer:
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
         committer.recover(lambda txn: announcing([made(*txn[1:].split("-"))])(txn))
 
     assert ends == [False, False, True, False, False]

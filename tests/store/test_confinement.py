@@ -12,7 +12,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.paths import RelPath
-from kaiza.store.workspace import Workspace
+from kaiza.store.workspace import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 TREES = 1500 if LONG else 120
@@ -91,7 +91,7 @@ def differences(seed, base):
         for made in reversed(directories[1:]):
             made.chmod(dice.choice((0o700, 0o700, 0o500, 0o600, 0o400, 0o100, 0)))
     found = []
-    with Workspace(str(root), resolver="openat2") as kernel, Workspace(str(root), resolver="walk") as walk:
+    with ConfinedRoot(str(root), resolver="openat2") as kernel, ConfinedRoot(str(root), resolver="walk") as walk:
         for _ in range(PATHS):
             path = RelPath(tuple(dice.choice(NAMES) for _ in range(dice.randrange(5))))
             for act in ("open_file", "open_directory", "stat"):

@@ -9,7 +9,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
-from kaiza.store.workspace import Workspace
+from kaiza.store.workspace import ConfinedRoot
 
 TRIES = 1_000_000 if os.environ.get("KAIZA_LONG") else 10_000
 SWAPPER = """
@@ -73,7 +73,7 @@ def test_nothing_outside_is_read_while_names_are_swapped_for_links(ground, way, 
     seen = Counter()
     with subprocess.Popen([sys.executable, "-c", SWAPPER, *pair], cwd=ground, stdout=subprocess.PIPE) as swapper:
         swapper.stdout.readline()
-        with Workspace(str(ground), resolver=way) as workspace:
+        with ConfinedRoot(str(ground), resolver=way) as workspace:
             while effective(seen) < TRIES // 7:
                 try:
                     with workspace.open_file(parse(path), agree) as opened:
@@ -98,7 +98,7 @@ def test_no_real_path_told_to_the_judge_is_another_than_the_one_read(ground, way
         [sys.executable, "-c", SWAPPER, "one", "other"], cwd=ground, stdout=subprocess.PIPE
     ) as swapper:
         swapper.stdout.readline()
-        with Workspace(str(ground), resolver=way) as workspace:
+        with ConfinedRoot(str(ground), resolver=way) as workspace:
             while effective(seen) < TRIES // 7:
                 with workspace.open_file(parse("one"), told.append) as opened:
                     seen[str(told[-1]), str(opened.real), opened.read(9)] += 1

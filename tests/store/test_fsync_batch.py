@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from kaiza.store import fsync_batch
-from kaiza.store.fsync_batch import FEW, FsyncBatch, fsync_all
+from kaiza.store.fsync_batch import MAX_SINGLE_FSYNCS, FsyncBatch, fsync_all
 
 
 @pytest.fixture
@@ -157,7 +157,9 @@ fsync_all(fds)
     assert ended.stdout == "synced\n"
 
 
-@pytest.mark.parametrize(("files", "has_syncfs"), [(FEW, True), (FEW + 1, True), (99, False)])
+@pytest.mark.parametrize(
+    ("files", "has_syncfs"), [(MAX_SINGLE_FSYNCS, True), (MAX_SINGLE_FSYNCS + 1, True), (99, False)]
+)
 def test_few_files_are_fsynced_one_by_one_and_many_by_one_syncfs(
     tmp_path, root_fd, monkeypatch, synced, files, has_syncfs
 ):
@@ -172,7 +174,7 @@ def test_few_files_are_fsynced_one_by_one_and_many_by_one_syncfs(
             added.append((tmp_path / f"{number}").stat().st_ino)
         batch.sync()
 
-    by_file = files <= FEW or not has_syncfs
+    by_file = files <= MAX_SINGLE_FSYNCS or not has_syncfs
     assert (sorted(synced), at_once) == ((sorted(added), []) if by_file else ([], [root_fd]))
     assert len(os.listdir("/proc/self/fd")) <= before
 

@@ -13,7 +13,7 @@ from kaiza.store.state_key import StateKey
 
 
 def snapshot_of(root):
-    return state.directory(os.path.realpath(root)) / "index.json"
+    return state.path_of(os.path.realpath(root)) / "index.json"
 
 
 @pytest.fixture
@@ -88,13 +88,13 @@ def test_a_snapshot_of_our_own_spares_reading_the_log(workspace, frozen):
 
     assert head is not None
     assert facts.frozen is not None
-    assert index.last_known(place, StateKey(place)) == (facts, head.seq, True)
+    assert index.load_unchecked(place, StateKey(place)) == (facts, head.seq, True)
 
 
 def test_what_is_not_ours_is_known_as_such(workspace, frozen):
     place = snapshot_of(workspace).parent
     lift(snapshot_of(workspace))
-    facts, _, is_ours = index.last_known(place, StateKey(place))
+    facts, _, is_ours = index.load_unchecked(place, StateKey(place))
 
     assert is_ours is False
     assert facts.frozen is None
@@ -105,8 +105,8 @@ def test_a_process_that_ends_late_leaves_a_newer_snapshot_as_it_is(workspace, fr
     late.call("begin_session", {"role": "WINDSURF"})
     assert person(workspace, "plan", "revoke", "PLAN-1") == 0
     newer = snapshot_of(workspace).read_bytes()
-    ground = late.house.grounds[os.path.realpath(workspace)]
-    ground.keep_index("2026-11-18T09:00:00.000Z")
+    ground = late.services.workspaces[os.path.realpath(workspace)]
+    ground.save_snapshot("2026-11-18T09:00:00.000Z")
 
     assert snapshot_of(workspace).read_bytes() == newer
     late.close()

@@ -6,10 +6,10 @@ import pytest
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths import parse
-from kaiza.store.commit import Committer
-from kaiza.store.recovery import JournaledSteps
+from kaiza.store.commit import TransactionManager
+from kaiza.store.recovery import JournaledOperations
 from kaiza.store.step import temporary_name
-from kaiza.store.workspace import Workspace
+from kaiza.store.workspace import ConfinedRoot
 
 A, B = "a" * 64, "b" * 64
 CREATE = Change(parse("new/n"), "create", None, A, 1)
@@ -35,7 +35,7 @@ STEPS = {
 
 
 def read(steps, made=()):
-    return JournaledSteps.of_lines([{"steps": steps, "made": [list(one) for one in made]}], "t")
+    return JournaledOperations.from_lines([{"steps": steps, "made": [list(one) for one in made]}], "t")
 
 
 @pytest.mark.parametrize("kind", STEPS)
@@ -75,9 +75,9 @@ def test_a_step_too_many_or_too_few_is_not_announced(kind):
     "path", [".git/hooks/pre-commit", "plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml"]
 )
 def test_a_path_that_governs_the_agent_is_known_as_source_and_as_target(path):
-    assert read([step("put", path, after=A)]).touches_protected()
-    assert read([step("move", "x", A, source=path)]).touches_protected()
-    assert not read([step("put", "x", after=A)]).touches_protected()
+    assert read([step("put", path, after=A)]).has_protected_path()
+    assert read([step("move", "x", A, source=path)]).has_protected_path()
+    assert not read([step("put", "x", after=A)]).has_protected_path()
 
 
 @pytest.mark.parametrize("made", [["other"], ["new", "n"], [".git"]])
@@ -85,17 +85,17 @@ def test_a_directory_that_no_step_needs_is_no_part_of_a_journal(made):
     with pytest.raises(ValueError, match="directory"):
         read(STEPS["create"][0], [made])
 
-    assert read(STEPS["create"][0], [["new"]]).made == (parse("new"),)
+    assert read(STEPS["create"][0], [["new"]]).created_directories == (parse("new"),)
 
 
 def test_temporary_names_are_worked_out_whatever_a_journal_says(tmp_path):
     told = {**step("put", "x", after=A), "temp": "../../victim"}
 
-    assert [one.temp for one in read([told, told]).steps] == [temporary_name("t", 0), temporary_name("t", 1)]
-    with Workspace(str(tmp_path)) as workspace:
-        prepared = Committer.of(workspace).prepare("t", [])
-        assert prepared.steps == ()
-    assert "temp" not in json.dumps([one.as_json() for one in read([told]).steps])
+    assert [one.temp_name for one in read([told, told]).operations] == [temporary_name("t", 0), temporary_name("t", 1)]
+    with ConfinedRoot(str(tmp_path)) as workspace:
+        prepared = TransactionManager.for_root(workspace).prepare("t", [])
+        assert prepared.operations == ()
+    assert "temp" not in json.dumps([one.as_json() for one in read([told]).operations])
 
 
 @pytest.mark.parametrize("path", [[], [".."], ["a", "..", "b"], [""], ["a/b"], ["/etc"], ["a\0b"], "a", None, [7]])

@@ -14,11 +14,11 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.paths import parse
 from kaiza.store import path_locks, rename
-from kaiza.store.byte_io import SMALL
+from kaiza.store.byte_io import MAX_PACKED_BYTES
 from kaiza.store.fsync_batch import FsyncBatch
-from kaiza.store.live import Live
-from kaiza.store.objects import Objects
-from kaiza.store.own import Own
+from kaiza.store.live import LivenessLock
+from kaiza.store.objects import BlobStore
+from kaiza.store.own import KaizaDir
 
 
 def keep(objects, digest, content, *, pack=True):
@@ -28,7 +28,7 @@ def keep(objects, digest, content, *, pack=True):
 
 
 EXCHANGES = (rename.exchange, rename.exchange_portably)
-PUTS = (rename.put, rename.put_portably)
+PUTS = (rename.rename_noreplace, rename.rename_portably)
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def root_fd(tmp_path):
 
 @pytest.fixture
 def own(root_fd):
-    made = Own(root_fd)
+    made = KaizaDir(root_fd)
     yield made
     made.close()
 
@@ -75,12 +75,16 @@ def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
 @pytest.mark.parametrize(
     ("content", "pack"),
     [
-        *((content, pack) for content in (b"", b"short", os.urandom(SMALL), b"x" * SMALL) for pack in (True, False)),
-        (b"long" * SMALL, False),
+        *(
+            (content, pack)
+            for content in (b"", b"short", os.urandom(MAX_PACKED_BYTES), b"x" * MAX_PACKED_BYTES)
+            for pack in (True, False)
+        ),
+        (b"long" * MAX_PACKED_BYTES, False),
     ],
 )
 def test_a_content_comes_back_as_it_was(own, content, pack):
-    objects, digest = Objects(own), sha256(content).hexdigest()
+    objects, digest = BlobStore(own), sha256(content).hexdigest()
     keep(objects, digest, [content[:7], content[7:]], pack=pack)
 
     assert objects.has(digest)
@@ -88,7 +92,7 @@ def test_a_content_comes_back_as_it_was(own, content, pack):
 
 
 def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
-    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     with pytest.raises(errors.SystemError) as caught:
         keep(objects, digest, [b"other"])
 
@@ -99,7 +103,7 @@ def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"x\x9c garbage"])
 def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, damage):
-    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     keep(objects, digest, [b"one"])
     (kept,) = (tmp_path / ".kaiza/objects").rglob("*.z")
     kept.chmod(0o600)
@@ -116,25 +120,25 @@ def stuffed(content):
     """A content packed with so much padding that says nothing that the file is longer than any that is packed here."""
     pack = zlib.compressobj()
     made = pack.compress(content) + pack.flush(zlib.Z_FULL_FLUSH)
-    return made + b"\0\0\0\xff\xff" * SMALL + pack.flush()
+    return made + b"\0\0\0\xff\xff" * MAX_PACKED_BYTES + pack.flush()
 
 
-@pytest.mark.parametrize("size", [SMALL + 1, 64 * SMALL])
+@pytest.mark.parametrize("size", [MAX_PACKED_BYTES + 1, 64 * MAX_PACKED_BYTES])
 def test_a_packed_content_that_is_longer_than_any_that_is_packed_here_is_lost_and_not_unpacked(own, size):
     content = bytes(size)
-    objects, digest = Objects(own), sha256(content).hexdigest()
+    objects, digest = BlobStore(own), sha256(content).hexdigest()
     place(own, digest + ".z", zlib.compress(content, 9))
     tracemalloc.start()
-    refused = [refusal(list, objects.chunks(digest)), refusal(objects.length, digest)]
+    refused = [refusal(list, objects.chunks(digest)), refusal(objects.size, digest)]
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert refused == ["FILE_READ_FAILED"] * 2
-    assert most < 8 * SMALL
+    assert most < 8 * MAX_PACKED_BYTES
 
 
 def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
-    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     place(own, digest + ".z", stuffed(b"one"))
 
     assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
@@ -142,7 +146,7 @@ def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
 
 @pytest.mark.parametrize("suffix", ["", ".z"])
 def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
-    objects, digest = Objects(own), sha256(b"one").hexdigest()
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     os.mkfifo(digest + suffix, dir_fd=own.directory("objects"))
 
     assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
@@ -150,7 +154,7 @@ def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
 
 @pytest.mark.parametrize("pack", [True, False])
 def test_a_content_is_given_only_as_far_as_is_asked_for(own, pack):
-    objects, digest = Objects(own), sha256(b"12345").hexdigest()
+    objects, digest = BlobStore(own), sha256(b"12345").hexdigest()
     keep(objects, digest, [b"12345"], pack=pack)
 
     assert b"".join(objects.chunks(digest, 5)) == b"12345"
@@ -170,24 +174,24 @@ def refusal(call, *arguments):
     return caught.value.error_code
 
 
-@pytest.mark.parametrize("size", [5, SMALL + 1])
+@pytest.mark.parametrize("size", [5, MAX_PACKED_BYTES + 1])
 def test_a_file_is_taken_over_and_its_name_is_gone(tmp_path, root_fd, own, size):
     (tmp_path / "f").write_bytes(b"x" * size)
     digest = sha256(b"x" * size).hexdigest()
-    Objects(own).take_over(digest, root_fd, b"f")
+    BlobStore(own).adopt(digest, root_fd, b"f")
 
     assert not (tmp_path / "f").exists()
-    assert b"".join(Objects(own).chunks(digest)) == b"x" * size
+    assert b"".join(BlobStore(own).chunks(digest)) == b"x" * size
 
 
 def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, own):
-    (tmp_path / "f").write_bytes(b"x" * (SMALL + 1))
-    digest = sha256(b"x" * (SMALL + 1)).hexdigest()
+    (tmp_path / "f").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
+    digest = sha256(b"x" * (MAX_PACKED_BYTES + 1)).hexdigest()
     with (tmp_path / "f").open("r+b") as writer:
-        Objects(own).take_over(digest, root_fd, b"f")
+        BlobStore(own).adopt(digest, root_fd, b"f")
         writer.write(b"late")
 
-    assert b"".join(Objects(own).chunks(digest)) == b"x" * (SMALL + 1)
+    assert b"".join(BlobStore(own).chunks(digest)) == b"x" * (MAX_PACKED_BYTES + 1)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES)
@@ -231,13 +235,13 @@ def test_a_dangling_link_is_something(tmp_path, root_fd, put):
 
 
 def test_changes_to_one_path_take_turns_and_others_do_not_wait(own):
-    with path_locks.hold(own, [parse("a")], 1):
-        path_locks.hold(own, [parse("b")], 1).close()
+    with path_locks.acquire(own, [parse("a")], 1):
+        path_locks.acquire(own, [parse("b")], 1).close()
         with pytest.raises(errors.SystemError) as caught:
-            path_locks.hold(own, [parse("a")], 0.05)
+            path_locks.acquire(own, [parse("a")], 0.05)
 
     assert caught.value.error_code == "FILE_WRITE_FAILED"
-    path_locks.hold(own, [parse("a")], 1).close()
+    path_locks.acquire(own, [parse("a")], 1).close()
 
 
 def test_turns_for_many_paths_never_block_each_other_for_good(own):
@@ -246,7 +250,7 @@ def test_turns_for_many_paths_never_block_each_other_for_good(own):
 
     def take(paths):
         for _ in range(20):
-            path_locks.hold(own, paths, 10).close()
+            path_locks.acquire(own, paths, 10).close()
         done.append(1)
 
     threads = [threading.Thread(target=take, args=(paths,)) for paths in (names, names[::-1], names[::3], names[::-2])]
@@ -266,18 +270,18 @@ from kaiza.store.own import Own
 print(Live(Own(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
 sys.stdin.read()
 """
-    mine = Live(own)
+    mine = LivenessLock(own)
     with subprocess.Popen(
         [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         theirs = other.stdout.readline().strip()
         alive = mine.is_dead(theirs)
-        mine.sweep()
+        mine.remove_dead()
         still = mine.is_dead(theirs)
         other.kill()
         other.wait()
         gone = mine.is_dead(theirs)
-        mine.sweep()
+        mine.remove_dead()
 
     assert (alive, still, gone) == (False, False, True)
     assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [mine.id]
@@ -290,11 +294,11 @@ sys.stdin.read()
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for another account")
 def test_a_process_of_another_account_counts_as_alive(tmp_path):
-    own = Own(os.open(tmp_path, os.O_RDONLY))
-    mine = Live(own)
+    own = KaizaDir(os.open(tmp_path, os.O_RDONLY))
+    mine = LivenessLock(own)
     os.seteuid(65534)
     try:
-        found = Live.is_dead(mine, "1-0")
+        found = LivenessLock.is_dead(mine, "1-0")
     finally:
         os.seteuid(0)
         mine.close()

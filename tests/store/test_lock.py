@@ -33,7 +33,7 @@ def opened(tmp_path):
 
     yield open_lock
     for lock in made:
-        lock.abandon()
+        lock.close()
 
 
 def test_only_one_holds_the_lock(opened):
@@ -48,10 +48,10 @@ def test_only_one_holds_the_lock(opened):
 def test_an_abandoned_lock_is_free(opened):
     first, second = opened(), opened()
     first.acquire(1)
-    first.abandon()
+    first.close()
 
     assert second.taken()
-    first.abandon()
+    first.close()
     assert not opened().taken()
 
 
@@ -132,7 +132,7 @@ def test_every_lock_on_the_log_is_portalockers(tmp_path, monkeypatch):
     log.append(body, durable=False)
     log.catch_up()
     log.close()
-    verify.verify(str(tmp_path))
+    verify.verify_log(str(tmp_path))
 
     path = str(log_path(tmp_path).resolve())
     assert path not in direct

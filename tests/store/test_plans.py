@@ -7,8 +7,8 @@ import pytest
 from kaiza.domain import errors
 from kaiza.domain.plan import MAX_BYTES
 from kaiza.store import rename
-from kaiza.store.plans import Plans
-from kaiza.store.workspace import Workspace
+from kaiza.store.plans import PlanFiles
+from kaiza.store.workspace import ConfinedRoot
 
 HEAD = """\
 ---
@@ -39,8 +39,8 @@ def root(tmp_path):
 
 @pytest.fixture(params=[None, "walk"])
 def plans(root, request):
-    with Workspace(str(root), resolver=request.param) as workspace:
-        yield Plans(workspace)
+    with ConfinedRoot(str(root), resolver=request.param) as workspace:
+        yield PlanFiles(workspace)
 
 
 def put(root, plan_id="PLAN-1", content=None):
@@ -54,7 +54,7 @@ def test_plans_are_listed_in_order_and_nothing_else_is(root, plans):
         (root / "plans" / name).write_bytes(text())
 
     assert plans.names() == ["PLAN-1", "PLAN-10", "PLAN-2"]
-    assert [stored.plan_id for stored in plans.all()] == plans.names()
+    assert [stored.plan_id for stored in plans.read_all()] == plans.names()
 
 
 def test_a_plan_is_read_as_it_is_now(root, plans):
@@ -121,7 +121,7 @@ def test_of_a_plan_that_is_too_large_only_one_byte_more_than_it_may_have_is_read
 
     assert [finding.rule for finding in read.reading.findings] == ["too-large"]
     assert read.content == content[: MAX_BYTES + 1]
-    assert plans.by_hash(read.reading.plan_hash).plan_id == "PLAN-1"
+    assert plans.find_by_hash(read.reading.plan_hash).plan_id == "PLAN-1"
 
 
 def test_a_plan_of_exactly_the_bound_is_sound(root, plans):
@@ -138,11 +138,11 @@ def test_a_plan_is_found_by_the_hash_it_has_now(root, plans):
         put(root, f"PLAN-{number}")
     asked = digest(text("PLAN-3"))
 
-    assert plans.by_hash(asked).plan_id == "PLAN-3"
-    assert plans.by_hash(asked).plan_id == "PLAN-3"
+    assert plans.find_by_hash(asked).plan_id == "PLAN-3"
+    assert plans.find_by_hash(asked).plan_id == "PLAN-3"
     put(root, "PLAN-3", text("PLAN-3", "changed"))
-    assert plans.by_hash(asked) is None
-    assert plans.by_hash(digest(text("PLAN-3", "changed"))).plan_id == "PLAN-3"
+    assert plans.find_by_hash(asked) is None
+    assert plans.find_by_hash(digest(text("PLAN-3", "changed"))).plan_id == "PLAN-3"
 
 
 def test_a_new_plan_is_there_whole_and_nothing_else_is(root, plans):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kaiza.domain.paths import ROOT, RelPath
 from kaiza.store import scan
-from kaiza.store.workspace import Workspace
+from kaiza.store.workspace import ConfinedRoot
 
 LONG = int(os.environ.get("KAIZA_LONG", "0"))
 NAMES = ["a", "b", "ab", "a.c", "b.c", ".h", "a b", "build", "x.py", "k[1]", "é", "A"]
@@ -25,7 +25,7 @@ PIECES = [
 def workspace(tmp_path, request):
     root = tmp_path / "project"
     root.mkdir()
-    with Workspace(str(root), resolver=request.param) as opened:
+    with ConfinedRoot(str(root), resolver=request.param) as opened:
         yield opened
 
 
@@ -95,7 +95,7 @@ def hold_against_git(root, seed):
     ignore(root, rng)
     if rng.random() < 0.3:
         ignore(os.path.join(root, ".git", "info"), rng, "exclude")
-    with Workspace(root) as workspace, scan.walk(workspace, ROOT, include_ignored=False, over=never) as walk:
+    with ConfinedRoot(root) as workspace, scan.walk(workspace, ROOT, include_ignored=False, over=never) as walk:
         ours = [found.path for found in walk if found.type != "directory"]
     return ours, listed_by_git(root)
 
@@ -129,9 +129,9 @@ def test_a_walk_may_begin_anywhere(tmp_path, seed, data):
     shutil.rmtree(root, ignore_errors=True)
     os.mkdir(root)
     grow(root, random.Random(seed))
-    with Workspace(root) as workspace:
+    with ConfinedRoot(root) as workspace:
         whole = walked(workspace, include_ignored=True)
-        since = data.draw(st.one_of(st.sampled_from(whole), st.text(st.sampled_from("ab./ \U0001f600"))))
+        since = data.draw(st.choice(st.sampled_from(whole), st.text(st.sampled_from("ab./ \U0001f600"))))
 
         assert whole == sorted(whole)
         assert walked(workspace, include_ignored=True, since=since) == [path for path in whole if path >= since]
@@ -212,7 +212,7 @@ def test_a_walk_that_is_over_says_how_far_it_came(workspace):
         met = [found.path for found in walk]
 
     assert met == ["0", "1", "2", "3"]
-    assert (walk.broken_off, walk.passed, walk.seen) == (True, 4, 10)
+    assert (walk.stopped_early, walk.visited_count, walk.listed_count) == (True, 4, 10)
 
 
 def test_only_plain_files_give_content_and_none_is_waited_for(workspace):
@@ -264,7 +264,7 @@ def test_a_deep_tree_costs_no_descriptors(workspace):
     with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
         most = max(len(os.listdir("/proc/self/fd")) for _ in walk)
 
-    assert walk.passed == depth
+    assert walk.visited_count == depth
     assert most - before < 5
     assert len(os.listdir("/proc/self/fd")) == before
 
@@ -280,4 +280,4 @@ def test_a_directory_that_vanished_is_counted_and_passed_over(workspace):
                 shutil.rmtree(os.path.join(workspace.root, "a"))
 
     assert met == ["a", "b", "b/1"]
-    assert walk.closed == 1
+    assert walk.unlisted_count == 1

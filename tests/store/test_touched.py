@@ -1,6 +1,6 @@
 from kaiza.domain import lint
-from kaiza.store.touched import touched
-from kaiza.store.workspace import Workspace
+from kaiza.store.touched import match_files
+from kaiza.store.workspace import ConfinedRoot
 
 HEAD = """---
 kaiza_plan: 1
@@ -15,9 +15,9 @@ scope: {scope}
 
 
 def look(root, scope):
-    plan = lint.read(HEAD.replace("{scope}", scope).encode(), "PLAN-1").plan
-    with Workspace(str(root)) as workspace:
-        return touched(plan, workspace)
+    plan = lint.parse(HEAD.replace("{scope}", scope).encode(), "PLAN-1").plan
+    with ConfinedRoot(str(root)) as workspace:
+        return match_files(plan, workspace)
 
 
 def make(root, *paths):
@@ -30,14 +30,14 @@ def test_files_are_named_with_what_may_happen_to_them_and_patterns_counted(tmp_p
     make(tmp_path, "a/1", "a/2", "a/keys/3", "b/4", "c/5")
     found = look(tmp_path, '{modify: ["a/**"], delete: ["a/1"], move: [{from: "b/*", to: "c/*"}], deny: ["a/keys/**"]}')
 
-    assert (found.files, found.named) == (3, ("a/1", "a/2", "b/4"))
+    assert (found.file_count, found.listed_paths) == (3, ("a/1", "a/2", "b/4"))
     assert found.operations == {"a/1": ("modify", "delete"), "a/2": ("modify",), "b/4": ("move",)}
-    assert found.matched == {("modify", "a/**"): 2, ("delete", "a/1"): 1, ("move", "b/*"): 1}
+    assert found.match_counts == {("modify", "a/**"): 2, ("delete", "a/1"): 1, ("move", "b/*"): 1}
 
 
 def test_what_no_plan_reaches_is_not_counted_however_broad_the_pattern(tmp_path):
     make(tmp_path, "plans/P.md", "audit/x", ".kaiza/x", "kaiza.toml", ".git/x", ".env", "k.pem", "AGENTS.md", "a")
 
-    assert look(tmp_path, '{modify: ["**"]}').named == ("a",)
-    assert look(tmp_path, '{modify: ["**"], unlock: ["AGENTS.md"]}').named == ("AGENTS.md", "a")
-    assert look(tmp_path, '{modify: ["a"], move: [{from: "a", to: "b"}], deny: ["a"]}').files == 0
+    assert look(tmp_path, '{modify: ["**"]}').listed_paths == ("a",)
+    assert look(tmp_path, '{modify: ["**"], unlock: ["AGENTS.md"]}').listed_paths == ("AGENTS.md", "a")
+    assert look(tmp_path, '{modify: ["a"], move: [{from: "a", to: "b"}], deny: ["a"]}').file_count == 0

@@ -10,9 +10,9 @@ from logs import LONG, anchor_at, body, chained, head_of, intent, log_path, open
 from kaiza.domain import errors, record
 from kaiza.domain.record import Verdict
 from kaiza.store import state, stretch, verify
-from kaiza.store.accept import accept
-from kaiza.store.damage import Damage
-from kaiza.store.records import records
+from kaiza.store.accept import accept_damage
+from kaiza.store.damage import DamageMark
+from kaiza.store.records import read_records
 
 COUNT = 6
 LINES = chained(COUNT)
@@ -28,7 +28,7 @@ def judged(tmp_path):
     def judge(content, anchored=None):
         write(tmp_path, content)
         anchor_at(tmp_path, head_of(LINES[:anchored]) if anchored else None)
-        found = verify.verify(str(tmp_path))
+        found = verify.verify_log(str(tmp_path))
         fault = found.first_fault
         return found.verdict, (fault.seq, fault.why, fault.offset) if fault else None, found.records
 
@@ -174,7 +174,7 @@ def test_renumbered_records_are_broken_though_every_hash_and_link_is_right(judge
 @pytest.mark.parametrize("which", range(COUNT - 1))
 def test_a_record_changed_and_sealed_again_is_the_faulty_one(judged, which):
     link = LINES[which - 1][-67:-3].decode() if which else record.GENESIS
-    line, _ = record.seal(body(client="forger"), which + 1, link)
+    line, _ = record.serialize_and_hash(body(client="forger"), which + 1, link)
     lines = [*LINES[:which], line, *LINES[which + 1 :]]
 
     assert judged(b"".join(lines))[1] == (which + 1, "edited", STARTS[which])
@@ -190,9 +190,9 @@ def test_a_line_in_a_form_that_is_not_canonical_is_edited(judged):
 def test_no_log_is_missing_only_where_an_anchor_says_there_was_one(tmp_path):
     (tmp_path / "audit").mkdir()
 
-    assert verify.verify(str(tmp_path)) == record.Verdict("intact", 0, None, None, anchored=False)
+    assert verify.verify_log(str(tmp_path)) == record.Verdict("intact", 0, None, None, anchored=False)
     anchor_at(tmp_path, head_of(LINES))
-    assert verify.verify(str(tmp_path)).verdict == "missing"
+    assert verify.verify_log(str(tmp_path)).verdict == "missing"
 
 
 def test_a_last_line_that_lost_a_sector_is_torn_unless_the_anchor_covers_it(tmp_path):
@@ -201,22 +201,22 @@ def test_a_last_line_that_lost_a_sector_is_torn_unless_the_anchor_covers_it(tmp_
     whole = b"".join(lines)
     write(tmp_path, whole[:place] + b"\0" * 512 + whole[place + 512 :])
 
-    assert verify.verify(str(tmp_path)).verdict == "torn_tail"
+    assert verify.verify_log(str(tmp_path)).verdict == "torn_tail"
     anchor_at(tmp_path, head_of(lines))
-    assert verify.verify(str(tmp_path)).first_fault == record.Fault(COUNT + 1, "edited", len(WHOLE))
+    assert verify.verify_log(str(tmp_path)).first_fault == record.ChainFault(COUNT + 1, "edited", len(WHOLE))
 
 
 def test_a_head_kept_elsewhere_is_held_against_the_log(tmp_path):
     write(tmp_path, WHOLE)
 
     def verdict(seq, entry_hash):
-        return verify.verify(str(tmp_path), head=(seq, entry_hash)).verdict
+        return verify.verify_log(str(tmp_path), head=(seq, entry_hash)).verdict
 
     for seq in range(1, COUNT + 1):
         assert verdict(seq, head_of(LINES[:seq]).entry_hash) == "intact"
         assert verdict(seq, "f" * 64) == "replaced"
     assert verdict(COUNT + 1, "f" * 64) == "cut_off"
-    assert Damage(state.directory(str(tmp_path))).holds() is None
+    assert DamageMark(state.path_of(str(tmp_path))).read() is None
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
@@ -225,7 +225,7 @@ def test_what_is_no_log_cannot_be_judged(tmp_path, make):
     make(log_path(tmp_path))
 
     with pytest.raises(errors.SystemError) as refused:
-        verify.verify(str(tmp_path))
+        verify.verify_log(str(tmp_path))
     assert refused.value.error_code == "AUDIT_LOG_FAILED"
 
 
@@ -236,7 +236,7 @@ def test_a_bad_verdict_stops_changes_until_a_later_one_is_intact(tmp_path):
         log.append(body, durable=True)
     sound = log_path(tmp_path).read_bytes()
     log_path(tmp_path).write_bytes(sound.replace(b"a.py", b"b.py", 1))
-    found = verify.verify(str(tmp_path))
+    found = verify.verify_log(str(tmp_path))
 
     assert (found.verdict, log.damage()) == ("broken", "broken")
     with pytest.raises(errors.SystemError) as refused:
@@ -244,7 +244,7 @@ def test_a_bad_verdict_stops_changes_until_a_later_one_is_intact(tmp_path):
     assert refused.value.error_code == "SELF_AUDIT_FAILURE"
     log_path(tmp_path).write_bytes(sound)
     assert log.damage() == "broken"
-    assert verify.verify(str(tmp_path)).verdict == "intact"
+    assert verify.verify_log(str(tmp_path)).verdict == "intact"
     assert log.damage() is None
     assert log.append(intent, durable=True)["seq"] == 4
 
@@ -252,7 +252,7 @@ def test_a_bad_verdict_stops_changes_until_a_later_one_is_intact(tmp_path):
 def test_progress_is_told_to_the_end(tmp_path):
     write(tmp_path, b"".join(chained(3000)))
     told = []
-    verify.verify(str(tmp_path), progress=lambda done, whole: told.append((done, whole)))
+    verify.verify_log(str(tmp_path), progress=lambda done, whole: told.append((done, whole)))
 
     assert told[-1] == (log_path(tmp_path).stat().st_size,) * 2
     assert told == sorted(told)
@@ -260,32 +260,32 @@ def test_progress_is_told_to_the_end(tmp_path):
 
 @pytest.mark.parametrize("tamper", [None, 0, 399, 400, 777, 1199])
 def test_a_long_log_is_judged_the_same_in_stretches(tmp_path, monkeypatch, tamper):
-    monkeypatch.setattr(stretch, "_SHORTEST", 1)
+    monkeypatch.setattr(stretch, "_MIN_PARALLEL_BYTES", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     lines = chained(1200)
     if tamper is not None:
         lines[tamper] = lines[tamper].replace(b"src", b"scr")
     write(tmp_path, b"".join(lines))
-    found = verify.verify(str(tmp_path))
+    found = verify.verify_log(str(tmp_path))
 
     assert found.records == (1200 if tamper is None else tamper)
     assert found.first_fault is None or (found.first_fault.seq, found.first_fault.why) == (tamper + 1, "edited")
 
 
 def test_stretches_that_do_not_meet_are_no_sound_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(stretch, "_SHORTEST", 1)
+    monkeypatch.setattr(stretch, "_MIN_PARALLEL_BYTES", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     lines = chained(400)
     write(tmp_path, b"".join(lines[:200] + lines[201:]))
 
-    assert verify.verify(str(tmp_path)).first_fault == record.Fault(201, "dropped", sum(map(len, lines[:200])))
+    assert verify.verify_log(str(tmp_path)).first_fault == record.ChainFault(201, "dropped", sum(map(len, lines[:200])))
 
 
 def test_a_sparse_file_of_zeros_is_judged_in_little_memory(tmp_path):
     write(tmp_path, WHOLE)
     with log_path(tmp_path).open("ab") as log:
         log.truncate(200 << 20)
-    found = verify.verify(str(tmp_path))
+    found = verify.verify_log(str(tmp_path))
 
     assert (found.verdict, found.records) == ("torn_tail", COUNT)
 
@@ -296,7 +296,7 @@ def test_records_are_found_by_halving_in_either_direction(tmp_path, monkeypatch,
     monkeypatch.setattr("kaiza.store.records.BLOCK", 700)
     monkeypatch.setattr("kaiza.store.log_lines.BLOCK", 1000)
     write(tmp_path, b"".join(chained(count)))
-    found = [told["seq"] for told in records(str(tmp_path), since_seq=since, reverse=reverse)]
+    found = [told["seq"] for told in read_records(str(tmp_path), since_seq=since, reverse=reverse)]
 
     assert found == (list(range(since, count + 1)) if not reverse else list(range(count, since - 1, -1)))
 
@@ -304,14 +304,14 @@ def test_records_are_found_by_halving_in_either_direction(tmp_path, monkeypatch,
 def test_records_of_a_damaged_log_are_what_can_be_read(tmp_path):
     write(tmp_path, LINES[0] + b"garbage\n" + LINES[1] + b'{"seq":"no"}\n' + LINES[2][:50])
 
-    assert [told["seq"] for told in records(str(tmp_path))] == [1, 2]
-    assert [told["seq"] for told in records(str(tmp_path), reverse=True)] == [2, 1]
+    assert [told["seq"] for told in read_records(str(tmp_path))] == [1, 2]
+    assert [told["seq"] for told in read_records(str(tmp_path), reverse=True)] == [2, 1]
 
 
 def test_verifying_leaves_the_log_alone(tmp_path):
     write(tmp_path, WHOLE[:-20])
     before = log_path(tmp_path).stat()
-    verify.verify(str(tmp_path))
+    verify.verify_log(str(tmp_path))
 
     after = log_path(tmp_path).stat()
     assert (after.st_size, after.st_mtime_ns, stat.S_IMODE(after.st_mode)) == (
@@ -325,19 +325,19 @@ def test_a_log_that_is_accepted_while_it_is_judged_is_not_held_against_the_new_o
     lines = chained(5)
     write(tmp_path, b"".join(lines[:3]))
     anchor_at(tmp_path, head_of(lines))
-    really, accepted = verify._judged, []
+    really, accepted = verify._verify_descriptor, []
 
     def judged(descriptor, lock, anchor, progress, **how):
         if not accepted:
-            accepted.append(accept(str(tmp_path), reason="cut", person="me"))
+            accepted.append(accept_damage(str(tmp_path), reason="cut", person="me"))
         return really(descriptor, lock, anchor, progress, **how)
 
-    monkeypatch.setattr(verify, "_judged", judged)
+    monkeypatch.setattr(verify, "_verify_descriptor", judged)
     monkeypatch.setattr("kaiza.store.accept.verify", lambda _root: Verdict("cut_off", 3, None, None, anchored=False))
-    found = verify.verify(str(tmp_path))
+    found = verify.verify_log(str(tmp_path))
 
     assert (found.verdict, found.records, found.anchored) == ("intact", 1, True)
-    assert Damage(state.directory(str(tmp_path))).holds() is None
+    assert DamageMark(state.path_of(str(tmp_path))).read() is None
 
 
 def test_a_state_directory_that_cannot_be_listed_is_no_absence_of_anchors(tmp_path, monkeypatch):
@@ -350,6 +350,6 @@ def test_a_state_directory_that_cannot_be_listed_is_no_absence_of_anchors(tmp_pa
 
     monkeypatch.setattr(os, "listdir", refused)
     with pytest.raises(errors.SystemError) as failed:
-        verify.verify(str(tmp_path))
+        verify.verify_log(str(tmp_path))
 
     assert failed.value.error_code == "AUDIT_LOG_FAILED"

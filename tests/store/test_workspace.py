@@ -16,7 +16,7 @@ from kaiza.domain import errors
 from kaiza.domain.file_entry import FileEntry
 from kaiza.domain.paths import ROOT, RelPath, parse
 from kaiza.store import openat2
-from kaiza.store.workspace import Workspace, moment
+from kaiza.store.workspace import ConfinedRoot, format_mtime
 
 WAYS = ("openat2", "walk")
 
@@ -29,7 +29,7 @@ def agree(real):
 def workspace(request, tmp_path):
     (tmp_path / "ws").mkdir()
     (tmp_path / "outside").write_text("secret")
-    with Workspace(str(tmp_path / "ws"), resolver=request.param) as opened:
+    with ConfinedRoot(str(tmp_path / "ws"), resolver=request.param) as opened:
         yield opened
 
 
@@ -112,11 +112,11 @@ def test_what_stands_at_a_name_is_told(workspace, root):
 
 @pytest.mark.parametrize("mtime_ns", [-(10**18), 0, 10**18, 2**63 - 1])
 def test_any_time_of_the_disk_can_be_told(mtime_ns):
-    assert moment(mtime_ns).endswith("Z")
+    assert format_mtime(mtime_ns).endswith("Z")
 
 
 def test_a_time_beyond_the_calendar_is_told_as_its_end():
-    assert moment(10**21) == "9999-12-31T23:59:59.000Z"
+    assert format_mtime(10**21) == "9999-12-31T23:59:59.000Z"
 
 
 def test_what_is_missing_has_the_code_of_what_was_wanted(workspace, root):
@@ -243,7 +243,7 @@ def test_odd_names_are_opened_as_they_are(workspace, root, name):
     with workspace.open_file(RelPath((os.fsdecode(name),)), agree) as opened:
         assert opened.read(99) == name
     with workspace.open_file(parse("link"), agree) as opened:
-        assert opened.real.as_bytes() == name
+        assert opened.real.to_bytes() == name
 
 
 def test_a_name_that_ends_as_a_deleted_one_would_is_itself(workspace, root):
@@ -267,7 +267,7 @@ def test_a_file_deleted_while_it_is_found_is_not_taken_for_one_whose_name_looks_
             if asked[-1] == openat2.INSIDE:
                 (tmp_path / "x").unlink(missing_ok=True)
 
-    with Workspace(str(tmp_path), resolver="openat2") as workspace:
+    with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
         monkeypatch.setattr(openat2, "openat2", deletes)
         code = code_of(workspace.open_file, "link", judged.append)
 
@@ -311,7 +311,7 @@ def test_a_workspace_without_a_directory_is_refused(tmp_path, what):
     (tmp_path / "file").touch()
 
     with pytest.raises(errors.SystemError) as caught:
-        Workspace(str(tmp_path / what))
+        ConfinedRoot(str(tmp_path / what))
     assert caught.value.error_code == "PATH_NOT_FOUND"
 
 
@@ -319,7 +319,7 @@ def test_the_whole_disk_can_be_a_workspace(tmp_path):
     (tmp_path / "f").write_text("here")
     (tmp_path / "l").symlink_to("f")
     for way in WAYS:
-        with Workspace("/", resolver=way) as workspace:
+        with ConfinedRoot("/", resolver=way) as workspace:
             assert content(workspace, str(tmp_path / "l")[1:]) == b"here"
             assert workspace.stat(ROOT, agree).real == ROOT
 
@@ -423,8 +423,8 @@ with Workspace(sys.argv[1]) as workspace:
 
 
 def test_where_the_kernel_offers_it_it_is_used(tmp_path):
-    with Workspace(str(tmp_path)) as workspace:
-        assert workspace.resolver == ("openat2" if openat2.is_supported(workspace.fd) else "walk")
+    with ConfinedRoot(str(tmp_path)) as workspace:
+        assert workspace.resolver_name == ("openat2" if openat2.is_supported(workspace.fd) else "walk")
 
 
 def test_where_the_kernel_gives_up_in_a_storm_of_renames_the_walk_takes_over(tmp_path, monkeypatch):
@@ -435,7 +435,7 @@ def test_where_the_kernel_gives_up_in_a_storm_of_renames_the_walk_takes_over(tmp
     (tmp_path / "a").mkdir()
     (tmp_path / "a/l").symlink_to("../f")
     (tmp_path / "a/out").symlink_to("../../f")
-    with Workspace(str(tmp_path), resolver="openat2") as workspace:
+    with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
         monkeypatch.setattr(openat2, "openat2", give_up)
 
         assert content(workspace, "a/l") == b"here"

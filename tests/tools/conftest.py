@@ -9,8 +9,8 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.protected_names import is_unreadable
 from kaiza.store import scan
 from kaiza.store.schemas import SchemaRegistry
-from kaiza.store.workspace import Workspace
-from kaiza.tools.table import AGENT
+from kaiza.store.workspace import ConfinedRoot
+from kaiza.tools.table import AGENT_TOOLS
 
 SCHEMAS = SchemaRegistry()
 
@@ -33,14 +33,14 @@ class Reader:
     """A workspace, and tools that look at it through the real descriptor; every answer is held to its schema."""
 
     root: Path
-    workspace: Workspace
+    workspace: ConfinedRoot
     caps: Caps = field(default_factory=Caps)
     late: bool = False
 
     def call(self, name, /, **arguments):
         io = SCHEMAS.load_tool_io(name)
         io.input.validate(arguments)
-        tool = AGENT[name]
+        tool = AGENT_TOOLS[name]
         output = tool.run(tool.parse(arguments, str(self.root)), _View(self)).output
         io.output.validate(output)
         assert len(line_of(output)) < self.caps.response_bytes
@@ -101,7 +101,7 @@ class _View:
 def reader(tmp_path, request):
     root = tmp_path / "project"
     root.mkdir()
-    with Workspace(str(root), resolver=request.param) as workspace:
+    with ConfinedRoot(str(root), resolver=request.param) as workspace:
         yield Reader(root, workspace)
 
 
@@ -109,5 +109,5 @@ def reader(tmp_path, request):
 def plain_reader(tmp_path):
     root = tmp_path / "project"
     root.mkdir()
-    with Workspace(str(root)) as workspace:
+    with ConfinedRoot(str(root)) as workspace:
         yield Reader(root, workspace)

@@ -14,7 +14,7 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.paths import parse
 from kaiza.domain.protected_names import is_unreadable
 from kaiza.store.schemas import SchemaRegistry
-from kaiza.store.workspace import Workspace
+from kaiza.store.workspace import ConfinedRoot
 from kaiza.tools import apply_patch, delete_file, edit_file, move_file, proposal, write_file
 
 TOOLS = {tool.NAME: tool for tool in (write_file, edit_file, apply_patch, move_file, delete_file)}
@@ -32,7 +32,7 @@ class Bench:
     """A workspace that the changing tools look at; nothing here carries their proposals out."""
 
     root: Path
-    workspace: Workspace
+    workspace: ConfinedRoot
     caps: Caps
     late: bool = False
 
@@ -42,7 +42,7 @@ class Bench:
         io.input.validate(arguments)
         answer = TOOLS[name].run(TOOLS[name].parse(arguments, str(self.root)), self)
         io.output.validate({**answer.output, "request_id": "r"})
-        assert room.weight(answer.output) < self.caps.response_bytes - room.RESERVE
+        assert room.response_bytes(answer.output) < self.caps.response_bytes - room.RESERVED_BYTES
         assert str(self.root) not in str(answer.output)
         return answer.output, answer.changes
 
@@ -105,7 +105,7 @@ class Bench:
 def bench(tmp_path, request):
     root = tmp_path / "project"
     root.mkdir()
-    with Workspace(str(root), resolver=request.param) as workspace:
+    with ConfinedRoot(str(root), resolver=request.param) as workspace:
         yield Bench(root, workspace, Caps())
 
 
@@ -255,7 +255,7 @@ def test_a_patch_proposes_every_file(bench):
         ("move", "to", None, None),
         ("move", "to2", b"3\n", None),
     ]
-    assert [one.keeps_content for one in changes] == [False, False, False, True, False]
+    assert [one.is_plain_move for one in changes] == [False, False, False, True, False]
     assert (output["files"], output["hunks"], output["lines_added"], output["lines_removed"]) == (5, 4, 4, 3)
     again, same = bench.call("apply_patch", patch=output["diff"])
     assert [one.as_record() for one in same] == [one.as_record() for one in changes]
@@ -284,7 +284,7 @@ def test_one_file_that_does_not_fit_refuses_the_whole_patch(bench):
     assert (error.error_code, error.cause["path"]) == ("PATCH_APPLY_FAILED", "gone")
 
 
-DIFFERENCE = proposal.difference
+DIFFERENCE = proposal.build_diff
 EDIT = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
 CREATE = "--- /dev/null\n+++ b/{}\n@@ -0,0 +1 @@\n+{}\n"
 DELETE = "diff --git a/{0} b/{0}\ndeleted file mode 100644\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
@@ -327,7 +327,7 @@ def test_a_file_that_grows_before_it_is_read_is_bounded_too(bench):
 
 def test_a_dry_run_works_out_no_more_diffs_than_an_answer_holds(bench, monkeypatch):
     made = []
-    monkeypatch.setattr(proposal, "difference", lambda *given: made.append(DIFFERENCE(*given)) or made[-1])
+    monkeypatch.setattr(proposal, "build_diff", lambda *given: made.append(DIFFERENCE(*given)) or made[-1])
     line = b"x" * 60_000 + b"\n"
     for number in range(20):
         bench.write(f"f{number}", b"a\nc\n" + line)
@@ -424,7 +424,7 @@ def test_a_file_is_moved_to_where_nothing_is(bench):
     old = bench.write("f", b"a\n")
     output, change = bench.change("move_file", source="f", destination="d/g", expected_hash=old)
 
-    assert (change.operation, change.keeps_content, output["source"], output["path"]) == ("move", True, "f", "d/g")
+    assert (change.operation, change.is_plain_move, output["source"], output["path"]) == ("move", True, "f", "d/g")
     assert (output["before_hash"], output["after_hash"], output["size"], output["lines_added"]) == (old, old, 2, 0)
     bench.write("d/g", b"x")
     assert bench.code("move_file", source="f", destination="d/g", expected_hash=old) == "FILE_ALREADY_EXISTS"

@@ -21,5 +21,5 @@ def test_the_short_ways_agree_with_the_glob(text, paths):
     short = pattern.parse(text, "pattern")
     fitting = [path for path in sorted(paths) if glob.matches_text(path)]
 
-    assert [path for path in sorted(paths) if short.fits(path)] == fitting
-    assert [path for path in sorted(paths) if not short.is_past(path) and short.fits(path)] == fitting
+    assert [path for path in sorted(paths) if short.matches(path)] == fitting
+    assert [path for path in sorted(paths) if not short.is_past(path) and short.matches(path)] == fitting

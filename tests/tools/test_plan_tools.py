@@ -294,7 +294,7 @@ def test_where_there_are_too_many_plans_no_more_are_saved(root, planner, monkeyp
 
 
 def test_no_tool_approves_unlocks_thaws_or_grants(planner):
-    names = {item["name"] for item in planner.offered()} if hasattr(planner, "offered") else set(planner._handlers)
+    names = {item["name"] for item in planner.list_items()} if hasattr(planner, "offered") else set(planner._handlers)
 
     assert not [
         name for name in names if any(word in name for word in ("approve", "unlock", "thaw", "grant", "freeze"))

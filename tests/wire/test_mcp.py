@@ -7,12 +7,12 @@ from kaiza.domain import codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.wire import mcp_call
 from kaiza.wire.dialect import Conversation
-from kaiza.wire.mcp import HANDSHAKE_VERSIONS, Mcp, Opening
-from kaiza.wire.mcp_call import Form
+from kaiza.wire.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription
+from kaiza.wire.mcp_call import ResultFormat
 from kaiza.wire.message import Request
 
 TOOLS = [{"name": "echo", "inputSchema": {"type": "object"}}, {"name": "add", "inputSchema": {"type": "object"}}]
-DIALECT = Mcp(Opening("1.2.3", "Be careful.", lambda: TOOLS))
+DIALECT = McpDialect(ServerDescription("1.2.3", "Be careful.", lambda: TOOLS))
 FRESH = Conversation()
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -37,7 +37,7 @@ def initialized():
 
 
 def told(outcome, form=None):
-    line = mcp_call.encode_result("x", outcome, form or Form())
+    line = mcp_call.encode_result("x", outcome, form or ResultFormat())
 
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -166,7 +166,7 @@ def test_a_success_is_structured_and_once_more_as_text():
 
 
 def test_a_summary_takes_the_place_of_the_text_where_that_is_asked_for():
-    result = told(Outcome("echo", output={"a": 1, "summary": "one thing"}), Form(summary=True))["result"]
+    result = told(Outcome("echo", output={"a": 1, "summary": "one thing"}), ResultFormat(summary=True))["result"]
 
     assert result["content"] == [{"type": "text", "text": "one thing"}]
     assert result["structuredContent"] == {"a": 1, "summary": "one thing"}
@@ -202,7 +202,7 @@ def test_a_call_that_is_none_is_an_error_of_the_protocol_with_the_envelope_in_it
 @pytest.mark.parametrize("outcome", [Outcome("a", output={}), Outcome("a", envelope=ENVELOPE)])
 def test_a_modern_result_of_a_call_carries_type_server_and_receipt(outcome):
     kept = Outcome(outcome.tool_name, outcome.output, outcome.envelope, receipt=RECEIPT)
-    result = told(kept, Form(modern_meta=DIALECT.modern_meta))["result"]
+    result = told(kept, ResultFormat(modern_meta=DIALECT.modern_meta))["result"]
 
     assert result["resultType"] == "complete"
     assert result["_meta"].keys() == {"io.modelcontextprotocol/serverInfo", "kaiza/receipt"}
@@ -210,7 +210,7 @@ def test_a_modern_result_of_a_call_carries_type_server_and_receipt(outcome):
 
 def test_the_tools_are_asked_for_once_and_only_when_somebody_wants_them():
     asked = []
-    dialect = Mcp(Opening("1", "", lambda: asked.append(1) or TOOLS))
+    dialect = McpDialect(ServerDescription("1", "", lambda: asked.append(1) or TOOLS))
     for method, params in (("ping", {}), ("tools/list", {}), ("tools/list", {"_meta": MODERN}), ("tools/list", {})):
         dialect.decode(Request(1, method, params), FRESH)
 

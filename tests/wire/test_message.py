@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from kaiza.domain import codes
 from kaiza.wire import message, reply
-from kaiza.wire.message import Notification, Refusal, Request
+from kaiza.wire.message import InvalidMessage, Notification, Request
 
 GOOD = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}}
 
 
 def read(**changes):
-    return message.read(json.dumps({**GOOD, **changes}).encode())
+    return message.parse(json.dumps({**GOOD, **changes}).encode())
 
 
 def without(key):
-    return message.read(json.dumps({name: value for name, value in GOOD.items() if name != key}).encode())
+    return message.parse(json.dumps({name: value for name, value in GOOD.items() if name != key}).encode())
 
 
 @pytest.mark.parametrize("given_id", ["a", "", "1", 1, 0, -5, 1.5, 2**53 + 1])
@@ -34,7 +34,7 @@ def test_an_id_is_a_string_or_a_number_and_keeps_its_type(given_id):
 def test_any_other_id_is_refused_and_not_echoed(given_id):
     said = read(id=given_id)
 
-    assert isinstance(said, Refusal)
+    assert isinstance(said, InvalidMessage)
     assert said[:2] == (None, "INVALID_ENVELOPE")
 
 
@@ -60,7 +60,7 @@ def test_any_other_id_is_refused_and_not_echoed(given_id):
 def test_a_request_with_a_fault_is_refused_under_its_id(changes):
     said = read(**changes)
 
-    assert isinstance(said, Refusal)
+    assert isinstance(said, InvalidMessage)
     assert said[:2] == (7, "INVALID_ENVELOPE")
 
 
@@ -68,7 +68,7 @@ def test_a_request_with_a_fault_is_refused_under_its_id(changes):
 def test_a_request_that_lacks_a_member_is_refused_under_its_id(key):
     said = without(key)
 
-    assert isinstance(said, Refusal)
+    assert isinstance(said, InvalidMessage)
     assert said[:2] == (7, "INVALID_ENVELOPE")
 
 
@@ -80,36 +80,36 @@ def test_params_may_be_left_out_and_further_members_may_be_there():
 
 @pytest.mark.parametrize("line", [b"[]", b"[1]", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]'])
 def test_a_batch_is_refused_whole(line):
-    assert message.read(line)[:2] == (None, "INVALID_ENVELOPE")
+    assert message.parse(line)[:2] == (None, "INVALID_ENVELOPE")
 
 
 @pytest.mark.parametrize("line", [b"1", b'"a"', b"null", b"true", b"1.5"])
 def test_a_value_that_is_no_object_is_refused(line):
-    assert message.read(line)[:2] == (None, "INVALID_ENVELOPE")
+    assert message.parse(line)[:2] == (None, "INVALID_ENVELOPE")
 
 
 def test_a_line_that_is_not_strict_json_is_a_parse_error():
-    assert message.read(b"{")[:2] == (None, "PARSE_ERROR")
-    assert message.read(b'{"id":7,"id":7}')[:2] == (None, "PARSE_ERROR")
+    assert message.parse(b"{")[:2] == (None, "PARSE_ERROR")
+    assert message.parse(b'{"id":7,"id":7}')[:2] == (None, "PARSE_ERROR")
 
 
 def test_only_notifications_may_go_without_an_id():
     line = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
-    assert message.read(line) == Notification("notifications/initialized", {})
+    assert message.parse(line) == Notification("notifications/initialized", {})
     assert without("id")[:2] == (None, "INVALID_ENVELOPE")
 
 
 def test_a_notification_with_a_fault_is_refused():
     line = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":[]}'
 
-    assert message.read(line)[:2] == (None, "INVALID_ENVELOPE")
+    assert message.parse(line)[:2] == (None, "INVALID_ENVELOPE")
 
 
 def test_an_answer_is_no_request():
     line = b'{"jsonrpc":"2.0","id":3,"result":{}}'
 
-    assert message.read(line)[:2] == (3, "INVALID_ENVELOPE")
+    assert message.parse(line)[:2] == (3, "INVALID_ENVELOPE")
 
 
 def test_the_rows_known_before_the_registry_are_the_registrys():
@@ -119,7 +119,7 @@ def test_the_rows_known_before_the_registry_are_the_registrys():
 
 @pytest.mark.rows("S3-19")
 def test_a_refusal_names_its_code_in_both_vocabularies():
-    told = json.loads(reply.refused(Refusal("a", "INVALID_ENVELOPE", "Why.")))
+    told = json.loads(reply.rejection(InvalidMessage("a", "INVALID_ENVELOPE", "Why.")))
 
     assert told == {
         "jsonrpc": "2.0",
@@ -134,8 +134,8 @@ def test_a_refusal_names_its_code_in_both_vocabularies():
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode(errors="replace")))
 def test_every_line_is_a_message_or_a_refusal(line):
-    said = message.read(line)
+    said = message.parse(line)
 
-    assert isinstance(said, Request | Notification | Refusal)
-    if isinstance(said, Refusal):
-        assert reply.refused(said).count(b"\n") == 1
+    assert isinstance(said, Request | Notification | InvalidMessage)
+    if isinstance(said, InvalidMessage):
+        assert reply.rejection(said).count(b"\n") == 1

@@ -16,14 +16,14 @@ import kaiza
 from kaiza.domain import codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.domain.instructions import INSTRUCTIONS
-from kaiza.store.offer import offered
+from kaiza.store.offer import list_items
 from kaiza.store.schemas import SchemaRegistry
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation
-from kaiza.wire.mcp import HANDSHAKE_VERSIONS, Mcp, Opening
+from kaiza.wire.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription
 
-TOOLS = offered(SchemaRegistry())
-DIALECT = Mcp(Opening(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
+TOOLS = list_items(SchemaRegistry())
+DIALECT = McpDialect(ServerDescription(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
 KEEP = CacheHint(ttl_ms=3_600_000, scope="public")
 RECEIPT = Receipt(7, "0" * 64)
 ENVELOPE = {"error_code": "FILE_NOT_FOUND", "human_message": "No such file. List the directory.", "cause": None}
@@ -95,7 +95,7 @@ def said_by_the_sdk(*requests):
 def said_by_us(*requests):
     answers, conversation = [], Conversation()
     for one in requests:
-        said = message.read(json.dumps(one).encode())
+        said = message.parse(json.dumps(one).encode())
         conversation, answer, call = DIALECT.decode(said, conversation)
         if call is not None:
             outcome = OUTCOMES.get(call.tool_name, Outcome("?", envelope=UNKNOWN, code=codes.lookup("TOOL_NOT_FOUND")))

@@ -1,8 +1,17 @@
 """Patches: read strictly, held against a second reader, applied exactly or not at all; pure, over bytes."""
 
-from kaiza.domain.patch.applying import apply
+from kaiza.domain.patch.applying import apply_file_patch
 from kaiza.domain.patch.entry import MAX_BYTES, MAX_FILES, MAX_HUNKS, FilePatch, Hunk
-from kaiza.domain.patch.opinion import second_opinion
+from kaiza.domain.patch.opinion import check_with_unidiff
 from kaiza.domain.patch.reading import parse
 
-__all__ = ["MAX_BYTES", "MAX_FILES", "MAX_HUNKS", "FilePatch", "Hunk", "apply", "parse", "second_opinion"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_FILES",
+    "MAX_HUNKS",
+    "FilePatch",
+    "Hunk",
+    "apply_file_patch",
+    "check_with_unidiff",
+    "parse",
+]

@@ -9,7 +9,7 @@ MAX_FILES = 200
 MAX_HUNKS = 20_000
 MAX_BYTES = 512 * 1024
 
-Operation = Literal["create", "modify", "delete", "move"]
+PatchOperation = Literal["create", "modify", "delete", "move"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class FilePatch:
     """One file's entry in a patch. `source` is where a moved file comes from; modes are permission bits."""
 
     path: RelPath
-    operation: Operation
+    operation: PatchOperation
     source: RelPath | None = None
     old_mode: int | None = None
     new_mode: int | None = None

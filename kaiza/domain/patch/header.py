@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from kaiza.domain.patch import names
-from kaiza.domain.patch.refusal import Why, invalid
+from kaiza.domain.patch.refusal import InvalidReason, invalid_patch
 
 _MODES = {b"100644": 0o644, b"100755": 0o755}
 _INDEX = re.compile(rb"[0-9A-Za-z]+\.\.[0-9A-Za-z]+(?: ([0-9]{6}))?")
@@ -20,7 +20,7 @@ _FIELDS = (
     b"dissimilarity index",
     b"index",
 )
-_REFUSED: tuple[tuple[bytes, Why], ...] = (
+_REJECTED_PREFIXES: tuple[tuple[bytes, InvalidReason], ...] = (
     (b"copy from ", "copy"),
     (b"copy to ", "copy"),
     (b"GIT binary patch", "binary"),
@@ -30,7 +30,7 @@ _REFUSED: tuple[tuple[bytes, Why], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FileHeader:
     """Which file an entry is about; a side that is None does not exist. `paired`: `---` and `+++` name it."""
 
     line: int
@@ -42,155 +42,157 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _HeaderField:
     line: int
     value: bytes
 
 
-def read(lines: list[bytes], at: int) -> tuple[Header, int]:
+def parse(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
     """Read the header that begins at a line; give it back with the number of the line after it."""
     line = lines[at]
     if line.startswith(b"diff --git "):
-        return _git(lines, at)
+        return _parse_git(lines, at)
     if line.startswith(b"diff -"):
-        return _recorded(lines, at)
+        return _parse_recorded(lines, at)
     if line.startswith(b"--- "):
-        return _plain(lines, at)
-    raise _unknown(line, at)
+        return _parse_plain(lines, at)
+    raise _unknown_line(line, at)
 
 
-def _plain(lines: list[bytes], at: int) -> tuple[Header, int]:
-    old, new = _pair(lines, at)
-    _same_file(old, new, at)
-    return Header(at, old, new), at + 2
+def _parse_plain(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
+    old, new = _parse_pair(lines, at)
+    _require_same_file(old, new, at)
+    return FileHeader(at, old, new), at + 2
 
 
-def _recorded(lines: list[bytes], at: int) -> tuple[Header, int]:
+def _parse_recorded(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
     """Read the command line that `diff -r` writes above each file."""
-    header, after = _plain(lines, at + 1) if _is(lines, at + 1, b"--- ") else (None, at)
+    header, after = _parse_plain(lines, at + 1) if _has_prefix(lines, at + 1, b"--- ") else (None, at)
     if header is None:
-        raise invalid(at, "header")
+        raise invalid_patch(at, "header")
     spelled = [lines[row][4:-1].partition(b"\t")[0] for row in (at + 1, at + 2)]
     if not lines[at].endswith(b" %s %s\n" % tuple(spelled)):
-        raise invalid(at, "names")
-    return Header(at, header.old, header.new), after
+        raise invalid_patch(at, "names")
+    return FileHeader(at, header.old, header.new), after
 
 
-def _git(lines: list[bytes], at: int) -> tuple[Header, int]:
+def _parse_git(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
     told = lines[at][len(b"diff --git ") : -1]
-    fields, after = _fields(lines, at + 1)
+    fields, after = _parse_fields(lines, at + 1)
     pair = None
-    if _is(lines, after, b"--- "):
-        pair = _pair(lines, after)
+    if _has_prefix(lines, after, b"--- "):
+        pair = _parse_pair(lines, after)
         after += 2
-    old, new = _sides(fields, pair, told, at)
-    if not names.spells(told, old or new or b"", new or old or b"", at):
-        raise invalid(at, "names")
-    return Header(at, old, new, pair is not None, *_modes(fields, old, new, at)), after
+    old, new = _resolve_sides(fields, pair, told, at)
+    if not names.is_pair(told, old or new or b"", new or old or b"", at):
+        raise invalid_patch(at, "names")
+    return FileHeader(at, old, new, pair is not None, *_resolve_modes(fields, old, new, at)), after
 
 
-def _fields(lines: list[bytes], at: int) -> tuple[dict[bytes, _Field], int]:
-    fields: dict[bytes, _Field] = {}
+def _parse_fields(lines: list[bytes], at: int) -> tuple[dict[bytes, _HeaderField], int]:
+    fields: dict[bytes, _HeaderField] = {}
     while at < len(lines) and not lines[at].startswith((b"diff ", b"--- ", b"@@ ")):
-        name, value = _field(lines[at], at)
+        name, value = _parse_field(lines[at], at)
         if name in fields:
-            raise invalid(at, "header_twice")
-        fields[name] = _Field(at, value)
+            raise invalid_patch(at, "header_twice")
+        fields[name] = _HeaderField(at, value)
         at += 1
     return fields, at
 
 
-def _field(line: bytes, at: int) -> tuple[bytes, bytes]:
+def _parse_field(line: bytes, at: int) -> tuple[bytes, bytes]:
     for name in _FIELDS:
         if line.startswith(name + b" "):
             if line.endswith(b"\r\n"):
-                raise invalid(at, "line_ending")
-            return name, _checked(name, line[len(name) + 1 : -1], at)
-    raise _unknown(line, at)
+                raise invalid_patch(at, "line_ending")
+            return name, _check_value(name, line[len(name) + 1 : -1], at)
+    raise _unknown_line(line, at)
 
 
-def _checked(name: bytes, value: bytes, at: int) -> bytes:
+def _check_value(name: bytes, value: bytes, at: int) -> bytes:
     if name.endswith(b" mode") and value not in _MODES:
-        raise invalid(at, "mode")
+        raise invalid_patch(at, "mode")
     if name.endswith(b"similarity index") and not _PERCENT.fullmatch(value):
-        raise invalid(at, "header")
+        raise invalid_patch(at, "header")
     if name != b"index":
         return value
     index = _INDEX.fullmatch(value)
     if not index:
-        raise invalid(at, "header")
+        raise invalid_patch(at, "header")
     if index[1] and index[1] not in _MODES:
-        raise invalid(at, "mode")
+        raise invalid_patch(at, "mode")
     return index[1] or b""
 
 
-def _pair(lines: list[bytes], at: int) -> tuple[bytes | None, bytes | None]:
-    if not _is(lines, at + 1, b"+++ "):
-        raise invalid(at, "header")
-    return _side(lines, at, b"a/"), _side(lines, at + 1, b"b/")
+def _parse_pair(lines: list[bytes], at: int) -> tuple[bytes | None, bytes | None]:
+    if not _has_prefix(lines, at + 1, b"+++ "):
+        raise invalid_patch(at, "header")
+    return _parse_side(lines, at, b"a/"), _parse_side(lines, at + 1, b"b/")
 
 
-def _side(lines: list[bytes], at: int, prefix: bytes) -> bytes | None:
+def _parse_side(lines: list[bytes], at: int, prefix: bytes) -> bytes | None:
     if lines[at].endswith(b"\r\n"):
-        raise invalid(at, "line_ending")
-    name = names.tabbed(lines[at][4:-1], at)
-    return None if name == names.NOWHERE else names.without(prefix, name, at)
+        raise invalid_patch(at, "line_ending")
+    name = names.read_until_tab(lines[at][4:-1], at)
+    return None if name == names.DEV_NULL else names.strip_prefix(prefix, name, at)
 
 
-def _same_file(old: bytes | None, new: bytes | None, at: int) -> None:
+def _require_same_file(old: bytes | None, new: bytes | None, at: int) -> None:
     if old is None and new is None:
-        raise invalid(at, "names")
+        raise invalid_patch(at, "names")
     if old is not None and new is not None and old != new:
-        raise invalid(at, "names")
+        raise invalid_patch(at, "names")
 
 
-def _sides(
-    fields: dict[bytes, _Field], pair: tuple[bytes | None, bytes | None] | None, told: bytes, at: int
+def _resolve_sides(
+    fields: dict[bytes, _HeaderField], pair: tuple[bytes | None, bytes | None] | None, told: bytes, at: int
 ) -> tuple[bytes | None, bytes | None]:
     if b"rename from" in fields or b"rename to" in fields:
-        return _renamed(fields, pair, at)
+        return _resolve_rename(fields, pair, at)
     created, deleted = b"new file mode" in fields, b"deleted file mode" in fields
     if pair is None:
-        name = names.twice(told, at)
+        name = names.read_first(told, at)
         pair = (None if created else name, None if deleted else name)
     old, new = pair
-    _same_file(old, new, at)
+    _require_same_file(old, new, at)
     if (created and old is not None) or (deleted and new is not None):
-        raise invalid(at, "names")
+        raise invalid_patch(at, "names")
     return pair
 
 
-def _renamed(
-    fields: dict[bytes, _Field], pair: tuple[bytes | None, bytes | None] | None, at: int
+def _resolve_rename(
+    fields: dict[bytes, _HeaderField], pair: tuple[bytes | None, bytes | None] | None, at: int
 ) -> tuple[bytes, bytes]:
     if not (b"rename from" in fields and b"rename to" in fields):
-        raise invalid(at, "header")
-    old, new = (names.whole(field.value, field.line) for field in (fields[b"rename from"], fields[b"rename to"]))
+        raise invalid_patch(at, "header")
+    old, new = (names.read_whole(field.value, field.line) for field in (fields[b"rename from"], fields[b"rename to"]))
     if not old or not new or old == new or pair not in (None, (old, new)):
-        raise invalid(at, "names")
+        raise invalid_patch(at, "names")
     return old, new
 
 
-def _modes(fields: dict[bytes, _Field], old: bytes | None, new: bytes | None, at: int) -> tuple[int | None, int | None]:
+def _resolve_modes(
+    fields: dict[bytes, _HeaderField], old: bytes | None, new: bytes | None, at: int
+) -> tuple[int | None, int | None]:
     told = {name: _MODES.get(field.value) for name, field in fields.items()}
     if old is None or new is None:
         if b"old mode" in told or b"new mode" in told:
-            raise invalid(at, "mode")
+            raise invalid_patch(at, "mode")
         return told.get(b"deleted file mode"), told.get(b"new file mode")
     if b"new file mode" in told or b"deleted file mode" in told:
-        raise invalid(at, "names")
+        raise invalid_patch(at, "names")
     before, after = told.get(b"old mode"), told.get(b"new mode")
     if (before is None) != (after is None) or (before is not None and before == after):
-        raise invalid(at, "mode")
+        raise invalid_patch(at, "mode")
     return (told.get(b"index"), None) if before is None else (before, after)
 
 
-def _is(lines: list[bytes], at: int, beginning: bytes) -> bool:
+def _has_prefix(lines: list[bytes], at: int, beginning: bytes) -> bool:
     return at < len(lines) and lines[at].startswith(beginning)
 
 
-def _unknown(line: bytes, at: int) -> Exception:
-    for beginning, why in _REFUSED:
+def _unknown_line(line: bytes, at: int) -> Exception:
+    for beginning, why in _REJECTED_PREFIXES:
         if line.startswith(beginning):
-            return invalid(at, why)
-    return invalid(at, "not_a_patch")
+            return invalid_patch(at, why)
+    return invalid_patch(at, "not_a_patch")

@@ -4,20 +4,20 @@ import re
 from dataclasses import dataclass, field, replace
 
 from kaiza.domain.patch.entry import Hunk
-from kaiza.domain.patch.refusal import invalid
+from kaiza.domain.patch.refusal import invalid_patch
 
 _NUMBER = rb"(0|[1-9][0-9]*)"
 _HEADER = re.compile(
     rb"@@ -" + _NUMBER + rb"(?:," + _NUMBER + rb")? \+" + _NUMBER + rb"(?:," + _NUMBER + rb")? @@(?: .*)?"
 )
-_DIGITS = 10
-_LARGEST = 2**31 - 1
-_SHORTEST_MARKER = 12
+_MAX_DIGITS = 10
+_MAX_NUMBER = 2**31 - 1
+_MIN_MARKER_LENGTH = 12
 _PLUS, _MINUS, _BLANK, _LINE_FEED, _BACKSLASH = b"+- \n\\"
 
 
 @dataclass(slots=True)
-class _Sides:
+class _HunkSides:
     """The lines read so far; where a marker closed a side, nothing may follow on it."""
 
     old: list[bytes] = field(default_factory=list)
@@ -26,7 +26,7 @@ class _Sides:
     new_closed: int = -1
     context: int = 0
 
-    def take(self, line: bytes, at: int) -> None:
+    def add(self, line: bytes, at: int) -> None:
         tag = line[0]
         if tag == _PLUS:
             self.new.append(line[1:])
@@ -38,13 +38,13 @@ class _Sides:
             self.new.append(text)
             self.context += 1
         else:
-            raise invalid(at, "hunk_line")
+            raise invalid_patch(at, "hunk_line")
 
     def close(self, marked: bytes, at: int) -> None:
         """Take the line feed away from the line that a marker follows; an empty line has nothing but its line feed."""
         tag, bare = marked[0], marked[1:-1]
         if tag == _BACKSLASH or not bare:
-            raise invalid(at, "marker")
+            raise invalid_patch(at, "marker")
         if tag != _PLUS:
             self.old[-1] = bare
             self.old_closed = len(self.old)
@@ -52,20 +52,20 @@ class _Sides:
             self.new[-1] = bare
             self.new_closed = len(self.new)
 
-    def ends_at_markers(self) -> bool:
+    def has_valid_markers(self) -> bool:
         return self.old_closed in (-1, len(self.old)) and self.new_closed in (-1, len(self.new))
 
 
-def read(lines: list[bytes], at: int) -> tuple[tuple[Hunk, ...], int]:
+def parse(lines: list[bytes], at: int) -> tuple[tuple[Hunk, ...], int]:
     """Read all hunks that begin at a line; give them back with the number of the line after them."""
     hunks: list[Hunk] = []
     end, shift, closed = 0, 0, False
     while at < len(lines) and lines[at].startswith(b"@@ "):
-        hunk, new_start, after = _hunk(lines, at)
+        hunk, new_start, after = _parse_hunk(lines, at)
         if closed or (hunks and hunk.start < end):
-            raise invalid(at, "order")
+            raise invalid_patch(at, "order")
         if new_start != hunk.start + shift:
-            raise invalid(at, "position")
+            raise invalid_patch(at, "position")
         end = hunk.start + len(hunk.old)
         shift += len(hunk.new) - len(hunk.old)
         closed = any(side and not side[-1].endswith(b"\n") for side in (hunk.old, hunk.new))
@@ -76,69 +76,69 @@ def read(lines: list[bytes], at: int) -> tuple[tuple[Hunk, ...], int]:
     return tuple(hunks), at
 
 
-def _hunk(lines: list[bytes], at: int) -> tuple[Hunk, int, int]:
-    old_start, old_count, new_start, new_count = _numbers(lines[at], at)
-    sides, after = _body(lines, at + 1, old_count, new_count)
-    if not sides.ends_at_markers():
-        raise invalid(at, "marker")
+def _parse_hunk(lines: list[bytes], at: int) -> tuple[Hunk, int, int]:
+    old_start, old_count, new_start, new_count = _parse_numbers(lines[at], at)
+    sides, after = _parse_body(lines, at + 1, old_count, new_count)
+    if not sides.has_valid_markers():
+        raise invalid_patch(at, "marker")
     if sides.old == sides.new:
-        raise invalid(at, "changes_nothing")
+        raise invalid_patch(at, "changes_nothing")
     hunk = Hunk(
         line=at,
         start=old_start,
         old=tuple(sides.old),
         new=tuple(sides.new),
         context=sides.context,
-        ends_file=bool(sides.context or not sides.old) and not _held_below(lines, after - 1),
+        ends_file=bool(sides.context or not sides.old) and not _has_trailing_context(lines, after - 1),
     )
     return hunk, new_start, after
 
 
-def _held_below(lines: list[bytes], last: int) -> bool:
+def _has_trailing_context(lines: list[bytes], last: int) -> bool:
     """Whether the hunk that ends at a line of the patch ends with context; a marker there is the file's end anyway."""
     return lines[last][0] in (_BLANK, _LINE_FEED)
 
 
-def _numbers(line: bytes, at: int) -> tuple[int, int, int, int]:
+def _parse_numbers(line: bytes, at: int) -> tuple[int, int, int, int]:
     found = _HEADER.fullmatch(line[:-1])
     if not found:
-        raise invalid(at, "hunk_header")
-    if any(len(text) > _DIGITS or int(text) > _LARGEST for text in found.groups(b"1")):
-        raise invalid(at, "number")
+        raise invalid_patch(at, "hunk_header")
+    if any(len(text) > _MAX_DIGITS or int(text) > _MAX_NUMBER for text in found.groups(b"1")):
+        raise invalid_patch(at, "number")
     old_start, old_count, new_start, new_count = (int(text) for text in found.groups(b"1"))
     if not old_count and old_start:
-        raise invalid(at, "position")
-    return _from_zero(old_start, old_count, at), old_count, _from_zero(new_start, new_count, at), new_count
+        raise invalid_patch(at, "position")
+    return _zero_based(old_start, old_count, at), old_count, _zero_based(new_start, new_count, at), new_count
 
 
-def _from_zero(start: int, count: int, at: int) -> int:
+def _zero_based(start: int, count: int, at: int) -> int:
     """An empty side is named by the line before it, any other by its first line."""
     if count and not start:
-        raise invalid(at, "position")
+        raise invalid_patch(at, "position")
     return start - 1 if count else start
 
 
-def _body(lines: list[bytes], at: int, old_count: int, new_count: int) -> tuple[_Sides, int]:
-    sides = _Sides()
+def _parse_body(lines: list[bytes], at: int, old_count: int, new_count: int) -> tuple[_HunkSides, int]:
+    sides = _HunkSides()
     old, new, last = sides.old, sides.new, len(lines)
     while len(old) < old_count or len(new) < new_count:
         if at == last:
-            raise invalid(at - 1, "counts")
+            raise invalid_patch(at - 1, "counts")
         if lines[at][0] == _BACKSLASH:
-            _marker(sides, lines, at)
+            _apply_marker(sides, lines, at)
         else:
-            sides.take(lines[at], at)
+            sides.add(lines[at], at)
         at += 1
     if at < last and lines[at][0] == _BACKSLASH:
-        _marker(sides, lines, at)
+        _apply_marker(sides, lines, at)
         at += 1
     if len(old) != old_count or len(new) != new_count:
-        raise invalid(at - 1, "counts")
+        raise invalid_patch(at - 1, "counts")
     return sides, at
 
 
-def _marker(sides: _Sides, lines: list[bytes], at: int) -> None:
+def _apply_marker(sides: _HunkSides, lines: list[bytes], at: int) -> None:
     line = lines[at]
-    if not line.startswith(b"\\ ") or len(line) < _SHORTEST_MARKER or not (sides.old or sides.new):
-        raise invalid(at, "marker")
+    if not line.startswith(b"\\ ") or len(line) < _MIN_MARKER_LENGTH or not (sides.old or sides.new):
+        raise invalid_patch(at, "marker")
     sides.close(lines[at - 1], at)

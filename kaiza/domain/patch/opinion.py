@@ -6,51 +6,51 @@ from typing import TYPE_CHECKING
 
 from kaiza.domain.patch import names
 from kaiza.domain.patch.entry import FilePatch
-from kaiza.domain.patch.refusal import invalid
+from kaiza.domain.patch.refusal import invalid_patch
 from kaiza.domain.paths import RelPath
 
 if TYPE_CHECKING:
     from unidiff.patch import PatchedFile
 
-_NOWHERE = "/dev/null"
+_DEV_NULL = "/dev/null"
 _MISREAD = " b/"
-_UNSPOKEN = frozenset({"", "."})
+_IGNORED_PARTS = frozenset({"", "."})
 
 
-def second_opinion(patch: bytes, files: Sequence[FilePatch]) -> None:
+def check_with_unidiff(patch: bytes, files: Sequence[FilePatch]) -> None:
     """Refuse a patch in which `unidiff` sees other files, other counts of lines or another number of hunks."""
     from unidiff.errors import UnidiffParseError  # noqa: PLC0415  # no other call pays for loading it
     from unidiff.patch import PatchSet  # noqa: PLC0415  # the same
 
     told = [file for file in files if file.hunks or not _is_misread(file)]
     try:
-        seen = PatchSet(_shown(patch, files), metadata_only=True)
+        seen = PatchSet(_lines_for_unidiff(patch, files), metadata_only=True)
     except UnidiffParseError:
-        raise invalid(0, "second_opinion") from None
+        raise invalid_patch(0, "second_opinion") from None
     if len(seen) != len(told):
-        raise invalid(0, "second_opinion")
+        raise invalid_patch(0, "second_opinion")
     for ours, theirs in zip(told, seen, strict=True):
-        if not _agree(ours, theirs):
-            raise invalid(ours.line, "second_opinion")
+        if not _is_equivalent(ours, theirs):
+            raise invalid_patch(ours.line, "second_opinion")
 
 
-def _agree(ours: FilePatch, theirs: "PatchedFile") -> bool:
+def _is_equivalent(ours: FilePatch, theirs: "PatchedFile") -> bool:
     old = None if ours.operation == "create" else ours.source or ours.path
     new = None if ours.operation == "delete" else ours.path
     counts = (len(ours.hunks), ours.lines_added, ours.lines_removed)
     return (
         counts == (len(theirs), theirs.added, theirs.removed)
-        and (_names(theirs.source_file, old, ours) or (old is None and theirs.is_added_file))
-        and (_names(theirs.target_file, new, ours) or (new is None and theirs.is_removed_file))
+        and (_has_same_name(theirs.source_file, old, ours) or (old is None and theirs.is_added_file))
+        and (_has_same_name(theirs.target_file, new, ours) or (new is None and theirs.is_removed_file))
         and not (theirs.is_binary_file or theirs.is_symlink or theirs.is_submodule)
     )
 
 
-def _names(theirs: str, path: RelPath | None, ours: FilePatch) -> bool:
+def _has_same_name(theirs: str, path: RelPath | None, ours: FilePatch) -> bool:
     if path is None:
-        return theirs == _NOWHERE
-    name = names.whole(theirs.encode("latin-1"), ours.line).decode(errors="surrogateescape")
-    return tuple(part for part in name[2:].split("/") if part not in _UNSPOKEN) == path.parts
+        return theirs == _DEV_NULL
+    name = names.read_whole(theirs.encode("latin-1"), ours.line).decode(errors="surrogateescape")
+    return tuple(part for part in name[2:].split("/") if part not in _IGNORED_PARTS) == path.parts
 
 
 def _is_misread(file: FilePatch) -> bool:
@@ -58,7 +58,7 @@ def _is_misread(file: FilePatch) -> bool:
     return any(_MISREAD in str(path) for path in (file.source, file.path) if path)
 
 
-def _shown(patch: bytes, files: Sequence[FilePatch]) -> list[str]:
+def _lines_for_unidiff(patch: bytes, files: Sequence[FilePatch]) -> list[str]:
     """The patch's lines; where the second reader cannot read a name's first line it gets the other two."""
     lines = io.BytesIO(patch).readlines()
     shown: list[bytes] = []

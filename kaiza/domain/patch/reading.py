@@ -5,61 +5,61 @@ import io
 from kaiza.domain import paths
 from kaiza.domain.patch import header as headers
 from kaiza.domain.patch import hunks as bodies
-from kaiza.domain.patch.entry import MAX_FILES, MAX_HUNKS, FilePatch, Hunk, Operation
-from kaiza.domain.patch.header import Header
-from kaiza.domain.patch.refusal import invalid, too_much
+from kaiza.domain.patch.entry import MAX_FILES, MAX_HUNKS, FilePatch, Hunk, PatchOperation
+from kaiza.domain.patch.header import FileHeader
+from kaiza.domain.patch.refusal import cap_exceeded, invalid_patch
 from kaiza.domain.paths import RelPath
 
-_Entry = tuple[Header, tuple[Hunk, ...]]
+_ParsedEntry = tuple[FileHeader, tuple[Hunk, ...]]
 
 
 def parse(patch: bytes) -> tuple[FilePatch, ...]:
     """Read a patch whole; its form is judged before its paths."""
     lines = io.BytesIO(patch).readlines()
     if not lines:
-        raise invalid(0, "empty")
+        raise invalid_patch(0, "empty")
     if not lines[-1].endswith(b"\n"):
-        raise invalid(len(lines) - 1, "cut_last_line")
-    files = tuple(_file(header, hunks) for header, hunks in _entries(lines))
-    _one_entry_a_path(files)
+        raise invalid_patch(len(lines) - 1, "cut_last_line")
+    files = tuple(_build_file_patch(header, hunks) for header, hunks in _parse_entries(lines))
+    _require_unique_paths(files)
     return files
 
 
-def _entries(lines: list[bytes]) -> list[_Entry]:
-    entries: list[_Entry] = []
+def _parse_entries(lines: list[bytes]) -> list[_ParsedEntry]:
+    entries: list[_ParsedEntry] = []
     at = hunk_count = 0
     while at < len(lines):
-        header, at = headers.read(lines, at)
-        hunks, at = bodies.read(lines, at)
-        _changes_something(header, hunks)
+        header, at = headers.parse(lines, at)
+        hunks, at = bodies.parse(lines, at)
+        _require_change(header, hunks)
         entries.append((header, hunks))
         hunk_count += len(hunks)
     if len(entries) > MAX_FILES:
-        raise too_much("files", MAX_FILES, len(entries))
+        raise cap_exceeded("files", MAX_FILES, len(entries))
     if hunk_count > MAX_HUNKS:
-        raise too_much("hunks", MAX_HUNKS, hunk_count)
+        raise cap_exceeded("hunks", MAX_HUNKS, hunk_count)
     return entries
 
 
-def _changes_something(header: Header, hunks: tuple[Hunk, ...]) -> None:
+def _require_change(header: FileHeader, hunks: tuple[Hunk, ...]) -> None:
     if header.old is None and any(hunk.old for hunk in hunks):
-        raise invalid(header.line, "create")
+        raise invalid_patch(header.line, "create")
     if header.new is None and any(hunk.new for hunk in hunks):
-        raise invalid(header.line, "delete")
+        raise invalid_patch(header.line, "delete")
     if hunks:
         return
     if header.paired:
-        raise invalid(header.line, "header")
+        raise invalid_patch(header.line, "header")
     if header.old == header.new and header.new_mode is None:
-        raise invalid(header.line, "changes_nothing")
+        raise invalid_patch(header.line, "changes_nothing")
 
 
-def _file(header: Header, hunks: tuple[Hunk, ...]) -> FilePatch:
-    old, new = _path(header.old, header.line), _path(header.new, header.line)
+def _build_file_patch(header: FileHeader, hunks: tuple[Hunk, ...]) -> FilePatch:
+    old, new = _parse_path(header.old, header.line), _parse_path(header.new, header.line)
     path = new or old or paths.ROOT
     return FilePatch(
         path=path,
-        operation=_operation(header),
+        operation=_infer_operation(header),
         source=old if header.old and header.new and header.old != header.new else None,
         old_mode=header.old_mode,
         new_mode=header.new_mode,
@@ -68,7 +68,7 @@ def _file(header: Header, hunks: tuple[Hunk, ...]) -> FilePatch:
     )
 
 
-def _operation(header: Header) -> Operation:
+def _infer_operation(header: FileHeader) -> PatchOperation:
     if header.old is None:
         return "create"
     if header.new is None:
@@ -76,20 +76,20 @@ def _operation(header: Header) -> Operation:
     return "modify" if header.old == header.new else "move"
 
 
-def _path(name: bytes | None, line: int) -> RelPath | None:
+def _parse_path(name: bytes | None, line: int) -> RelPath | None:
     """The path that a name spells; a name that is not UTF-8 is left for the rules of paths to refuse."""
     if name is None:
         return None
     path = paths.parse(name.decode(errors="surrogateescape"))
     if path == paths.ROOT:
-        raise invalid(line, "root")
+        raise invalid_patch(line, "root")
     return path
 
 
-def _one_entry_a_path(files: tuple[FilePatch, ...]) -> None:
+def _require_unique_paths(files: tuple[FilePatch, ...]) -> None:
     seen: set[RelPath] = set()
     for file in files:
         for path in filter(None, (file.source, file.path)):
             if path in seen:
-                raise invalid(file.line, "path_twice")
+                raise invalid_patch(file.line, "path_twice")
             seen.add(path)

@@ -4,7 +4,7 @@ from typing import Literal
 
 from kaiza.domain import errors
 
-Why = Literal[
+InvalidReason = Literal[
     "empty",
     "cut_last_line",
     "not_a_patch",
@@ -32,7 +32,7 @@ Why = Literal[
     "second_opinion",
 ]
 
-_SENTENCES: dict[Why, str] = {
+_SENTENCES: dict[InvalidReason, str] = {
     "empty": "The patch is empty. Send a unified diff.",
     "cut_last_line": "The patch's last line has no line feed, so it may be cut off. Send the patch whole.",
     "not_a_patch": "The patch holds a line that belongs to no file's patch. Send nothing but the unified diff.",
@@ -61,14 +61,14 @@ _SENTENCES: dict[Why, str] = {
 }
 
 
-def invalid(line: int, why: Why) -> errors.SystemError:
+def invalid_patch(line: int, why: InvalidReason) -> errors.SystemError:
     """Say which line of the patch is malformed, from 0, and why."""
     return errors.SystemError.tool_failure(
         "PATCH_INVALID", human_message=_SENTENCES[why], cause={"line": line, "why": why}
     )
 
 
-def too_much(cap: str, limit: int, found: int) -> errors.SystemError:
+def cap_exceeded(cap: str, limit: int, found: int) -> errors.SystemError:
     """Say which bound the patch is over."""
     return errors.SystemError.tool_failure(
         "CAP_EXCEEDED",

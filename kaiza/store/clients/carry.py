@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kaiza.store.clients import files
-from kaiza.store.clients.changes import Change
-from kaiza.store.clients.fault import ConfigFault
-from kaiza.store.clients.memory import Memory
+from kaiza.store.clients.changes import ConfigChange
+from kaiza.store.clients.fault import ConfigError
+from kaiza.store.clients.memory import InstallManifest
 
 
-def carry_out(changes: Sequence[Change], directories: Sequence[Path], away: Sequence[Path]) -> None:
+def apply_changes(changes: Sequence[ConfigChange], directories: Sequence[Path], away: Sequence[Path]) -> None:
     """Everything is done when this returns; OSError or ConfigFault, and everything as before, where something fails."""
     made: list[Path] = []
-    begun: list[Change] = []
+    begun: list[ConfigChange] = []
     try:
         for directory in (*directories, *(needed for change in changes for needed in change.directories)):
             if not directory.is_dir():
@@ -21,29 +21,29 @@ def carry_out(changes: Sequence[Change], directories: Sequence[Path], away: Sequ
         for change in changes:
             begun.append(change)
             files.replace(change.path, change.before, change.after)
-    except (OSError, ConfigFault):
+    except (OSError, ConfigError):
         for change in reversed(begun):
             if files.read(change.path.parent, (change.path.name,)) == change.after:
                 files.replace(change.path, change.after, change.before)
-        remove_empty(list(reversed(made)))
+        remove_empty_directories(list(reversed(made)))
         raise
-    remove_empty(away)
+    remove_empty_directories(away)
 
 
-def remove_empty(directories: Sequence[Path]) -> None:
+def remove_empty_directories(directories: Sequence[Path]) -> None:
     """Those of the directories that are empty are gone when this returns."""
     for directory in directories:
         if directory.is_dir() and not directory.is_symlink() and not any(directory.iterdir()):
             directory.rmdir()
 
 
-def taken_away(memory: Memory, owner: str, root: Path) -> list[Change]:
+def removal_changes(memory: InstallManifest, owner: str, root: Path) -> list[ConfigChange]:
     """The files made for this owner that nobody has changed since."""
-    found: list[Change] = []
+    found: list[ConfigChange] = []
     for path, done in memory.files.items():
         if done.owner == owner and Path(path).is_relative_to(root):
             parts = Path(path).relative_to(root).parts
             now = files.read(root, parts)
-            if done.is_as_written(now):
-                found.append(Change(Path(path), "/".join(parts), owner, now, done.before, done.before))
+            if done.is_unchanged(now):
+                found.append(ConfigChange(Path(path), "/".join(parts), owner, now, done.before, done.before))
     return found

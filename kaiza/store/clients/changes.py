@@ -6,26 +6,26 @@ from functools import partial
 from pathlib import Path
 
 from kaiza.store.clients import files
-from kaiza.store.clients.client import Client, File, Server
-from kaiza.store.clients.fault import ConfigFault
-from kaiza.store.clients.memory import Done, Memory, digest
+from kaiza.store.clients.client import Client, ConfigFile, ServerCommand
+from kaiza.store.clients.fault import ConfigError
+from kaiza.store.clients.memory import InstalledFile, InstallManifest, content_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class InstallTarget:
     """Where: the workspace, the home directory, and what is remembered of earlier changes."""
 
     root: Path
     home: Path
-    memory: Memory
+    manifest: InstallManifest
 
-    def base(self, file: File) -> Path:
+    def base_directory(self, file: ConfigFile) -> Path:
         """The directory that the file's path begins in."""
-        return self.root if file.where == "workspace" else self.home
+        return self.root if file.location == "workspace" else self.home
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ConfigChange:
     """One file before and after; None is no file. `base` is what it is to be again when it is taken back."""
 
     path: Path
@@ -33,118 +33,120 @@ class Change:
     owner: str
     before: bytes | None
     after: bytes | None
-    base: bytes | None
+    restored: bytes | None
     directories: tuple[Path, ...] = ()
     """Those that have to be made for it, the outer ones first."""
 
 
-class FileFault(Exception):  # noqa: N818  it refuses; the program is not at fault
+class ConfigFileError(Exception):
     """A ConfigFault with the name of its file."""
 
-    def __init__(self, name: str, fault: ConfigFault) -> None:
+    def __init__(self, name: str, fault: ConfigError) -> None:
         where = name if fault.line is None else f"{name}, line {fault.line}"
         super().__init__(f"{where}: {fault.sentence}.")
 
 
-def putting(client: Client, server: Server, site: Site) -> list[Change]:
+def plan_install(client: Client, server: ServerCommand, site: InstallTarget) -> list[ConfigChange]:
     """The files that would change for this client to start this server; FileFault where one stands in the way."""
-    return _each(client, partial(_put, server, site))
+    return _collect_changes(client, partial(_install_change, server, site))
 
 
-def taking(client: Client, site: Site) -> list[Change]:
+def plan_removal(client: Client, site: InstallTarget) -> list[ConfigChange]:
     """The files that would change for this client to be as it was before Kaiza."""
-    return _each(client, partial(_take, site))
+    return _collect_changes(client, partial(_removal_change, site))
 
 
-def entries(client: Client, site: Site) -> Iterator[tuple[File, str, Server]]:
+def find_entries(client: Client, site: InstallTarget) -> Iterator[tuple[ConfigFile, str, ServerCommand]]:
     """The entries of Kaiza that are there, with the text they stand in."""
     for file in client.files:
         try:
-            text = _text(files.read(site.base(file), file.path) or b"")
-            entry = file.entry(text) if text.strip() else None
-        except ConfigFault as fault:
-            raise FileFault(file.name, fault) from fault
+            text = _decode_text(files.read(site.base_directory(file), file.path) or b"")
+            entry = file.find_entry(text) if text.strip() else None
+        except ConfigError as fault:
+            raise ConfigFileError(file.name, fault) from fault
         if entry is not None:
             yield file, text, entry
 
 
-def serves(entry: Server, root: Path) -> bool:
+def is_for_workspace(entry: ServerCommand, root: Path) -> bool:
     """Whether the entry is for this workspace."""
     return str(root) in entry.workspaces
 
 
-def remembered(change: Change, memory: Memory) -> Memory:
+def add_to_manifest(change: ConfigChange, memory: InstallManifest) -> InstallManifest:
     """The memory with this change about to be made."""
     known = {path: done for path, done in memory.files.items() if path != str(change.path)}
-    if change.after is not None and change.after != change.base:
-        known[str(change.path)] = Done(change.owner, change.base, digest(change.after))
+    if change.after is not None and change.after != change.restored:
+        known[str(change.path)] = InstalledFile(change.owner, change.restored, content_hash(change.after))
     directories = {**memory.directories, **dict.fromkeys(map(str, change.directories), change.owner)}
-    return Memory(known, directories)
+    return InstallManifest(known, directories)
 
 
-def _each(client: Client, decide: Callable[[Client, File], Change | None]) -> list[Change]:
-    found: list[Change] = []
+def _collect_changes(client: Client, decide: Callable[[Client, ConfigFile], ConfigChange | None]) -> list[ConfigChange]:
+    found: list[ConfigChange] = []
     for file in client.files:
         try:
             change = decide(client, file)
-        except ConfigFault as fault:
-            raise FileFault(file.name, fault) from fault
+        except ConfigError as fault:
+            raise ConfigFileError(file.name, fault) from fault
         found += [] if change is None else [change]
     return found
 
 
-def _put(server: Server, site: Site, client: Client, file: File) -> Change | None:
-    base = site.base(file)
+def _install_change(
+    server: ServerCommand, site: InstallTarget, client: Client, file: ConfigFile
+) -> ConfigChange | None:
+    base = site.base_directory(file)
     path = base.joinpath(*file.path)
     now = files.read(base, file.path)
-    if now is not None and file.put(_text(now), server).encode() == now:
+    if now is not None and file.insert(_decode_text(now), server).encode() == now:
         return None
-    before = _before(file, now, site.memory.files.get(str(path)))
-    after = file.put(_text(before or b""), server).encode()
-    files.check_writable(base, file.path)
+    before = _content_without_kaiza(file, now, site.manifest.files.get(str(path)))
+    after = file.insert(_decode_text(before or b""), server).encode()
+    files.require_writable(base, file.path)
     directories = tuple(files.missing_directories(base, file.path))
-    return Change(path, file.name, client.name, now, after, before, directories)
+    return ConfigChange(path, file.name, client.name, now, after, before, directories)
 
 
-def _take(site: Site, client: Client, file: File) -> Change | None:
-    base = site.base(file)
+def _removal_change(site: InstallTarget, client: Client, file: ConfigFile) -> ConfigChange | None:
+    base = site.base_directory(file)
     path = base.joinpath(*file.path)
-    now, done = files.read(base, file.path), site.memory.files.get(str(path))
+    now, done = files.read(base, file.path), site.manifest.files.get(str(path))
     if now is None:
         return None
     if done is not None:
-        after = _before(file, now, done)
-    elif _is_ours(file, now, site.root):
-        after = file.take(_text(now), None).encode()
+        after = _content_without_kaiza(file, now, done)
+    elif _is_removable(file, now, site.root):
+        after = file.remove(_decode_text(now), None).encode()
     else:
         return None
     if after == now:
         return None
-    files.check_writable(base, file.path)
-    return Change(path, file.name, client.name, now, after, after)
+    files.require_writable(base, file.path)
+    return ConfigChange(path, file.name, client.name, now, after, after)
 
 
-def _before(file: File, now: bytes | None, done: Done | None) -> bytes | None:
+def _content_without_kaiza(file: ConfigFile, now: bytes | None, done: InstalledFile | None) -> bytes | None:
     """What the file would be without Kaiza: as it was, or, where somebody changed it since, with Kaiza taken out."""
     if done is None or now is None:
         return now
-    if done.is_as_written(now):
+    if done.is_unchanged(now):
         return done.before
-    text = file.take(_text(now), _text(done.before or b"")) if now.strip() else ""
+    text = file.remove(_decode_text(now), _decode_text(done.before or b"")) if now.strip() else ""
     return None if done.before is None and text.strip() in {"", "{}"} else text.encode()
 
 
-def _is_ours(file: File, now: bytes, root: Path) -> bool:
+def _is_removable(file: ConfigFile, now: bytes, root: Path) -> bool:
     """Whether an entry that nobody remembers making is Kaiza's to take: one at home only where it names the root."""
     if not now.strip():
         return False
-    entry = file.entry(_text(now))
-    return file.where == "workspace" or (entry is not None and serves(entry, root))
+    entry = file.find_entry(_decode_text(now))
+    return file.location == "workspace" or (entry is not None and is_for_workspace(entry, root))
 
 
-def _text(content: bytes) -> str:
+def _decode_text(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigFault("This is no UTF-8", line) from error
+        raise ConfigError("This is no UTF-8", line) from error

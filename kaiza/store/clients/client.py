@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from kaiza.store.clients import json_edit
 
-NAME = "kaiza"
-Where = Literal["workspace", "home"]
+SERVER_NAME = "kaiza"
+ConfigLocation = Literal["workspace", "home"]
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerCommand:
     """The program that the client starts."""
 
     command: str
@@ -30,7 +30,7 @@ class Server:
         return tuple(value for name, value in zip(self.args, self.args[1:], strict=False) if name == "--workspace")
 
     @classmethod
-    def of(cls, told: Any) -> "Server | None":
+    def from_entry(cls, told: Any) -> "ServerCommand | None":
         """The server that an entry names, if it names one."""
         if not isinstance(told, dict) or not isinstance(told.get("command"), str):
             return None
@@ -41,24 +41,24 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ConfigFile:
     """One file: how its text looks with Kaiza in it, and without.
 
     `take` is given the text from before, as far as it is known ("" where there was no file, None where nobody knows).
     """
 
-    where: Where
+    location: ConfigLocation
     path: tuple[str, ...]
-    put: Callable[[str, Server], str]
-    take: Callable[[str, str | None], str]
-    entry: Callable[[str], Server | None] = lambda _: None
-    remark: Callable[[str], str | None] = lambda _: None
+    insert: Callable[[str, ServerCommand], str]
+    remove: Callable[[str, str | None], str]
+    find_entry: Callable[[str], ServerCommand | None] = lambda _: None
+    find_remark: Callable[[str], str | None] = lambda _: None
     """What a person should know about a text that has Kaiza in it."""
 
     @property
     def name(self) -> str:
         """The file as a person names it."""
-        return "/".join(("~", *self.path) if self.where == "home" else self.path)
+        return "/".join(("~", *self.path) if self.location == "home" else self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,45 +67,45 @@ class Client:
 
     name: str
     title: str
-    files: tuple[File, ...]
-    traces: tuple[tuple[Where, str], ...]
+    files: tuple[ConfigFile, ...]
+    detection_paths: tuple[tuple[ConfigLocation, str], ...]
     program: str
-    variables: bool
+    expands_variables: bool
     """Whether it takes a $ in a value for a variable."""
-    after: str
+    next_steps: str
     """What is left to do, or to know, once the files are written."""
 
 
-def json_server(where: Where, path: tuple[str, ...], group: str, extra: Mapping[str, str]) -> File:
+def json_server_file(where: ConfigLocation, path: tuple[str, ...], group: str, extra: Mapping[str, str]) -> ConfigFile:
     """A JSON file in which servers stand by name under one key."""
-    place = (group, NAME)
+    place = (group, SERVER_NAME)
 
-    def put(text: str, server: Server) -> str:
-        return json_edit.put(text, place, {**extra, **server.as_json()})
+    def put(text: str, server: ServerCommand) -> str:
+        return json_edit.set_value(text, place, {**extra, **server.as_json()})
 
     def take(text: str, before: str | None) -> str:
-        done = json_edit.take(text, place)
-        return done if before is None else json_edit.prune(done, place[:1], before)
+        done = json_edit.remove_member(text, place)
+        return done if before is None else json_edit.remove_empty(done, place[:1], before)
 
-    def entry(text: str) -> Server | None:
-        return Server.of(json_edit.value_at(text, place))
+    def entry(text: str) -> ServerCommand | None:
+        return ServerCommand.from_entry(json_edit.value_at(text, place))
 
-    return File(where, path, put, take, entry)
+    return ConfigFile(where, path, put, take, entry)
 
 
-def json_list(path: tuple[str, ...], place: tuple[str, ...], items: Sequence[str]) -> File:
+def json_list_file(path: tuple[str, ...], place: tuple[str, ...], items: Sequence[str]) -> ConfigFile:
     """A JSON file of the workspace in which a list names what the client's agent may not use."""
-    return File("workspace", path, partial(_listed, place, items), partial(_unlisted, place, items))
+    return ConfigFile("workspace", path, partial(_extend_list, place, items), partial(_shrink_list, place, items))
 
 
-def _listed(place: tuple[str, ...], items: Sequence[str], text: str, _server: Server) -> str:
-    return json_edit.extend(text, place, items)
+def _extend_list(place: tuple[str, ...], items: Sequence[str], text: str, _server: ServerCommand) -> str:
+    return json_edit.extend_list(text, place, items)
 
 
-def _unlisted(place: tuple[str, ...], items: Sequence[str], text: str, before: str | None) -> str:
+def _shrink_list(place: tuple[str, ...], items: Sequence[str], text: str, before: str | None) -> str:
     """Only what was not there before goes; where nobody knows, all stays: it forbids, and so is safe to leave."""
     if before is None:
         return text
     there = json_edit.value_at(before, place) or []
-    done = json_edit.shrink(text, place, [item for item in items if item not in there])
-    return json_edit.prune(done, place, before)
+    done = json_edit.shrink_list(text, place, [item for item in items if item not in there])
+    return json_edit.remove_empty(done, place, before)

@@ -1,7 +1,7 @@
 """Why a configuration is left exactly as it is."""
 
 
-class ConfigFault(Exception):  # noqa: N818  it refuses; the program is not at fault
+class ConfigError(Exception):
     """The file is not touched: what stands in the way, and on which line (from 1) where there is one."""
 
     def __init__(self, sentence: str, line: int | None = None) -> None:

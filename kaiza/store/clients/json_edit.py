@@ -11,118 +11,123 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.store.clients import jsonc
-from kaiza.store.clients.fault import ConfigFault
-from kaiza.store.clients.jsonc import Child, Node
+from kaiza.store.clients.fault import ConfigError
+from kaiza.store.clients.jsonc import JsonChild, JsonNode
 
-Path = Sequence[str]
+KeyPath = Sequence[str]
 _BLANK = " \t\r\n"
 
 
-def value_at(text: str, path: Path) -> Any:
+def value_at(text: str, path: KeyPath) -> Any:
     """What stands there, or None."""
-    node = jsonc.read(text) if text.strip(_BLANK + "\ufeff") else None
+    node = jsonc.parse(text) if text.strip(_BLANK + "\ufeff") else None
     for key in path:
         found = [child.node for child in node.children if child.key == key] if node else []
         node = found[-1] if found else None
     return node.value if node else None
 
 
-def put(text: str, path: Path, value: Any) -> str:
+def set_value(text: str, path: KeyPath, value: Any) -> str:
     """The text in which this value stands there; objects on the way are made, an equal value is left as it is."""
     if not text.strip(_BLANK):
-        return json.dumps(_nested(path, value), indent=2, ensure_ascii=False) + "\n"
-    node, left = _reach(text, path)
+        return json.dumps(_nest_value(path, value), indent=2, ensure_ascii=False) + "\n"
+    node, left = _find_deepest(text, path)
     if left:
-        done = _append(text, node, [json.dumps(left[0], ensure_ascii=False) + ": "], [_nested(left[1:], value)])
+        done = _append_children(
+            text, node, [json.dumps(left[0], ensure_ascii=False) + ": "], [_nest_value(left[1:], value)]
+        )
     elif node.value == value:
         return text
     else:
-        done = text[: node.start] + _spelled(text, value, _indent(text, node.start)) + text[node.end :]
-    return _checked(text, done, path, lambda _: value)
+        done = text[: node.start] + _format_value(text, value, _line_indent(text, node.start)) + text[node.end :]
+    return _verify_edit(text, done, path, lambda _: value)
 
 
-def extend(text: str, path: Path, items: Sequence[str]) -> str:
+def extend_list(text: str, path: KeyPath, items: Sequence[str]) -> str:
     """The text in which the array there has these items, too; what it lacks comes last."""
-    node, left = _reach(text, path) if text.strip(_BLANK) else (None, path)
+    node, left = _find_deepest(text, path) if text.strip(_BLANK) else (None, path)
     if node is None or left:
-        return put(text, path, list(items))
+        return set_value(text, path, list(items))
     if not isinstance(node.value, list):
-        raise ConfigFault(f"{'.'.join(path)} is no list", jsonc.line_of(text, node.start))
+        raise ConfigError(f"{'.'.join(path)} is no list", jsonc.line_number(text, node.start))
     missing = [item for item in items if item not in node.value]
     if not missing:
         return text
-    return _checked(text, _append(text, node, [""] * len(missing), missing), path, lambda there: [*there, *missing])
+    return _verify_edit(
+        text, _append_children(text, node, [""] * len(missing), missing), path, lambda there: [*there, *missing]
+    )
 
 
-def take(text: str, path: Path) -> str:
+def remove_member(text: str, path: KeyPath) -> str:
     """The text without the member that stands there, if it does."""
     *way, name = path
-    node, left = _reach(text, way)
+    node, left = _find_deepest(text, way)
     if left or not any(child.key == name for child in node.children):
         return text
-    done = _without(text, node, lambda child: child.key == name)
-    return _checked(text, done, way, lambda there: {key: value for key, value in there.items() if key != name})
+    done = _remove_child(text, node, lambda child: child.key == name)
+    return _verify_edit(text, done, way, lambda there: {key: value for key, value in there.items() if key != name})
 
 
-def shrink(text: str, path: Path, items: Sequence[str]) -> str:
+def shrink_list(text: str, path: KeyPath, items: Sequence[str]) -> str:
     """The text in which the array there lacks these items."""
-    node, left = _reach(text, path)
+    node, left = _find_deepest(text, path)
     if left or not isinstance(node.value, list):
         return text
     done = text
-    while (node := _reach(done, path)[0]) and any(child.node.value in items for child in node.children):
+    while (node := _find_deepest(done, path)[0]) and any(child.node.value in items for child in node.children):
         first = next(child for child in node.children if child.node.value in items)
-        done = _without(done, node, lambda child, first=first: child is first)  # type: ignore[misc]
-    return _checked(text, done, path, lambda there: [item for item in there if item not in items])
+        done = _remove_child(done, node, lambda child, first=first: child is first)  # type: ignore[misc]
+    return _verify_edit(text, done, path, lambda there: [item for item in there if item not in items])
 
 
-def prune(text: str, path: Path, before: str) -> str:
+def remove_empty(text: str, path: KeyPath, before: str) -> str:
     """The text without the empty containers on this path that the text before did not have."""
     for length in range(len(path), 0, -1):
         if value_at(text, path[:length]) in ({}, []) and value_at(before, path[:length]) is None:
-            text = take(text, path[:length])
+            text = remove_member(text, path[:length])
     return text
 
 
-def _nested(path: Path, value: Any) -> Any:
+def _nest_value(path: KeyPath, value: Any) -> Any:
     for key in reversed(path):
         value = {key: value}
     return value
 
 
-def _reach(text: str, path: Path) -> tuple[Node, Path]:
+def _find_deepest(text: str, path: KeyPath) -> tuple[JsonNode, KeyPath]:
     """The deepest node that is there, and what is left of the path."""
-    node = jsonc.read(text)
+    node = jsonc.parse(text)
     for number, key in enumerate(path):
         if not isinstance(node.value, dict):
             what = ".".join(path[:number]) or "The document"
-            raise ConfigFault(f"{what} is no object", jsonc.line_of(text, node.start))
+            raise ConfigError(f"{what} is no object", jsonc.line_number(text, node.start))
         found = [child for child in node.children if child.key == key]
         if len(found) > 1:
-            raise ConfigFault(f'"{key}" stands twice in one object', jsonc.line_of(text, found[-1].start))
+            raise ConfigError(f'"{key}" stands twice in one object', jsonc.line_number(text, found[-1].start))
         if not found:
             return node, path[number:]
         node = found[0].node
     return node, ()
 
 
-def _append(text: str, node: Node, prefixes: Sequence[str], values: Sequence[Any]) -> str:
+def _append_children(text: str, node: JsonNode, prefixes: Sequence[str], values: Sequence[Any]) -> str:
     """Put children behind the last one, and behind the comments that follow it."""
     inside = text[node.start + 1 : node.end - 1]
     end = node.start + 1 + len(inside.rstrip(_BLANK))
     last = node.children[-1].node.end if node.children else None
-    comma = "," if last is not None and text[jsonc.skip(text, last)] != "," else ""
-    outer = _indent(text, node.start)
-    if _inline(text, node):
+    comma = "," if last is not None and text[jsonc.skip_space(text, last)] != "," else ""
+    outer = _line_indent(text, node.start)
+    if _is_inline(text, node):
         told = ", ".join(
             prefix + json.dumps(value, ensure_ascii=False) for prefix, value in zip(prefixes, values, strict=True)
         )
         new, close = (" " if last is not None else "") + told, ""
     else:
-        own = _own_indent(text, node) or outer + _unit(text)
-        newline = _newline(text)
+        own = _child_indent(text, node) or outer + _indent_unit(text)
+        newline = _line_ending(text)
         told = ",".join(
-            newline + own + prefix + _spelled(text, value, own) for prefix, value in zip(prefixes, values, strict=True)
+            newline + own + prefix + _format_value(text, value, own)
+            for prefix, value in zip(prefixes, values, strict=True)
         )
         new, close = told, "" if "\n" in text[end : node.end - 1] else newline + outer
     if last is None:
@@ -130,13 +135,13 @@ def _append(text: str, node: Node, prefixes: Sequence[str], values: Sequence[Any
     return text[:last] + comma + text[last:end] + new + close + text[end:]
 
 
-def _inline(text: str, node: Node) -> bool:
+def _is_inline(text: str, node: JsonNode) -> bool:
     if node.children:
         return "\n" not in text[node.start : node.end]
     return "\n" not in text.strip() and text.strip(_BLANK + "\ufeff") != text[node.start : node.end]
 
 
-def _without(text: str, node: Node, goes: Callable[[Child], bool]) -> str:
+def _remove_child(text: str, node: JsonNode, goes: Callable[[JsonChild], bool]) -> str:
     """The text without one child, its comma, and the line it leaves empty."""
     number = next(number for number, child in enumerate(node.children) if goes(child))
     child = node.children[number]
@@ -144,11 +149,11 @@ def _without(text: str, node: Node, goes: Callable[[Child], bool]) -> str:
     line = re.search(r"\r?\n[ \t]*\Z|[ \t]*\Z", text[:start])
     start = line.start() if line else start
     spans = [(start, end)]
-    comma = jsonc.skip(text, end)
+    comma = jsonc.skip_space(text, end)
     if text[comma] == ",":
         spans.append((comma, comma + 1))
     elif number:
-        comma = jsonc.skip(text, node.children[number - 1].node.end)
+        comma = jsonc.skip_space(text, node.children[number - 1].node.end)
         spans.insert(0, (comma, comma + 1))
     for first, past in reversed(spans):
         text = text[:first] + text[past:]
@@ -158,20 +163,20 @@ def _without(text: str, node: Node, goes: Callable[[Child], bool]) -> str:
     return text
 
 
-def _checked(text: str, done: str, path: Path, change: Callable[[Any], Any]) -> str:
+def _verify_edit(text: str, done: str, path: KeyPath, change: Callable[[Any], Any]) -> str:
     """The new text, once reading it gives the old document with that one change and no other."""
-    expected = _Held(copy.deepcopy(jsonc.read(text).value))
-    expected.change(path, change)
-    if jsonc.read(done).value != expected.value:
-        raise ConfigFault(f"{'.'.join(path)} stands in a way that cannot be changed safely. Change it by hand")
+    expected = _Document(copy.deepcopy(jsonc.parse(text).value))
+    expected.apply(path, change)
+    if jsonc.parse(done).value != expected.value:
+        raise ConfigError(f"{'.'.join(path)} stands in a way that cannot be changed safely. Change it by hand")
     return done
 
 
 @dataclass(slots=True)
-class _Held:
+class _Document:
     value: Any
 
-    def change(self, path: Path, change: Callable[[Any], Any]) -> None:
+    def apply(self, path: KeyPath, change: Callable[[Any], Any]) -> None:
         if not path:
             self.value = change(self.value)
             return
@@ -181,32 +186,32 @@ class _Held:
         at[path[-1]] = change(at.get(path[-1], []))
 
 
-def _spelled(text: str, value: Any, indent: str) -> str:
+def _format_value(text: str, value: Any, indent: str) -> str:
     if "\n" not in text.strip() and text.strip(_BLANK + "\ufeff") != "{}":
         return json.dumps(value, ensure_ascii=False)
-    told = json.dumps(value, indent=_unit(text), ensure_ascii=False)
-    return told.replace("\n", _newline(text) + indent)
+    told = json.dumps(value, indent=_indent_unit(text), ensure_ascii=False)
+    return told.replace("\n", _line_ending(text) + indent)
 
 
-def _indent(text: str, at: int) -> str:
+def _line_indent(text: str, at: int) -> str:
     """The blanks at the beginning of the line."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _own_indent(text: str, node: Node) -> str | None:
+def _child_indent(text: str, node: JsonNode) -> str | None:
     """The indentation of the first child that begins a line."""
     for child in node.children:
         if not text[text.rfind("\n", 0, child.start) + 1 : child.start].strip(" \t"):
-            return _indent(text, child.start)
+            return _line_indent(text, child.start)
     return None
 
 
-def _unit(text: str) -> str:
+def _indent_unit(text: str) -> str:
     """One step of indentation, as the text does it."""
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return found[1] if found else "  "
 
 
-def _newline(text: str) -> str:
+def _line_ending(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"

@@ -5,13 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kaiza.store.clients.client import Client, Server
-from kaiza.store.clients.fault import ConfigFault
+from kaiza.store.clients.client import Client, ServerCommand
+from kaiza.store.clients.fault import ConfigError
 
-_PATIENCE = 30
+_TIMEOUT_SECONDS = 30
 
 
-def program() -> tuple[str, ...]:
+def kaiza_command() -> tuple[str, ...]:
     """The installed `kaiza` beside this Python; else the module, never looked for in the client's directory."""
     beside = Path(sys.executable).parent / "kaiza"
     if beside.is_file() and os.access(beside, os.X_OK):
@@ -19,32 +19,32 @@ def program() -> tuple[str, ...]:
     return (sys.executable, "-P", "-m", "kaiza")
 
 
-def server(root: Path) -> Server:
+def for_workspace(root: Path) -> ServerCommand:
     """The server for a workspace; it looks for its state where this process does."""
-    command, *args = program()
+    command, *args = kaiza_command()
     home = os.environ.get("XDG_STATE_HOME", "")
     env = {"XDG_STATE_HOME": home} if home.startswith("/") else {}
-    return Server(command, (*args, "serve", "--workspace", str(root)), env)
+    return ServerCommand(command, (*args, "serve", "--workspace", str(root)), env)
 
 
-def check(server: Server, client: Client) -> None:
+def require_startable(server: ServerCommand, client: Client) -> None:
     """ConfigFault where the client could not start this."""
     words = (server.command, *server.args, *server.env.values())
-    if any(not word.isprintable() or _is_odd(word) for word in words):
-        raise ConfigFault("A path holds characters that a configuration cannot carry")
-    if client.variables and any("$" in word for word in words):
-        raise ConfigFault(f"A path holds a $, which {client.title} takes for a variable. Move it to a path without")
+    if any(not word.isprintable() or _has_surrogate(word) for word in words):
+        raise ConfigError("A path holds characters that a configuration cannot carry")
+    if client.expands_variables and any("$" in word for word in words):
+        raise ConfigError(f"A path holds a $, which {client.title} takes for a variable. Move it to a path without")
 
 
-def works() -> bool:
+def can_start() -> bool:
     """Whether the command starts without anything that only this terminal has."""
     kept = {name: value for name, value in os.environ.items() if name in {"HOME", "PATH", "LANG"}}
     try:
         done = subprocess.run(  # noqa: S603  our own program
-            [*program(), "--version"],
+            [*kaiza_command(), "--version"],
             capture_output=True,
             check=False,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT_SECONDS,
             cwd="/",
             env=kept,
         )
@@ -53,5 +53,5 @@ def works() -> bool:
     return done.returncode == 0 and done.stdout.startswith(b"kaiza ")
 
 
-def _is_odd(word: str) -> bool:
+def _has_surrogate(word: str) -> bool:
     return any("\ud800" <= char <= "\udfff" for char in word)

@@ -18,46 +18,48 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class InstalledFile:
     """What became of one file: who it is for, what it was (None: not there), and the hash of what was written."""
 
     owner: str
     before: bytes | None
     after_hash: str
 
-    def is_as_written(self, content: bytes | None) -> bool:
+    def is_unchanged(self, content: bytes | None) -> bool:
         """Whether nobody has changed it since."""
-        return content is not None and digest(content) == self.after_hash
+        return content is not None and content_hash(content) == self.after_hash
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class InstallManifest:
     """The files by path, and the directories that were made, the outer ones first, with who they are for."""
 
-    files: Mapping[str, Done] = field(default_factory=dict)
+    files: Mapping[str, InstalledFile] = field(default_factory=dict)
     directories: Mapping[str, str] = field(default_factory=dict)
 
 
-def digest(content: bytes) -> str:
+def content_hash(content: bytes) -> str:
     """SHA-256 of a file's bytes."""
     return sha256(content).hexdigest()
 
 
-def load(root: str) -> Memory:
+def load(root: str) -> InstallManifest:
     """What is remembered; nothing where there is no memory, or a strange one."""
     try:
-        told = orjson.loads((state.directory(root) / _NAME).read_bytes())
+        told = orjson.loads((state.path_of(root) / _NAME).read_bytes())
         if told["format"] != _FORMAT:
-            return Memory()
-        return Memory({path: _done(one) for path, one in told["files"].items()}, dict(told["directories"]))
+            return InstallManifest()
+        return InstallManifest(
+            {path: _parse_entry(one) for path, one in told["files"].items()}, dict(told["directories"])
+        )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return Memory()
+        return InstallManifest()
 
 
-def save(root: str, memory: Memory) -> None:
+def save(root: str, memory: InstallManifest) -> None:
     """The memory is on disk when this returns; an empty one leaves no file. OSError where it cannot be kept."""
     if not memory.files and not memory.directories:
-        (state.directory(root) / _NAME).unlink(missing_ok=True)
+        (state.path_of(root) / _NAME).unlink(missing_ok=True)
         return
     files = {
         path: {
@@ -68,9 +70,9 @@ def save(root: str, memory: Memory) -> None:
         for path, done in memory.files.items()
     }
     told = {"format": _FORMAT, "files": files, "directories": dict(memory.directories)}
-    state.replace(state.directory(root, create=True) / _NAME, orjson.dumps(told))
+    state.replace_file(state.path_of(root, create=True) / _NAME, orjson.dumps(told))
 
 
-def _done(told: Mapping[str, Any]) -> Done:
+def _parse_entry(told: Mapping[str, Any]) -> InstalledFile:
     before = told["before"]
-    return Done(told["owner"], None if before is None else b64decode(before, validate=True), told["after"])
+    return InstalledFile(told["owner"], None if before is None else b64decode(before, validate=True), told["after"])
