@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kaiza.domain import record
-from kaiza.store.audit_log import AuditLog
-from kaiza.store.verify import verify_log
+from kaiza.domain.audit import record
+from kaiza.store.audit.log import AuditLog
+from kaiza.store.audit.verification.verify import verify_log
 
 Work = Callable[[], object]
 Rows = Iterator[tuple[str, str, float | None, str]]

@@ -22,7 +22,7 @@ from pathlib import Path
 from serve import Client, install
 
 from kaiza.app import App
-from kaiza.store import rename
+from kaiza.store.disk import atomic_rename as rename
 
 PLAN = """---
 kaiza_plan: 1

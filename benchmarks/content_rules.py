@@ -10,8 +10,8 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from kaiza.domain.plan import ContentPolicy
-from kaiza.policy.content import scan_file
+from kaiza.domain.plans.plan import ContentPolicy
+from kaiza.policy.content.scan import scan_file
 
 ALL = ContentPolicy(secrets=True, stubs=True, rust=True)
 GITHUB = "gh" + "p_" + "aB3" * 12

@@ -42,7 +42,7 @@ def serve_kaiza() -> None:
     """Kaiza's door with nothing behind it."""
     from kaiza.domain.call import CallRequest, Outcome
     from kaiza.server.serve import serve
-    from kaiza.wire.mcp import ServerDescription
+    from kaiza.wire.dialects.mcp import ServerDescription
 
     class Call:
         deadline = time.monotonic() + 3600

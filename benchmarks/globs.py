@@ -2,7 +2,7 @@
 
 import time
 
-from kaiza.domain.globs import Glob
+from kaiza.domain.paths.glob import Glob
 
 PATTERNS = {
     "stars": "*a" * 100,

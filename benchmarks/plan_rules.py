@@ -8,15 +8,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from kaiza.domain.card import ToolCard
-from kaiza.domain.paths import parse
-from kaiza.domain.plan_usage import PlanUsage
-from kaiza.domain.scope import RequestedOperation
-from kaiza.domain.session import AuditState, PlanSeal, Session
+from kaiza.domain.audit.projection import AuditState, PlanSeal, Session
+from kaiza.domain.paths.rel_path import parse
+from kaiza.domain.plans.scope import RequestedOperation
+from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
-from kaiza.store.plans import PlanFiles
-from kaiza.store.workspace import ConfinedRoot
+from kaiza.store.documents.plan_files import PlanFiles
+from kaiza.store.files.confined_root import ConfinedRoot
 
 NOW = "2026-11-18T12:00:00.000Z"
 GLOBS = ", ".join(f'"src/part{number}/**/*.py"' for number in range(49))

@@ -10,11 +10,11 @@ from kaiza.boundary import Call, Handler, Services
 from kaiza.domain import errors
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.domain.caps import Caps
-from kaiza.domain.card import ToolCard
-from kaiza.store import offer
+from kaiza.domain.tool_card import ToolCard
+from kaiza.store.config import tool_list as offer
+from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.ground import Workspace
-from kaiza.store.schemas import SchemaRegistry
-from kaiza.tools.table import AGENT_TOOLS, Tool
+from kaiza.tools.registry import AGENT_TOOLS, Tool
 
 PUBLISHED_LIMITS = frozenset(
     {

@@ -1,6 +1,6 @@
 """What a log says of a change, for tests of recovery that have no log."""
 
-from kaiza.store.recovery import RecordedIntent
+from kaiza.store.changes.recovery import RecordedIntent
 
 
 def announcing(changes, *, live="", is_open=True, is_made=False):

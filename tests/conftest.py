@@ -11,8 +11,8 @@ from scenes import make_ready
 from kaiza.app import App
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.store.schemas import SchemaRegistry, find_directory
-from kaiza.tools.table import AGENT_TOOLS, Tool
+from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
+from kaiza.tools.registry import AGENT_TOOLS, Tool
 from kaiza.tools.view import Answer
 
 settings.register_profile("kaiza", deadline=None, database=None, print_blob=True)

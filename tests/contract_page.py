@@ -8,10 +8,10 @@ from pathlib import Path
 from commands import statuses, subcommands
 
 from kaiza.cli import dispatch
-from kaiza.domain import codes
+from kaiza.domain import error_codes as codes
 from kaiza.domain.caps import Caps
-from kaiza.domain.card import ToolCard
-from kaiza.store.schemas import SchemaRegistry
+from kaiza.domain.tool_card import ToolCard
+from kaiza.store.config.schema_registry import SchemaRegistry
 
 PAGE = Path(__file__).parent.parent / "docs" / "CONTRACT.md"
 INTRO = """\

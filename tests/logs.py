@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import sys
 
-from kaiza.domain import record
-from kaiza.store import log_file, state
-from kaiza.store.anchor import Checkpoint
-from kaiza.store.audit_log import AuditLog
+from kaiza.domain.audit import record
+from kaiza.store.audit import log_file
+from kaiza.store.audit.checkpoint import Checkpoint
+from kaiza.store.audit.log import AuditLog
+from kaiza.store.disk import state_dir as state
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import kaiza
-from kaiza.domain import codes
-from kaiza.domain.session import CHANGING_TOOLS
-from kaiza.store.schemas import SchemaRegistry
-from kaiza.tools.table import AGENT_TOOLS
+from kaiza.domain import error_codes as codes
+from kaiza.domain.audit.projection import CHANGING_TOOLS
+from kaiza.store.config.schema_registry import SchemaRegistry
+from kaiza.tools.registry import AGENT_TOOLS
 
 PACKAGE = Path(kaiza.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -12,19 +12,20 @@ from functools import partial, wraps
 from kaiza.boundary.call import Call, Services, current_timestamp, stamp_call
 from kaiza.boundary.case import build_case, find_current_refusal, find_session, judge_under_plan, parse_request
 from kaiza.boundary.outcome import as_system_error, record_outcome
-from kaiza.domain import errors, room
+from kaiza.domain import errors
+from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import Outcome
 from kaiza.domain.caps import Caps
-from kaiza.domain.card import CHANGES_FILES, ToolCard
-from kaiza.domain.session import Session
-from kaiza.policy.arguments_sound import check_arguments_sound
+from kaiza.domain.paging import response_size as room
+from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import judge, rules_for
-from kaiza.policy.readable import read_refusal
-from kaiza.store import roots
-from kaiza.store.schemas import ToolIo
-from kaiza.store.seen import ToolView
-from kaiza.tools.table import Tool
+from kaiza.policy.rules.arguments_sound import check_arguments_sound
+from kaiza.policy.rules.readable import read_refusal
+from kaiza.store.config import roots
+from kaiza.store.config.schema_registry import ToolIo
+from kaiza.store.tool_view import ToolView
+from kaiza.tools.registry import Tool
 from kaiza.tools.view import Answer, WorkspaceView
 
 __all__ = [
@@ -49,7 +50,7 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, house: Services) -
         try:
             case, answer, view = _judge_and_run(call, tool, card, schemas, house)
             if card.safety_level == CHANGES_FILES and answer.changes:
-                from kaiza.boundary.commit import execute_change  # noqa: PLC0415  a session without changes needs none of it
+                from kaiza.boundary.change import execute_change  # noqa: PLC0415  a session without changes needs none of it
 
                 return execute_change(call, case, answer, house, view)
         except BaseException as raised:  # noqa: BLE001  nothing that a call throws may leave a client without an answer

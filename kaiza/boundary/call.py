@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from kaiza.domain import told
+from kaiza.domain.audit import redaction as told
+from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
-from kaiza.domain.session import Session
 from kaiza.store.ground import Workspace
 
 

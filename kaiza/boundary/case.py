@@ -7,16 +7,17 @@ from functools import cache
 from typing import Any
 
 from kaiza.boundary.call import Call, Services, current_timestamp
-from kaiza.domain import errors, told
-from kaiza.domain.card import CHANGES_FILES, ToolCard
-from kaiza.domain.lint import ParsedPlan
-from kaiza.domain.paths import RelPath
-from kaiza.domain.session import Session
+from kaiza.domain import errors
+from kaiza.domain.audit import redaction as told
+from kaiza.domain.audit.projection import Session
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans.parser import ParsedPlan
+from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, judge_plan_rules
 from kaiza.store.ground import Workspace
-from kaiza.store.seen import ToolView
-from kaiza.tools.table import Tool
+from kaiza.store.tool_view import ToolView
+from kaiza.tools.registry import Tool
 
 MAX_VERIFICATION_WAIT = 10.0
 """Seconds for which a change waits for the verification of the log."""

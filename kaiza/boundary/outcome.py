@@ -7,8 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kaiza.boundary.call import Call, Services
-from kaiza.boundary.keep import write_proposed
-from kaiza.domain import codes, envelope, errors, record, told
+from kaiza.boundary.documents import write_proposed
+from kaiza.domain import error_codes as codes
+from kaiza.domain import error_envelope as envelope
+from kaiza.domain import errors
+from kaiza.domain.audit import record
+from kaiza.domain.audit import redaction as told
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.store.ground import Workspace
 from kaiza.tools.view import Answer

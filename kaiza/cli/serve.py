@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kaiza
-from kaiza.cli import options
+from kaiza.cli.console import arguments as options
 
 if TYPE_CHECKING:
     from kaiza.app import App
@@ -105,9 +105,9 @@ def _parse_milliseconds(text: str) -> int:
 
 
 def _run_server(chosen: ServeOptions, roots: tuple[str, ...]) -> int:
-    from kaiza.domain.instructions import INSTRUCTIONS  # noqa: PLC0415  help and mistakes need no server
+    from kaiza.domain.server_instructions import INSTRUCTIONS  # noqa: PLC0415  help and mistakes need no server
     from kaiza.server.serve import serve  # noqa: PLC0415  as above
-    from kaiza.wire.mcp import ServerDescription  # noqa: PLC0415  as above
+    from kaiza.wire.dialects.mcp import ServerDescription  # noqa: PLC0415  as above
 
     opening = ServerDescription(
         kaiza.__version__, INSTRUCTIONS, partial(_list_tools, chosen.role, chosen.allowed_extras)
@@ -116,7 +116,8 @@ def _run_server(chosen: ServeOptions, roots: tuple[str, ...]) -> int:
 
 
 def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
-    from kaiza.store import offer, schemas  # noqa: PLC0415  see the top
+    from kaiza.store.config import schema_registry as schemas  # noqa: PLC0415  see the top
+    from kaiza.store.config import tool_list as offer  # noqa: PLC0415  see the top
 
     return offer.list_items(schemas.SchemaRegistry(), role, allowed)
 
@@ -124,7 +125,7 @@ def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str,
 def _build_app(chosen: ServeOptions, roots: tuple[str, ...]) -> "App":
     from kaiza.app import App  # noqa: PLC0415  see the top
     from kaiza.domain.caps import Caps  # noqa: PLC0415  as above
-    from kaiza.store import lock  # noqa: PLC0415  as above
+    from kaiza.store.disk import file_lock as lock  # noqa: PLC0415  as above
 
     guard = chosen.scan_guard_ms
     limits = {"tool_timeout_ms": chosen.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
@@ -145,9 +146,9 @@ def _find_roots(named: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
+    from kaiza.store.config.roots import require_state_outside, resolve_roots  # noqa: PLC0415  as above
+    from kaiza.store.files.confined_root import ConfinedRoot  # noqa: PLC0415  as above
     from kaiza.store.ground import read_settings  # noqa: PLC0415  see the top
-    from kaiza.store.roots import require_state_outside, resolve_roots  # noqa: PLC0415  as above
-    from kaiza.store.workspace import ConfinedRoot  # noqa: PLC0415  as above
 
     found = resolve_roots(named, dict(os.environ))
     require_state_outside(found)
@@ -190,7 +191,7 @@ def _report_failure(failure: "errors.SystemError") -> int:
 
     import orjson  # noqa: PLC0415  as above
 
-    from kaiza.domain import envelope  # noqa: PLC0415  as above
+    from kaiza.domain import error_envelope as envelope  # noqa: PLC0415  as above
 
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     sys.stderr.write(orjson.dumps(envelope.from_error(failure, at)).decode() + "\n")

@@ -5,12 +5,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from kaiza.cli import options, plan_list, say, session_unlock, standing, thaw
+from kaiza.cli.console import arguments as options
+from kaiza.cli.console import open_workspace as standing
+from kaiza.cli.console import output as say
+from kaiza.cli.plan import list_plans as plan_list
+from kaiza.cli.session import thaw
+from kaiza.cli.session import unlock as session_unlock
+from kaiza.domain.audit.projection import Session
 from kaiza.domain.caps import Caps
-from kaiza.domain.session import Session
 from kaiza.render import plans
 from kaiza.render.terminal import escape
-from kaiza.store import persons_word
+from kaiza.store import human_decisions as persons_word
 from kaiza.store.ground import Workspace
 
 _MAX_ROWS = 10

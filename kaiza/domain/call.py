@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kaiza.domain.codes import ErrorCode
+from kaiza.domain.error_codes import ErrorCode
 
 
 class CallRequest(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kaiza.domain.paths import RelPath
+from kaiza.domain.paths.rel_path import RelPath
 
 OperationKind = Literal["create", "modify", "delete", "move"]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
-from kaiza.domain import codes
+from kaiza.domain import error_codes as codes
 
 _ABSOLUTE_PATH = re.compile(r"(?<![\w.])/(?:[^\s/'\":]+/)*[^\s/'\":]+")
 _MAX_MESSAGE = 200

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.card import ToolCard
+from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.finding import Finding
-from kaiza.domain.lint import ParsedPlan
-from kaiza.domain.paths import RelPath
-from kaiza.domain.scope import RequestedOperation
-from kaiza.domain.session import AuditState, Session
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans.parser import ParsedPlan
+from kaiza.domain.plans.scope import RequestedOperation
+from kaiza.domain.tool_card import ToolCard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,25 +6,25 @@ The first refusal is the answer, and an empty list refuses.
 from collections.abc import Callable, Sequence
 
 from kaiza.domain import errors
-from kaiza.domain.card import ADD_ONLY, CHANGES_FILES, ToolCard
+from kaiza.domain.tool_card import ADD_ONLY, CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
-from kaiza.policy.content_clean import check_content_clean
-from kaiza.policy.log_sound import check_log_sound
-from kaiza.policy.not_frozen import check_not_frozen
-from kaiza.policy.not_locked import check_not_locked
-from kaiza.policy.ours_untouched import check_control_plane_untouched
-from kaiza.policy.path_sound import check_path_sound
-from kaiza.policy.paths_in_scope import check_paths_in_scope
-from kaiza.policy.phase_named import check_phase_named
-from kaiza.policy.plan_approved import check_plan_approved, check_plan_not_withdrawn, check_plan_unchanged
-from kaiza.policy.plan_found import check_plan_found
-from kaiza.policy.plan_sound import check_plan_sound
-from kaiza.policy.readable import check_readable
-from kaiza.policy.role_bound import check_role_bound
-from kaiza.policy.role_may import check_role_allowed
-from kaiza.policy.session_open import check_session_open
-from kaiza.policy.unlocked import check_steering_files_unlocked
-from kaiza.policy.within_limits import check_limits_after, check_limits_before
+from kaiza.policy.rules.content_clean import check_content_clean
+from kaiza.policy.rules.control_plane_untouched import check_control_plane_untouched
+from kaiza.policy.rules.log_sound import check_log_sound
+from kaiza.policy.rules.not_frozen import check_not_frozen
+from kaiza.policy.rules.not_locked import check_not_locked
+from kaiza.policy.rules.path_sound import check_path_sound
+from kaiza.policy.rules.paths_in_scope import check_paths_in_scope
+from kaiza.policy.rules.phase_named import check_phase_named
+from kaiza.policy.rules.plan_approved import check_plan_approved, check_plan_not_withdrawn, check_plan_unchanged
+from kaiza.policy.rules.plan_found import check_plan_found
+from kaiza.policy.rules.plan_sound import check_plan_sound
+from kaiza.policy.rules.readable import check_readable
+from kaiza.policy.rules.role_allowed import check_role_allowed
+from kaiza.policy.rules.role_bound import check_role_bound
+from kaiza.policy.rules.session_open import check_session_open
+from kaiza.policy.rules.steering_files_unlocked import check_steering_files_unlocked
+from kaiza.policy.rules.within_limits import check_limits_after, check_limits_before
 
 Rule = Callable[[Case], errors.SystemError | None]
 

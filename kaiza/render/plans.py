@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kaiza.domain.lookalike import make_visible
+from kaiza.domain.paths.confusables import make_visible
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import QUOTE, escape, paint, wrap
 

@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kaiza.render.record_timeline import recorded_paths
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape
-from kaiza.render.timeline import recorded_paths
 
 _LIST_COLUMNS = (
     Column("session", min_width=8),

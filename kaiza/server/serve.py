@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from kaiza.server import descriptors
+from kaiza.server.app_protocol import AppProtocol
 from kaiza.server.pipeline import Pipeline
-from kaiza.server.stdio import StdioTransport
-from kaiza.server.surface import AppProtocol
-from kaiza.wire.mcp import McpDialect, ServerDescription
+from kaiza.server.stdio import take_descriptors as descriptors
+from kaiza.server.stdio.transport import StdioTransport
+from kaiza.wire.dialects.mcp import McpDialect, ServerDescription
 
 GC_THRESHOLD = 20_000
 """Allocations between two collections. A call makes hundreds of objects and no cycles; imports make many that stay."""
@@ -39,7 +39,7 @@ def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, su
 def _build(make_app: Callable[[], AppProtocol]) -> AppProtocol:
     # Loaded here, in a thread of its own: were it loaded by the first answer, that call would outlast the reader's
     # patience and lose its turn.
-    from kaiza.wire import mcp_call  # noqa: F401, PLC0415
+    from kaiza.wire.dialects import mcp_result as mcp_call  # noqa: F401, PLC0415
 
     gc.disable()  # what is built and imported here stays: there is nothing to collect, and looking costs milliseconds
     try:

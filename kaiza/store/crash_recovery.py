@@ -11,15 +11,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
-from kaiza.domain.paths import parse
-from kaiza.domain.protected_names import is_control_plane
-from kaiza.domain.record import Body, new_body
-from kaiza.domain.way_back import is_rolled_back, took_effect
+from kaiza.domain.audit.inverse_changes import is_rolled_back, took_effect
+from kaiza.domain.audit.record import Body, new_body
+from kaiza.domain.paths.protected_names import is_control_plane
+from kaiza.domain.paths.rel_path import parse
+from kaiza.store.audit.reader import read_records
 from kaiza.store.ground import Workspace
-from kaiza.store.records import read_records
 
 if TYPE_CHECKING:
-    from kaiza.store.recovery import RecordedIntent, RecoveryResult
+    from kaiza.store.changes.recovery import RecordedIntent, RecoveryResult
 
 MOST_REPORTED = 50
 MAX_RECOVERED = 200
@@ -99,7 +99,7 @@ class _CrashRecovery:
 
     def _find_announced(self, txn: str) -> "RecordedIntent | None":
         """What the log says of a change, read to its end; None where it never announced it."""
-        from kaiza.store.recovery import RecordedIntent  # noqa: PLC0415  most sessions begin without anything to recover
+        from kaiza.store.changes.recovery import RecordedIntent  # noqa: PLC0415  most sessions begin without anything to recover
 
         self.ground.follow()
         intent = self.ground.audit_state.intents.get(txn)

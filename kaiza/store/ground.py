@@ -9,26 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
+from kaiza.domain.audit.projection import Session
+from kaiza.domain.audit.record import GENESIS, LogHead, Verdict
+from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths import RelPath
-from kaiza.domain.plan import Plan
-from kaiza.domain.protected_names import is_unreadable
-from kaiza.domain.record import GENESIS, LogHead, Verdict
-from kaiza.domain.record_folding import apply_record
-from kaiza.domain.session import Session
-from kaiza.store import index, roots, settings, state
-from kaiza.store.anchor import Checkpoint
-from kaiza.store.audit_log import AuditLog
-from kaiza.store.journal import JournalStore
-from kaiza.store.objects import BlobStore
-from kaiza.store.own import KaizaDir
-from kaiza.store.plans import PlanFiles
-from kaiza.store.reports import ReportFiles
-from kaiza.store.state_key import StateKey
-from kaiza.store.workspace import ConfinedRoot
+from kaiza.domain.paths.protected_names import is_unreadable
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans.plan import Plan
+from kaiza.store.audit import snapshot as index
+from kaiza.store.audit.checkpoint import Checkpoint
+from kaiza.store.audit.log import AuditLog
+from kaiza.store.changes.blob_store import BlobStore
+from kaiza.store.changes.journal import JournalStore
+from kaiza.store.config import roots, settings
+from kaiza.store.disk import state_dir as state
+from kaiza.store.disk.kaiza_dir import KaizaDir
+from kaiza.store.disk.state_key import StateKey
+from kaiza.store.documents.plan_files import PlanFiles
+from kaiza.store.documents.report_files import ReportFiles
+from kaiza.store.files.confined_root import ConfinedRoot
 
 if TYPE_CHECKING:
-    from kaiza.store.commit import TransactionManager
+    from kaiza.store.changes.transaction import TransactionManager
 
 LOG_PATH = "audit/audit-log.jsonl"
 
@@ -66,7 +68,7 @@ class Workspace:
         """What alters the workspace's files, imported and built by the first change or the first one to recover."""
         with self._building:
             if self._committer is None:
-                from kaiza.store.commit import TransactionManager  # noqa: PLC0415  a session that only reads needs none of it
+                from kaiza.store.changes.transaction import TransactionManager  # noqa: PLC0415  a session that only reads needs none of it
 
                 self._committer = TransactionManager(self.files, self.blobs, self._journal)
             return self._committer
@@ -97,7 +99,7 @@ class Workspace:
 
     def count_in_scope(self, plan: Plan) -> int:
         """How many files a plan's scope touches now."""
-        from kaiza.store.touched import match_files  # noqa: PLC0415  see `committer`
+        from kaiza.store.documents.scope_preview import match_files  # noqa: PLC0415  see `committer`
 
         return match_files(plan, self.files).file_count
 

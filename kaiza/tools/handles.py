@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from kaiza.domain.file_entry import FileEntry
-from kaiza.domain.paths import RelPath
+from kaiza.domain.paths.file_entry import FileEntry
+from kaiza.domain.paths.rel_path import RelPath
 
 
 class Closing(Protocol):

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kaiza.domain import errors
+from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.caps import Caps
-from kaiza.domain.file_entry import FileEntry
-from kaiza.domain.lint import StoredPlan
-from kaiza.domain.paths import RelPath
-from kaiza.domain.session import AuditState, Session
+from kaiza.domain.paths.file_entry import FileEntry
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans.parser import StoredPlan
 from kaiza.tools.handles import ListableDirectory, ReadableFile, Walk
 
 

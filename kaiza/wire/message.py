@@ -6,7 +6,7 @@ Values here are named tuples, because they are made before the first answer and 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kaiza.wire import frame
+from kaiza.wire import framing as frame
 
 RequestId: TypeAlias = str | int | float
 

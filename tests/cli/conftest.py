@@ -17,7 +17,7 @@ from types import SimpleNamespace
 import pytest
 
 from kaiza.cli import dispatch
-from kaiza.domain import record
+from kaiza.domain.audit import record
 
 SESSION = "3f2b1c00-0000-4000-8000-000000000001"
 OTHER = "9a9a9a9a-0000-4000-8000-000000000002"

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from kaiza import boundary
-from kaiza.domain import codes
+from kaiza.domain import error_codes as codes
 from kaiza.domain.caps import Caps
-from kaiza.store.schemas import SchemaRegistry
+from kaiza.store.config.schema_registry import SchemaRegistry
 
 COLUMNS = ["error_code", "meaning", "http", "rpc", "editor_code", "error_type", "v0", "retryable", "locks"]
 
@@ -92,7 +92,7 @@ def test_the_projects_own_schemas_are_as_they_must_be(kaiza):
 def contract(tmp_path, monkeypatch):
     (tmp_path / "tools").mkdir()
     (tmp_path / "catalog.json").write_text('{"tools":[]}')
-    monkeypatch.setattr("kaiza.store.schemas.directory", lambda: tmp_path)
+    monkeypatch.setattr("kaiza.store.config.schema_registry.directory", lambda: tmp_path)
     return tmp_path
 
 

@@ -85,7 +85,7 @@ def test_a_start_imports_nothing_heavy_and_no_other_command(tmp_path):
     assert not heavy & set(loaded.split())
     assert {name for name in loaded.split() if name.startswith("kaiza.cli.")} == {
         "kaiza.cli.dispatch",
-        "kaiza.cli.options",
+        "kaiza.cli.console.arguments",
         "kaiza.cli.serve",
     }
 

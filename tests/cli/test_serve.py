@@ -19,15 +19,15 @@ NOT_FOR_A_SESSION = {
     "re2",
     "tomllib",
     "unidiff",
-    "kaiza.boundary.commit",
-    "kaiza.domain.diff",
+    "kaiza.boundary.change",
+    "kaiza.domain.text.unified_diff",
     "kaiza.domain.patch",
-    "kaiza.policy.content",
-    "kaiza.store.checks",
-    "kaiza.store.commit",
-    "kaiza.store.recovery",
-    "kaiza.store.scan",
-    "kaiza.store.touched",
+    "kaiza.policy.content.scan",
+    "kaiza.store.check_runner",
+    "kaiza.store.changes.transaction",
+    "kaiza.store.changes.recovery",
+    "kaiza.store.files.tree_walk",
+    "kaiza.store.documents.scope_preview",
 }
 WRONG = [
     ["--workspace"],
@@ -109,10 +109,10 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
     assert [plan["plan_id"] for plan in plans] == ["PLAN-0001-small"]
     assert not loaded & NOT_FOR_A_SESSION
     assert {name for name in loaded if name.startswith("kaiza.tools.")} == {
-        "kaiza.tools.begin_session",
+        "kaiza.tools.session.begin_session",
         "kaiza.tools.handles",
-        "kaiza.tools.list_plans",
-        "kaiza.tools.table",
+        "kaiza.tools.planning.list_plans",
+        "kaiza.tools.registry",
         "kaiza.tools.view",
     }
 

@@ -1,6 +1,7 @@
 import pytest
 
-from kaiza.domain import envelope, errors
+from kaiza.domain import error_envelope as envelope
+from kaiza.domain import errors
 
 
 @pytest.mark.rows("S1-67", "S1-90")

@@ -1,9 +1,9 @@
 import pytest
 
 from kaiza.domain import errors
-from kaiza.domain.card import ToolCard
-from kaiza.domain.paths import parse
-from kaiza.domain.session import AuditState, Freeze, RoleLock, Session
+from kaiza.domain.audit.projection import AuditState, Freeze, RoleLock, Session
+from kaiza.domain.paths.rel_path import parse
+from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import ADD_RULES, CHANGE_RULES, OPENING_RULES, READ_RULES, judge, rules_for
 
@@ -50,7 +50,9 @@ def test_the_first_refusal_is_the_answer_and_mending_one_shows_the_next():
     wrong = {
         "session": None,
         "damage": "broken",
-        "audit_state": AuditState(frozen=Freeze("because", None, NOW), locks={"WINDSURF": lock(), "ANTIGRAVITY": lock()}),
+        "audit_state": AuditState(
+            frozen=Freeze("because", None, NOW), locks={"WINDSURF": lock(), "ANTIGRAVITY": lock()}
+        ),
         "fault": outside,
         "paths": (parse("plans/x.md"),),
     }

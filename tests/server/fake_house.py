@@ -11,10 +11,11 @@ import threading
 import time
 from pathlib import Path
 
-from kaiza.domain import codes, errors
+from kaiza.domain import error_codes as codes
+from kaiza.domain import errors
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.server.serve import serve
-from kaiza.wire.mcp import ServerDescription
+from kaiza.wire.dialects.mcp import ServerDescription
 
 INSTRUCTIONS = "Echo, or hold."
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"

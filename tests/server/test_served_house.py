@@ -11,7 +11,7 @@ from doors import call, request, until
 from logs import strace_works
 from scenes import records
 
-from kaiza.domain import envelope
+from kaiza.domain import error_envelope as envelope
 
 RESPONSE_CAP = 512 * 1024
 INITIALIZE = request(

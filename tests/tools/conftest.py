@@ -6,11 +6,11 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
-from kaiza.domain.protected_names import is_unreadable
-from kaiza.store import scan
-from kaiza.store.schemas import SchemaRegistry
-from kaiza.store.workspace import ConfinedRoot
-from kaiza.tools.table import AGENT_TOOLS
+from kaiza.domain.paths.protected_names import is_unreadable
+from kaiza.store.config.schema_registry import SchemaRegistry
+from kaiza.store.files import tree_walk as scan
+from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.tools.registry import AGENT_TOOLS
 
 SCHEMAS = SchemaRegistry()
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain import codes
+from kaiza.domain import error_codes as codes
 from kaiza.wire import message, reply
 from kaiza.wire.message import InvalidMessage, Notification, Request
 

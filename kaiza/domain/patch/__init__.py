@@ -1,9 +1,9 @@
 """Patches: read strictly, held against a second reader, applied exactly or not at all; pure, over bytes."""
 
-from kaiza.domain.patch.applying import apply_file_patch
-from kaiza.domain.patch.entry import MAX_BYTES, MAX_FILES, MAX_HUNKS, FilePatch, Hunk
-from kaiza.domain.patch.opinion import check_with_unidiff
-from kaiza.domain.patch.reading import parse
+from kaiza.domain.patch.apply import apply_file_patch
+from kaiza.domain.patch.cross_check import check_with_unidiff
+from kaiza.domain.patch.file_patch import MAX_BYTES, MAX_FILES, MAX_HUNKS, FilePatch, Hunk
+from kaiza.domain.patch.parser import parse
 
 __all__ = [
     "MAX_BYTES",

@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from kaiza.domain.patch import names
-from kaiza.domain.patch.refusal import InvalidReason, invalid_patch
+from kaiza.domain.patch import file_names as names
+from kaiza.domain.patch.errors import InvalidReason, invalid_patch
 
 _MODES = {b"100644": 0o644, b"100755": 0o755}
 _INDEX = re.compile(rb"[0-9A-Za-z]+\.\.[0-9A-Za-z]+(?: ([0-9]{6}))?")

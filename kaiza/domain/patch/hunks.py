@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass, field, replace
 
-from kaiza.domain.patch.entry import Hunk
-from kaiza.domain.patch.refusal import invalid_patch
+from kaiza.domain.patch.errors import invalid_patch
+from kaiza.domain.patch.file_patch import Hunk
 
 _NUMBER = rb"(0|[1-9][0-9]*)"
 _HEADER = re.compile(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kaiza.store.clients import files
+from kaiza.store.clients import config_files as files
 from kaiza.store.clients.client import Client, ConfigFile, ServerCommand
-from kaiza.store.clients.fault import ConfigError
-from kaiza.store.clients.memory import InstalledFile, InstallManifest, content_hash
+from kaiza.store.clients.errors import ConfigError
+from kaiza.store.clients.install_manifest import InstalledFile, InstallManifest, content_hash
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from kaiza.store.clients.fault import ConfigError
+from kaiza.store.clients.errors import ConfigError
 
 BEGIN = "# kaiza: begin (kaiza init keeps this block; kaiza init --remove takes it out)"
 END = "# kaiza: end"

@@ -1,0 +1,57 @@
+"""`kaiza audit export`: records as they are, byte for byte, for somebody else to verify."""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from kaiza.cli.console import arguments as options
+from kaiza.cli.console import audit_reader as log
+from kaiza.cli.console import find_workspace as place
+from kaiza.cli.console import output as say
+from kaiza.cli.console import record_filter as selection
+
+
+def add(commands: options.Subparsers) -> None:
+    """The command."""
+    parser = commands.add_parser("export", help="write records out, byte for byte", allow_abbrev=False)
+    options.describe(
+        parser,
+        "Write the selected records as they stand in the log, a line of JSON each.\n"
+        "Every line can be checked on its own: its last member is the SHA-256 of the rest.",
+        "kaiza audit export --since 7d --output week.jsonl\nkaiza audit export --session 3f2b | jq .tool_name",
+        run=_run_export,
+    )
+    parser.add_argument("--output", metavar="FILE", help="a new file (default: standard output)")
+    selection.add_arguments(parser)
+    options.add_workspace(parser)
+
+
+def _run_export(args: argparse.Namespace) -> int:
+    lines = _selected_lines(place.resolve_root(args), selection.from_arguments(args))
+    if args.output is None:
+        for line in lines:
+            say.write_json_bytes(line)
+    else:
+        count = _write_file(Path(args.output), lines)
+        say.print_error(f"{count:,} {'line' if count == 1 else 'lines'} written to {args.output}.")
+    return say.SUCCESS
+
+
+def _selected_lines(root: str, wanted: selection.RecordFilter) -> Iterator[bytes]:
+    """Without a selection every line, also one that is no record any more: it is evidence."""
+    everything = wanted == selection.MATCH_ALL
+    for line, record in log.raw_lines(root):
+        if everything or (record is not None and wanted.matches(record)):
+            yield line
+
+
+def _write_file(target: Path, lines: Iterator[bytes]) -> int:
+    count = 0
+    try:
+        with target.open("xb") as file:
+            for line in lines:
+                file.write(line)
+                count += 1
+    except FileExistsError:
+        raise say.CommandError(f"{target} is there already. Name another file with --output.", say.FAILURE) from None
+    return count

@@ -1,0 +1,1 @@
+"""Reference commands: error codes, tools, caps and schemas."""

@@ -1,0 +1,118 @@
+"""What one line of the record is: its members, its bytes, its hash, and its link to the line before."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NewType
+
+import kaiza
+from kaiza.domain import errors
+from kaiza.domain.audit import canonical_json as canonical
+
+GENESIS = "0" * 64
+MAX_RECORD_BYTES = 256 * 1024
+KINDS = ("call", "intent", "plan", "session", "recovery", "person")
+FIELDS = (
+    "seq",
+    "timestamp",
+    "kind",
+    "request_id",
+    "session_id",
+    "role",
+    "workspace_root",
+    "tool_name",
+    "phase_id",
+    "plan_id",
+    "plan_hash",
+    "outcome",
+    "error_code",
+    "human_message",
+    "invariant_id",
+    "cause",
+    "arguments",
+    "changes",
+    "detail",
+    "duration_ms",
+    "client",
+    "kaiza",
+    "prev_hash",
+    "entry_hash",
+)
+_CHAIN_MEMBERS = ("seq", "prev_hash", "entry_hash")
+_SHA256 = sha256()
+_EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHAIN_MEMBERS} | {
+    "kaiza": kaiza.__version__
+}
+
+Body = NewType("Body", dict[str, Any])
+"""A record before it has its place: every member present, and each of them tellable. `compose` makes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogHead:
+    """The last record of a log: its number, its hash, and the log's bytes up to its end."""
+
+    seq: int
+    entry_hash: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChainFault:
+    """The first record that is not what it was, why, and the byte where its line begins."""
+
+    seq: int
+    why: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What verifying a log came to.
+
+    `verdict` is intact, torn_tail, broken, cut_off, replaced or missing; `records` and `head` are what is sound
+    from the beginning on; `anchored` says that a head kept elsewhere is in it.
+    """
+
+    verdict: str
+    records: int
+    head: LogHead | None
+    first_fault: ChainFault | None
+    anchored: bool
+
+
+def new_body(kind: str, **members: Any) -> Body:
+    """A body with every member present, null where nothing was given (`changes`: empty), made tellable.
+
+    Its number and its link come with `seal`.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"no such kind of record: {kind}")
+    if unknown := members.keys() - _EMPTY_BODY.keys():
+        raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
+    told, places = canonical.to_recordable(members)
+    body = Body({**_EMPTY_BODY, **told, "kind": kind})
+    body["changes"] = body["changes"] or []
+    if places:
+        body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
+    return body
+
+
+def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
+    """The line, with its newline, and the whole record. CAP_EXCEEDED where it would be longer than a record may be.
+
+    Under the log's lock, and from a cold cache: a hash is copied rather than begun, which looks up the algorithm anew.
+    """
+    record = {**body, "seq": seq, "prev_hash": prev_hash}
+    told = canonical.encode_unchecked(record)
+    hashed = _SHA256.copy()
+    hashed.update(told)
+    digest = hashed.hexdigest()
+    line = told[:-1] + b',"entry_hash":"' + digest.encode() + b'"}\n'
+    if len(line) > MAX_RECORD_BYTES:
+        raise errors.SystemError.tool_failure(
+            "CAP_EXCEEDED",
+            human_message="The record of this call would be too long. Ask for less in one call.",
+            cause={"cap": "record_bytes", "limit": MAX_RECORD_BYTES, "size": len(line)},
+        )
+    record["entry_hash"] = digest
+    return line, record

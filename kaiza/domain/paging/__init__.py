@@ -1,0 +1,1 @@
+"""Paging of listings: cursors and the response size budget."""

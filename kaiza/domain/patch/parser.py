@@ -1,0 +1,95 @@
+"""A unified diff read strictly: what no producer of correct diffs would write is refused, and nothing is guessed."""
+
+import io
+
+from kaiza.domain.patch import header as headers
+from kaiza.domain.patch import hunks as bodies
+from kaiza.domain.patch.errors import cap_exceeded, invalid_patch
+from kaiza.domain.patch.file_patch import MAX_FILES, MAX_HUNKS, FilePatch, Hunk, PatchOperation
+from kaiza.domain.patch.header import FileHeader
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import RelPath
+
+_ParsedEntry = tuple[FileHeader, tuple[Hunk, ...]]
+
+
+def parse(patch: bytes) -> tuple[FilePatch, ...]:
+    """Read a patch whole; its form is judged before its paths."""
+    lines = io.BytesIO(patch).readlines()
+    if not lines:
+        raise invalid_patch(0, "empty")
+    if not lines[-1].endswith(b"\n"):
+        raise invalid_patch(len(lines) - 1, "cut_last_line")
+    files = tuple(_build_file_patch(header, hunks) for header, hunks in _parse_entries(lines))
+    _require_unique_paths(files)
+    return files
+
+
+def _parse_entries(lines: list[bytes]) -> list[_ParsedEntry]:
+    entries: list[_ParsedEntry] = []
+    at = hunk_count = 0
+    while at < len(lines):
+        header, at = headers.parse(lines, at)
+        hunks, at = bodies.parse(lines, at)
+        _require_change(header, hunks)
+        entries.append((header, hunks))
+        hunk_count += len(hunks)
+    if len(entries) > MAX_FILES:
+        raise cap_exceeded("files", MAX_FILES, len(entries))
+    if hunk_count > MAX_HUNKS:
+        raise cap_exceeded("hunks", MAX_HUNKS, hunk_count)
+    return entries
+
+
+def _require_change(header: FileHeader, hunks: tuple[Hunk, ...]) -> None:
+    if header.old is None and any(hunk.old for hunk in hunks):
+        raise invalid_patch(header.line, "create")
+    if header.new is None and any(hunk.new for hunk in hunks):
+        raise invalid_patch(header.line, "delete")
+    if hunks:
+        return
+    if header.paired:
+        raise invalid_patch(header.line, "header")
+    if header.old == header.new and header.new_mode is None:
+        raise invalid_patch(header.line, "changes_nothing")
+
+
+def _build_file_patch(header: FileHeader, hunks: tuple[Hunk, ...]) -> FilePatch:
+    old, new = _parse_path(header.old, header.line), _parse_path(header.new, header.line)
+    path = new or old or paths.ROOT
+    return FilePatch(
+        path=path,
+        operation=_infer_operation(header),
+        source=old if header.old and header.new and header.old != header.new else None,
+        old_mode=header.old_mode,
+        new_mode=header.new_mode,
+        hunks=hunks,
+        line=header.line,
+    )
+
+
+def _infer_operation(header: FileHeader) -> PatchOperation:
+    if header.old is None:
+        return "create"
+    if header.new is None:
+        return "delete"
+    return "modify" if header.old == header.new else "move"
+
+
+def _parse_path(name: bytes | None, line: int) -> RelPath | None:
+    """The path that a name spells; a name that is not UTF-8 is left for the rules of paths to refuse."""
+    if name is None:
+        return None
+    path = paths.parse(name.decode(errors="surrogateescape"))
+    if path == paths.ROOT:
+        raise invalid_patch(line, "root")
+    return path
+
+
+def _require_unique_paths(files: tuple[FilePatch, ...]) -> None:
+    seen: set[RelPath] = set()
+    for file in files:
+        for path in filter(None, (file.source, file.path)):
+            if path in seen:
+                raise invalid_patch(file.line, "path_twice")
+            seen.add(path)

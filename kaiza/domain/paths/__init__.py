@@ -1,0 +1,1 @@
+"""Paths inside a workspace: validated values, globs, gitignore patterns, protected and look-alike names."""

@@ -1,0 +1,231 @@
+"""Names that are protected wherever they are: the control plane, agent-steering files, and files that hold secrets."""
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from kaiza.domain.paths.name_folding import skeleton
+from kaiza.domain.paths.rel_path import RelPath
+
+CONTROL_PLANE_AT_ROOT = frozenset({"plans", "audit", ".kaiza", "kaiza.toml"})
+CONTROL_PLANE_ANYWHERE = frozenset({".git", ".gitmodules", ".gitattributes", ".husky"})
+STEERING_NAMES = frozenset(
+    {
+        # agents: instructions, settings, tools and hooks of their own
+        ".agents",
+        ".aider.conf.yml",
+        ".amazonq",
+        ".augment",
+        ".augment-guidelines",
+        ".claude",
+        ".clinerules",
+        ".codex",
+        ".continue",
+        ".cursor",
+        ".cursorrules",
+        ".factory",
+        ".gemini",
+        ".goosehints",
+        ".junie",
+        ".kilocode",
+        ".kilocodemodes",
+        ".kilocoderules",
+        ".kiro",
+        ".mcp.json",
+        ".opencode",
+        ".openhands",
+        ".qwen",
+        ".roo",
+        ".roomodes",
+        ".roorules",
+        ".rules",
+        ".trae",
+        ".windsurf",
+        ".windsurfrules",
+        "agents.md",
+        "agents.override.md",
+        "claude.local.md",
+        "claude.md",
+        "crush.json",
+        "crush.md",
+        "gemini.md",
+        "opencode.json",
+        "opencode.jsonc",
+        "qwen.md",
+        "warp.md",
+        # editors: what they run or obey when the directory is opened
+        ".devcontainer",
+        ".devcontainer.json",
+        ".dir-locals.el",
+        ".exrc",
+        ".gitpod.yml",
+        ".idea",
+        ".nvim.lua",
+        ".replit",
+        ".vscode",
+        ".zed",
+        # automation: what runs on a push, a commit, an install or a change of directory
+        ".appveyor.yml",
+        ".buildkite",
+        ".circleci",
+        ".cirrus.yml",
+        ".drone.yml",
+        ".envrc",
+        ".gitlab-ci.yml",
+        ".lefthook",
+        ".lefthook-local",
+        ".overcommit.yml",
+        ".pnpmfile.cjs",
+        ".pre-commit-config.yaml",
+        ".travis.yml",
+        ".woodpecker",
+        ".woodpecker.yml",
+        ".yarnrc",
+        ".yarnrc.yml",
+        "appveyor.yml",
+        "azure-pipelines.yml",
+        "bitbucket-pipelines.yml",
+        "jenkinsfile",
+        *(
+            f"{dot}lefthook{local}.{form}"
+            for dot in ("", ".")
+            for local in ("", "-local")
+            for form in ("yml", "yaml", "toml", "json", "jsonc")
+        ),
+    }
+)
+STEERING_PREFIXES = (".clinerules-", ".kilocoderules-", ".roorules-")
+"""Rules for one mode of an agent, which the rest of the name says."""
+STEERING_SUFFIXES = (".code-workspace",)
+STEERING_BELOW_GITHUB = frozenset(
+    {
+        "actions",
+        "agents",
+        "chatmodes",
+        "copilot-instructions.md",
+        "hooks",
+        "instructions",
+        "prompts",
+        "skills",
+        "workflows",
+    }
+)
+STEERING_BELOW: Mapping[str, frozenset[str]] = {
+    ".github": STEERING_BELOW_GITHUB,
+    ".gitea": frozenset({"workflows"}),
+    ".forgejo": frozenset({"workflows"}),
+    ".config": frozenset({"lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", "lefthook.jsonc"}),
+    ".yarn": frozenset({"plugins", "releases"}),
+}
+UNREADABLE_NAMES = frozenset(
+    {
+        ".kaiza",
+        ".env",
+        ".git-credentials",
+        ".htpasswd",
+        ".netrc",
+        ".npmrc",
+        ".pgpass",
+        ".pypirc",
+        ".vault-token",
+        "id_dsa",
+        "id_ecdsa",
+        "id_ecdsa_sk",
+        "id_ed25519",
+        "id_ed25519_sk",
+        "id_rsa",
+        "id_xmss",
+    }
+)
+UNREADABLE_PREFIXES = (".env.", ".env-", ".env_")
+UNREADABLE_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".keystore", ".env", ".tfstate")
+UNREADABLE_BELOW: Mapping[str, frozenset[str]] = {
+    ".aws": frozenset({"credentials"}),
+    ".docker": frozenset({"config.json"}),
+    ".git": frozenset({"config", "config.worktree"}),
+    ".kube": frozenset({"config"}),
+}
+READABLE_ENV = frozenset({".env.example", ".env.sample", ".env.template", ".env.test"})
+
+_BACKUP = re.compile(
+    r"\A\.?#"
+    r"|(?:~|\.~[0-9]+~|#|[._-](?:bak|bck|bkp|backup|old|orig|prev|previous|save|saved|copy|tmp|temp|rej)[0-9]*"
+    r"|\.(?:sw[a-p]|rpmsave|rpmorig|rpmnew|dpkg-old|dpkg-dist|dpkg-new|[0-9]+)"
+    r"| (?:- )?copy(?: ?[0-9]+)?| ?\([0-9]+\))\Z"
+)
+
+
+class PathPattern(Protocol):
+    """What a `deny_read` glob must be able to say."""
+
+    def matches(self, parts: Sequence[str], /) -> bool:
+        """Whether the whole path matches."""
+        ...
+
+
+def is_control_plane(path: RelPath) -> bool:
+    """Whether the path belongs to what governs the agent; no plan unlocks it."""
+    names = [name for _, name in _iter_skeletons(path)]
+    return bool(names) and (names[0] in CONTROL_PLANE_AT_ROOT or not CONTROL_PLANE_ANYWHERE.isdisjoint(names))
+
+
+def find_steering_part(path: RelPath) -> RelPath | None:
+    """Find the outermost part of the path that steers agents, editors or automation; a plan may unlock it by name."""
+    before = ""
+    for depth, name in _iter_skeletons(path):
+        if _is_steering(name) or name in STEERING_BELOW.get(before, ()):
+            return RelPath(path.parts[:depth])
+        before = name
+    return None
+
+
+def is_unreadable(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:
+    """Whether content and hash stay hidden; `allow` frees single literal paths, but never Kaiza's own directory."""
+    if any(skeleton(name) == ".kaiza" for name in path.parts):
+        return True
+    if str(path) in allow:
+        return False
+    if any(_is_secret(name) for name in path.parts) or _has_secret_part(path):
+        return True
+    if not deny:
+        return False
+    prefixes = [path.parts[:depth] for depth in range(1, len(path.parts) + 1)]
+    return any(pattern.matches(prefix) for pattern in deny for prefix in prefixes)
+
+
+def _iter_skeletons(path: RelPath) -> Iterator[tuple[int, str]]:
+    for depth, part in enumerate(path.parts, 1):
+        for name in skeleton(part).split("/"):
+            yield depth, name
+
+
+def _is_steering(name: str) -> bool:
+    return name in STEERING_NAMES or name.startswith(STEERING_PREFIXES) or name.endswith(STEERING_SUFFIXES)
+
+
+@lru_cache(maxsize=8192)
+def _is_secret(name: str) -> bool:
+    return name not in READABLE_ENV and any(map(_is_secret_name, _original_names(skeleton(name))))
+
+
+def _is_secret_name(bare: str) -> bool:
+    return bare in UNREADABLE_NAMES or bare.startswith(UNREADABLE_PREFIXES) or bare.endswith(UNREADABLE_SUFFIXES)
+
+
+def _has_secret_part(path: RelPath) -> bool:
+    """Whether a name that is plain elsewhere is that of secrets below the directory it is in."""
+    hidden: frozenset[str] = frozenset()
+    for _, name in _iter_skeletons(path):
+        if hidden and not hidden.isdisjoint(_original_names(name)):
+            return True
+        hidden |= UNREADABLE_BELOW.get(name, frozenset())
+    return False
+
+
+def _original_names(bare: str) -> tuple[str, ...]:
+    """The name, and what it was before backups and editors added to it; they may have done so several times."""
+    names = [bare]
+    while (shorter := _BACKUP.sub("", names[-1]).rstrip(". ")) and shorter != names[-1]:
+        names.append(shorter)
+    return (*names, names[-1].removeprefix("."))  # the swap file of id_rsa is .id_rsa.swp

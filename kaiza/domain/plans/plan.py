@@ -1,0 +1,105 @@
+"""A plan: what a person may approve, as a value. That one exists proves that its bytes were read without a fault."""
+
+import re
+from typing import NamedTuple
+
+from kaiza.domain.paths.denial import DenyGlob
+from kaiza.domain.paths.glob import Glob
+from kaiza.domain.paths.rel_path import RelPath
+
+DRAFT, APPROVED, REJECTED, REVOKED, DONE = "DRAFT", "APPROVED", "REJECTED", "REVOKED", "DONE"
+STATUSES = (DRAFT, APPROVED, REJECTED, REVOKED, DONE)
+STATUS_TRANSITIONS = {DRAFT: (APPROVED, REJECTED), APPROVED: (REVOKED, DONE)}
+"""Where a status may go; what is not here is an end."""
+
+PLAN_ID_PATTERN = re.compile(r"[A-Z][A-Z0-9]*(-[A-Za-z0-9]+)*")
+MAX_ID_LENGTH = 64
+MAX_BYTES = 256 * 1024
+MAX_SAVED_PLANS = 1000
+"""Where there are so many plans, agents add no more."""
+INVALID = "INVALID"
+"""What a list shows in place of the status of a plan that counts for nothing."""
+
+
+class MoveRule(NamedTuple):
+    """From where to where files may be moved."""
+
+    source: Glob
+    target: Glob
+
+
+class Scope(NamedTuple):
+    """What may happen to which paths; what is not named is not allowed."""
+
+    modify: tuple[Glob, ...] = ()
+    create: tuple[Glob, ...] = ()
+    delete: tuple[Glob, ...] = ()
+    move: tuple[MoveRule, ...] = ()
+    deny: tuple[DenyGlob, ...] = ()
+    unlock: tuple[RelPath, ...] = ()
+
+
+class Limits(NamedTuple):
+    """How much may happen in all; None is no limit."""
+
+    files: int | None = None
+    lines: int | None = None
+    bytes: int | None = None
+    operations: int | None = None
+    refusals: int | None = None
+
+    def as_json(self) -> dict[str, int]:
+        """The limits that are set."""
+        told = {name: getattr(self, name) for name in LIMITS}
+        return {name: limit for name, limit in told.items() if limit is not None}
+
+
+LIMITS = ("files", "lines", "bytes", "operations", "refusals")
+
+
+class Phase(NamedTuple):
+    """One step of a plan; its scope only narrows the plan's, and none at all leaves it as it is."""
+
+    phase_id: str
+    objective: str = ""
+    scope: Scope | None = None
+    verify: tuple[tuple[str, ...], ...] = ()
+
+
+class ContentPolicy(NamedTuple):
+    """Which content rules refuse."""
+
+    secrets: bool = True
+    stubs: bool = False
+    rust: bool = False
+
+
+class Plan(NamedTuple):
+    """A plan that was read without an error. `plan_hash` is the SHA-256 of the file's bytes."""
+
+    plan_id: str
+    title: str
+    status: str
+    author: str
+    created: str
+    plan_hash: str
+    scope: Scope
+    approved_by: str | None = None
+    approved_at: str | None = None
+    expires: str | None = None
+    limits: Limits = Limits()
+    phases: tuple[Phase, ...] = ()
+    policy: ContentPolicy = ContentPolicy()
+
+    def phase(self, phase_id: str | None) -> Phase | None:
+        """The phase of that name."""
+        return next((phase for phase in self.phases if phase.phase_id == phase_id), None)
+
+    def is_expired(self, now: str) -> bool:
+        """Whether it is past its time; `now` is UTC with milliseconds and a Z, and so is `expires`."""
+        return self.expires is not None and now >= self.expires
+
+
+def is_plan_id(text: str) -> bool:
+    """Whether a plan, and so its file, may have this name."""
+    return len(text) <= MAX_ID_LENGTH and PLAN_ID_PATTERN.fullmatch(text) is not None

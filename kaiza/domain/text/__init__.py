@@ -1,0 +1,1 @@
+"""Text: lines and excerpts, search, edits, line diffs and unified diffs."""

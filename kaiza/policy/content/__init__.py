@@ -1,0 +1,1 @@
+"""Content rules: secrets, stubs and unfinished code in what a change adds."""

@@ -1,0 +1,87 @@
+"""Rust that does not panic and needs no trust: what is added has no unwrap, expect, panic!, todo! or unsafe."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kaiza.domain.finding import ERROR, Finding
+from kaiza.policy.content.lines import AddedLines, compile_patterns, find_suspect_lines, is_added
+from kaiza.policy.content.syntax import MAX_BYTES, SyntaxTree, language, parse_tree
+
+_CALLS = ("unwrap", "expect")
+_MACROS = ("panic", "todo", "unimplemented")
+_NAME_KINDS = ("identifier", "field_identifier")
+_NAME = {"regex": f"^({'|'.join(_CALLS + _MACROS)})$"}
+_NAMES = {"any": [{"kind": kind, **_NAME} for kind in _NAME_KINDS]}
+_PARENTS = {"all": [{"has": _NAMES}]}
+_GRANDPARENTS = {"all": [{"has": _PARENTS}]}
+_CALL_KINDS = frozenset({"call_expression", "generic_function"})
+_SUSPECT_WORDS = compile_patterns(*map(str.encode, (*_CALLS, *_MACROS, "unsafe")))
+"""Finds at least every line that is refused."""
+_LINE_PATTERN = re.compile(r"\.\s*(unwrap|expect)\s*\(|\b(panic|todo|unimplemented)\s*!|\b(unsafe)\b")
+_FIXES = {
+    "unwrap": "Handle the other case, or return it with ?",
+    "expect": "Handle the other case, or return it with ?",
+    "panic": "Return an error",
+    "todo": "Write what is missing",
+    "unimplemented": "Write what is missing",
+    "unsafe": "Write it in safe Rust",
+}
+
+
+def find_rust_violations(name: str, after: bytes, added: AddedLines = None) -> Iterator[Finding]:
+    """What the rule refuses in the added lines of a Rust file."""
+    if language(name) != "rust" or _SUSPECT_WORDS.search(after) is None:
+        return
+    if len(after) > MAX_BYTES:
+        yield from _scan_lines(after, added)
+        return
+    parsed = parse_tree(after, "rust")
+    for node, word in (*_find_in_parents(parsed), *_find_in_grandparents(parsed), *_find_unsafe(parsed)):
+        if is_added(parsed.position_of(node)[0], added):
+            shown = f"{word}!" if word in _MACROS else word
+            yield parsed.finding(node, f"rust-{word}", f"The added Rust uses {shown}", _FIXES[word])
+
+
+def _find_in_parents(parsed: SyntaxTree) -> Iterator[tuple[Any, str]]:
+    """Macros before their `!`; calls behind a dot or a path, where they are no field."""
+    for parent in parsed.find_nodes(_PARENTS):
+        children = parent.children()
+        for before, node, follower in zip([None, *children], children, [*children[1:], None], strict=False):
+            word = _forbidden_word(node)
+            if word in _MACROS:
+                if parsed.is_one_of(follower, "!"):
+                    yield node, word
+            elif word and node.kind() == "identifier" and parsed.is_one_of(before, ".", "::"):
+                yield node, word
+
+
+def _find_in_grandparents(parsed: SyntaxTree) -> Iterator[tuple[Any, str]]:
+    """Macros by their path before its `!`; fields that are called."""
+    for grandparent in parsed.find_nodes(_GRANDPARENTS):
+        called = grandparent.kind() in _CALL_KINDS
+        children = grandparent.children()
+        for parent, follower in zip(children, [*children[1:], None], strict=False):
+            path = parent.kind() == "scoped_identifier" and parsed.is_one_of(follower, "!")
+            for node in parent.children() if path or called else ():
+                word = _forbidden_word(node)
+                if (path and word in _MACROS) or (called and word in _CALLS and node.kind() == "field_identifier"):
+                    yield node, word
+
+
+def _find_unsafe(parsed: SyntaxTree) -> Iterator[tuple[Any, str]]:
+    return ((node, "unsafe") for node in parsed.find_nodes({"pattern": "unsafe"}))
+
+
+def _forbidden_word(node: Any) -> str:
+    """The node's text if it is a name that the rule is about."""
+    word: str = node.text() if node.kind() in _NAME_KINDS else ""
+    return word if word in _CALLS or word in _MACROS else ""
+
+
+def _scan_lines(after: bytes, added: AddedLines) -> Iterator[Finding]:
+    for number, line in find_suspect_lines(_SUSPECT_WORDS, after, added):
+        for match in _LINE_PATTERN.finditer(line.decode("utf-8", "replace").partition("//")[0]):
+            word = match[match.lastindex or 0]
+            message = f"The added Rust uses {word}"
+            yield Finding(number, match.start(), ERROR, f"rust-{word}", message, _FIXES[word])

@@ -1,0 +1,81 @@
+"""Only what a person approved, in the very bytes that were approved, and only for as long as it says."""
+
+from kaiza.domain import errors
+from kaiza.domain.plans.plan import APPROVED, Plan
+from kaiza.policy.case import Case
+
+
+def check_plan_unchanged(case: Case) -> errors.SystemError | None:
+    """Refuse a plan whose bytes are not those that were sealed, whatever its status says."""
+    sealed = sealed_hash(case)
+    asked = case.arguments.get("plan_hash")
+    if case.parsed is None or sealed is None or sealed == asked == case.parsed.plan_hash:
+        return None
+    return errors.SystemError.invariant_violation(
+        "PLAN_CHANGED_AFTER_APPROVAL",
+        error_code="PLAN_NOT_APPROVED",
+        human_message=(
+            "The plan was changed after its approval, so it allows nothing. Ask a person to run kaiza plan approve, "
+            "or save the new text as a new plan."
+        ),
+        cause={
+            "rule": "plan_approved",
+            "plan_id": case.plan_id,
+            "approved_hash": sealed,
+            "plan_hash": case.parsed.plan_hash,
+        },
+    )
+
+
+def check_plan_not_withdrawn(case: Case) -> errors.SystemError | None:
+    """Refuse a plan that a person took back by command, however its file came to say APPROVED again."""
+    plan = case.parsed.plan if case.parsed else None
+    if plan is None or plan.status != APPROVED or case.plan_id not in case.audit_state.withdrawn:
+        return None
+    return errors.SystemError.invariant_violation(
+        "PLAN_WITHDRAWN",
+        error_code="PLAN_NOT_APPROVED",
+        human_message=(
+            "A person took this plan back, and its file says APPROVED again without their word. "
+            "Ask a person to run kaiza plan approve, or work under another plan."
+        ),
+        cause={"rule": "plan_approved", "plan_id": case.plan_id, "action": case.audit_state.withdrawn[case.plan_id]},
+    )
+
+
+def check_plan_approved(case: Case) -> errors.SystemError | None:
+    """Refuse a plan that is not approved, or not any more, or not in the way that the workspace asks for."""
+    plan = case.parsed.plan if case.parsed else None
+    if plan is None:
+        return _not_approved_error(case, None, "unreadable", "Ask a person to mend it.")
+    if plan.status != APPROVED:
+        return _not_approved_error(
+            case, plan, "status", "Ask a person to approve it; list_plans then tells its new plan_hash."
+        )
+    if plan.is_expired(case.now):
+        return _not_approved_error(case, plan, "expired", "Save a new plan and ask a person to approve it.")
+    if case.by_command and case.audit_state.approvals.get(plan.plan_id) != plan.plan_hash:
+        return _not_approved_error(case, plan, "approval_by_command", "Ask a person to run kaiza plan approve.")
+    return None
+
+
+def sealed_hash(case: Case) -> str | None:
+    """The hash that counts: a person's word by command before one given by editing."""
+    if case.plan_id is None:
+        return None
+    seal = case.audit_state.seals.get(case.plan_id)
+    return case.audit_state.approvals.get(case.plan_id) or (seal.plan_hash if seal else None)
+
+
+def _not_approved_error(case: Case, plan: Plan | None, reason: str, instead: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "PLAN_NOT_APPROVED",
+        human_message=f"The plan is not approved. {instead}",
+        cause={
+            "rule": "plan_approved",
+            "reason": reason,
+            "plan_id": case.plan_id,
+            "status": plan.status if plan else None,
+            "expires": plan.expires if plan else None,
+        },
+    )

@@ -1,0 +1,52 @@
+"""A plan's limits hold over all sessions, processes and restarts, because the record counts what was used."""
+
+from kaiza.domain import errors
+from kaiza.domain.plans import limits
+from kaiza.domain.plans.plan import Plan
+from kaiza.domain.plans.usage import PlanUsage
+from kaiza.policy.case import Case
+
+
+def check_limits_before(case: Case) -> errors.SystemError | None:
+    """Refuse what would pass a limit on refusals, operations or files."""
+    plan = case.parsed.plan if case.parsed else None
+    if plan is None:
+        return None
+    paths = [str(path) for one in case.requested_operations for path in one.paths]
+    return _limit_error(
+        plan, limits.overrun_before(plan.limits, _plan_usage(case, plan), paths, len(case.requested_operations))
+    )
+
+
+def check_limits_after(case: Case) -> errors.SystemError | None:
+    """Refuse what would pass a limit on lines or bytes, now that the result is known."""
+    plan = case.parsed.plan if case.parsed else None
+    if plan is None:
+        return None
+    return _limit_error(plan, limits.overrun_after(plan.limits, _plan_usage(case, plan), case.lines, case.bytes))
+
+
+def _plan_usage(case: Case, plan: Plan) -> PlanUsage:
+    return case.audit_state.usage.get(plan.plan_id) or PlanUsage()
+
+
+def _limit_error(plan: Plan, overrun: limits.Overrun | None) -> errors.SystemError | None:
+    if overrun is None:
+        return None
+    left = max(0, overrun.allowed - overrun.used)
+    return errors.SystemError.invariant_violation(
+        "PLAN_LIMIT_REACHED",
+        error_code="PLAN_SCOPE_VIOLATION",
+        human_message=(
+            f"The plan's limit on {overrun.limit} is reached: {left} of {overrun.allowed} left. "
+            "Keep within it, or save a new plan and ask a person to approve it."
+        ),
+        cause={
+            "rule": "within_limits",
+            "plan_id": plan.plan_id,
+            "limit": overrun.limit,
+            "allowed": overrun.allowed,
+            "used": overrun.used,
+            "asked": overrun.asked,
+        },
+    )

@@ -1,0 +1,1 @@
+"""The stdio transport: framing, pending requests, the worker pool and deadlines."""

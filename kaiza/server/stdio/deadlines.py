@@ -1,0 +1,52 @@
+"""Calls end when their time is up: somebody else answers for a worker that does not.
+
+The clock sleeps until the nearest deadline it knows of, so that a call that ends in time costs it nothing.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+from kaiza.server.stdio.pending_requests import PendingRequest
+
+
+class DeadlineWatcher:
+    """Watches the calls that are being made."""
+
+    def __init__(self, on_overdue: Callable[[PendingRequest], None]) -> None:
+        self._on_overdue = on_overdue
+        self._watched: set[PendingRequest] = set()
+        self._wake_at: float | None = None
+        self._condition = threading.Condition(threading.Lock())
+        """Protects the two above; notified when a deadline is nearer than the one slept for."""
+        self._is_running = False
+
+    def watch(self, entry: PendingRequest) -> None:
+        """Tell `on_overdue`, in a thread of its own, should the call still be watched at its deadline."""
+        with self._condition:
+            self._watched.add(entry)
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="kaiza-clock", daemon=True).start()
+            elif self._wake_at is None or entry.call.deadline < self._wake_at:
+                self._condition.notify()
+
+    def unwatch(self, entry: PendingRequest) -> None:
+        """The call has ended."""
+        with self._condition:
+            self._watched.discard(entry)
+
+    def _run(self) -> None:
+        while True:
+            for entry in self._wait_for_overdue():
+                threading.Thread(target=self._on_overdue, args=(entry,), name="kaiza-overdue", daemon=True).start()
+
+    def _wait_for_overdue(self) -> list[PendingRequest]:
+        """Sleep until something may be due; what is."""
+        with self._condition:
+            self._wake_at = min((entry.call.deadline for entry in self._watched), default=None)
+            self._condition.wait(None if self._wake_at is None else max(0.0, self._wake_at - time.monotonic()))
+            now = time.monotonic()
+            overdue = [entry for entry in self._watched if entry.call.deadline <= now]
+            self._watched.difference_update(overdue)
+            return overdue

@@ -1,0 +1,1 @@
+"""Verification of the whole audit log, and the acceptance of a damaged one."""

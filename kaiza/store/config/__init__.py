@@ -1,0 +1,1 @@
+"""Configuration: settings, workspace roots, tool schemas and the tool list."""

@@ -1,0 +1,1 @@
+"""Disk primitives: locks, fsync batches, atomic renames, file metadata, the state directory and its key."""

@@ -1,0 +1,1 @@
+"""Plan files, report files and the files that `kaiza init` creates."""

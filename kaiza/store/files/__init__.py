@@ -1,0 +1,1 @@
+"""Files of a workspace: confined opening, tree walks and ignore rules."""

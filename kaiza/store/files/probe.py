@@ -1,0 +1,92 @@
+"""Tries out what Kaiza needs of a machine and of the file system under a directory, and leaves nothing behind."""
+
+import ctypes
+import fcntl
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from kaiza.store.files.openat2 import is_supported
+
+_EXCHANGE = 2
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def find_resolver(root: Path) -> str:
+    """How paths are kept inside the workspace here: `openat2` or `walk`."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return "openat2" if is_supported(descriptor) else "walk"
+    finally:
+        os.close(descriptor)
+
+
+def try_file_system(directory: Path) -> Mapping[str, str | None]:
+    """For each trial None where it works in this directory, or what the system said. OSError where none can be made."""
+    told: dict[str, str | None] = {}
+    with tempfile.TemporaryDirectory(prefix=".kaiza-doctor-", dir=directory) as scratch:
+        place = Path(scratch)
+        for name, trial in _TRIALS.items():
+            told[name] = _run_trial(trial, place)
+    return told
+
+
+def try_writing(directory: Path) -> str | None:
+    """None where a file can be made and removed there, else what the system said."""
+    return _run_trial(lambda place: tempfile.TemporaryFile(dir=place).close(), directory)
+
+
+def _run_trial(trial: Callable[[Path], None], place: Path) -> str | None:
+    try:
+        trial(place)
+    except OSError as error:
+        return error.strerror or "it failed"
+    return None
+
+
+def _try_sync(place: Path) -> None:
+    with (place / "synced").open("wb") as file:
+        file.write(b"kaiza")
+        file.flush()
+        os.fsync(file.fileno())
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _try_lock(place: Path) -> None:
+    """Two descriptors of one file, of which only one can have the lock."""
+    with (place / "locked").open("wb") as first, (place / "locked").open("rb") as second:
+        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(BlockingIOError):
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            raise OSError(0, "a lock that is held was given a second time")
+
+
+def _try_link(place: Path) -> None:
+    (place / "one").write_bytes(b"1")
+    os.link(place / "one", place / "other")
+
+
+def _try_exchange(place: Path) -> None:
+    names = [bytes(place / name) for name in ("left", "right")]
+    for name in names:
+        Path(os.fsdecode(name)).write_bytes(name)
+    call = getattr(_LIBC, "renameat2", None)
+    if call is None:
+        raise OSError(0, "the system has no renameat2")
+    if call(-100, names[0], -100, names[1], _EXCHANGE) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+_TRIALS: Mapping[str, Callable[[Path], None]] = {
+    "sync": _try_sync,
+    "lock": _try_lock,
+    "link": _try_link,
+    "exchange": _try_exchange,
+}

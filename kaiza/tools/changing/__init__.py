@@ -1,0 +1,1 @@
+"""Tools that change files, undo changes and run a plan's checks."""

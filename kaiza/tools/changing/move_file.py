@@ -1,0 +1,64 @@
+"""Move one file to where nothing is; its bytes are hashed as they pass and never held."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors
+from kaiza.domain.change import Change
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans.scope import MOVE, RequestedOperation
+from kaiza.tools.changing import change_summary as proposal
+from kaiza.tools.changing import target_file as target
+from kaiza.tools.view import Answer, FilesView
+
+NAME = "move_file"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """From where, as it was read, and to where."""
+
+    source: RelPath
+    destination: RelPath
+    expected_hash: str
+    dry_run: bool = False
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    source, destination = (paths.parse(arguments[name], root) for name in ("source", "destination"))
+    if source == destination:
+        raise errors.SystemError.tool_failure(
+            "INVALID_INPUT_VALUE",
+            human_message="The file is there already. Choose another destination.",
+            cause={"faults": [{"argument": "destination", "code": "INVALID_INPUT_VALUE"}], "count": 1},
+        )
+    return Request(source, destination, arguments["expected_hash"], arguments.get("dry_run", False))
+
+
+def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
+    """A move, and nothing else."""
+    return (RequestedOperation(MOVE, request.destination, request.source),)
+
+
+def run(request: Request, view: FilesView) -> Answer:
+    """Propose the move."""
+    found = target.read_existing(request.source, view)
+    target.require_hash(found, request.expected_hash)
+    target.require_absent(target.read_target(request.destination, view))
+    change = Change(
+        request.destination,
+        "move",
+        found.hash,
+        found.hash,
+        found.size,
+        source=request.source,
+        stat_signature=found.stamp,
+    )
+    output = proposal.change_output(change, dry_run=request.dry_run)
+    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
+    if request.dry_run:
+        output = proposal.with_diff(output, [proposal.build_diff(found, change)], view)
+    return Answer(output, (change,))

@@ -1,0 +1,1 @@
+"""Tools that list, read, check and save plans."""

@@ -1,0 +1,68 @@
+"""List plans in pages, sorted by name, each as it is now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain.paging import cursor
+from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.plans.parser import StoredPlan
+from kaiza.domain.plans.plan import INVALID
+from kaiza.tools.view import Answer, PlansView
+
+NAME = "list_plans"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which plans, and after which name."""
+
+    status: str | None
+    after: str
+    page_size: int | None
+
+    @property
+    def cursor_binding(self) -> dict[str, object]:
+        """What a cursor of this request belongs to."""
+        return {"status": self.status}
+
+
+def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
+    """Take the arguments; a cursor says after which name to go on."""
+    request = Request(arguments.get("status"), "", arguments.get("pageSize"))
+    if "cursor" not in arguments:
+        return request
+    (after,) = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str,))
+    return Request(request.status, str(after), request.page_size)
+
+
+def run(request: Request, view: PlansView) -> Answer:
+    """Give the next plans in order."""
+    page = PageBuilder(
+        request.page_size or view.caps.page_items, view.caps.response_bytes, {"items": [], "summary": "x" * 64}
+    )
+    output: dict[str, Any] = {"items": page.items}
+    for plan_id in view.plans.plan_ids():
+        stored = view.plans.read(plan_id) if plan_id > request.after else None
+        item = plan_row(stored) if stored else None
+        if item is None or request.status not in (None, item["status"]):
+            continue
+        if not page.add(item, (plan_id,)):
+            output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, page.last_key)
+            break
+    count = len(page.items)
+    more = ", more follow" if "nextCursor" in output else ""
+    return Answer({**output, "summary": f"{count} {'plan' if count == 1 else 'plans'}{more}."})
+
+
+def plan_row(stored: StoredPlan) -> dict[str, Any]:
+    """A plan as lists show it; one with errors counts for nothing, and its status says so."""
+    reading = stored.parsed
+    told = {
+        "plan_id": stored.plan_id,
+        "title": reading.title[:500],
+        "status": reading.plan.status if reading.plan else INVALID,
+        "plan_hash": reading.plan_hash,
+        "findings": len(reading.findings),
+    }
+    return {**told, "expires": reading.plan.expires} if reading.plan and reading.plan.expires else told

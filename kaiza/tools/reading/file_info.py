@@ -1,0 +1,56 @@
+"""Tell what stands at a path, without its content; of what may not be read, without its hash."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.text import lines
+from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.view import Answer, FilesView
+
+NAME = "file_info"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which path."""
+
+    path: RelPath
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request(paths.parse(arguments["path"], root))
+
+
+def run(request: Request, view: FilesView) -> Answer:
+    """Look without opening; open only a plain file that may be read."""
+    entry = view.stat(request.path)
+    output: dict[str, Any] = {
+        "path": lines.escape_bytes(str(entry.real)),
+        "type": entry.type,
+        "modified": entry.modified,
+        "mode": f"{entry.mode:04o}",
+    }
+    if entry.size is not None:
+        output["size"] = entry.size
+    if entry.type == "file" and not view.is_unreadable(entry.real):
+        output |= _content_info(entry.real, view)
+    return Answer({**output, "summary": _build_summary(output)})
+
+
+def _content_info(path: RelPath, view: FilesView) -> dict[str, Any]:
+    with view.open_file(path) as file:
+        text = lines.Utf8Check()
+        whole = passage.summarize_file(file, view, text)
+    if whole is None:
+        return {}
+    encoding = "utf-8" if text.is_valid else "base64"
+    return {"size": whole.size, "hash": whole.hex_digest, "line_ending": whole.line_ending, "encoding": encoding}
+
+
+def _build_summary(output: Mapping[str, Any]) -> str:
+    size = f", {output['size']} bytes" if "size" in output else ""
+    return f"{output['type']}{size}, mode {output['mode']}."

@@ -1,0 +1,106 @@
+"""Find files and directories by a glob on their path, in the order of paths."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kaiza.domain.paging import cursor
+from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.text import lines
+from kaiza.tools.handles import Walk, WalkEntry
+from kaiza.tools.reading import path_pattern as pattern
+from kaiza.tools.reading.path_pattern import GlobFilter
+from kaiza.tools.reading.scan_timeout import ScanTimeout
+from kaiza.tools.reading.search_hits import require_hits_within_cap
+from kaiza.tools.view import Answer, FilesView
+
+NAME = "find_files"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to find, where, and after which path. Without page or cursor everything is counted."""
+
+    pattern: GlobFilter
+    path: RelPath
+    include_ignored: bool
+    page_size: int | None
+    after: str = ""
+    hits: int = 0
+    paged: bool = False
+
+    @property
+    def cursor_binding(self) -> dict[str, object]:
+        """What a cursor of this request belongs to."""
+        return {
+            "pattern": self.pattern.glob.text,
+            "path": str(self.path),
+            "include_ignored": self.include_ignored,
+        }
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments; a cursor says after which path to go on."""
+    request = Request(
+        pattern=pattern.parse(arguments["pattern"], "pattern"),
+        path=paths.parse(arguments.get("path", "."), root),
+        include_ignored=arguments.get("include_ignored", False),
+        page_size=arguments.get("pageSize"),
+        paged="pageSize" in arguments,
+    )
+    if "cursor" not in arguments:
+        return request
+    after, hits = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str, int))
+    return replace(request, after=str(after), hits=int(hits), paged=True)
+
+
+def run(request: Request, view: FilesView) -> Answer:
+    """Give the next paths that match; an unpaged request also learns whether there are too many."""
+    guard = ScanTimeout(view, None if request.paged else view.caps.find_guard_ms)
+    with view.open_directory(request.path) as directory:
+        start = directory.real
+    base = f"{start}/" if start.parts else ""
+    since = max(request.after, base + request.pattern.glob.prefix)
+    with view.walk(start, include_ignored=request.include_ignored, over=guard.has_expired, since=since) as walk:
+        output = _collect_page(request, view, walk, len(base))
+        notes = guard.diagnostics(walk)
+    if not output["items"] and "/" not in request.pattern.glob.text:
+        notes.append("A pattern without a slash matches in one directory only; begin it with **/ for any depth.")
+    if notes:
+        output["diagnostics"] = notes
+    return Answer({**output, "summary": _build_summary(output)})
+
+
+def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
+    page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
+    hits, full, last = request.hits, False, request.after
+    for found in walk:
+        path = found.path[base:]
+        if request.pattern.is_past(path):
+            break
+        last = found.path
+        if found.path == request.after or not request.pattern.matches(path):
+            continue
+        hits += 1
+        require_hits_within_cap(hits, view)
+        full = full or not page.add(_build_item(found), (found.path, hits))
+        if full and request.paged:
+            break
+    output: dict[str, Any] = {"items": page.items}
+    if full:
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, page.last_key)
+    elif walk.stopped_early:
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (last, hits))
+    return output
+
+
+def _build_item(found: WalkEntry) -> dict[str, Any]:
+    item: dict[str, Any] = {"path": lines.escape_bytes(found.path), "type": found.type}
+    entry = found.stat_entry() if found.type == "file" else None
+    return item if entry is None or entry.size is None else {**item, "size": entry.size}
+
+
+def _build_summary(output: Mapping[str, Any]) -> str:
+    return f"{len(output['items'])} found{', more follow' if 'nextCursor' in output else ''}."

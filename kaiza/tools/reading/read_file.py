@@ -1,0 +1,93 @@
+"""Read a file, or a window of its lines, with the hash of the whole."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain.paging import response_size as room
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.text import lines
+from kaiza.domain.text.lines import LineWindow
+from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.view import Answer, FilesView
+
+NAME = "read_file"
+
+_FRAME_BYTES = 1024
+"""What the other members of an answer weigh, the summary among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which file, and which of its lines."""
+
+    path: RelPath
+    start_line: int = 0
+    max_lines: int | None = None
+    byte_offset: int = 0
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request(
+        paths.parse(arguments["path"], root),
+        arguments.get("start_line", 0),
+        arguments.get("max_lines"),
+        arguments.get("byte_offset", 0),
+    )
+
+
+def run(request: Request, view: FilesView) -> Answer:
+    """Give the window, cut to what a response carries."""
+    output = read_window(request, view, view.caps.response_bytes - room.RESERVED_BYTES)
+    return Answer({**output, "summary": _build_summary(output)})
+
+
+def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]:
+    """One file as an answer tells it, weighing no more than `space`."""
+    window = LineWindow(
+        request.start_line,
+        request.byte_offset,
+        most_lines=request.max_lines or view.caps.read_lines,
+        most_bytes=max(space, 0) // room.MIN_BYTE_COST,
+    )
+    with view.open_file(request.path) as file:
+        whole = passage.summarize_file(file, view, window)
+        size = whole.size if whole else file.size
+        output: dict[str, Any] = {
+            "path": lines.escape_bytes(str(file.real)),
+            "uri": paths.to_uri(view.root, file.real),
+            "size": size,
+            "start_line": window.start_line,
+            **passage.summary_fields(whole),
+        }
+    left = space - room.response_bytes(output) - _FRAME_BYTES
+    part = lines.fit_content(bytes(window.data), left, final=window.offset + len(window.data) >= size)
+    return {
+        **output,
+        "encoding": part.encoding,
+        "content": part.content,
+        "line_count": part.line_count,
+        "truncated": window.offset + part.size < size,
+    }
+
+
+def _build_summary(output: Mapping[str, Any]) -> str:
+    """What was read, and how to read on; told from the output alone."""
+    first, count = output["start_line"], output["line_count"]
+    total = f" of {output['total_lines']}" if "total_lines" in output else ""
+    if not count:
+        return f"No lines from line {first} on{total}."
+    return f"Lines {first} to {first + count - 1}{total}.{_continuation_hint(output)}"
+
+
+def _continuation_hint(output: Mapping[str, Any]) -> str:
+    if not output["truncated"]:
+        return ""
+    content = output["content"]
+    raw = base64.b64decode(content) if output["encoding"] == "base64" else content.encode()
+    if raw.endswith(lines.LF):
+        return f" It goes on at start_line {output['start_line'] + output['line_count']}."
+    return f" The last line goes on: ask again with {len(raw)} added to byte_offset."

@@ -1,0 +1,54 @@
+"""Read several files at once; one that cannot be read says why and does not stop the others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors
+from kaiza.domain.paging import response_size as room
+from kaiza.domain.paths import rel_path as paths
+from kaiza.tools.reading import read_file
+from kaiza.tools.view import Answer, FilesView
+
+NAME = "read_files"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The paths as they were asked for; each is judged on its own."""
+
+    paths: tuple[str, ...]
+    root: str | None
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request(tuple(arguments["paths"]), root)
+
+
+def run(request: Request, view: FilesView) -> Answer:
+    """Give each file its share of the response; what one leaves over is the next ones'."""
+    space = view.caps.response_bytes - room.RESERVED_BYTES
+    files: list[dict[str, Any]] = []
+    for number, path in enumerate(request.paths):
+        files.append(_read_or_error(path, request.root, view, space // (len(request.paths) - number)))
+        space -= room.response_bytes(files[-1]) + room.MIN_BYTE_COST
+    output = {"files": files}
+    return Answer({**output, "summary": _build_summary(output)})
+
+
+def _read_or_error(path: str, root: str | None, view: FilesView, space: int) -> dict[str, Any]:
+    try:
+        return read_file.read_window(read_file.Request(paths.parse(path, root)), view, space)
+    except errors.SystemError as error:
+        if error.error_code == "CAP_EXCEEDED":
+            raise
+        echo = path[: paths.MAX_PATH].encode(errors="backslashreplace").decode()
+        return {"path": echo, "error_code": error.error_code, "human_message": error.human_message}
+
+
+def _build_summary(output: Mapping[str, Any]) -> str:
+    files = output["files"]
+    failed = sum("error_code" in file for file in files)
+    cut = sum(file.get("truncated", False) for file in files)
+    return f"{len(files) - failed} files read, {cut} of them truncated, {failed} not read."

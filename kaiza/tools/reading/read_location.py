@@ -1,0 +1,112 @@
+"""Read the line that a position points into, and the lines around it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain import errors
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.text import lines
+from kaiza.domain.text.excerpt import excerpt
+from kaiza.domain.text.lines import LF, LineWindow
+from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.view import Answer, FilesView
+
+NAME = "read_location"
+MAX_WINDOW_BYTES = 16 << 20
+"""So much of a file is held at most, to find a character in a long line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which file, where in it, and how much around it."""
+
+    path: RelPath
+    line: int
+    character: int
+    context_lines: int
+
+    @property
+    def first_line(self) -> int:
+        """The first line to show."""
+        return max(0, self.line - self.context_lines)
+
+
+def parse(arguments: Mapping[str, Any], root: str) -> Request:
+    """Take the arguments as the schema left them."""
+    position = arguments["position"]
+    return Request(
+        paths.parse_uri(arguments["uri"], root),
+        position["line"],
+        position["character"],
+        arguments.get("context_lines", 0),
+    )
+
+
+def run(request: Request, view: FilesView) -> Answer:
+    """Give the lines; INVALID_INPUT_VALUE where the file has no such place."""
+    most_lines = request.line + request.context_lines + 1 - request.first_line
+    window = LineWindow(request.first_line, 0, most_lines=most_lines, most_bytes=MAX_WINDOW_BYTES)
+    with view.open_file(request.path) as file:
+        whole = passage.summarize_file(file, view, window)
+        real = file.real
+    output: dict[str, Any] = {
+        "uri": paths.to_uri(view.root, real),
+        "path": lines.escape_bytes(str(real)),
+        "position": {"line": request.line, "character": request.character},
+        "lines": _excerpt_lines(request, bytes(window.data)),
+    }
+    if whole is not None:
+        output["hash"] = whole.hex_digest
+    return Answer({**output, "summary": _build_summary(output)})
+
+
+def _excerpt_lines(request: Request, data: bytes) -> list[dict[str, Any]]:
+    spans = list(_line_spans(data))
+    wanted = request.line - request.first_line
+    if wanted >= len(spans):
+        raise _position_error("The file has no such line. Read it to see how many it has.", request)
+    begin, end = spans[wanted]
+    at = _byte_offset(request, data, begin, end)
+    places = [at if number == wanted else span[0] for number, span in enumerate(spans)]
+    return [
+        {"line": request.first_line + number, "text": excerpt(data, *span, places[number])}
+        for number, span in enumerate(spans)
+    ]
+
+
+def _line_spans(data: bytes) -> list[tuple[int, int]]:
+    spans, begin = [], 0
+    while begin < len(data):
+        end = data.find(LF, begin)
+        end = len(data) if end < 0 else end
+        spans.append((begin, end))
+        begin = end + 1
+    return spans
+
+
+def _byte_offset(request: Request, data: bytes, begin: int, end: int) -> int:
+    """Where the character is among the bytes; the place after the last one counts."""
+    line = data[begin:end]
+    if line.isascii():
+        length, before = len(line), request.character
+    else:
+        text = line.decode(errors="surrogateescape")
+        length, before = len(text), len(text[: request.character].encode(errors="surrogateescape"))
+    if request.character > length:
+        raise _position_error(f"The line has only {length} characters. Point into it.", request)
+    return begin + before
+
+
+def _position_error(sentence: str, request: Request) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "INVALID_INPUT_VALUE",
+        human_message=sentence,
+        cause={"argument": "position", "line": request.line, "character": request.character},
+    )
+
+
+def _build_summary(output: Mapping[str, Any]) -> str:
+    told = output["lines"]
+    return f"Lines {told[0]['line']} to {told[-1]['line']}."

@@ -1,0 +1,126 @@
+"""Search the lines of files for a text or an expression, in the order of paths."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kaiza.domain.paging import cursor
+from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.text import search as matching
+from kaiza.domain.text.search import Matcher
+from kaiza.tools.handles import Walk
+from kaiza.tools.reading import path_pattern as pattern
+from kaiza.tools.reading.path_pattern import GlobFilter
+from kaiza.tools.reading.scan_timeout import ScanTimeout
+from kaiza.tools.reading.search_hits import BEFORE_FIRST, SKIPPED_PROTECTED, HitCollector, HitPosition
+from kaiza.tools.view import Answer, FilesView
+
+NAME = "search_text"
+_AFTER_LAST_LINE = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to search for, where, and after which hit. Without page or cursor everything is counted."""
+
+    finder: Matcher
+    path: RelPath
+    glob: GlobFilter | None
+    include_ignored: bool
+    context_lines: int
+    page_size: int | None
+    paged: bool
+    cursor_binding: Mapping[str, object]
+    after: HitPosition = BEFORE_FIRST
+    count: int = 0
+
+    def matches_glob(self, path: str) -> bool:
+        """Whether the glob, if there is one, covers a path."""
+        return self.glob is None or self.glob.matches(path)
+
+
+def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
+    """Take the arguments; a cursor says after which hit to go on."""
+    path = paths.parse(arguments.get("path", "."), root)
+    regex, ignore_case = arguments.get("regex", False), arguments.get("ignore_case", False)
+    request = Request(
+        finder=matching.make_matcher(arguments["query"], regex=regex, ignore_case=ignore_case),
+        path=path,
+        glob=pattern.parse(arguments["glob"], "glob") if "glob" in arguments else None,
+        include_ignored=arguments.get("include_ignored", False),
+        context_lines=arguments.get("context_lines", 0),
+        page_size=arguments.get("pageSize"),
+        paged="pageSize" in arguments or "cursor" in arguments,
+        cursor_binding={**arguments, "path": str(path)},
+    )
+    if "cursor" not in arguments:
+        return request
+    where, line, character, count = cursor.decode(
+        arguments["cursor"], NAME, request.cursor_binding, (str, int, int, int)
+    )
+    return replace(request, after=HitPosition(str(where), int(line), int(character)), count=int(count))
+
+
+def run(request: Request, view: FilesView) -> Answer:
+    """Give the next hits; an unpaged request also learns whether there are too many."""
+    page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
+    hits = HitCollector(request.finder, request.context_lines, page, view)
+    hits.count = request.count
+    if view.stat(request.path).type == "directory":
+        output = _search_directory(request, view, hits)
+    else:
+        output = _search_file(request, view, hits)
+    return Answer({**output, "summary": _build_summary(output)})
+
+
+def _search_file(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
+    with view.open_file(request.path) as file:
+        if request.matches_glob(file.real.name):
+            hits.search_file(file.real, file, request.after, enough=request.paged)
+    return _page_output(request, hits, None, [])
+
+
+def _search_directory(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
+    guard = ScanTimeout(view, None if request.paged else view.caps.search_guard_ms)
+    with view.open_directory(request.path) as directory:
+        start = directory.real
+    with view.walk(
+        start, include_ignored=request.include_ignored, over=guard.has_expired, since=request.after.path
+    ) as walk:
+        done = _search_tree(request, view, hits, walk, len(f"{start}/") if start.parts else 0)
+        return _page_output(request, hits, done if walk.stopped_early else None, guard.diagnostics(walk))
+
+
+def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Walk, base: int) -> str:
+    """Search what the walk meets; the path of the last file that was searched whole."""
+    done = request.after.path
+    for found in walk:
+        if found.type == "file" and request.matches_glob(found.path[base:]):
+            real = found.real
+            if view.is_unreadable(real):
+                hits.notes[SKIPPED_PROTECTED] += 1
+            elif content := found.open():
+                with content:
+                    hits.search_file(real, content, request.after, enough=request.paged)
+            if hits.is_full and request.paged:
+                break
+        done = found.path
+    return done
+
+
+def _page_output(request: Request, hits: HitCollector, done: str | None, notes: list[str]) -> dict[str, Any]:
+    output: dict[str, Any] = {"items": hits.page.items}
+    if hits.is_full:
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, hits.page.last_key)
+    elif done is not None:
+        output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (done, _AFTER_LAST_LINE, 0, hits.count))
+    notes = notes + [f"{what}: {count} files." for what, count in sorted(hits.notes.items())]
+    return {**output, "diagnostics": notes} if notes else output
+
+
+def _build_summary(output: Mapping[str, Any]) -> str:
+    items = output["items"]
+    files = len({item["path"] for item in items})
+    return f"{len(items)} hits in {files} files{', more follow' if 'nextCursor' in output else ''}."

@@ -1,0 +1,1 @@
+"""Tools for the session, its report, the audit log and the server itself."""

@@ -1,0 +1,77 @@
+"""Read the record in pages, as it was written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain.paging import cursor
+from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.tools.view import Answer, AuditView
+
+NAME = "read_audit_log"
+DEFAULT_PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which records, and from where on."""
+
+    tool_name: str | None
+    outcome: str | None
+    path: str | None
+    since_seq: int
+    page_size: int
+    arguments: Mapping[str, Any]
+
+
+def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
+    """Take the arguments; a cursor moves the beginning."""
+    since = arguments.get("since_seq", 1)
+    if "cursor" in arguments:
+        (after,) = cursor.decode(arguments["cursor"], NAME, arguments, (int,))
+        since = int(after) + 1
+    return Request(
+        tool_name=arguments.get("tool_name"),
+        outcome=arguments.get("outcome"),
+        path=arguments.get("path"),
+        since_seq=since,
+        page_size=arguments.get("pageSize", DEFAULT_PAGE_SIZE),
+        arguments=arguments,
+    )
+
+
+def run(request: Request, view: AuditView) -> Answer:
+    """Give the next page of records that fit."""
+    page = PageBuilder(
+        request.page_size, view.caps.response_bytes, {"items": [], "nextCursor": "x" * 128, "summary": "x" * 64}
+    )
+    more = False
+    for record in view.log.records(request.since_seq):
+        if not _is_requested(request, record):
+            continue
+        if not page.add(record):
+            more = True
+            break
+    output: dict[str, Any] = {"items": page.items}
+    if more:
+        output["nextCursor"] = cursor.encode(NAME, request.arguments, (page.items[-1]["seq"],))
+    return Answer({**output, "summary": f"{len(page.items)} records{', more follow' if more else ''}."})
+
+
+def _is_requested(request: Request, record: Mapping[str, Any]) -> bool:
+    if request.tool_name is not None and record.get("tool_name") != request.tool_name:
+        return False
+    if request.outcome is not None and record.get("outcome") != request.outcome:
+        return False
+    return request.path is None or request.path in _record_paths(record)
+
+
+def _record_paths(record: Mapping[str, Any]) -> set[str]:
+    """Every path a record names."""
+    told = record.get("arguments") or {}
+    named = [told.get(name) for name in ("path", "source", "destination")]
+    listed = told.get("paths")
+    named += listed if isinstance(listed, list) else []
+    for change in record.get("changes") or ():
+        named += [change.get("path"), change.get("source")]
+    return {name for name in named if isinstance(name, str)}

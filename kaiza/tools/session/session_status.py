@@ -1,0 +1,68 @@
+"""Say how a session stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kaiza.domain.audit.projection import Session
+from kaiza.domain.plans.usage import PlanUsage
+from kaiza.tools.view import Answer, PlansView, SessionView
+
+NAME = "session_status"
+
+
+class _PlanUseView(SessionView, PlansView, Protocol):
+    """The session, and the plans whose use it reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Nothing is asked for but the session itself."""
+
+
+def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
+    """Take the arguments as the schema left them."""
+    return Request()
+
+
+def session_counts(session: Session) -> dict[str, int]:
+    """What a session has done so far, this call not included."""
+    return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
+
+
+def _plan_usage(plan_id: str, usage: PlanUsage, view: _PlanUseView) -> dict[str, Any]:
+    """What was used of a plan so far, over all sessions, and what it allows."""
+    stored = view.plans.read(plan_id)
+    plan = stored.parsed.plan if stored else None
+    return {
+        "plan_id": plan_id,
+        "files": usage.file_count,
+        "lines": usage.lines,
+        "bytes": usage.bytes,
+        "operations": usage.operations,
+        "refusals": usage.refusals,
+        "limits": plan.limits.as_json() if plan else {},
+    }
+
+
+def run(_request: Request, view: _PlanUseView) -> Answer:
+    """Tell role, state and counts."""
+    session = view.session
+    lock = view.audit_state.locks.get(session.role)
+    output: dict[str, Any] = {
+        "session_id": session.session_id,
+        "role": session.role,
+        "state": "locked" if lock else "active",
+        "counts": session_counts(session),
+        "plan_use": [_plan_usage(plan_id, usage, view) for plan_id, usage in sorted(view.audit_state.usage.items())],
+    }
+    if lock:
+        output["locked_by"] = {
+            "error_code": lock.error_code,
+            "request_id": lock.request_id,
+            "seq": lock.seq,
+            "at": lock.at,
+        }
+    told = output["counts"]
+    summary = f"{output['state']}: {told['calls']} calls, {told['changes']} changes, {told['refusals']} refusals."
+    return Answer({**output, "summary": summary})

@@ -1,0 +1,1 @@
+"""Dialects: how tool calls and their outcomes are encoded for a client."""

@@ -1,0 +1,302 @@
+"""A person accepts a damaged record: what bound the workspace before binds it still, in every process."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from agents import edit, hash_of, person, plan, several, word
+from scenes import records
+
+from kaiza.app import App
+from kaiza.boundary import change as boundary_commit
+
+SCOPE = '{modify: ["src/**"], create: ["src/**"]}'
+
+
+@pytest.fixture
+def agent(workspace):
+    (workspace / "src").mkdir()
+    with several(workspace) as begin:
+        yield begin
+
+
+def log_of(root):
+    return root / "audit" / "audit-log.jsonl"
+
+
+def snapshots():
+    return list(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json*"))
+
+
+def edited(root):
+    """The records are readable, one of them says something else; what was noted beside the log is there."""
+    log_of(root).write_bytes(log_of(root).read_bytes().replace(b'"WINDSURF"', b'"WINDSURE"', 1))
+
+
+def edited_and_forgotten(root):
+    edited(root)
+    for one in snapshots():
+        one.unlink()
+
+
+def emptied(root):
+    log_of(root).write_bytes(b"")
+
+
+def deleted(root):
+    log_of(root).unlink()
+
+
+DAMAGES = [edited, edited_and_forgotten, emptied, deleted]
+
+
+def accept(root):
+    assert word(root, "accept", "audit", "accept", "--reason", "compared", "--as", "Ada") == 0
+    verified = subprocess.run(
+        [sys.executable, "-m", "kaiza", "audit", "verify", "--json"], cwd=root, capture_output=True, check=True
+    )
+    assert json.loads(verified.stdout)["verdict"] == "intact"
+
+
+@pytest.fixture
+def accepted(workspace):
+    """Has a person accept the record after this damage; every agent has gone by then."""
+
+    def happen(damage, *agents):
+        for one in agents:
+            one.close()
+        damage(workspace)
+        accept(workspace)
+
+    return happen
+
+
+def refusal(one, plan_hash, path="src/new"):
+    told = one.call("write_file", path=path, content="x\n", plan_hash=plan_hash)
+    return told.get("error_code", "ok"), told.get("invariant_id")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_limit_that_was_used_up_stays_used_up(agent, workspace, accepted, damage):
+    limited = plan(workspace, scope=SCOPE, more="limits: {files: 2, operations: 3}\n")
+    one = agent()
+    assert [one.write(f"src/{name}", limited) for name in "ab"] == ["ok", "ok"]
+    accepted(damage, one)
+    later = agent()
+    (use,) = later.call("session_status")["plan_use"]
+
+    assert refusal(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert (use["files"], use["operations"], use["lines"], use["bytes"]) == (2, 2, 2, 4)
+    assert later.code("edit_file", path="src/a", expected_hash="0" * 64, edits=[], plan_hash=limited) != "ok"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("used", [True, False])
+def test_a_plan_that_was_revoked_by_command_stays_revoked_though_its_file_is_brought_back(
+    agent, workspace, accepted, damage, used
+):
+    approved, before = plan(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
+    one = agent()
+    if used:
+        assert one.write("src/a", approved) == "ok"
+    assert person(workspace, "plan", "revoke", "PLAN-1") == 0
+    accepted(damage, one)
+    (workspace / "plans/PLAN-1.md").write_bytes(before)
+    later = agent()
+
+    assert refusal(later, approved) == ("PLAN_NOT_APPROVED", "PLAN_WITHDRAWN")
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert refusal(later, hash_of(workspace)) == ("ok", None)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_draft_that_was_rejected_by_command_is_not_approved_by_an_edited_word(agent, workspace, accepted, damage):
+    plan(workspace, status="DRAFT")
+    one = agent()
+    assert person(workspace, "plan", "reject", "PLAN-1") == 0
+    accepted(damage, one)
+
+    assert refusal(agent(), plan(workspace)) == ("PLAN_NOT_APPROVED", "PLAN_WITHDRAWN")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_plan_that_was_changed_after_its_approval_is_not_taken_for_a_new_one(agent, workspace, accepted, damage):
+    approved = plan(workspace, scope='{create: ["src/**"]}')
+    one = agent()
+    assert one.write("src/a", approved) == "ok"
+    wider = edit(workspace, "src/**", "**")
+    accepted(damage, one)
+
+    assert refusal(agent(), wider, "elsewhere") == ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_where_only_the_command_approves_its_word_is_kept_if_it_was_known_beside_the_log(
+    agent, workspace, accepted, damage
+):
+    (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+    plan(workspace, status="DRAFT")
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    one = agent()
+    assert one.write("src/a", hash_of(workspace)) == "ok"
+    accepted(damage, one)
+    forgotten = damage is edited_and_forgotten
+
+    assert agent().write("src/new", hash_of(workspace)) == ("PLAN_NOT_APPROVED" if forgotten else "ok")
+
+
+def test_an_approval_that_only_a_snapshot_without_our_code_tells_counts_for_nothing(agent, workspace, accepted):
+    def edited_and_forged(root):
+        edited(root)
+        for path in snapshots():
+            path.write_bytes(b"0" * 64 + path.read_bytes()[64:])
+
+    (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+    plan(workspace, status="DRAFT")
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    one = agent()
+    assert one.write("src/a", hash_of(workspace)) == "ok"
+    accepted(edited_and_forged, one)
+
+    assert agent().write("src/new", hash_of(workspace)) == "PLAN_NOT_APPROVED"
+
+
+def test_where_two_accounts_differ_about_what_was_approved_neither_counts_until_a_person_approves(
+    agent, workspace, accepted
+):
+    plan(workspace, status="DRAFT")
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    one = agent()
+    assert one.write("src/a", hash_of(workspace)) == "ok"
+    old, older = hash_of(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
+    new = edit(workspace, "# Why", "# why")
+
+    def forged(root):
+        log_of(root).write_bytes(log_of(root).read_bytes().replace(old.encode(), new.encode()))
+
+    accepted(forged, one)
+    later = agent()
+    told = [refusal(later, new)]
+    (workspace / "plans/PLAN-1.md").write_bytes(older)
+    told.append(refusal(later, old))
+
+    assert told == [("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")] * 2
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert refusal(later, hash_of(workspace)) == ("ok", None)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_reports_that_unlocked_before_count_towards_the_three_of_a_day(agent, workspace, accepted, damage):
+    approved = plan(workspace)
+    one = agent()
+    for _ in range(3):
+        assert one.write("elsewhere", approved) == "PLAN_SCOPE_VIOLATION"
+        assert one.call("write_report", title="t", content="c")["state"] == "active"
+    accepted(damage, one)
+    later = agent()
+    assert later.write("elsewhere", approved) == "PLAN_SCOPE_VIOLATION"
+
+    assert later.call("write_report", title="t", content="c")["state"] == "locked"
+
+
+def test_what_a_process_that_knew_the_old_record_knows_is_not_loosened(agent, workspace):
+    limited = plan(workspace, scope=SCOPE, more="limits: {files: 1}\n")
+    one = agent()
+    assert one.write("src/a", limited) == "ok"
+    edited(workspace)
+    assert person(workspace, "audit", "verify") == 1
+    assert one.write("src/b", limited) == "SELF_AUDIT_FAILURE"
+    accept(workspace)
+
+    assert refusal(one, limited) == refusal(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+
+
+def crashed(root, approved):
+    """A server that is gone between the last file of a change and its outcome."""
+    child = os.fork()
+    if child == 0:
+        app = App([os.path.realpath(root)])
+        app.call("begin_session", {"role": "WINDSURF"})
+        (ground,) = app.services.workspaces.values()
+        boundary_commit.record_outcome = lambda *_, **__: (
+            ground.save_snapshot("2026-11-18T09:00:00.000Z"),
+            os._exit(0),
+        )
+        app.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": approved})
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    return records(root)[-1]["request_id"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_change_that_was_half_done_is_recovered_recorded_and_undone_by_its_name(agent, workspace, accepted, damage):
+    limited = plan(workspace, scope=SCOPE, more="limits: {files: 1}\n")
+    name = crashed(workspace, limited)
+    accepted(damage)
+    one = agent()
+    (recovery,) = [each for each in records(workspace) if each["kind"] == "recovery"]
+    told = refusal(one, limited)
+    undone = one.call("undo_changes", request_ids=[name], plan_hash=limited)
+
+    assert [(each["request_id"], each["result"]) for each in one.begun["recovered"]] == [(name, "applied")]
+    assert (recovery["request_id"], recovery["changes"][0]["path"], recovery["plan_hash"]) == (name, "src/a", limited)
+    assert told == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert [each["operation"] for each in undone["changes"]] == ["delete"]
+
+
+def test_a_change_that_the_records_say_was_concluded_is_not_recovered_again(agent, workspace, accepted):
+    limited = plan(workspace, scope=SCOPE, more="limits: {operations: 1}\n")
+    crashed(workspace, limited)
+    (snapshot,) = [one for one in snapshots() if one.name == "index.json"]
+    kept = snapshot.read_bytes()
+    one = agent()
+    assert [each["result"] for each in one.begun["recovered"]] == ["applied"]
+    one.close()
+    (workspace / "src/a").unlink()
+    snapshot.write_bytes(kept)
+    accepted(edited)
+    later = agent()
+
+    assert later.begun["recovered"] == []
+    assert refusal(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+
+
+def test_what_is_too_long_for_one_record_goes_on_in_more_of_the_same_new_log(agent, workspace, accepted):
+    limited = plan(workspace, scope=SCOPE, more="limits: {files: 700}\n")
+    one = agent()
+    names = [f"src/{number:03d}-{'x' * 200}/{'y' * 200}" for number in range(600)]
+    for at in range(0, 600, 100):
+        patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n" for name in names[at : at + 100])
+        assert one.code("apply_patch", patch=patch, plan_hash=limited) == "ok"
+    accepted(edited, one)
+    begin = [each for each in records(workspace) if each["kind"] == "person"]
+    (use,) = agent().call("session_status")["plan_use"]
+
+    assert len(begin) > 1
+    assert {each["detail"]["action"] for each in begin} == {"accept"}
+    assert [each["seq"] for each in begin] == list(range(1, len(begin) + 1))
+    assert use["files"] == 600
+
+
+def test_what_was_used_after_the_last_account_beside_the_log_adds_to_it_though_older_records_are_lost(
+    agent, workspace, accepted
+):
+    limited = plan(workspace, more="limits: {operations: 4}\n")
+    one = agent()
+    assert [one.write(f"src/{name}", limited) for name in "ab"] == ["ok", "ok"]
+    one.close()
+    other = agent()
+    assert [other.write(f"src/{name}", limited) for name in "cd"] == ["ok", "ok"]
+    other.door.process.kill()
+
+    def shortened(root):
+        lines = log_of(root).read_bytes().splitlines(keepends=True)
+        begun = [at for at, line in enumerate(lines) if b'"tool_name":"begin_session"' in line]
+        log_of(root).write_bytes(b"".join(lines[begun[1] :]))
+
+    accepted(shortened, other)
+
+    assert refusal(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")

@@ -1,0 +1,217 @@
+"""git is asked about a workspace without starting anything that the workspace names."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from scenes import make_ready, records
+
+import kaiza
+from kaiza.store import git
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+EXECUTABLE = re.compile(
+    r"fsmonitor|ssh|pager|editor|clean|smudge|process|external|helper|program|command|cmd|textconv|driver|alias|askpass"
+    r"|proxy|hook|browser|uploadpack|receivepack|packobjects|alternaterefs|filter|tocmd|cccmd|difftool|mergetool|exec",
+    re.IGNORECASE,
+)
+KNOWN = {
+    "core.fsmonitor", "core.sshcommand", "core.pager", "core.editor", "core.askpass", "core.gitproxy", "core.hookspath",
+    "core.alternaterefscommand", "credential.helper", "diff.external", "gpg.program", "sequence.editor",
+    "uploadpack.packobjectshook", "interactive.difffilter", "filter.evil.clean", "filter.evil.smudge",
+    "filter.evil.process", "diff.evil.textconv", "diff.evil.command", "merge.evil.driver", "alias.evil", "pager.evil",
+}  # fmt: skip
+NAMES = {"alias": ["rev-parse", "check-ignore", "cat-file", "hash-object", "config"],
+         "pager": ["rev-parse", "check-ignore", "cat-file", "hash-object", "config"]}  # fmt: skip
+
+
+@cache
+def keys():
+    """Every key that may name a program, with a name in place of each placeholder."""
+    told = subprocess.run(["git", "help", "--config"], capture_output=True, check=True, text=True).stdout
+    listed = [line for line in told.split("\n") if re.fullmatch(r"[\w.<>*-]+", line) and EXECUTABLE.search(line)]
+    listed += ["filter.<driver>.clean", "filter.<driver>.smudge", "filter.<driver>.process", "diff.<driver>.textconv"]
+    listed += ["diff.<driver>.command", "merge.<driver>.driver", "diff.external", "alias.*", "pager.<cmd>"]
+    named = sorted({re.sub(r"<\w+>|\*", "evil", line) for line in listed})
+    return [key for key in named if takes_text(key)]
+
+
+def takes_text(key):
+    """Whether git goes on where the key is a path: one that must be a number or a word names no program."""
+    for words in (["rev-parse", "--git-dir"], ["status"], ["log", "-1"]):
+        asked = ["git", "-c", "core.fsmonitor=/bin/true", "-c", f"{key}=/bin/true", *words]
+        told = subprocess.run(asked, capture_output=True, check=False, cwd=Path(__file__).parent.parent)
+        if b"bad " in told.stderr:
+            return False
+    return True
+
+
+@pytest.fixture
+def trace(tmp_path):
+    return tmp_path / "trace"
+
+
+@pytest.fixture
+def script(tmp_path, trace):
+    """A program that leaves a trace."""
+    path = tmp_path / "evil.sh"
+    path.write_text(f'#!/bin/sh\necho "$0 $@" >> {trace}\ncat\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    root = make_ready(tmp_path / "project")
+    (root / "a").write_text("a\n")
+    for words in (["init", "-q"], ["add", "a"], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "s"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    return root
+
+
+def made_hostile(root, script):
+    """Set every key at once, attributes that use the drivers, and hooks."""
+    sections = [(key.rpartition(".")[0], key.rpartition(".")[2]) for key in keys()]
+    sections += [(name, command) for name, commands in NAMES.items() for command in commands]
+    text = ""
+    for section, key in sections:
+        name, _, below = section.partition(".")
+        text += f'[{name} "{below}"]\n' if below else f"[{name}]\n"
+        text += f"\t{key} = {'!' * (name == 'alias')}{script}\n"
+    with (root / ".git/config").open("a") as config:
+        config.write(
+            text + '[user]\n\tname = Ann\n[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\turl = x@y:z\n'
+        )
+    (root / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    (root / "git").write_text(script.read_text())
+    (root / "git").chmod(0o755)
+    for hook in ("post-index-change", "reference-transaction", "post-checkout", "fsmonitor-watchman", "pre-auto-gc"):
+        (root / ".git/hooks" / hook).write_text(script.read_text())
+        (root / ".git/hooks" / hook).chmod(0o755)
+
+
+def test_the_list_of_keys_is_what_it_should_be():
+    assert {key.lower() for key in keys()} >= KNOWN
+
+
+def test_the_trap_works(root, script, trace):
+    made_hostile(root, script)
+    subprocess.run(["git", "status"], cwd=root, capture_output=True, check=False)
+
+    assert trace.exists()
+
+
+@pytest.mark.parametrize("path", [None, "", ".", ":", "{root}", "{root}/../project:/nowhere", "./bin::."])
+@pytest.mark.parametrize(
+    "words",
+    [["doctor"], ["freeze", "now"], ["plan", "list"], ["status"], ["init", "--yes"]],
+    ids=lambda words: words[0],
+)
+def test_no_command_starts_what_a_repository_names(root, script, trace, words, path):
+    made_hostile(root, script)
+    search = os.environ["PATH"] if path is None else path.format(root=root) + os.pathsep + os.environ["PATH"]
+    told = subprocess.run(
+        [sys.executable, "-m", "kaiza", *words], cwd=root, capture_output=True, check=False,
+        env={**os.environ, "PATH": search, "GIT_DIR": str(root / ".git"), "GIT_EXTERNAL_DIFF": str(script)},
+    )  # fmt: skip
+
+    assert told.returncode in {0, 1}, told.stderr
+    assert not trace.exists()
+
+
+def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, trace):
+    blob = subprocess.run(["git", "rev-parse", "HEAD:a"], cwd=root, capture_output=True, check=True).stdout.strip()
+    made_hostile(root, script)
+    here = str(root)
+    told = [
+        git.run(here, "rev-parse", "HEAD:a"),
+        git.run(here, "cat-file", "blob", blob.decode()),
+        git.run(here, "cat-file", "--batch", stdin=blob + b"\n" + b"0" * 39 + b"1\n"),
+        git.run(here, "check-ignore", "-q", "a"),
+        git.run(here, "hash-object", "--stdin", stdin=b"a\n"),
+        git.run(here, "config", "user.name"),
+        git.run(here, "hash-object", "a"),
+    ]
+
+    assert [one.returncode for one in told] == [0, 0, 0, 1, 0, 0, 0]
+    assert told[0].stdout.strip() == told[4].stdout.strip() == told[6].stdout.strip() == blob
+    assert (told[1].stdout, told[5].stdout) == (b"a\n", b"Ann\n")
+    assert b"missing" in told[2].stdout
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [("status", []), ("diff", []), ("commit", []), ("evil", []), ("cat-file", ["--textconv", "HEAD:a"]),
+     ("cat-file", ["--filters", "HEAD:a"]), ("", []), ("-c", ["alias.x=!x", "x"])],
+)  # fmt: skip
+def test_nothing_else_is_asked_of_git(root, command, arguments):
+    with pytest.raises(ValueError, match="not asked"):
+        git.run(str(root), command, *arguments)
+
+
+@pytest.mark.parametrize("here", ["project", "elsewhere"])
+@pytest.mark.parametrize("path", ["", ".", "bin", ":", "{root}", "{root}/bin", "{link}"])
+def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, monkeypatch, path, here):
+    tmp_path = root.parent
+    for place in (root, root / "bin", tmp_path / "elsewhere" / "bin"):
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(script, place / "git")
+    (tmp_path / "link").symlink_to(root / "bin")
+    monkeypatch.chdir(tmp_path / here)
+    monkeypatch.setenv("PATH", path.format(root=root, link=tmp_path / "link"))
+
+    assert git.run(str(root), "rev-parse", "HEAD") is None
+    assert git.run(os.path.relpath(root), "rev-parse", "HEAD") is None
+    assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
+def test_another_repository_in_the_environment_is_not_the_one_that_answers(root, monkeypatch, tmp_path, name):
+    expected = git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout
+    monkeypatch.setenv(name, str(tmp_path / "nowhere"))
+
+    assert git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout == expected
+
+
+def test_a_replaced_object_is_told_as_it_was(root):
+    first = git.run(str(root), "rev-parse", "HEAD:a").stdout.decode().strip()
+    other = subprocess.run(
+        ["git", "hash-object", "-w", "--stdin"], input=b"other\n", cwd=root, capture_output=True, check=True
+    ).stdout.decode()
+    subprocess.run(["git", "replace", first, other.strip()], cwd=root, check=True)
+
+    assert git.run(str(root), "cat-file", "blob", first).stdout == b"a\n"
+
+
+def test_a_git_that_does_not_answer_in_time_is_none(root, monkeypatch, tmp_path):
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow/git").write_text("#!/bin/sh\nexec tail -f /dev/null\n")
+    (tmp_path / "slow/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'slow'}{os.pathsep}{os.environ['PATH']}")
+
+    assert git.run(str(root), "rev-parse", "HEAD", seconds=0.1) is None
+
+
+def test_a_persons_name_is_the_one_that_git_has(root):
+    subprocess.run(["git", "config", "user.name", "Ann"], cwd=root, check=True)
+    (root / "src").mkdir()
+    subprocess.run([sys.executable, "-m", "kaiza", "freeze", "now"], cwd=root / "src", check=True, capture_output=True)
+
+    assert records(root)[-1]["detail"]["person"] == "Ann"
+
+
+def test_no_other_module_starts_git():
+    sources = list(Path(kaiza.__file__).parent.rglob("*.py"))
+    starting = [path for path in sources if re.search(r"[\[]\"git\"|which\(\"git\"", path.read_text())]
+
+    assert len(sources) >= 200
+    assert starting == [Path(git.__file__)]

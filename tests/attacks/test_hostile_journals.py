@@ -1,0 +1,651 @@
+"""Journals that came with a clone, were tampered with, or belong to another state directory change nothing."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from agents import person
+from agents import plan as plan_for
+from scenes import make_ready, records
+from test_changes import code, manifest, sha
+from test_recovery import _settled, _stopped, files, lay_out
+
+from kaiza.app import App
+from kaiza.boundary import change as boundary_commit
+from kaiza.domain.audit import record
+from kaiza.store import crash_recovery
+from kaiza.store.audit.verification.verify import verify_log
+from kaiza.store.changes.directory_handles import DirectoryHandles
+from kaiza.store.changes.transaction import TransactionManager
+from kaiza.store.disk import state_dir as state
+
+TXN = "3f2b9a52-0000-4000-8000-000000000000"
+
+
+def begin(root):
+    """What a session in a process of its own is told."""
+    app = App([os.path.realpath(root)])
+    try:
+        outcome = app.call("begin_session", {"role": "WINDSURF"})
+    finally:
+        app.close()
+    assert outcome.envelope is None, outcome.envelope
+    return outcome.output
+
+
+def step(do, path, *, temp, before=None, after=None, source=None):
+    return {
+        "do": do,
+        "path": path.split("/"),
+        "temp": temp,
+        "before": before,
+        "after": after,
+        "source": source.split("/") if source else None,
+        "facts": None,
+    }
+
+
+def ship_journal(root, *steps, staged=(None,), name=TXN, more=()):
+    """A journal as version 0.1.0 wrote them, without a code."""
+    lines = [{"steps": list(steps), "made": []}, {"staged": list(staged)}, *more]
+    (root / ".kaiza/journal").mkdir(parents=True, exist_ok=True)
+    (root / ".kaiza/journal" / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return root / ".kaiza/journal" / name
+
+
+def ship_log(root, *changes):
+    """A sound log that announces these changes and was left open."""
+    members = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "plan_id": "PLAN-1"}
+    body = record.new_body("intent", changes=list(changes), detail={"live": "1-a"}, **members)
+    line, _ = record.serialize_and_hash(body, 1, record.GENESIS)
+    (root / "audit/audit-log.jsonl").write_bytes(line)
+
+
+def announced(path, operation, *, before=None, after=None, source=None):
+    return {
+        "path": path,
+        "source": source,
+        "operation": operation,
+        "before_hash": before,
+        "after_hash": after,
+        "size": 0,
+        "lines_added": 0,
+        "lines_removed": 0,
+        "mode": None,
+    }
+
+
+@pytest.fixture
+def clone(tmp_path):
+    root = make_ready(tmp_path / "clone")
+    (root / ".git/hooks").mkdir(parents=True)
+    (root / "hook").write_text("#!/bin/sh\necho taken\n")
+    (tmp_path / "victim.txt").write_text("mine")
+    return root
+
+
+def outside_and_hooks(root):
+    return manifest(root.parent / "victim.txt"), (root.parent / "victim.txt").read_bytes(), manifest(root / ".git")
+
+
+def deletes_outside(root, temp):
+    ship_journal(root, step("put", "x", temp=temp, after="0" * 64))
+    return announced("x", "create", after="0" * 64)
+
+
+def plants_a_hook(root):
+    inode = (root / "hook").stat().st_ino
+    ours = sha((root / "hook").read_bytes())
+    put = step("move", ".git/hooks/pre-commit", temp=f".kaiza-{TXN}-0", before=ours, source="hook")
+    ship_journal(root, put, staged=[inode], more=[{"committed": True}])
+    return announced(".git/hooks/pre-commit", "move", before=ours, after=ours, source="hook")
+
+
+def puts_a_file_in_place(root):
+    (root / f".kaiza-{TXN}-0").write_text("evil")
+    inode = (root / f".kaiza-{TXN}-0").stat().st_ino
+    put = step("put", "setup.py", temp=f".kaiza-{TXN}-0", after=sha(b"evil"))
+    ship_journal(root, put, staged=[inode], more=[{"committed": True}])
+    return announced("setup.py", "create", after=sha(b"evil"))
+
+
+ATTACKS = {
+    "relative": lambda root: deletes_outside(root, "../victim.txt"),
+    "absolute": lambda root: deletes_outside(root, str(root.parent / "victim.txt")),
+    "hook": plants_a_hook,
+    "file": puts_a_file_in_place,
+}
+
+
+@pytest.mark.parametrize("before", ["nothing", "freeze", "status", "session", "undo"])
+@pytest.mark.parametrize("with_intent", [True, False])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_journal_that_came_with_a_clone_moves_and_deletes_nothing(clone, attack, with_intent, before):
+    change = ATTACKS[attack](clone)
+    if with_intent:
+        ship_log(clone, change)
+    there = outside_and_hooks(clone)
+    if before == "freeze":
+        person(clone, "freeze", "wait", "--as", "Ann")
+    elif before == "status":
+        person(clone, "status")
+    elif before == "undo":
+        person(clone, "undo", "--plan", "PLAN-1", "--yes")
+    elif before == "session":
+        begin(clone)
+    begin(clone)
+    begin(clone)
+
+    assert outside_and_hooks(clone) == there
+    assert (clone / "hook").exists()
+    assert not (clone / "setup.py").exists()
+    assert not (clone / f".kaiza/journal/{TXN}").exists()
+
+
+def test_a_journal_that_is_set_aside_is_told_and_recorded(clone):
+    ATTACKS["relative"](clone)
+    told = begin(clone)["recovered"]
+    (written,) = [one for one in records(clone) if one["kind"] == "recovery"]
+
+    assert told == [
+        {
+            "request_id": TXN,
+            "result": "set_aside",
+            "paths": [],
+            "left": [{"path": ".kaiza/set-aside/journal-1", "reason": "malformed"}],
+        }
+    ]
+    assert written["detail"]["result"] == "set_aside"
+    assert written["detail"]["journal"] == TXN
+    assert (clone / ".kaiza/set-aside/journal-1").exists()
+    assert begin(clone)["recovered"] == []
+
+
+def a_link(path):
+    path.symlink_to("/etc/hostname")
+
+
+def deep(path):
+    path.write_text("[" * 100_000 + "]" * 100_000 + "\n")
+
+
+SHAPES = {
+    "fifo": os.mkfifo,
+    "directory": lambda path: (path / "x").mkdir(parents=True),
+    "link": a_link,
+    "binary": lambda path: path.write_bytes(bytes(range(256)) * 40),
+    "no-newline": lambda path: path.write_text('{"steps": []'),
+    "list": lambda path: path.write_text("[1, 2]\n"),
+    "strings": lambda path: path.write_text('{"steps": "x", "made": 7}\n'),
+    "no-members": lambda path: path.write_text("{}\n{}\n"),
+    "bad-step": lambda path: path.write_text('{"steps": [{"do": "rm"}], "made": []}\n'),
+    "deep": deep,
+    "huge": lambda path: os.truncate(os.open(path, os.O_WRONLY | os.O_CREAT), 100 << 30),
+    "odd-name": lambda path: path.with_name("a b\nc\udcff").write_text("{}\n"),
+    "hidden": lambda path: path.with_name(".x").write_text("{}\n"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_no_journal_is_set_aside_and_stops_nobody(clone, shape):
+    (clone / ".kaiza/journal").mkdir(parents=True)
+    SHAPES[shape](clone / ".kaiza/journal/x")
+    (told,) = begin(clone)["recovered"]
+
+    assert told["result"] == "set_aside"
+    assert list((clone / ".kaiza/journal").iterdir()) == []
+    assert len(list((clone / ".kaiza/set-aside").iterdir())) == 1
+    assert begin(clone)["recovered"] == []
+    assert person(clone, "undo", "--plan", "PLAN-1", "--yes") == 0
+
+
+@pytest.mark.parametrize("place", [".kaiza", ".kaiza/journal", ".kaiza/set-aside", ".kaiza/live", ".kaiza/done"])
+@pytest.mark.parametrize("shape", ["link", "file", "fifo"])
+def test_something_else_in_place_of_kaizas_directories_stops_no_session(clone, place, shape):
+    elsewhere = clone.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").write_text("mine")
+    change = announced("x", "create", after="0" * 64)
+    if place not in {".kaiza/journal", ".kaiza"}:
+        change = ATTACKS["relative"](clone)
+    ship_log(clone, change)
+    (clone / place).parent.mkdir(exist_ok=True)
+    if shape == "link":
+        (clone / place).symlink_to(elsewhere)
+    elif shape == "fifo":
+        os.mkfifo(clone / place)
+    else:
+        (clone / place).write_text("x")
+    before = manifest(elsewhere)
+    begin(clone)
+
+    assert manifest(elsewhere) == before
+    assert (clone.parent / "victim.txt").read_text() == "mine"
+
+
+def test_an_intent_of_a_shipped_log_that_names_places_outside_stops_nobody(clone):
+    ship_log(clone, announced("../victim.txt", "delete", before="0" * 64))
+    (told,) = begin(clone)["recovered"]
+
+    assert told["result"] == "unknown"
+    assert (clone.parent / "victim.txt").exists()
+
+
+def test_an_intent_of_a_shipped_log_tells_nothing_about_an_unreadable_file(clone):
+    (clone / ".env").write_text("TOKEN=guess")
+    ship_log(clone, announced(".env", "create", after=sha(b"TOKEN=guess")))
+    (told,) = begin(clone)["recovered"]
+
+    assert told["result"] == "unknown"
+
+
+def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypatch):
+    monkeypatch.setattr(crash_recovery, "MAX_RECOVERED", 3)
+    lines, link = [], record.GENESIS
+    for seq in range(1, 11):
+        members = {
+            "timestamp": "2026-11-18T09:00:00.000Z",
+            "request_id": f"{TXN[:-2]}{seq:02}",
+            "detail": {"live": "1"},
+        }
+        body = record.new_body("intent", changes=[announced(f"x{seq}", "create", after="0" * 64)], **members)
+        line, whole = record.serialize_and_hash(body, seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    (clone / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+
+    assert [len(begin(clone)["recovered"]) for _ in range(5)] == [3, 3, 3, 1, 0]
+
+
+def ship_records(root, *bodies):
+    """A sound log of these records."""
+    lines, link = [], record.GENESIS
+    for seq, body in enumerate(bodies, 1):
+        line, whole = record.serialize_and_hash(body, seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+
+
+def an_intent(*changes, **members):
+    told = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "detail": {"live": "1-a"}}
+    body = record.new_body("intent", changes=changes or [announced("x", "create", after="0" * 64)])
+    return {**body, **told, **members}
+
+
+def without(told, name):
+    return {key: value for key, value in told.items() if key != name}
+
+
+A_BEGINNING = {"tool_name": "begin_session", "outcome": "ok", "role": "WINDSURF", "workspace_root": "/"}
+ODD_RECORDS = {
+    "detail-text": an_intent(detail="x"),
+    "detail-list": an_intent(detail=["x"]),
+    "live-list": an_intent(detail={"live": ["x"]}),
+    "live-long": an_intent(detail={"live": "1" * 5000}),
+    "changes-null": an_intent(changes=None),
+    "changes-text": an_intent(changes="abc"),
+    "changes-number": an_intent(changes=7),
+    "change-number": an_intent(7),
+    "change-without-path": an_intent(without(announced("x", "create"), "path")),
+    "change-without-lines": an_intent(without(announced("x", "create"), "lines_added"), plan_id="PLAN-1"),
+    "lines-huge": an_intent({**announced("x", "create"), "lines_added": 2**62}, plan_id="PLAN-1"),
+    "path-number": an_intent(announced(7, "create"), plan_id="PLAN-1"),
+    "path-nul": an_intent(announced("a\0b", "create")),
+    "path-long": an_intent(announced("a" * 5000, "create")),
+    "source-number": an_intent(announced("x", "move", source=7), plan_id="PLAN-1"),
+    "request-number": an_intent(request_id=7),
+    "request-null": an_intent(request_id=None),
+    "request-list": an_intent(request_id=["x"]),
+    "request-path": an_intent(request_id="../../x"),
+    "kind-list": an_intent(kind=["x"]),
+    "no-detail": without(an_intent(), "detail"),
+    "no-request": without(an_intent(), "request_id"),
+    "plan-list": an_intent(plan_id=["x"]),
+    "time": record.new_body("call", timestamp="nonsense", session_id="s", **A_BEGINNING),
+    "session-number": {**record.new_body("call", timestamp="2026-11-18T09:00:00.000Z", **A_BEGINNING), "session_id": 7},
+    "standing": {
+        **record.new_body("person", detail={"action": "accept"}),
+        "detail": {"action": "accept", "standing": 7},
+    },
+}
+
+
+@pytest.mark.parametrize("odd", ODD_RECORDS)
+def test_a_record_of_a_shipped_log_that_kaiza_would_not_write_stops_nobody(clone, odd):
+    ship_records(clone, ODD_RECORDS[odd])
+    begin(clone)
+    undone = person(clone, "undo", "--plan", "PLAN-1", "--yes")
+    begin(clone)
+
+    assert undone == 0
+
+
+def test_journals_and_intents_that_came_with_a_clone_hold_up_no_recovery_of_our_own(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    shipped = [f"00000000-0000-4000-8000-{number:012}" for number in range(201)]
+    ship_records(root, *(an_intent(request_id=name) for name in shipped))
+    (root / ".kaiza/journal").mkdir(parents=True)
+    for name in shipped:
+        (root / ".kaiza/journal" / name).write_text('{"state": "another"} ' + "0" * 64 + "\n")
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
+    begin(root)
+
+    assert files(root) == before
+
+
+@pytest.fixture
+def moved(tmp_path, monkeypatch):
+    """A file that may be moved, the move, and what makes it: with its end, or killed before its journal's last word."""
+    root = make_ready(tmp_path / "project")
+    plan_hash = plan_for(root, scope='{move: [{from: "**", to: "**"}]}')
+    (root / "a.txt").write_text("mine\n")
+    ask = {"source": "a.txt", "destination": "b.txt", "expected_hash": sha(b"mine\n"), "plan_hash": plan_hash}
+
+    def move():
+        app = App([os.path.realpath(root)])
+        app.call("begin_session", {"role": "WINDSURF"})
+        told = code(app, "move_file", **ask)
+        app.close()
+        return told
+
+    def move_and_die():
+        child = os.fork()
+        if child == 0:
+            monkeypatch.setattr(DirectoryHandles, "sync", lambda *_: os._exit(0))
+            move()
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+
+    return root, move, move_and_die
+
+
+def test_a_finished_journal_that_is_put_back_takes_no_second_link_of_the_user(moved):
+    root, move, _ = moved
+    assert move() == "ok"
+    (journal,) = (root / ".kaiza/done").iterdir()
+    shutil.copy(journal, root / ".kaiza/journal" / journal.name)
+    (root / "b.txt").rename(root / "a.txt")
+    os.link(root / "a.txt", root / "b.txt")
+    begin(root)
+
+    assert (root / "a.txt").exists()
+    assert (root / "b.txt").exists()
+
+
+def test_an_old_copy_of_a_journal_that_was_taken_back_undoes_nothing_that_was_done_since(moved):
+    root, move, move_and_die = moved
+    move_and_die()
+    journal = journal_of(root)
+    copy = journal.read_bytes()
+    assert [one["result"] for one in begin(root)["recovered"]] == ["taken_back"]
+    assert move() == "ok"
+    journal.write_bytes(copy)
+    (told,) = begin(root)["recovered"]
+
+    assert (told["result"], told["left"][0]["reason"]) == ("set_aside", "taken_back_before")
+    assert (root / "b.txt").exists()
+    assert not (root / "a.txt").exists()
+
+
+def test_nothing_is_recovered_where_the_whole_log_is_found_damaged(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    begin(root)
+    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
+    before = files(root)
+    log = root / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"outcome":"ok"', b'"outcome":"no"', 1))
+    told = begin(root)
+
+    assert told["audit"]["verdict"] == "broken"
+    assert told["recovered"] == []
+    assert files(root) == before
+
+
+@pytest.fixture
+def crashed(tmp_path, monkeypatch):
+    """A change that was committed, and whose process died before its outcome was recorded."""
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    (root / "mine").write_text("mine")
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
+    return root
+
+
+def journal_of(root):
+    (found,) = (root / ".kaiza/journal").iterdir()
+    return found
+
+
+def rewrite(root, edit):
+    """Edit the journal, its codes left as they were."""
+    journal = journal_of(root)
+    journal.write_bytes(edit(journal.read_bytes()))
+
+
+def test_a_journal_of_another_state_directory_is_left_where_it_is_and_told(crashed, monkeypatch, tmp_path):
+    before = files(crashed)
+    name = journal_of(crashed).name
+    content = journal_of(crashed).read_bytes()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    told = begin(crashed)["recovered"]
+
+    assert [(one["request_id"], one["result"]) for one in told] == [(name, "left")]
+    assert told[0]["left"] == [{"path": f".kaiza/journal/{name}", "reason": "foreign"}]
+    assert journal_of(crashed).read_bytes() == content
+    assert files(crashed) == before
+
+
+@pytest.mark.parametrize("old", [b'"src","changed.py"', b'"do":"swap"', b'"made":[]', b'"live":"'])
+def test_a_journal_that_was_tampered_with_is_not_acted_on(crashed, old):
+    new = old.replace(b"changed", b"chamged").replace(b"swap", b"take").replace(b"[]", b'[["src"]]')
+    rewrite(crashed, lambda content: content.replace(old, new.replace(b'"live":"', b'"live":"9'), 1))
+    before = files(crashed)
+    told = begin(crashed)["recovered"]
+
+    assert "set_aside" in [one["result"] for one in told]
+    assert {name: one for name, one in files(crashed).items() if ".kaiza-" not in name} == {
+        name: one for name, one in before.items() if ".kaiza-" not in name
+    }
+
+
+def test_identities_in_a_journal_that_were_tampered_with_count_for_nothing(crashed):
+    inode = (crashed / "mine").stat().st_ino
+    lines = journal_of(crashed).read_bytes().split(b"\n")
+    staged = json.loads(lines[1].rsplit(b" ", 1)[0])["staged"]
+    rewrite(crashed, lambda content: content.replace(b"%d" % staged[0], b"%d" % inode))
+    begin(crashed)
+
+    assert (crashed / "mine").read_text() == "mine"
+
+
+def test_a_journal_whose_name_is_another_changes_is_not_acted_on(crashed):
+    journal = journal_of(crashed)
+    journal.rename(journal.with_name(TXN))
+    told = begin(crashed)["recovered"]
+
+    assert [one["result"] for one in told if one["request_id"] == TXN] == ["set_aside"]
+
+
+def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
+    log = crashed / "audit/audit-log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    assert json.loads(lines[-1])["kind"] == "intent"
+    log.write_bytes(b"".join(lines[:-1]))
+    place = state.path_of(os.path.realpath(crashed))
+    for anchor in place.glob("anchor*"):
+        anchor.unlink()
+    told = begin(crashed)["recovered"]
+
+    assert [one["left"][0]["reason"] for one in told] == ["not_announced"]
+
+
+def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed, monkeypatch):
+    intents = boundary_commit.record.new_body
+    root = crashed.parent / "other"
+    plan_hash = lay_out(root)
+
+    def another_path(kind, **members):
+        if kind == "intent":
+            members["changes"] = [{**one, "path": one["path"] + "x"} for one in members["changes"]]
+        return intents(kind, **members)
+
+    def dies(*_, **__):
+        os._exit(0)
+
+    child = os.fork()
+    if child == 0:
+        app = App([os.path.realpath(root)])
+        app.call("begin_session", {"role": "WINDSURF"})
+        monkeypatch.setattr(boundary_commit.record, "new_body", another_path)
+        monkeypatch.setattr(boundary_commit, "record_outcome", dies)
+        app.call("write_file", {"path": "src/new.py", "content": "x", "plan_hash": plan_hash})
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    told = begin(root)["recovered"]
+
+    assert told[0]["left"][0]["reason"] == "not_as_announced"
+    assert (root / "src/new.py").read_text() == "x"
+
+
+def test_nothing_is_recovered_while_the_log_does_not_continue_the_anchor(crashed):
+    log = crashed / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"seq":1,', b'"seq":1, ', 1))
+    before = manifest(crashed)
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:1]))
+    app = App([os.path.realpath(crashed)])
+    told = app.call("begin_session", {"role": "WINDSURF"}).output
+    app.close()
+
+    assert told["audit"]["verdict"] != "intact"
+    assert told["recovered"] == []
+    assert {name: one for name, one in manifest(crashed).items() if "audit" not in name} == {
+        name: one for name, one in before.items() if "audit" not in name
+    }
+
+
+def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    script = (
+        "import sys\n"
+        "from kaiza.app import App\n"
+        "from kaiza.boundary import commit\n"
+        "def wait(*_, **__):\n"
+        "    print('there', flush=True)\n"
+        "    sys.stdin.read()\n"
+        "commit.record_outcome = wait\n"
+        "app = App([sys.argv[1]])\n"
+        "app.call('begin_session', {'role': 'WINDSURF'})\n"
+        "app.call('write_file', {'path': 'src/new.py', 'content': 'x', 'plan_hash': sys.argv[2]})\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, os.path.realpath(root), plan_hash],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert child.stdout.readline() == b"there\n"
+        journal = journal_of(root)
+        spoiled = b"spoiled" + journal.read_bytes()
+        journal.write_bytes(spoiled)
+        told = begin(root)["recovered"]
+
+        assert told == []
+        assert journal.read_bytes() == spoiled
+    finally:
+        child.kill()
+        child.wait()
+        child.stdin.close()
+        child.stdout.close()
+
+
+def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
+    begin(root)
+    (written,) = [one for one in records(root) if one["kind"] == "recovery"]
+
+    assert written["detail"]["result"] == "applied"
+    assert written["changes"] == []
+    assert verify_log(os.path.realpath(root)).verdict == "intact"
+
+
+def as_version_0_1_0(root):
+    """The journals and the state directory as the version before wrote them: no codes and no key."""
+    place = state.path_of(os.path.realpath(root))
+    for journal in [*(root / ".kaiza/journal").iterdir(), *(root / ".kaiza").glob("done/*")]:
+        lines = [json.loads(line.rsplit(b" ", 1)[0]) for line in journal.read_bytes().splitlines()]
+        for number, told in enumerate(lines[0]["steps"]):
+            told["temp"] = f".kaiza-{journal.name}-{number}"
+        del lines[0]["state"], lines[0]["live"]
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (place / "key.json").unlink()
+    (place / "index.json").unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("first", ["session", "status", "undo", "freeze"])
+def test_a_workspace_of_the_version_before_goes_on_without_a_question(crashed, first):
+    as_version_0_1_0(crashed)
+    if first == "status":
+        assert person(crashed, "status") == 0
+    elif first == "undo":
+        assert person(crashed, "undo", "--plan", "PLAN-9", "--yes") == 0
+    elif first == "freeze":
+        assert person(crashed, "freeze", "wait") == 0
+    begin(crashed)
+
+    assert [one["detail"]["result"] for one in records(crashed) if one["kind"] == "recovery"] == ["applied"]
+    assert set(files(crashed)) == {"src/new.py", "src/changed.py"}
+    assert list((crashed / ".kaiza/journal").iterdir()) == []
+
+
+def test_journals_are_taken_over_from_the_version_before_only_once(crashed):
+    as_version_0_1_0(crashed)
+    begin(crashed)
+    ship_journal(crashed, step("take", "src/changed.py", temp=f".kaiza-{TXN}-0", before=sha(b"after\n")))
+    (told,) = begin(crashed)["recovered"]
+
+    assert (told["request_id"], told["result"]) == (TXN, "set_aside")
+    assert (crashed / "src/changed.py").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_an_undo_takes_no_owner_and_no_mode_from_a_finished_journal_that_was_tampered_with(tmp_path):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    app = App([os.path.realpath(root)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    done = app.call("delete_file", {"path": "src/gone.py", "expected_hash": sha(b"gone\n"), "plan_hash": plan_hash})
+    (journal,) = (root / ".kaiza/done").iterdir()
+    head, rest = journal.read_bytes().split(b"\n", 1)
+    told = json.loads(head.rsplit(b" ", 1)[0])
+    told["steps"][0]["facts"] |= {"uid": 4711, "mode": 0o6777}
+    journal.write_bytes(json.dumps(told).encode() + head[-65:] + b"\n" + rest)
+    app.call("undo_changes", {"request_ids": [done.output["request_id"]], "plan_hash": plan_hash})
+    app.close()
+    found = (root / "src/gone.py").stat()
+
+    assert found.st_uid == os.geteuid()
+    assert not stat.S_IMODE(found.st_mode) & 0o6000
+
+
+def test_a_copy_of_the_workspace_acts_on_no_journal_of_the_original(crashed, tmp_path):
+    shutil.copytree(crashed, tmp_path / "copy", symlinks=True)
+    before = files(tmp_path / "copy")
+    (told,) = begin(tmp_path / "copy")["recovered"]
+
+    assert told["result"] == "left"
+    assert files(tmp_path / "copy") == before
+    assert _settled(crashed, None, None) == "after"
+    assert Path(crashed, "mine").exists()

@@ -1,0 +1,161 @@
+"""Which names steer agents and which hold secrets: each written out, in every spelling, and tried through the tools."""
+
+import unicodedata
+
+import pytest
+from agents import WIDE, plan, sha
+from scenes import records
+
+from kaiza.domain.paths import protected_names
+from kaiza.domain.paths.rel_path import parse
+
+STEERING = [
+    # agents
+    ".agents/x", ".aider.conf.yml", ".amazonq/rules/x.md", ".augment-guidelines", ".augment/rules/x.md", ".claude/x",
+    ".clinerules", ".clinerules-code", ".clinerules/x.md", ".codex/config.toml", ".continue/config.yaml",
+    ".cursor/rules/x", ".cursorrules", ".factory/droids/x.md", ".gemini/settings.json", ".goosehints",
+    ".junie/guidelines.md", ".kilocode/rules/x.md", ".kilocodemodes", ".kilocoderules", ".kilocoderules-code",
+    ".kiro/x", ".mcp.json", ".opencode/agent/x.md", ".openhands/setup.sh", ".qwen/settings.json", ".roo/rules/x.md",
+    ".roomodes", ".roorules", ".roorules-code", ".rules", ".trae/rules/x.md", ".windsurf/x", ".windsurfrules",
+    "AGENTS.md", "AGENTS.override.md", "CLAUDE.local.md", "CLAUDE.md", "CRUSH.md", "GEMINI.md", "QWEN.md", "WARP.md",
+    "crush.json", "opencode.json", "opencode.jsonc",
+    ".github/actions/x/action.yml", ".github/agents/x.md", ".github/chatmodes/x.md", ".github/copilot-instructions.md",
+    ".github/hooks/x", ".github/instructions/x.md", ".github/prompts/x.md", ".github/skills/x/SKILL.md",
+    # editors
+    ".devcontainer.json", ".devcontainer/devcontainer.json", ".dir-locals.el", ".exrc", ".gitpod.yml", ".idea/x",
+    ".nvim.lua", ".replit", ".vscode/tasks.json", ".zed/settings.json", "project.code-workspace",
+    # automation
+    ".appveyor.yml", ".buildkite/pipeline.yml", ".circleci/config.yml", ".cirrus.yml", ".config/lefthook.yml",
+    ".drone.yml", ".envrc", ".forgejo/workflows/x.yml", ".gitea/workflows/x.yml", ".github/workflows/x.yml",
+    ".gitlab-ci.yml", ".lefthook-local.json", ".lefthook-local.jsonc", ".lefthook-local.toml",
+    ".lefthook-local.yaml", ".lefthook-local.yml",
+    ".lefthook-local/pre-commit/x.sh", ".lefthook.json", ".lefthook.jsonc", ".lefthook.toml", ".lefthook.yaml",
+    ".lefthook.yml",
+    ".lefthook/pre-commit/x.sh", ".overcommit.yml", ".pnpmfile.cjs", ".pre-commit-config.yaml", ".travis.yml",
+    ".woodpecker.yml", ".woodpecker/x.yml", ".yarn/plugins/x.cjs", ".yarn/releases/yarn.cjs", ".yarnrc", ".yarnrc.yml",
+    "Jenkinsfile", "appveyor.yml", "azure-pipelines.yml", "bitbucket-pipelines.yml", "lefthook-local.json",
+    "lefthook-local.jsonc", "lefthook-local.toml", "lefthook-local.yaml", "lefthook-local.yml", "lefthook.json",
+    "lefthook.jsonc", "lefthook.toml", "lefthook.yaml", "lefthook.yml",
+]  # fmt: skip
+SECRET = [
+    ".aws/credentials", ".aws/credentials.bak", ".docker/config.json", ".env", ".env-prod", ".env.local",
+    ".env.production", ".env_prod", ".env~", ".git-credentials", ".git/config", ".git/config.worktree",
+    ".git/modules/lib/config", ".htpasswd", ".kube/config", ".netrc", ".npmrc", ".pgpass", ".pypirc", ".vault-token",
+    "errored.tfstate", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_rsa", "id_xmss",
+    "prod.env", "terraform.tfstate", "terraform.tfstate.1700000000.backup", "terraform.tfstate.backup",
+    "terraform.tfstate.d/prod/terraform.tfstate", "x.key", "x.keystore", "x.p12", "x.pem", "x.pfx",
+    # kept beside the original
+    "#id_rsa#", ".#id_rsa", ".env.local.bak", ".id_rsa.swp", ".netrc.swo", ".npmrc.orig", "id_ecdsa-old",
+    "id_ed25519.bak", "id_ed25519.bak.1", "id_ed25519.bak~", "id_rsa (2)", "id_rsa copy", "id_rsa.~3~",
+    "id_rsa..bak", "id_rsa_backup",
+    "prod.env.save", "server.key.old", "server.key.old.old", "x.p12.backup", "x.pem.dpkg-old", "x.pem.rpmsave",
+    "x.pem~",
+]  # fmt: skip
+FREE = [
+    "src/agents.py", "AGENTS", "docs/claude.md.txt", ".github/x.md", ".github/ISSUE_TEMPLATE/x.md", "docs/workflows/a",
+    "prompts/x.md", "instructions/x.md", "actions/x.py", "yarn/plugins/x", ".yarn/cache/x", ".config/x.yml", "rules",
+    "junie/x", "continue.py", "zed", "opencode.py", "lefthook.md", "lefthook-notes.yml", "workspace", ".gitignore",
+    ".clinerule", "roo", "windsurfrules", "jenkins.py", ".editorconfig",
+]  # fmt: skip
+READABLE = [
+    ".env.example", ".env.sample", ".env.template", ".env.test", "a/.env.test", ".envrc", ".envoy", ".environment",
+    "environment.py", "env.py", "env", "keys.md", "key.py", "x.key.md", "pem", "tfstate", "terraform.tf", "id_rsa.pub",
+    "id_ed25519.pub", "id_rsa.pub.bak", "id_card.md", "credentials", "src/credentials", "config", "src/config.json",
+    ".docker/x.json", ".aws/config", ".kube/cache/x", "git/config", "kube/config", "docker/config.json",
+    "notes.old", "copy.py", "x~", "backup", "htpasswd", "pgpass.py", "vault-token.md",
+]  # fmt: skip
+
+
+def wide(path):
+    """The path in full-width letters."""
+    return "".join(chr(ord(each) + 0xFEE0) if "!" <= each <= "~" and each != "/" else each for each in path)
+
+
+def spellings(path):
+    """The path as it is, and as a file system or a reader could take it for the same."""
+    first, *rest = path.split("/")
+    yield path
+    yield path.upper()
+    yield path.swapcase()
+    yield wide(path)
+    yield unicodedata.normalize("NFD", path.replace("k", "\u212a"))
+    yield "/".join([f"{first[:2]}\u200b{first[2:]}", *rest])
+    yield "/".join([f"{first}\u00ad", *rest])
+    for end in (".", " ", "..", ". .", "\u3000", "\t"):
+        yield "/".join([f"{first}{end}", *rest])
+        yield f"{path}{end}"
+    yield f"deep/down/{path}"
+
+
+@pytest.mark.parametrize("path", STEERING)
+def test_a_plan_must_unlock_what_steers_agents_editors_and_automation_however_it_is_spelled(path):
+    assert [each for each in spellings(path) if protected_names.find_steering_part(parse(each)) is None] == []
+
+
+@pytest.mark.parametrize("path", SECRET)
+def test_what_holds_secrets_is_unreadable_however_it_is_spelled(path):
+    assert [each for each in spellings(path) if not protected_names.is_unreadable(parse(each))] == []
+
+
+@pytest.mark.parametrize("path", FREE)
+def test_names_beside_those_that_steer_need_no_unlocking(path):
+    assert protected_names.find_steering_part(parse(path)) is None
+    assert not protected_names.is_control_plane(parse(path))
+
+
+@pytest.mark.parametrize("path", READABLE)
+def test_names_beside_those_of_secrets_are_readable(path):
+    assert not protected_names.is_unreadable(parse(path))
+
+
+def test_every_name_in_the_code_is_one_of_the_cases():
+    said = {part for path in [*STEERING, *SECRET] for part in path.lower().split("/")}
+    below = {*protected_names.STEERING_BELOW.items(), *protected_names.UNREADABLE_BELOW.items()}
+    known = {*protected_names.STEERING_NAMES, *protected_names.UNREADABLE_NAMES} - {".kaiza"}
+
+    assert known <= said
+    assert all(any(f"{above}/" in path and path.lower().startswith(above) for path in [*STEERING, *SECRET])
+               for above, _ in below)  # fmt: skip
+    assert all(
+        any(part.endswith(end) for part in said)
+        for end in (*protected_names.UNREADABLE_SUFFIXES, *protected_names.STEERING_SUFFIXES)
+    )
+    assert all(any(part.startswith(begin) for part in said)
+               for begin in (*protected_names.UNREADABLE_PREFIXES, *protected_names.STEERING_PREFIXES))  # fmt: skip
+
+
+def let_go(app):
+    """Forget the lock that a refusal leaves, so that the next attempt is judged on its own."""
+    next(iter(app.services.grounds.values())).facts.locks.clear()
+
+
+@pytest.mark.parametrize("path", STEERING)
+def test_no_tool_changes_it_under_a_plan_for_everything(begun, workspace, path):
+    approved = plan(workspace, scope=WIDE)
+    told = begun.call("write_file", {"path": f"sub/{path}", "content": "x\n", "plan_hash": approved}).envelope
+
+    assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
+    assert not (workspace / "sub").exists()
+
+
+@pytest.mark.parametrize("path", SECRET)
+def test_no_tool_reads_or_changes_a_secret(begun, workspace, path):
+    (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / path).write_text("hush-hush\n")
+    approved = plan(workspace, scope=WIDE)
+    asked = [
+        ("read_file", {"path": path}),
+        ("write_file", {"path": path, "content": "x\n", "expected_hash": sha(b"hush-hush\n"), "plan_hash": approved}),
+        ("move_file", {"source": path, "destination": "new", "expected_hash": sha(b"hush-hush\n"),
+                       "plan_hash": approved}),
+    ]  # fmt: skip
+    codes = []
+    for tool, arguments in asked:
+        codes.append(begun.call(tool, arguments).envelope["error_code"])
+        let_go(begun)
+    found = begun.call("search_text", {"query": "hush"}).output
+
+    assert codes == ["POLICY_VIOLATION"] * 3
+    assert (workspace / path).read_text() == "hush-hush\n"
+    assert found["items"] == []
+    assert "hush-hush" not in str(records(workspace))

@@ -1,0 +1,129 @@
+"""The record names every file that was asked for: nothing else in the call keeps a path out of it."""
+
+import json
+
+import pytest
+from scenes import records
+
+from kaiza.cli import dispatch
+from kaiza.domain.audit import record
+from kaiza.domain.audit import redaction as told
+
+LONG = ["x" * 250 + "/" + "y" * 250 + f"/{number}" for number in range(49)]
+
+
+def last(workspace):
+    return records(workspace)[-1]["arguments"]
+
+
+@pytest.fixture
+def real(workspace):
+    (workspace / "src").mkdir()
+    (workspace / "src" / "a").write_text("mine\n")
+
+
+def found(begun, path):
+    return begun.call("read_audit_log", {"path": path, "tool_name": "read_files"}).output["items"]
+
+
+@pytest.mark.parametrize("absent", [LONG, ["z/" + "\x01" * 250 + "/" * 5 + "w" * 200 + f"/{n}" for n in range(49)],
+                                    [("v" * 200 + "/") * 20 + str(n) for n in range(49)]])  # fmt: skip
+@pytest.mark.parametrize("at", [0, 25, 49])
+def test_a_file_read_among_many_long_names_is_found_in_the_record(begun, workspace, real, capsys, absent, at):
+    asked = [*absent[:at], "src/a", *absent[at:]]
+    told = begun.call("read_files", {"paths": asked})
+    kept = last(workspace)["paths"]
+
+    assert told.envelope is None
+    assert kept[at] == "src/a"
+    assert len(kept) == 50
+    assert all(isinstance(one, str) or set(one) == {"sha256", "length"} for one in kept)
+    assert len(found(begun, "src/a")) == 1
+    assert dispatch.main(["audit", "show", "--workspace", str(workspace), "--path", "src/a", "--json"]) == 0
+    assert "read_files" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("asked", "recorded"),
+    [
+        ("./src//a", "src/a"),
+        ("./" * 1900 + "src/a", "src/a"),
+        ("src/./a/", "src/a"),
+        (".", "."),
+        ("./.", "."),
+        ("//etc//passwd", "/etc/passwd"),
+        ("/", "/"),
+        ("src/../src/a", "src/../src/a"),
+        ("../x", "../x"),
+        ("", ""),
+    ],
+)
+def test_a_path_is_recorded_normalised_and_where_it_leads_out_stays_visible(begun, workspace, real, asked, recorded):
+    begun.call("read_file", {"path": asked})
+    begun.call("read_files", {"paths": [asked, "b"]})
+    one, several = (each["arguments"] for each in records(workspace)[-2:])
+
+    assert (one["path"], several["paths"]) == (recorded, [recorded, "b"])
+
+
+def test_both_ends_of_a_move_are_recorded_normalised(begun, workspace):
+    begun.call("move_file", {"source": "./a//b", "destination": "c/./d", "expected_hash": "0" * 64})
+
+    assert (last(workspace)["source"], last(workspace)["destination"]) == ("a/b", "c/d")
+
+
+def fits(arguments):
+    body = record.new_body("call", request_id="r", timestamp="2026-11-18T09:00:00.000Z", arguments=arguments)
+    return (
+        len(record.serialize_and_hash(body, 10**12, record.GENESIS)[0])
+        < record.MAX_RECORD_BYTES // 2 + record.MAX_RECORD_BYTES // 4
+    )
+
+
+@pytest.mark.parametrize("letter", ["\x01", "\x7f", "\udc80", "\U0001f600", "x"])
+def test_fifty_paths_of_any_characters_fit_into_a_record_and_short_ones_stay(letter):
+    paths = [letter * (4000 // len(letter.encode(errors="surrogatepass"))) for _ in range(49)]
+    asked = {"paths": [*paths, "src/a"], "path": "b", "pattern": "\U0001f600" * 4000, "content": "x" * 10**6}
+    asked |= {f"unknown{number}": "y" * 4000 for number in range(100)}
+    recorded = told.redact_arguments(asked)
+
+    assert fits(recorded)
+    assert (recorded["paths"][-1], recorded["path"]) == ("src/a", "b")
+    assert [one for one in recorded["paths"][:-1] if one not in (paths[0], told._digest(paths[0]))] == []
+
+
+def test_the_longest_of_many_paths_are_hashed_first():
+    paths = ["s" * size for size in (4000, 10, 3000, 20, 4000)] * 15
+    recorded = told.redact_arguments({"paths": paths})["paths"]
+    hashed = [path for path, one in zip(paths, recorded, strict=True) if one == told._digest(path)]
+    kept = [path for path, one in zip(paths, recorded, strict=True) if one == path]
+
+    assert len(hashed) + len(kept) == len(paths)
+    assert {len(path) for path in hashed} == {4000}
+    assert {len(path) for path in kept} == {10, 20, 3000, 4000}
+
+
+def test_other_arguments_keep_their_bounds_beside_a_path():
+    asked = {"path": "./a", **dict.fromkeys(sorted(told.PLAIN_ARGUMENTS - told.PATH_ARGUMENTS), "x" * 4096)}
+    recorded = told.redact_arguments(asked)
+
+    assert recorded.pop("path") == "a"
+    assert all(set(value) == {"sha256", "length"} for value in recorded.values())
+    del asked["path"]
+    assert set(told.redact_arguments(asked)) == {"sha256", "length"}
+
+
+def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
+    heavy = dict.fromkeys(["pattern", "glob", "uri", "client", "role", "status", "encoding"], "\U0001f600" * 4000)
+    recorded = told.redact_arguments({**heavy, "paths": ["x" * 4000, "y" * 4000, "z" * 4000, *["v" * 4090] * 40]})
+
+    assert fits(recorded)
+    assert recorded["pattern"] == heavy["pattern"]
+    assert [one[:1] for one in recorded["paths"][:3]] == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("odd", [{"a": "b"}, 7, None, [["x" * 4096] * 200] * 200, [{"k": "x" * 4096}] * 200, 1.5])
+def test_what_is_no_path_is_recorded_within_bounds_too(odd):
+    recorded = told.redact_arguments({"path": odd, "paths": odd, "source": odd, "destination": odd})
+
+    assert fits(json.loads(json.dumps(recorded)))

@@ -1,0 +1,41 @@
+"""A large undo goes back in parts, each of which one record can tell."""
+
+from kaiza.boundary import human_undo as put_back
+from kaiza.domain.audit import record
+from kaiza.domain.change import Change
+from kaiza.domain.paths.rel_path import RelPath
+
+
+def path_of(number):
+    return RelPath(("ä" * 100, "b" * 200, f"file-{number}"))
+
+
+def call(number, source=None, also=()):
+    paths = [path_of(number), *also]
+    return {
+        "request_id": f"{number:036d}",
+        "changes": [{"path": str(path), "source": source and str(source)} for path in paths],
+    }
+
+
+def test_every_part_fits_into_its_record_and_nothing_is_left_out():
+    changes = [Change(path_of(number), "modify", "0" * 64, "1" * 64, 9, mode=0o755) for number in range(2000)]
+    parts = list(put_back.split_batches(changes, [call(number) for number in range(2000)]))
+    for part in parts:
+        modes = {str(change.path): 0o755 for change in part.changes}
+        detail = {"action": "undo", "person": "x" * 200, "undone": list(part.undone), "modes": modes}
+        listed = [change.as_record() for change in part.changes]
+        record.serialize_and_hash(
+            record.new_body("person", changes=listed, detail=detail, workspace_root="r" * 4000), 1, "0" * 64
+        )
+
+    assert len(parts) > 1
+    assert [change for part in parts for change in part.changes] == changes
+    assert {name for part in parts for name in part.undone} == {f"{number:036d}" for number in range(2000)}
+
+
+def test_the_calls_that_are_put_back_are_named_newest_first_also_those_whose_file_was_moved_on():
+    changes = [Change(path_of(1), "delete", "0" * 64)]
+    (part,) = put_back.split_batches(changes, [call(2), call(1, source=path_of(2))])
+
+    assert part.undone == (f"{1:036d}", f"{2:036d}")

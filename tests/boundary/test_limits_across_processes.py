@@ -1,0 +1,118 @@
+"""A plan's limits hold over sessions, processes and restarts, also when all reach for the last of it at once."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+
+import pytest
+from agents import Agent, plan
+from scenes import records
+
+from kaiza.app import App
+
+LONG = bool(os.environ.get("KAIZA_LONG"))
+PROCESSES = 10
+SCOPE = '{modify: ["src/**"], create: ["src/**"]}'
+
+
+def reach(asked, start, told):
+    """One process with a session of its own that tries to create its files as fast as it can."""
+    root, number, plan_hash, files, content, state = asked
+    os.environ["XDG_STATE_HOME"] = state
+    app = App([root])
+    app.call("begin_session", {"role": "WINDSURF"})
+    start.wait(30)
+    codes = []
+    for turn in range(files):
+        change = {"path": f"src/{number}-{turn}", "content": content, "plan_hash": plan_hash}
+        outcome = app.call("write_file", change)
+        codes.append(outcome.envelope and (outcome.envelope["error_code"], outcome.envelope["invariant_id"]))
+    app.close()
+    told.put(codes)
+
+
+def race(root, plan_hash, *, files=10, content="x\n"):
+    """What ten processes were told, file by file."""
+    together = multiprocessing.get_context("forkserver")
+    together.set_forkserver_preload(["kaiza.app", "kaiza.store.audit.log_file", "jsonschema", "ruamel.yaml"])
+    start, told = together.Barrier(PROCESSES), together.Queue()
+    state, root = os.environ["XDG_STATE_HOME"], os.path.realpath(root)
+    asked = [(root, number, plan_hash, files, content, state) for number in range(PROCESSES)]
+    workers = [together.Process(target=reach, args=(one, start, told)) for one in asked]
+    for worker in workers:
+        worker.start()
+    codes = [code for _ in workers for code in told.get(timeout=60)]
+    for worker in workers:
+        worker.join(60)
+    return codes
+
+
+@pytest.mark.parametrize(
+    ("limit", "left"),
+    [("files: 3", 3), ("lines: 10", 5), ("bytes: 13", 6)],
+)
+def test_ten_processes_that_race_for_a_limit_leave_exactly_what_it_allows(workspace, limit, left):
+    (workspace / "src").mkdir()
+    approved = plan(workspace, scope=SCOPE, more=f"limits: {{{limit}}}\n")
+    codes = race(workspace, approved, content="x\n" if not limit.startswith("lines") else "a\nb\n")
+    intents = [one for one in records(workspace) if one["kind"] == "intent"]
+
+    assert len(os.listdir(workspace / "src")) == left == len(intents)
+    assert codes.count(None) == left
+    assert {code for code in codes if code} == {("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")}
+
+
+@pytest.mark.long
+def test_the_race_is_never_won_by_more_than_the_limit(workspace, tmp_path):
+    for turn in range(20 if LONG else 1):
+        root = tmp_path / f"p{turn}"
+        for name in ("plans", "audit", "src"):
+            (root / name).mkdir(parents=True)
+        race(root, plan(root, scope=SCOPE, more="limits: {files: 3}\n"))
+
+        assert len(os.listdir(root / "src")) == 3
+
+
+def test_a_limit_holds_over_servers_that_come_and_go(workspace):
+    (workspace / "src").mkdir()
+    approved = plan(workspace, scope=SCOPE, more="limits: {files: 3}\n")
+    codes = []
+    for number in range(5):
+        agent = Agent(workspace)
+        codes.append(agent.write(f"src/{number}", approved))
+        agent.close()
+
+    assert codes == ["ok"] * 3 + ["PLAN_SCOPE_VIOLATION"] * 2
+    assert sorted(os.listdir(workspace / "src")) == ["0", "1", "2"]
+
+
+def test_what_only_looks_or_changes_nothing_costs_nothing_and_a_file_counts_once(workspace):
+    (workspace / "src").mkdir()
+    approved = plan(workspace, scope=SCOPE, more="limits: {files: 1, operations: 3}\n")
+    agent = Agent(workspace)
+    codes = [agent.write(f"src/{number}", approved, dry_run=True) for number in range(5)]
+    codes += [agent.write("src/a", approved) for _ in range(5)]
+    digest = hashlib.sha256(b"x\n").hexdigest()
+    codes += [agent.write("src/a", approved, "y\n", expected_hash=digest), agent.write("src/b", approved)]
+    use = agent.call("session_status")["plan_use"]
+    agent.close()
+
+    assert codes == ["ok"] * 11 + ["PLAN_SCOPE_VIOLATION"]
+    assert json.dumps([(one["files"], one["operations"]) for one in use]) == "[[1, 2]]"
+
+
+def test_a_plans_patience_with_refusals_is_used_up_over_sessions_and_unlocks(workspace):
+    (workspace / "src").mkdir()
+    approved = plan(workspace, scope=SCOPE, more="limits: {refusals: 2}\n")
+    agents = [Agent(workspace), Agent(workspace)]
+    for agent in agents:
+        assert agent.write("elsewhere", approved) == "PLAN_SCOPE_VIOLATION"
+        assert agent.call("write_report", title="t", content="c")["state"] == "active"
+    told = [agent.call("write_file", path="src/a", content="x", plan_hash=approved) for agent in agents]
+    for agent in agents:
+        agent.close()
+
+    assert [(one["error_code"], one["invariant_id"], one["cause"]["limit"]) for one in told] == [
+        ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED", "refusals")
+    ] * 2

@@ -1,0 +1,222 @@
+"""A server killed at any step of a change: the next session finds all of it or nothing, and the record says which."""
+
+import errno
+import hashlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from scenes import make_ready, records
+from test_changes import HEAD, manifest
+
+from kaiza.app import App
+from kaiza.boundary import change as boundary_commit
+from kaiza.store.audit.verification.verify import verify_log
+from kaiza.store.changes import recovery
+from kaiza.store.changes.directory_handles import DirectoryHandles
+from kaiza.store.changes.transaction import TransactionManager
+
+LONG = bool(os.environ.get("KAIZA_LONG"))
+EVERY = 1 if LONG else 41
+ROUNDS = 5 if LONG else 1
+MODULES = {"posix", "fcntl"}
+
+PATCH = """\
+diff --git a/src/new.py b/src/new.py
+new file mode 100644
+--- /dev/null
++++ b/src/new.py
+@@ -0,0 +1 @@
++new
+diff --git a/src/changed.py b/src/changed.py
+--- a/src/changed.py
++++ b/src/changed.py
+@@ -1 +1 @@
+-before
++after
+diff --git a/src/gone.py b/src/gone.py
+deleted file mode 100644
+--- a/src/gone.py
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+"""
+
+
+class Stepwise:
+    """Kills this process at the given system call of what runs inside the `with`."""
+
+    def __init__(self, at):
+        self.left = at
+
+    def __enter__(self):
+        sys.setprofile(self.see)
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def see(self, _frame, event, arg):
+        if event in {"c_call", "c_return"} and getattr(arg, "__module__", None) in MODULES:
+            self.left -= 1
+            if self.left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+def lay_out(root):
+    make_ready(root)
+    (root / "src").mkdir()
+    (root / "src/changed.py").write_text("before\n")
+    (root / "src/gone.py").write_text("gone\n")
+    text = HEAD.format(plan_id="PLAN-1", status="APPROVED", more="limits: {files: 3}\n")
+    (root / "plans/PLAN-1.md").write_text(text)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dies(root, plan_hash, at):
+    """Whether a server that makes the change is killed at that step; it may also come to its end before."""
+    child = os.fork()
+    if child == 0:
+        try:
+            app = App([os.path.realpath(root)])
+            app.call("begin_session", {"role": "WINDSURF"})
+            with Stepwise(at):
+                app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def files(root):
+    return {name: told for name, told in manifest(root).items() if name.startswith("src/")}
+
+
+@pytest.mark.long
+@pytest.mark.rows("S1-84")
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_the_next_session_finds_all_of_a_change_or_nothing_and_the_record_says_which(tmp_path, number):
+    seen = set()
+    at = 1 + number
+    while True:
+        root = tmp_path / f"k{at}"
+        plan_hash = lay_out(root)
+        before = files(root)
+        if not dies(root, plan_hash, at):
+            break
+        seen.add(_settled(root, before, plan_hash))
+        at += EVERY
+
+    assert seen <= {"before", "after"}
+    assert len(seen) == 2
+    assert at > 100
+
+
+def _settled(root, before, plan_hash):
+    """What the next session finds; every promise about it is held here."""
+    app = App([os.path.realpath(root)])
+    begun = app.call("begin_session", {"role": "WINDSURF"})
+    now = files(root)
+    world = "before" if now == before else "after" if set(now) == {"src/new.py", "src/changed.py"} else "neither"
+    written = records(root)
+    intents = {one["request_id"] for one in written if one["kind"] == "intent"}
+    closed = {one["request_id"] for one in written if one["kind"] in ("call", "recovery")}
+    results = {one["detail"]["result"] for one in written if one["kind"] == "recovery"}
+    told = {one["result"] for one in begun.output["recovered"]}
+    left = [path for path in root.rglob(".kaiza-*") if path.is_file()]
+    use = app.call("session_status", {}).output["plan_use"]
+    app.close()
+
+    assert verify_log(os.path.realpath(root)).verdict == "intact"
+    assert intents <= closed
+    assert results <= told
+    assert results <= ({"applied"} if world == "after" else {"not_applied", "taken_back"})
+    assert left == []
+    assert {one["files"] for one in use} <= ({3} if world == "after" else {0})
+    return world
+
+
+def _stopped(root, plan_hash, monkeypatch, place, name, act):
+    """A server that makes the change and is gone at that point of it."""
+    child = os.fork()
+    if child == 0:
+        app = App([os.path.realpath(root)])
+        app.call("begin_session", {"role": "WINDSURF"})
+        monkeypatch.setattr(place, name, act)
+        app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
+        os._exit(1)
+    os.waitpid(child, 0)
+
+
+def _forget_the_last_word(root):
+    """What a power cut may do: the journal's last line was never waited for."""
+    (journal,) = (root / ".kaiza/journal").iterdir()
+    whole = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in whole if "committed" not in line))
+    return len(whole)
+
+
+def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
+    lines = _forget_the_last_word(root)
+
+    assert lines == 3
+    assert _settled(root, None, plan_hash) == "after"
+
+
+def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that_is_told(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
+    app = App([os.path.realpath(root)])
+    (recovered,) = app.call("begin_session", {"role": "WINDSURF"}).output["recovered"]
+    undone = app.call("undo_changes", {"request_ids": [recovered["request_id"]], "plan_hash": plan_hash})
+    app.close()
+
+    assert recovered["result"] == "applied"
+    assert undone.envelope is None
+    assert files(root) == before
+
+
+def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
+    lines = _forget_the_last_word(root)
+
+    assert lines == 3
+    assert _settled(root, before, plan_hash) == "before"
+
+
+def test_a_change_recorded_as_failed_is_taken_back_where_that_could_not_be_done_at_once(tmp_path, monkeypatch):
+    def fails(*_):
+        monkeypatch.setattr(recovery, "roll_back", lambda *_: ([], False))
+        raise OSError(errno.EIO, "no")
+
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    before = files(root)
+    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", fails)
+
+    assert (root / "src/new.py").exists()
+    assert [one["outcome"] for one in records(root) if one["tool_name"] == "apply_patch"] == [None, "error"]
+    assert _settled(root, before, plan_hash) == "before"
+
+
+def test_a_half_done_change_binds_nobody_after_its_recovery(tmp_path):
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    at = 1
+    while not (dies(root, plan_hash, at) and any(one["kind"] == "intent" for one in records(root))):
+        at += 25
+    app = App([os.path.realpath(root)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    outcome = app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
+    app.close()
+
+    assert outcome.envelope is None
+    assert Path(root, "src/new.py").read_text() == "new\n"

@@ -1,0 +1,95 @@
+"""Progress: at a terminal, after a second, and gone again."""
+
+import contextlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kaiza.cli.console import audit_reader as log_of
+from kaiza.cli.console import output as say
+from kaiza.domain.audit import record
+
+LONG = 1_000_000 if os.environ.get("KAIZA_LONG") else 20_000
+
+
+def shown_at_a_terminal(act):
+    """Everything that a terminal is shown on standard error while this is done."""
+    master, slave = os.openpty()
+    with open(slave, "w") as screen, contextlib.redirect_stderr(screen):
+        act()
+    told = b""
+    with open(master, "rb", buffering=0) as shown, contextlib.suppress(OSError):
+        while more := shown.read(1000):
+            told += more
+    return told
+
+
+def verifying():
+    with say.Progress("verifying") as progress:
+        progress(1, 4)
+        progress(2, 4)
+    say.print_error("end")
+
+
+def test_progress_is_shown_at_a_terminal_and_taken_away_at_the_end(monkeypatch):
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
+
+    assert shown_at_a_terminal(verifying) == b"\rverifying 25 %\x1b[K\r\x1b[Kend\r\n"
+
+
+def test_what_takes_less_than_a_second_shows_no_progress():
+    assert shown_at_a_terminal(verifying) == b"end\r\n"
+
+
+def test_progress_makes_room_for_what_comes_between(monkeypatch):
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
+
+    def searching():
+        with say.Progress("searching") as progress:
+            progress(1, 4)
+            progress.clear()
+            say.print_error("found")
+
+    assert shown_at_a_terminal(searching) == b"\rsearching 25 %\x1b[K\r\x1b[Kfound\r\n"
+
+
+def test_a_search_makes_room_before_it_hands_out_what_it_found(monkeypatch, written, body, workspace):
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
+    written(body("read_file"), body("write_file"))
+
+    def searching():
+        records = log_of.read_forward(str(workspace))
+        for record_found in log_of.filter_records(
+            records, lambda one: one["tool_name"] == "write_file", str(workspace)
+        ):
+            say.print_error(record_found["tool_name"])
+
+    assert shown_at_a_terminal(searching) == b"\rsearching 50 %\x1b[K\r\x1b[Kwrite_file\r\n"
+
+
+def test_where_there_is_no_terminal_there_is_no_progress(monkeypatch, capfd):
+    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
+    with say.Progress("verifying") as progress:
+        progress(1, 4)
+
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("words", [["audit", "show"], ["audit", "verify"], ["audit", "export"], ["session", "list"]])
+def test_a_long_record_is_read_in_little_memory(workspace, log, body, words):
+    link = record.GENESIS
+    with log.open("wb") as file:
+        for seq in range(1, LONG + 1):
+            line, whole = record.serialize_and_hash(body(at=seq % 3600), seq, link)
+            link = whole["entry_hash"]
+            file.write(line)
+    program = "import re, sys; from kaiza.cli import dispatch; status = dispatch.main(sys.argv[1:]); "
+    program += "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]); sys.exit(status)"
+    told = subprocess.run(
+        [sys.executable, "-c", program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True
+    )
+
+    assert int(told.stderr.split()[-1]) < 100 * 1024

@@ -1,0 +1,531 @@
+"""`kaiza init`: what it writes works, a second time changes nothing, and every byte can be had back."""
+
+import base64
+import json
+import os
+import stat
+import subprocess
+import tomllib
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kaiza.domain.plans import parser as lint
+from kaiza.store.clients import CLIENTS, jsonc
+
+MAIN = {
+    "claude-code": (".mcp.json", "mcpServers"),
+    "cursor": (".cursor/mcp.json", "mcpServers"),
+    "vscode": (".vscode/mcp.json", "servers"),
+    "windsurf": ("~/.codeium/windsurf/mcp_config.json", "mcpServers"),
+    "codex": (".codex/config.toml", "mcp_servers"),
+    "gemini": (".gemini/settings.json", "mcpServers"),
+}
+DENIED = {
+    "claude-code": (
+        ".claude/settings.json",
+        ("permissions", "deny"),
+        {"Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"},
+    ),
+    "cursor": (".cursor/cli.json", ("permissions", "deny"), {"Write(**)", "Shell(**)"}),
+    "gemini": (".gemini/settings.json", ("tools", "exclude"), {"write_file", "replace", "run_shell_command"}),
+}
+EACH = pytest.mark.parametrize("client", MAIN)
+
+
+@pytest.fixture
+def bare(tmp_path, monkeypatch):
+    """An ordinary directory, and a home with nothing in it."""
+    root, home = tmp_path / "my project", tmp_path / "home"
+    root.mkdir()
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(root)
+    return root
+
+
+def place(root, name):
+    return root.parent / "home" / name[2:] if name.startswith("~/") else root / name
+
+
+def main_file(root, client):
+    return place(root, MAIN[client][0])
+
+
+def parsed(path):
+    if path.suffix == ".toml":
+        return tomllib.loads(path.read_text())
+    return json.loads(path.read_text())
+
+
+def everything(*roots):
+    """Every file and directory below, with bytes and mode."""
+    return {
+        str(path): (path.lstat().st_mode, path.read_bytes() if path.is_file() else None)
+        for root in roots
+        for path in Path(root).rglob("*")
+    }
+
+
+def put_there(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def test_the_workspace_is_made_ready(kaiza, bare):
+    told = kaiza("init", "--yes")
+
+    assert told.status == 0
+    assert (bare / "audit/.gitignore").read_text() == "*\n!.gitignore\n"
+    assert (bare / "docs/reports").is_dir()
+    assert [path.name for path in (bare / "plans").iterdir()] == ["PLAN-0001-example.md"]
+
+
+def test_the_first_plan_is_a_draft_without_a_finding(kaiza, bare):
+    kaiza("init", "--yes")
+    reading = lint.parse((bare / "plans/PLAN-0001-example.md").read_bytes(), "PLAN-0001-example")
+
+    assert reading.findings == ()
+    assert reading.plan.status == "DRAFT"
+
+
+def test_a_workspace_with_plans_gets_no_example(kaiza, bare):
+    put_there(bare / "plans/PLAN-1.md", b"mine")
+    kaiza("init", "--yes")
+
+    assert [path.name for path in (bare / "plans").iterdir()] == ["PLAN-1.md"]
+
+
+def test_git_leaves_the_record_out_and_keeps_its_directory(kaiza, bare):
+    subprocess.run(["git", "init", "-q"], check=True)
+    kaiza("init", "--yes")
+    put_there(bare / "audit/audit-log.jsonl", b"{}\n")
+    seen = subprocess.run(["git", "status", "--porcelain", "-uall"], capture_output=True, check=True, text=True).stdout
+
+    assert "audit/.gitignore" in seen
+    assert "audit-log" not in seen
+
+
+@EACH
+def test_what_is_written_starts_a_server_as_the_client_would_start_it(kaiza, bare, client):
+    assert kaiza("init", "--client", client, "--yes").status == 0
+    entry = parsed(main_file(bare, client))[MAIN[client][1]]["kaiza"]
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+            "name": "begin_session", "arguments": {"role": "WINDSURF"}}},
+    ]  # fmt: skip
+    environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ["HOME"], **entry.get("env", {})}
+    done = subprocess.run(
+        [entry["command"], *entry["args"]], input=b"".join(orjson.dumps(one) + b"\n" for one in asked),
+        capture_output=True, check=True, timeout=60, cwd="/", env=environment,
+    )  # fmt: skip
+    answers = {one["id"]: one["result"] for one in map(orjson.loads, done.stdout.splitlines())}
+
+    assert answers[1]["serverInfo"]["name"] == "kaiza"
+    assert "read_file" in {tool["name"] for tool in answers[2]["tools"]}
+    assert answers[3]["structuredContent"]["workspace_root"] == str(bare)
+
+
+@EACH
+def test_the_entry_has_the_clients_own_shape(kaiza, bare, client):
+    kaiza("init", "--client", client, "--yes")
+    entry = parsed(main_file(bare, client))[MAIN[client][1]]["kaiza"]
+
+    assert entry.get("type", "stdio") == "stdio"
+    assert Path(entry["command"]).is_absolute()
+    assert os.access(entry["command"], os.X_OK)
+    assert entry["args"][-3:] == ["serve", "--workspace", str(bare)]
+
+
+@pytest.mark.parametrize("client", DENIED)
+def test_the_clients_own_writing_tools_are_switched_off(kaiza, bare, client):
+    kaiza("init", "--client", client, "--yes")
+    name, path, names = DENIED[client]
+    there = parsed(bare / name)
+    for key in path:
+        there = there[key]
+
+    assert names <= set(there)
+
+
+def test_codex_may_only_read_by_its_own_tools(kaiza, bare):
+    kaiza("init", "--client", "codex", "--yes")
+
+    assert parsed(bare / ".codex/config.toml")["sandbox_mode"] == "read-only"
+
+
+@EACH
+def test_a_second_time_changes_nothing(kaiza, bare, client):
+    kaiza("init", "--client", client, "--yes")
+    before = everything(bare, bare.parent / "home")
+    told = kaiza("init", "--client", client, "--yes")
+
+    assert everything(bare, bare.parent / "home") == before
+    assert (told.status, told.out) == (0, "")
+
+
+@EACH
+def test_remove_gives_everything_back(kaiza, bare, client):
+    before = everything(bare, bare.parent / "home")
+    kaiza("init", "--client", client, "--yes")
+    told = kaiza("init", "--client", client, "--remove", "--yes")
+
+    assert told.status == 0
+    assert everything(bare, bare.parent / "home") == before
+
+
+def test_all_clients_come_and_go_together(kaiza, bare):
+    before = everything(bare, bare.parent / "home")
+    for client in MAIN:
+        kaiza("init", "--client", client, "--yes")
+    ready = (bare / "plans/PLAN-0001-example.md").read_bytes()
+    kaiza("init", "--client", "codex", "--remove", "--yes")
+    still = (bare / "plans/PLAN-0001-example.md").read_bytes()
+    kaiza("init", "--remove", "--yes")
+
+    assert still == ready
+    assert everything(bare, bare.parent / "home") == before
+
+
+def test_what_was_used_stays_when_the_rest_goes(kaiza, bare):
+    kaiza("init", "--client", "cursor", "--yes")
+    put_there(bare / "audit/audit-log.jsonl", b"{}\n")
+    kaiza("init", "--remove", "--yes")
+
+    assert (bare / "audit/audit-log.jsonl").read_bytes() == b"{}\n"
+    assert (bare / "audit/.gitignore").exists()
+    assert (bare / "plans/PLAN-0001-example.md").exists()
+    assert not (bare / ".cursor").exists()
+
+
+JSON_FILES = st.choice(
+    st.none(),
+    st.sampled_from([b"", b" \n", b"{}", b"{}\n", b'{"a":1}', b"\xef\xbb\xbf{}\r\n", b'{\r\n\t"a": [1, 2,],\r\n}']),
+    st.builds(
+        lambda servers, group, others, indent, tail: (
+            json.dumps({**others, group: servers, "z": None}, indent=indent) + tail
+        ).encode(),
+        st.dictionaries(st.sampled_from(["kaiza", "x", "ü"]), st.dictionaries(st.just("command"), st.text(max_size=3))),
+        st.sampled_from(["mcpServers", "servers"]),
+        st.dictionaries(st.sampled_from(["a", "permissions", "tools"]), st.just({"deny": ["Bash", "x"]}), max_size=2),
+        st.sampled_from([None, 1, 2, 4, "\t"]),
+        st.sampled_from(["", "\n", "\n\n", " // end\n"]),
+    ),
+)
+TOML_FILES = st.sampled_from(
+    [None, b"", b"a = 1", b"a = 1\r\n", b"[mcp_servers.kaiza]\ncommand = 'x'\n\n[t]\nb = 2\n", b"# c"]
+)
+
+
+@pytest.mark.long
+@EACH
+@given(data=st.data())
+@settings(
+    max_examples=300 if os.environ.get("KAIZA_LONG") else 6,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_whatever_was_there_comes_back_byte_for_byte(kaiza, bare, monkeypatch, client, data):
+    monkeypatch.setattr("kaiza.store.clients.server_command.works", lambda: True)
+    contents = TOML_FILES if client == "codex" else JSON_FILES
+    names = dict.fromkeys([MAIN[client][0], *([DENIED[client][0]] if client in DENIED else [])])
+    for name in names:
+        names[name] = content = data.draw(contents)
+        if content is None:
+            place(bare, name).unlink(missing_ok=True)
+        else:
+            put_there(place(bare, name), content)
+    before = everything(bare, bare.parent / "home")
+    written = kaiza("init", "--client", client, "--yes")
+    after = everything(bare, bare.parent / "home")
+    again = kaiza("init", "--client", client, "--yes")
+    unchanged = everything(bare, bare.parent / "home") == after
+    removed = kaiza("init", "--client", client, "--remove", "--yes")
+
+    assert (written.status, again.status, removed.status) == (0, 0, 0), (written.err, names)
+    assert unchanged
+    assert everything(bare, bare.parent / "home") == before
+
+
+def test_a_file_that_somebody_changed_since_keeps_that_change(kaiza, bare):
+    put_there(bare / ".vscode/mcp.json", b'{\n  // mine\n  "servers": {\n    "x": {}\n  }\n}\n')
+    kaiza("init", "--client", "vscode", "--yes")
+    path = bare / ".vscode/mcp.json"
+    path.write_text(path.read_text().replace('"x": {}', '"x": {"url": "u"}'))
+    kaiza("init", "--client", "vscode", "--yes")
+    kaiza("init", "--remove", "--yes")
+
+    assert path.read_text() == '{\n  // mine\n  "servers": {\n    "x": {"url": "u"}\n  }\n}\n'
+
+
+def test_a_file_that_init_made_and_somebody_reformatted_goes_all_the_same(kaiza, bare):
+    kaiza("init", "--client", "claude-code", "--yes")
+    for name in (".mcp.json", ".claude/settings.json"):
+        (bare / name).write_text(json.dumps(json.loads((bare / name).read_text())))
+    kaiza("init", "--client", "claude-code", "--remove", "--yes")
+
+    assert not (bare / ".mcp.json").exists()
+    assert not (bare / ".claude").exists()
+
+
+def test_without_a_memory_only_what_is_plainly_kaizas_is_taken_out(kaiza, bare):
+    put_there(bare / ".claude/settings.json", b'{"permissions": {"deny": ["Bash"]}}')
+    put_there(bare / ".mcp.json", b'{"mcpServers": {"x": {}}}')
+    kaiza("init", "--client", "claude-code", "--yes")
+    for memory in (bare.parent / "state").rglob("init.json"):
+        memory.unlink()
+    kaiza("init", "--client", "claude-code", "--remove", "--yes")
+
+    assert (bare / ".mcp.json").read_text() == '{"mcpServers": {"x": {}}}'
+    assert "Bash" in json.loads((bare / ".claude/settings.json").read_text())["permissions"]["deny"]
+
+
+def test_windsurfs_one_entry_moves_between_workspaces_and_comes_back(kaiza, bare, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    kaiza("init", "--client", "windsurf", "--yes")
+    first = main_file(bare, "windsurf").read_bytes()
+    kaiza("init", str(other), "--client", "windsurf", "--yes")
+    second = main_file(bare, "windsurf").read_bytes()
+    kaiza("init", str(other), "--remove", "--yes")
+
+    assert str(other) in second.decode()
+    assert main_file(bare, "windsurf").read_bytes() == first
+
+
+def test_an_entry_at_home_for_another_workspace_is_left_alone(kaiza, bare):
+    entry = {"command": "kaiza", "args": ["serve", "--workspace", "/somewhere/else"]}
+    put_there(main_file(bare, "windsurf"), json.dumps({"mcpServers": {"kaiza": entry}}).encode())
+    before = everything(bare.parent)
+    told = kaiza("init", "--remove", "--yes")
+
+    assert told.status == 0
+    assert everything(bare.parent) == before
+
+
+def test_a_kaiza_that_no_client_could_start_is_not_written_down(kaiza, bare, monkeypatch):
+    monkeypatch.setattr("kaiza.store.clients.server_command.works", lambda: False)
+    before = everything(bare.parent)
+
+    assert kaiza("init", "--client", "cursor", "--yes").status == 3
+    assert everything(bare.parent) == before
+
+
+def test_print_writes_nothing_and_shows_a_diff(kaiza, bare):
+    put_there(bare / ".mcp.json", b'{\n  "mcpServers": {}\n}\n')
+    before = everything(bare.parent)
+    told = kaiza("init", "--client", "claude-code", "--print")
+
+    assert told.status == 0
+    assert '+    "kaiza": {' in told.out
+    assert "--- a/.mcp.json\n+++ b/.mcp.json" in told.out
+    assert "new directory  audit/" in told.out
+    assert everything(bare.parent) == before
+
+
+def test_the_diff_that_is_shown_is_the_change_that_is_made(kaiza, bare):
+    put_there(bare / ".mcp.json", b'{\n  "mcpServers": {}\n}\n')
+    kaiza("init", "--yes")
+    diff = kaiza("init", "--client", "claude-code", "--print").out
+    copy = bare.parent / "copy"
+    put_there(copy / ".mcp.json", (bare / ".mcp.json").read_bytes())
+    subprocess.run(["git", "apply", "-"], input=diff.encode(), check=True, cwd=copy)
+    kaiza("init", "--client", "claude-code", "--yes")
+
+    assert (copy / ".mcp.json").read_bytes() == (bare / ".mcp.json").read_bytes()
+    assert (copy / ".claude/settings.json").read_bytes() == (bare / ".claude/settings.json").read_bytes()
+
+
+def test_an_entry_of_other_content_is_shown_and_replaced(kaiza, bare):
+    put_there(bare / ".mcp.json", b'{\n  "mcpServers": {\n    "kaiza": {"command": "old"}\n  }\n}\n')
+    told = kaiza("init", "--client", "claude-code", "--yes")
+
+    assert '-    "kaiza": {"command": "old"}' in told.out
+    assert parsed(bare / ".mcp.json")["mcpServers"]["kaiza"]["command"] != "old"
+
+
+@pytest.mark.parametrize(
+    ("client", "content", "line"),
+    [
+        ("claude-code", b'{\n  "mcpServers": {\n', 3),
+        ("vscode", b'{\n  "servers": []\n}', 2),
+        ("codex", b"a = 1\nb =\n", 2),
+        ("gemini", b'{\n"x": "\xff"}', 2),
+    ],
+)
+def test_a_configuration_with_a_fault_is_refused_with_its_line_and_nothing_is_touched(
+    kaiza, bare, client, content, line
+):
+    put_there(main_file(bare, client), content)
+    before = everything(bare.parent)
+    told = kaiza("init", "--client", client, "--yes")
+
+    assert (told.status, told.out) == (1, "")
+    assert f"{MAIN[client][0]}, line {line}:" in told.err
+    assert everything(bare.parent) == before
+
+
+@pytest.mark.parametrize("what", ["file", "directory", "dangling", "plans", "fifo", "read-only", "audit is a file"])
+def test_what_is_no_plain_writable_file_is_refused_and_nothing_is_touched(kaiza, bare, what):
+    elsewhere = bare.parent / "elsewhere"
+    elsewhere.mkdir()
+    put_there(elsewhere / "mcp.json", b"{}")
+    target = bare / ".vscode/mcp.json"
+    if what not in ("directory", "plans", "audit is a file"):
+        target.parent.mkdir()
+    {
+        "file": lambda: target.symlink_to(elsewhere / "mcp.json"),
+        "directory": lambda: target.parent.symlink_to(elsewhere),
+        "dangling": lambda: target.symlink_to(elsewhere / "none"),
+        "plans": lambda: (bare / "plans").symlink_to(elsewhere),
+        "fifo": lambda: os.mkfifo(target),
+        "read-only": lambda: (target.write_bytes(b"{}"), target.chmod(0o444)),
+        "audit is a file": lambda: (bare / "audit").write_bytes(b""),
+    }[what]()
+    listed = sorted(str(path) for path in bare.parent.rglob("*"))
+    told = kaiza("init", "--client", "vscode", "--yes")
+
+    assert told.status == 1
+    assert "Nothing was written" in told.err
+    assert sorted(str(path) for path in bare.parent.rglob("*")) == listed
+    assert (elsewhere / "mcp.json").read_bytes() == b"{}"
+
+
+def test_the_mode_of_a_file_stays(kaiza, bare):
+    put_there(bare / ".mcp.json", b"{}")
+    (bare / ".mcp.json").chmod(0o600)
+    kaiza("init", "--client", "claude-code", "--yes")
+
+    assert stat.S_IMODE((bare / ".mcp.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("last", range(9))
+def test_if_one_file_cannot_be_written_none_is(kaiza, bare, monkeypatch, last):
+    put_there(bare / ".mcp.json", b"{}")
+    before = everything(bare)
+    real = os.fsync
+    calls = iter(range(100))
+
+    def fsync(descriptor):
+        if next(calls) == last:
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr("kaiza.store.clients.config_files.os.fsync", fsync)
+    told = kaiza("init", "--client", "claude-code", "--yes")
+
+    assert told.status == 3
+    assert everything(bare) == before
+
+
+@pytest.mark.parametrize("client", ["claude-code", "gemini"])
+def test_a_path_that_the_client_would_take_for_a_variable_is_refused(kaiza, bare, client):
+    odd = bare / "a$HOME"
+    odd.mkdir()
+    told = kaiza("init", str(odd), "--client", client, "--yes")
+
+    assert (told.status, list(odd.iterdir())) == (1, [])
+
+
+def test_nobody_to_ask_is_3_and_nothing_is_written(process, bare):
+    before = everything(bare.parent)
+    told = process("init", "--client", "cursor", stdin=subprocess.DEVNULL, start_new_session=True)
+
+    assert told.returncode == 3
+    assert b"--yes" in told.stderr
+    assert everything(bare.parent) == before
+
+
+@pytest.mark.parametrize(("typed", "status"), [("yes\n", 0), ("no\n", 1), ("\n", 1)])
+def test_a_person_is_asked_at_the_terminal(screen, bare, typed, status):
+    command = screen("init", "--client", "cursor")
+    command.until("Type yes to go on")
+    command.type(typed)
+
+    assert command.end() == status
+    assert (bare / ".cursor/mcp.json").exists() == (status == 0)
+
+
+def test_without_a_client_it_says_what_it_found(kaiza, bare, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    nothing = kaiza("init", "--yes")
+    (bare.parent / "home/.gemini").mkdir()
+    found = kaiza("init", "--yes")
+    kaiza("init", "--client", "gemini", "--yes")
+
+    assert "No client was found" in nothing.out
+    assert "Gemini CLI: found. Next: kaiza init --client gemini" in found.out
+    assert "Gemini CLI: configured." in kaiza("init", "--yes").out
+
+
+def test_json_tells_the_same(kaiza, bare):
+    told = json.loads(kaiza("init", "--client", "codex", "--json", "--print").out)
+
+    assert told["workspace"] == str(bare)
+    assert told["written"] is False
+    assert {one["path"] for one in told["files"]} == {
+        "audit/.gitignore",
+        "plans/PLAN-0001-example.md",
+        ".codex/config.toml",
+    }
+
+
+def test_json_asks_nobody_and_so_wants_to_know_how(kaiza, bare):
+    assert kaiza("init", "--json").status == 2
+    assert json.loads(kaiza("init", "--json", "--yes").out)["written"] is True
+    assert json.loads(kaiza("init", "--json", "--yes").out)["written"] is False
+
+
+def test_what_remove_would_do_can_be_looked_at_first(kaiza, bare):
+    kaiza("init", "--client", "claude-code", "--yes")
+    before = everything(bare.parent)
+    told = kaiza("init", "--remove", "--print")
+
+    assert told.out.count("deleted file mode") == 4
+    assert everything(bare.parent) == before
+
+
+def test_what_could_steer_a_terminal_is_shown_written_out_and_tabs_as_they_are(kaiza, bare):
+    put_there(bare / ".mcp.json", '{\n\t"mcpServers": {\n\t\t"\u202e\x9b2J": {}\n\t}\n}\n'.encode())
+    told = kaiza("init", "--client", "claude-code", "--print")
+
+    assert '\t\t"\\u202e\\x9b2J": {}' in told.out
+    assert not {"\u202e", "\x9b", "\x1b"} & set(told.out)
+
+
+def test_a_workspace_inside_another_is_said(kaiza, bare):
+    kaiza("init", "--yes")
+    (bare / "part").mkdir()
+
+    assert "inside the workspace" in kaiza("init", "part", "--yes").err
+
+
+def test_comments_in_vscodes_file_stay(kaiza, bare):
+    text = '// top\n{\n\t/* servers */\n\t"servers": {\n\t\t"x": {"url": "u"}, // last\n\t},\n}\n'
+    put_there(bare / ".vscode/mcp.json", text.encode())
+    kaiza("init", "--client", "vscode", "--yes")
+    done = (bare / ".vscode/mcp.json").read_text()
+
+    assert [line for line in text.splitlines() if line not in done.splitlines()] == []
+    assert jsonc.parse(done).value["servers"].keys() == {"x", "kaiza"}
+
+
+def test_the_memory_holds_what_was_there_and_only_its_owner_reads_it(kaiza, bare):
+    put_there(bare / ".mcp.json", b'{"secret": 1}')
+    kaiza("init", "--client", "claude-code", "--yes")
+    (memory,) = (bare.parent / "state").rglob("init.json")
+    kept = [one["before"] for one in json.loads(memory.read_text())["files"].values() if one["before"]]
+
+    assert [base64.b64decode(one) for one in kept] == [b'{"secret": 1}']
+    assert stat.S_IMODE(memory.stat().st_mode) == 0o600
+
+
+def test_the_clients_are_the_ones_that_are_tested_here():
+    assert set(MAIN) == set(CLIENTS)

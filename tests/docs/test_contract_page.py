@@ -1,0 +1,55 @@
+"""The reference is made from the code, and the four pages above the code say which of them comes first."""
+
+import json
+import re
+from pathlib import Path
+
+import contract_page
+import pytest
+
+from kaiza.domain import error_codes as codes
+from kaiza.domain import error_envelope as envelope
+from kaiza.domain.caps import Caps
+from kaiza.store.config.schema_registry import SchemaRegistry
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+ORDER = ["PROTOCOL.md", "SECURITY.md", "CONTRACT.md", "SCHEMA.md"]
+
+
+@pytest.mark.rows("S2-40")
+def test_the_contract_is_what_the_code_says():
+    assert contract_page.PAGE.read_text() == contract_page.page(), "run `python tests/contract_page.py`"
+
+
+def test_the_contract_names_every_tool_code_cap_and_argument():
+    text = contract_page.PAGE.read_text()
+    registry = SchemaRegistry()
+    tools = [row["id"] for row in registry.catalog()]
+    arguments = {name for tool in tools for name in registry.load_tool_schemas(tool).input["properties"]}
+
+    assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == tools
+    assert all(f"| `{name}` |" in text for name in [*codes.REGISTRY, *Caps().as_json()])
+    assert all(f"`{name}`" in text or f"`{name}?`" in text for name in arguments)
+
+
+@pytest.mark.rows("S2-1")
+@pytest.mark.parametrize("name", ORDER)
+def test_the_four_pages_say_in_which_order_they_count(name):
+    beginning = (DOCS / name).read_text().split("\n## ")[0]
+
+    assert "where two of them differ, the earlier counts" in beginning
+    assert re.findall(r"\[(\w+\.md)\]\(\1\)", beginning) == ORDER
+
+
+@pytest.mark.rows("S2-2")
+def test_the_page_on_schemas_leaves_behaviour_paging_and_security_to_the_others():
+    words = set(re.findall(r"[a-z]+", (DOCS / "SCHEMA.md").read_text().lower()))
+
+    assert not words & {"cursor", "nextcursor", "retry", "lock", "locks", "approved", "workspace", "secret", "role"}
+
+
+def test_the_protocols_example_of_a_failure_has_the_keys_that_failures_have():
+    (block,) = re.findall(r"^```json\n(.*?)^```$", (DOCS / "PROTOCOL.md").read_text(), re.MULTILINE | re.DOTALL)
+
+    assert list(json.loads(block)) == list(envelope.KEYS)
+    assert json.loads(block)["error_code"] in codes.REGISTRY

@@ -1,0 +1,96 @@
+"""`kaiza.toml`: what the page says is what the code takes, and what it does not take stops the start with the line."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pydantic
+import pytest
+
+from kaiza.domain import errors
+from kaiza.store.config import settings
+from kaiza.store.config.settings_schema import SettingsFile
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "settings.md").read_text()
+ROWS = {
+    key: (values, default)
+    for key, values, default in re.findall(r"^\| `([\w.]+)` \| (.*?) \| .* \| `(.*)` \|$", PAGE, re.MULTILINE)
+}
+
+
+def keys(model, before=""):
+    """Every setting the code knows, with its default."""
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, pydantic.BaseModel):
+            yield from keys(field.annotation, f"{before}{name}.")
+        else:
+            yield before + name, field
+
+
+def test_every_setting_is_on_the_page_with_its_default_and_nothing_else_is():
+    known = dict(keys(SettingsFile))
+
+    assert set(ROWS) == set(known)
+    assert {key: json.loads(default) for key, (_, default) in ROWS.items()} == {
+        key: field.default for key, field in known.items()
+    }
+
+
+def test_every_value_on_the_page_is_taken_and_what_is_beside_it_is_not():
+    for key, (values, _) in ROWS.items():
+        section, _, name = key.rpartition(".")
+        head = f"[{section}]\n" if section else ""
+        for word in re.findall(r'`("[a-z]+")`', values):
+            settings.parse(f"{head}{name} = {word}\n")
+        wrong = re.fullmatch(r"(\d+) to (\d+)", values)
+        for value in (int(wrong[1]) - 1, int(wrong[2]) + 1, '"300"') if wrong else ('"another"', "1", "true"):
+            with pytest.raises(errors.SystemError):
+                settings.parse(f"{head}{name} = {value}\n")
+
+
+def test_the_example_on_the_page_is_sound_and_sets_every_key():
+    example = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]
+    told = tomllib.loads(example)
+    named = {f"{key}.{inner}" for key, value in told.items() if isinstance(value, dict) for inner in value}
+    named |= {key for key, value in told.items() if not isinstance(value, dict)}
+
+    assert named == set(ROWS)
+    assert settings.parse(example) != settings.Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('deny_read = []\nsurprise = "x"\n', 2),
+        ('[approval]\n\nrequire = "nobody"\n', 3),
+        ("[approval]\nrequired = 1\n", 2),
+        ("[lock]\nrelease = true\n", 2),
+        ("# fine\n[checks]\nseconds = 0\n", 3),
+        ("[checks]\nseconds = 3601\n", 2),
+        ("[checks]\nseconds = 1.5\n", 2),
+        ("[aduit]\nsync = 'every'\n", 1),
+        ("deny_read = ['a']\nallow_read = 'b'\n", 2),
+        ("\n\ndeny_read = [\n", 3),
+        ("[audit\n", 1),
+        ("deny_read = ['[']\n", 1),
+        ("[checks]\nseconds = 1\nseconds = 2\n", 3),
+    ],
+)
+def test_what_is_wrong_stops_the_server_with_its_line_and_without_a_trace(workspace, text, line):
+    (workspace / "kaiza.toml").write_text(text)
+    told = subprocess.run(
+        [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)],
+        input=b"",
+        capture_output=True,
+        check=False,
+    )
+    envelope = json.loads(told.stderr)
+
+    assert (told.returncode, told.stdout) == (3, b"")
+    assert (envelope["error_code"], envelope["tool_name"]) == ("BOOTSTRAP_FAILURE", "startup")
+    assert envelope["cause"] == {"file": "kaiza.toml", "line": line}
+    assert f"line {line}" in envelope["human_message"]
+    assert str(workspace) not in told.stderr.decode()

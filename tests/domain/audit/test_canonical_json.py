@@ -1,0 +1,101 @@
+import os
+import shutil
+import subprocess
+
+import pytest
+import rfc8785
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kaiza.domain.audit import canonical_json as canonical
+
+KEYS = st.text(st.count_characters(max_codepoint=127), max_size=8)
+TEXTS = st.text(st.count_characters(exclude_categories=["Cs"]), max_size=20)
+LEAVES = st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | TEXTS
+INSIDE = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4))
+ANY_TEXT = st.text(max_size=12) | st.binary(max_size=12).map(os.fsdecode) | st.just("a\x7fb")
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
+)
+
+
+@given(INSIDE)
+def test_inside_the_profile_the_bytes_are_those_of_rfc_8785(value):
+    assert canonical.encode(value) == rfc8785.dumps(value)
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [1.0, -0.0, 1e21, float("nan"), float("inf"), 2**53, -(2**53), "\ud800", os.fsdecode(b"\xff"), {"ключ": 1},
+     {"\U0001f600": 1}, {1: "a"}, {None: 1}, {"\ud800": 1}, {1, 2}, b"bytes", object(), os],
+)  # fmt: skip
+@pytest.mark.parametrize("around", [lambda value: value, lambda value: {"a": [value]}, lambda value: [{"b": value}]])
+def test_what_is_outside_the_profile_is_refused(outside, around):
+    with pytest.raises(ValueError, match="outside the profile"):
+        canonical.encode(around(outside))
+
+
+def test_a_value_that_contains_itself_is_refused():
+    loop = []
+    loop.append(loop)
+
+    with pytest.raises(ValueError, match="outside the profile"):
+        canonical.encode(loop)
+
+
+@given(st.dictionaries(KEYS, INSIDE, max_size=5))
+def test_decoding_gives_back_what_was_encoded(value):
+    assert canonical.decode(canonical.encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    "other",
+    [b'{"a": 1}', b'{"b":1,"a":2}', b'{"a":1,"a":1}', b'{"a":1.0}', b'{"a":1.5}', b'{"a":[1,{"b":0.5}]}', b'{"a":1e2}',
+     b'{"a":-0}', b'{"a":"\\u0041"}', b'{"a":"\\/"}', b'{"a":"\xff"}', b'{"a":NaN}', b'{"a":9007199254740992}',
+     b'{"\xd0\xba":1}', b'{"b":{"\xd0\xba":1}}', b"[1]", b"1", b"", b"{", b'{"a":1}\n', b'\xef\xbb\xbf{"a":1}',
+     b'{"a":' + b"[" * 300 + b"]" * 300 + b"}"],
+)  # fmt: skip
+def test_bytes_in_any_other_form_are_no_canonical_object(other):
+    assert canonical.decode(other) is None
+
+
+@given(ANYTHING)
+def test_everything_a_client_can_send_becomes_tellable(value):
+    told, places = canonical.to_recordable(value)
+
+    assert canonical.encode_unchecked({"told": told}) == canonical.encode({"told": told})
+    assert canonical.to_recordable(told) == (told, ())
+    assert (told == value) == (not places)
+
+
+@given(st.binary(min_size=1, max_size=20))
+def test_odd_bytes_of_a_name_can_be_read_back_from_what_is_told(name):
+    told, places = canonical.to_recordable({"path": os.fsdecode(name)})
+
+    back = name.decode("utf-8", "backslashreplace").replace("\x7f", "\\x7f")
+    assert told == {"path": back}
+    assert places == (("path",) if back != os.fsdecode(name) else ())
+
+
+def test_where_something_was_told_differently_is_said():
+    told, places = canonical.to_recordable({"a": [{"b": "x\x7f"}, 1.5], "é": 2**60, "plain": "é"})
+
+    assert told == {"a": [{"b": "x\\x7f"}, "1.5"], "\\xe9": str(2**60), "plain": "é"}
+    assert places == ("a.0.b", "a.1", "\\xe9", "\\xe9")
+
+
+def test_keys_that_become_the_same_are_kept_apart():
+    told, _ = canonical.to_recordable({"\\xe9": 1, "é": 2})
+
+    assert told == {"\\xe9": 1, "\\xe9~": 2}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@given(st.lists(st.dictionaries(KEYS, ANYTHING, max_size=4), min_size=1, max_size=20))
+@settings(max_examples=10)
+def test_jq_gives_the_same_bytes_for_what_is_tellable(values):
+    lines = [canonical.encode(canonical.to_recordable(value)[0]) for value in values]
+
+    told = subprocess.run(["jq", "-cS", "."], input=b"\n".join(lines), capture_output=True, check=True)
+    assert told.stdout.splitlines() == lines

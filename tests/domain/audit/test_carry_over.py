@@ -1,0 +1,152 @@
+"""What a new log takes over: all of it, in records that are never too long, and only ever stricter."""
+
+import pytest
+
+from kaiza.domain.audit import carry_over as carried
+from kaiza.domain.audit import record
+from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, Freeze, PlanSeal, RoleLock
+from kaiza.domain.audit.record_folding import apply_record
+from kaiza.domain.plans import limits
+from kaiza.domain.plans.plan import Limits
+from kaiza.domain.plans.usage import PlanUsage
+
+AT = "2026-11-18T12:00:00.000Z"
+ONE, OTHER = "1" * 64, "2" * 64
+
+
+def seal(plan_hash):
+    return PlanSeal(plan_hash, "edited", "Ann", 7)
+
+
+def accepted(facts):
+    """The facts that the new log gives, and its lines."""
+    told, lines = AuditState(), []
+    for part in carried.split(facts):
+        detail = {"action": "accept", "reason": "r" * 1000, "person": "p" * 200, "standing": part}
+        body = record.new_body("person", timestamp=AT, workspace_root="w" * 4096, outcome="ok", detail=detail)
+        line, whole = record.serialize_and_hash(body, len(lines) + 1, record.GENESIS)
+        lines.append(line)
+        apply_record(told, whole)
+    return told, lines
+
+
+def test_everything_that_binds_is_taken_over_as_it_was():
+    facts = AuditState(
+        locks={"WINDSURF": RoleLock("WINDSURF", "OUTSIDE_WORKSPACE", "s", "r", 3, AT)},
+        released={"WINDSURF": [AT]},
+        reports=[AT, AT],
+        frozen=Freeze("stop", "Ann", AT),
+        seals={"PLAN-1": seal(ONE)},
+        approvals={"PLAN-1": ONE},
+        withdrawn={"PLAN-2": "revoke"},
+        usage={"PLAN-1": PlanUsage({"src/ä": 2, "src/b": 1}, 3, 4, 5, 6, 7), "PLAN-2": PlanUsage(refusals=1)},
+    )
+
+    assert accepted(facts)[0] == facts
+
+
+def test_of_two_accounts_the_stricter_counts():
+    known = AuditState(
+        approvals={"SAME": ONE, "DIFFER": ONE, "KNOWN": ONE},
+        seals={"SAME": seal(ONE), "DIFFER": seal(ONE), "KNOWN": seal(ONE)},
+        withdrawn={"PLAN-1": "revoke"},
+        usage={"PLAN-1": PlanUsage({"a": 1, "b": 2}, lines=1, bytes=9, operations=1, refusals=9)},
+    )
+    told = AuditState(
+        approvals={"SAME": ONE, "DIFFER": OTHER, "TOLD": ONE},
+        seals={"SAME": seal(ONE), "DIFFER": seal(OTHER), "TOLD": seal(ONE)},
+        withdrawn={"PLAN-2": "reject"},
+        usage={"PLAN-1": PlanUsage({"b": 1, "c": 1}, lines=9, bytes=1, operations=9, refusals=1)},
+    )
+    found = carried.merge(known, told, AT)
+
+    assert found.approvals == {"SAME": ONE, "DIFFER": UNMATCHABLE_HASH, "KNOWN": ONE}
+    assert {name: one.plan_hash for name, one in found.seals.items()} == {
+        "SAME": ONE,
+        "DIFFER": UNMATCHABLE_HASH,
+        "KNOWN": ONE,
+        "TOLD": ONE,
+    }
+    assert found.withdrawn == {"PLAN-1": "revoke", "PLAN-2": "reject"}
+    assert found.usage == {"PLAN-1": PlanUsage({"a": 1, "b": 2, "c": 1}, 9, 9, 9, 9)}
+
+
+def test_a_release_counts_for_a_day_and_once_however_many_accounts_know_it():
+    old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
+    found = carried.merge(
+        AuditState(released={"WINDSURF": [old, new]}), AuditState(released={"WINDSURF": [new, AT]}), AT
+    )
+
+    assert found.released == {"WINDSURF": [new, AT]}
+
+
+def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_day_counts():
+    old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
+    found = carried.merge(AuditState(reports=[old, new, new]), AuditState(reports=[new, AT]), AT)
+    for _ in range(2):
+        for part in carried.split(found):
+            detail = {"action": "accept", "standing": part}
+            apply_record(found, {**record.new_body("person", detail=detail), "seq": 1})
+
+    assert found.reports == [new, new, AT]
+
+
+def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
+    monkeypatch.setattr(carried, "MAX_NAME_BYTES", 500_000)
+    use = PlanUsage({f"src/{number}/{'x' * 400}": 1 for number in range(2000)}, operations=2000)
+    told, lines = accepted(AuditState(usage={"PLAN-1": use, "PLAN-2": PlanUsage({"a": 1})}))
+    after = told.usage["PLAN-1"]
+
+    assert (after.file_count, after.operations, told.usage["PLAN-2"].file_count) == (2000, 2000, 1)
+    assert 0 < after.unnamed < 2000
+    assert len(lines) > 1
+    assert limits.overrun_before(Limits(files=2000), after, ["src/new"], 1).limit == "files"
+    assert limits.overrun_before(Limits(files=2000), after, [next(iter(after.files))], 1) is None
+
+
+def test_a_long_reason_for_a_freeze_leaves_its_room_to_others():
+    files = {f"src/{number}/{'x' * 400}": 1 for number in range(400)}
+    facts = AuditState(frozen=Freeze("x" * 120_000, "Ann", AT), usage={"P": PlanUsage(files)})
+
+    assert accepted(facts)[0] == facts
+
+
+def test_an_open_change_goes_over_whole_and_gives_nothing_back():
+    change = {"path": "p" * 400, "source": None, "operation": "create", "size": 9, "lines_added": 1, "lines_removed": 0}
+    change |= {"before_hash": None, "after_hash": ONE}
+    changes = [{**change, "path": f"{number}{'p' * 400}"} for number in range(500)]
+    intent = {"seq": 9, "session_id": "s", "tool_name": "apply_patch", "plan_id": "P", "plan_hash": ONE}
+    facts = AuditState(
+        intents={"r": {**intent, "detail": {"live": "l"}, "changes": changes}}, usage={"P": PlanUsage(lines=500)}
+    )
+    told, lines = accepted(facts)
+    for line in lines:
+        assert len(line) <= record.MAX_RECORD_BYTES
+    body = record.new_body("recovery", request_id="r", detail={"result": "not_applied"})
+    kept = told.intents["r"]["changes"]
+    apply_record(told, {**body, "seq": 3})
+
+    assert kept == changes
+    assert told.intents == {}
+    assert told.usage["P"].lines == 500
+
+
+@pytest.mark.parametrize("standing", [{"frozen": None, "locks": []}, {}, None])
+def test_the_first_record_of_an_older_kaiza_is_still_read(standing):
+    lock = {"role": "WINDSURF", "error_code": "X", "session_id": None, "request_id": "r", "seq": 1, "at": AT}
+    frozen = {"reason": "stop", "person": "Ann", "at": AT}
+    told = AuditState()
+    for one in (standing, {"frozen": frozen, "locks": [lock]}):
+        detail = {"action": "accept", "reason": "r", "person": "p", "standing": one}
+        apply_record(told, {**record.new_body("person", detail=detail), "seq": 1})
+
+    assert (told.frozen, told.locks) == (Freeze(**frozen), {"WINDSURF": RoleLock(**lock)})
+
+
+def test_a_process_that_knew_the_old_log_keeps_what_is_stricter():
+    knows = AuditState(usage={"P": PlanUsage({"a": 1, "b": 1}, operations=5)}, intents={})
+    for part in carried.split(AuditState(usage={"P": PlanUsage({"a": 1}, lines=3, operations=2)})):
+        detail = {"action": "accept", "standing": part}
+        apply_record(knows, {**record.new_body("person", detail=detail), "seq": 1})
+
+    assert knows.usage == {"P": PlanUsage({"a": 1, "b": 1}, lines=3, operations=5)}

@@ -1,0 +1,191 @@
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain.audit import record
+from kaiza.domain.audit.projection import AuditState, is_change_attempt, is_locking_refusal
+from kaiza.domain.audit.record_folding import apply_record
+
+AT = "2026-11-18T12:00:00.000Z"
+
+
+def told(seq, kind="call", **members):
+    members.setdefault("timestamp", AT)
+    return {**record.new_body(kind, **members), "seq": seq}
+
+
+def begin(seq=1, session_id="s1", role="WINDSURF", **more):
+    return told(
+        seq,
+        tool_name="begin_session",
+        request_id=f"r{seq}",
+        session_id=session_id,
+        role=role,
+        workspace_root="/w",
+        outcome="ok",
+        **more,
+    )
+
+
+def call(seq, tool="read_file", outcome="ok", session_id="s1", role="WINDSURF", **more):
+    return told(
+        seq,
+        tool_name=tool,
+        request_id=more.pop("request_id", f"r{seq}"),
+        session_id=session_id,
+        role=role,
+        workspace_root="/w",
+        outcome=outcome,
+        **more,
+    )
+
+
+def facts_of(*records):
+    facts = AuditState()
+    for one in records:
+        apply_record(facts, one)
+    return facts
+
+
+def refused(seq, code, tool="write_file", **more):
+    return call(seq, tool, "error", error_code=code, **more)
+
+
+def test_a_session_is_what_its_records_say():
+    facts = facts_of(begin(), call(2), call(3, outcome="error", error_code="FILE_NOT_FOUND"))
+    session = facts.find_open_session("s1", AT, 12)
+
+    assert (session.role, session.calls, session.refusals) == ("WINDSURF", 3, 1)
+
+
+def test_a_session_ends_by_end_session_and_by_twelve_hours_without_a_call():
+    ended = facts_of(begin(), call(2, "end_session"))
+    idle = facts_of(begin())
+
+    assert ended.find_open_session("s1", AT, 12) is None
+    assert idle.find_open_session("s1", "2026-11-18T23:59:59.999Z", 12) is not None
+    assert idle.find_open_session("s1", "2026-11-19T00:00:00.001Z", 12) is None
+
+
+def test_a_refused_change_of_the_security_kind_locks_its_role():
+    facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"))
+
+    assert facts.locks["WINDSURF"].error_code == "OUTSIDE_WORKSPACE"
+    assert "ANTIGRAVITY" not in facts.locks
+
+
+@pytest.mark.parametrize(
+    ("code", "tool", "more"),
+    [
+        ("OUTSIDE_WORKSPACE", "read_file", {}),
+        ("OUTSIDE_WORKSPACE", "write_file", {"arguments": {"dry_run": True}}),
+        ("HASH_MISMATCH", "write_file", {}),
+        ("PLAN_SCOPE_VIOLATION", "write_file", {"invariant_id": "PLAN_LIMIT_REACHED"}),
+        ("POLICY_VIOLATION", "write_file", {}),
+    ],
+)
+def test_a_read_a_trial_and_an_ordinary_mistake_never_lock(code, tool, more):
+    assert facts_of(begin(), refused(2, code, tool, **more)).locks == {}
+
+
+@pytest.mark.parametrize("invariant", ["CONTROL_PLANE_PROTECTED", "READ_PROTECTED"])
+def test_reaching_for_what_is_protected_locks_when_it_was_a_change(invariant):
+    assert is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=True)
+    assert not is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=False)
+
+
+def test_a_report_unlocks_and_is_counted():
+    facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), call(3, "write_report", detail={"unlocked": True}))
+
+    assert facts.locks == {}
+    assert facts.count_releases_since("WINDSURF", "2026-11-18T00:00:00.000Z") == 1
+
+
+def test_a_person_unlocks_freezes_and_thaws():
+    frozen = facts_of(told(1, "person", detail={"action": "freeze", "reason": "stop", "person": "Ada"}))
+    thawed = facts_of(
+        told(1, "person", detail={"action": "freeze", "reason": "stop"}), told(2, "person", detail={"action": "thaw"})
+    )
+    unlocked = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), told(3, "person", detail={"action": "unlock"}))
+
+    assert frozen.frozen.reason == "stop"
+    assert thawed.frozen is None
+    assert unlocked.locks == {}
+
+
+def test_a_plans_last_word_by_command_is_kept_also_where_it_takes_back():
+    words = [
+        told(number, "person", plan_id="P", plan_hash=str(number), detail={"action": action})
+        for number, action in enumerate(["approve", "revoke"], 1)
+    ]
+
+    assert facts_of(words[0]).approvals == {"P": "1"}
+    assert facts_of(*words).approvals == {"P": "2"}
+
+
+def test_a_persons_own_undo_leaves_no_intent_open():
+    intent = told(1, "intent", request_id="x", changes=[CHANGE], detail={"unlimited": True})
+    outcome = told(2, "person", request_id="x", changes=[CHANGE], detail={"action": "undo"})
+
+    assert facts_of(intent).intents
+    assert not facts_of(intent, outcome).intents
+
+
+CHANGE = {
+    "path": "a", "source": None, "operation": "create", "before_hash": None, "after_hash": "0" * 64, "size": 7,
+    "lines_added": 2, "lines_removed": 1, "mode": 420,
+}  # fmt: skip
+
+
+def test_limits_are_reserved_by_the_intent_and_given_back_when_nothing_came_of_it():
+    intent = told(2, "intent", request_id="x", session_id="s1", plan_id="P", changes=[CHANGE], detail={})
+    reserved = facts_of(begin(), intent)
+    kept = facts_of(begin(), intent, call(3, "write_file", request_id="x", changes=[CHANGE]))
+    failed = facts_of(begin(), intent, call(3, "write_file", "error", request_id="x", error_code="FILE_WRITE_FAILED"))
+    taken_back = facts_of(begin(), intent, told(3, "recovery", request_id="x", detail={"result": "taken_back"}))
+
+    for facts in (reserved, kept):
+        usage = facts.usage["P"]
+        assert (len(usage.files), usage.lines, usage.bytes, usage.operations) == (1, 3, 7, 1)
+    for facts in (failed, taken_back):
+        usage = facts.usage["P"]
+        assert (len(usage.files), usage.lines, usage.bytes, usage.operations) == (0, 0, 0, 0)
+    assert list(reserved.intents) == ["x"]
+    assert kept.intents == failed.intents == taken_back.intents == {}
+
+
+APPLIED = {"result": "applied"}
+KINDS = st.sampled_from(
+    [
+        lambda n: begin(n, f"s{n % 3}"),
+        lambda n: call(n, session_id=f"s{n % 3}"),
+        lambda n: call(n, "end_session", session_id=f"s{n % 3}"),
+        lambda n: refused(n, "PLAN_SCOPE_VIOLATION", session_id=f"s{n % 3}", plan_id="P"),
+        lambda n: told(n, "intent", request_id=f"r{n}", plan_id="P", changes=[CHANGE], detail={}),
+        lambda n: told(n, "person", detail={"action": "freeze", "reason": "x"}),
+        lambda n: told(n, "person", detail={"action": "unlock"}),
+        lambda n: told(n, "person", plan_id="P", plan_hash="b" * 64, detail={"action": "revoke"}),
+        lambda n: told(n, "person", plan_id="P", plan_hash="c" * 64, detail={"action": "approve"}),
+        lambda n: call(n, "write_report", detail={"unlocked": bool(n % 2)}),
+        lambda n: told(n, "recovery", request_id=f"r{n - 1}", session_id="s1", changes=[CHANGE], detail=APPLIED),
+        lambda n: told(n, "plan", plan_id="P", plan_hash="a" * 64, detail={"how": "edited"}),
+    ]
+)
+
+
+@given(st.lists(KINDS, max_size=30), st.integers(0, 30))
+def test_facts_kept_in_an_index_and_carried_on_are_the_facts_of_the_whole_log(makers, cut):
+    history = [make(number) for number, make in enumerate(makers, 1)]
+    whole = facts_of(*history)
+    carried = AuditState.from_json(orjson.loads(orjson.dumps(facts_of(*history[:cut]).as_json())))
+    for one in history[cut:]:
+        apply_record(carried, one)
+
+    assert carried == whole
+
+
+def test_a_change_is_asked_for_by_a_changing_tool_that_is_not_a_trial():
+    assert is_change_attempt("write_file", {})
+    assert not is_change_attempt("write_file", {"dry_run": True})
+    assert not is_change_attempt("read_file", {})

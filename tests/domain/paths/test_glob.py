@@ -1,0 +1,251 @@
+import os
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pathspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain.paths.glob import Glob
+from kaiza.domain.paths.glob_parser import GlobError
+
+
+def covers(pattern, path):
+    return Glob.parse(pattern).matches(path.split("/"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("src/app.py", "src/app.py"),
+        ("src/*.py", "src/app.py"),
+        ("src/*.py", "src/.py"),
+        ("src/*", "src/.hidden"),
+        ("src/a?c", "src/abc"),
+        ("src/a?c", "src/aüc"),
+        ("[ab]/[!c]", "a/d"),
+        ("[^a-c]x", "dx"),
+        ("[]]", "]"),
+        ("[!]]", "a"),
+        ("[a-]", "-"),
+        ("[*]", "*"),
+        ("**", "a"),
+        ("**", "a/b/c"),
+        ("**/x", "x"),
+        ("**/x", "a/b/x"),
+        ("a/**/b", "a/b"),
+        ("a/**/b", "a/x/y/b"),
+        ("a/**/**/b", "a/b"),
+        ("a/**", "a/b/c"),
+        ("a/**/*.py", "a/x.py"),
+        ("**/a/**/b/*", "x/a/y/b/z"),
+        ("a**b", "axxb"),
+        ("***/x", "a/b/x"),
+    ],
+)
+def test_a_pattern_covers_what_it_names(pattern, path):
+    assert covers(pattern, path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("src/app.py", "src/app.pyc"),
+        ("src/app.py", "src/App.py"),
+        ("src/app.py", "a/src/app.py"),
+        ("src", "src/app.py"),
+        ("app.py", "src/app.py"),
+        ("src/*.py", "src/a/b.py"),
+        ("src/*", "src"),
+        ("src/a?c", "src/ac"),
+        ("a?c", "a/c"),
+        ("a[!b]c", "a/c"),
+        ("a[.-0]c", "a/c"),
+        ("a/**", "a"),
+        ("a/**/b", "a/xb"),
+        ("a/**/b", "ab"),
+        ("a**b", "a/b"),
+        ("*", "a/b"),
+        ("{a,b}", "a"),
+        ("a/**/**", "a"),
+    ],
+)
+def test_a_pattern_covers_nothing_else(pattern, path):
+    assert not covers(pattern, path)
+
+
+def test_no_pattern_covers_the_root():
+    assert not Glob.parse("**").matches(())
+    assert not Glob.parse("*").matches(())
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["", "/", "/a", "a/", "a//b", "./a", "a/./b", "../a", "a/..", "!a", "a\\b", "a\0", "[", "[]", "[!]", "a[b/c]",
+     "[b-a]", "[[:alpha:]]", "x" * 1025],
+)  # fmt: skip
+def test_what_is_no_pattern_is_refused_with_a_remedy(pattern):
+    with pytest.raises(GlobError) as refusal:
+        Glob.parse(pattern)
+
+    assert refusal.value.fix
+
+
+def test_a_literal_pattern_knows_that_it_is_one():
+    assert Glob.parse("a/b.py").is_literal
+    assert not any(Glob.parse(pattern).is_literal for pattern in ("a/*", "a?", "**", "[ab]", "a/**", "a[*]", "[.][.]"))
+
+
+class _Counted(str):
+    """A path that counts how many of its characters are looked at."""
+
+    __slots__ = ("looks",)
+
+    def __getitem__(self, key):
+        rest = _Counted(super().__getitem__(key))
+        rest.looks = self.looks
+        return rest
+
+    def __iter__(self):
+        for character in super().__iter__():
+            self.looks.append(character)
+            yield character
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 100, "**/" * 66 + "x", "**/a*b?[c-e]/" * 15 + "z", "[!b]*" * 40])
+@pytest.mark.parametrize("path", ["a" * 4000, "a/" * 1999 + "ab", ("a" * 200 + "/") * 19 + "b" * 100])
+def test_each_character_is_looked_at_once_however_hostile_the_pattern(pattern, path):
+    counted = _Counted(path)
+    counted.looks = []
+
+    Glob.parse(pattern[:200]).matches_text(counted)
+
+    assert len(counted.looks) <= len(path)
+
+
+def _matched_slowly(pattern, parts):
+    """The meaning, written down once more without a thought for time."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        if pattern[1:] == ["**"] * len(pattern[1:]):
+            return bool(parts)
+        return any(_matched_slowly(pattern[1:], parts[skip:]) for skip in range(len(parts) + 1))
+    return bool(parts) and _component(pattern[0], parts[0]) and _matched_slowly(pattern[1:], parts[1:])
+
+
+def _component(pattern, name):
+    if not pattern:
+        return not name
+    if pattern[0] == "*":
+        return any(_component(pattern[1:], name[skip:]) for skip in range(len(name) + 1))
+    return bool(name) and pattern[0] in {"?", name[0]} and _component(pattern[1:], name[1:])
+
+
+_names = st.text("abü.", min_size=1, max_size=4).filter(lambda name: name not in {".", ".."})
+_pieces = st.text("ab.*?", min_size=1, max_size=5).filter(lambda piece: piece.strip("*") and piece not in {".", ".."})
+
+
+@given(
+    st.lists(st.choice(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
+    st.lists(_names, min_size=1, max_size=5),
+)
+def test_the_fast_matcher_means_what_the_slow_one_says(pattern, parts):
+    assert Glob.parse("/".join(pattern)).matches(parts) == _matched_slowly(pattern, parts)
+
+
+@given(st.text(max_size=60), st.lists(_names, max_size=4))
+def test_any_text_is_a_pattern_or_refused_and_never_anything_else(text, parts):
+    try:
+        glob = Glob.parse(text)
+    except GlobError:
+        return
+
+    assert glob.matches(parts) in {True, False}
+
+
+_PIECES = ["a", "b", "ab", "*", "?", "**", "[ab]", "[!a]", "[^b]", "[a-b]", "[]a]", "[a-]", ".", "-", "]", "a*", "*b"]
+_NAMES = ["a", "a", "b", "ab", ".", "-", "]"]
+
+
+def _random_cases(count):
+    chance = random.Random(20261118)
+    made = []
+    while len(made) < count:
+        pattern = [_any_of(chance, _PIECES) for _ in range(chance.randint(1, 4))]
+        path = [_any_of(chance, _NAMES) for _ in range(chance.randint(1, 5))]
+        if chance.random() < 0.7:
+            path = _nearly(chance, pattern)
+        if not {".", ".."} & {*pattern, *path} and not any(map(_stars_inside, pattern)):
+            made.append((Glob.parse("/".join(pattern)), "/".join(path)))
+    return made
+
+
+def _any_of(chance, pieces):
+    return "".join(chance.choices(pieces, k=chance.randint(1, 3)))
+
+
+def _nearly(chance, pattern):
+    """A path that the pattern may well cover: each wildcard filled in at random."""
+    filled = []
+    for component in pattern:
+        if component == "**":
+            filled += [_any_of(chance, _NAMES) for _ in range(chance.randint(0, 2))]
+        else:
+            name = re.sub(r"\[.[^]]*\]|\?", lambda _: chance.choice(_NAMES), component)
+            filled.append(name.replace("*", _any_of(chance, [*_NAMES, ""])) or "a")
+    return filled or ["a"]
+
+
+def _stars_inside(component):
+    """Two stars beside other characters: for these git compares unrelated pointers, and its answer varies."""
+    return "**" in component and component != "**"
+
+
+def _covered_with_ancestors(glob, path):
+    """What git answers: a path is ignored when it, or a directory above it, is."""
+    parts = path.split("/")
+    return any(glob.matches(parts[:depth]) for depth in range(1, len(parts) + 1))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
+def test_git_check_ignore_agrees(tmp_path):
+    cases = _random_cases(10_000)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", "init", "-q", tmp_path], check=True, env=environment)
+
+    differing = []
+    for start in range(0, len(cases), 500):
+        batch = cases[start : start + 500]
+        rules = "".join(f"/case{number}/{glob.text}\n" for number, (glob, _) in enumerate(batch))
+        Path(tmp_path, ".gitignore").write_text(rules, encoding="utf-8")
+        asked = "\0".join(f"case{number}/{path}" for number, (_, path) in enumerate(batch))
+        told = subprocess.run(
+            ["git", "-C", tmp_path, "check-ignore", "--no-index", "-z", "--stdin"],
+            input=asked.encode(), capture_output=True, check=False, env=environment,
+        )  # fmt: skip
+        ignored = set(told.stdout.decode().split("\0"))
+        differing += [
+            (glob.text, path)
+            for number, (glob, path) in enumerate(batch)
+            if _covered_with_ancestors(glob, path) != (f"case{number}/{path}" in ignored)
+        ]
+
+    assert differing == []
+    assert 0.1 < sum(_covered_with_ancestors(*case) for case in cases) / len(cases) < 0.9
+
+
+def test_pathspec_agrees():
+    differing = []
+    for glob, path in _random_cases(10_000):
+        if "[!" in glob.text or "[^" in glob.text:
+            continue  # there pathspec lets a class stand for the slash, which git does not
+        spec = pathspec.GitIgnoreSpec.from_lines([f"/{glob.text}"])
+        if spec.match_file(path) != _covered_with_ancestors(glob, path):
+            differing.append((glob.text, path))
+
+    assert differing == []

@@ -1,0 +1,308 @@
+"""What a path may be called, and which names no spelling can disguise."""
+
+import os
+import pathlib
+import unicodedata
+from fnmatch import fnmatchcase
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain import errors
+from kaiza.domain.paths import name_folding, protected_names
+from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths.rel_path import ROOT, RelPath, parse, parse_uri, to_uri
+
+WORKSPACE = "/home/ada/project"
+CONTROL = sorted(protected_names.CONTROL_PLANE_AT_ROOT | protected_names.CONTROL_PLANE_ANYWHERE)
+STEERED = sorted(protected_names.STEERING_NAMES)
+HIDDEN = [
+    *sorted(protected_names.UNREADABLE_NAMES),
+    ".env.local",
+    ".env.production",
+    *("x" + end for end in protected_names.UNREADABLE_SUFFIXES),
+]
+DOTS = ".\u2024\ufe52\uff0e"
+BLANKS = ". \t\uff0e\u00a0\u2003\u3000\u200b"
+IGNORED = "\u00ad\u034f\u115f\u17b4\u180b\u200b\u200c\u200d\u200e\u202e\u2060\u2066\u3164\ufe0f\ufeff\uffa0\U000e0041"
+REFUSALS = {"INVALID_INPUT_VALUE", "INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"}
+TWINS = {"k": "\u212a", "s": "\u017f", "a": "\u1d43", "e": "\u2091", "i": "\u2170", "v": "\u2174"}
+
+name_characters = st.count_characters(exclude_characters="/\0", exclude_categories=["Cs"])
+names = st.text(name_characters, min_size=1, max_size=60).filter(lambda name: name not in {".", ".."})
+good_paths = st.lists(names, max_size=8).map(tuple).map(RelPath)
+
+
+def code_of(text, root=WORKSPACE, reader=parse):
+    with pytest.raises(errors.SystemError) as caught:
+        reader(text, root)
+    return caught.value.error_code
+
+
+@st.composite
+def look_alikes(draw, protected):
+    """Another spelling of a protected name that some file system or reader takes for the same."""
+    spelled = []
+    for letter in draw(st.sampled_from(protected)):
+        twins = [letter, letter.upper(), TWINS.get(letter, letter)]
+        twins += list(DOTS) if letter == "." else [chr(ord(letter) + 0xFEE0)]
+        spelled.append(draw(st.sampled_from(twins)))
+        spelled.append(draw(st.text(IGNORED, max_size=1)))
+    return "".join(spelled) + draw(st.text(BLANKS, max_size=3))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a", ("a",)),
+        ("./a", ("a",)),
+        ("a//b", ("a", "b")),
+        ("a/./b/", ("a", "b")),
+        (".", ()),
+        ("./.", ()),
+        (WORKSPACE, ()),
+        (f"{WORKSPACE}/", ()),
+        (f"{WORKSPACE}/a/b", ("a", "b")),
+        (" a ", (" a ",)),
+        ("~/a", ("~", "a")),
+        ("a%2Fb", ("a%2Fb",)),
+        ('"a"', ('"a"',)),
+        ("a\\..\\b", ("a\\..\\b",)),
+        ("...", ("...",)),
+        ("e\u0301", ("e\u0301",)),
+        ("a\nb", ("a\nb",)),
+        ("é" * 127, ("é" * 127,)),
+        ("x" * 255, ("x" * 255,)),
+    ],
+)
+def test_a_path_is_taken_exactly_as_it_is_spelled(text, parts):
+    assert parse(text, WORKSPACE).parts == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "INVALID_INPUT_VALUE"),
+        ("a\0b", "INVALID_PATH"),
+        ("a\ud800", "INVALID_PATH"),
+        ("x" * 256, "INVALID_PATH"),
+        ("é" * 128, "INVALID_PATH"),
+        ("a/" * 2047 + "ab", "INVALID_PATH"),
+        ("..", "PATH_TRAVERSAL_BLOCKED"),
+        ("a/../b", "PATH_TRAVERSAL_BLOCKED"),
+        ("../", "PATH_TRAVERSAL_BLOCKED"),
+        (f"{WORKSPACE}/../other", "PATH_TRAVERSAL_BLOCKED"),
+        ("/etc/passwd", "OUTSIDE_WORKSPACE"),
+        ("/", "OUTSIDE_WORKSPACE"),
+        (f"{WORKSPACE}2/a", "OUTSIDE_WORKSPACE"),
+        ("/home/ada", "OUTSIDE_WORKSPACE"),
+        (f"/{WORKSPACE}/a", "OUTSIDE_WORKSPACE"),
+        ("/home//ada/project/a", "OUTSIDE_WORKSPACE"),
+        ("/HOME/ada/project/a", "OUTSIDE_WORKSPACE"),
+    ],
+)
+def test_a_path_that_cannot_be_meant_has_its_own_code(text, code):
+    assert code_of(text) == code
+
+
+def test_the_longest_path_is_still_a_path():
+    text = "a/" * 2047 + "a"
+
+    assert len(text) == paths.MAX_PATH
+    assert str(parse(text)) == text
+
+
+def test_without_a_root_no_absolute_path_is_inside():
+    assert code_of(f"{WORKSPACE}/a", None) == "OUTSIDE_WORKSPACE"
+
+
+def test_a_root_of_the_whole_disk_takes_every_absolute_path():
+    assert parse("/etc/passwd", "/").parts == ("etc", "passwd")
+
+
+@pytest.mark.parametrize("part", ["", ".", "..", "a/b", "a\0"])
+def test_no_path_can_be_made_of_what_is_no_name(part):
+    with pytest.raises(ValueError, match="not a name"):
+        RelPath(("a", part))
+
+
+def test_a_path_knows_its_name_and_its_parent():
+    path = RelPath(("a", "b"))
+
+    assert (path.name, path.parent, path / "c") == ("b", RelPath(("a",)), RelPath(("a", "b", "c")))
+    assert (str(ROOT), ROOT.name, ROOT.parent) == (".", "", ROOT)
+
+
+@given(good_paths)
+def test_what_a_path_says_is_read_as_the_same_path(path):
+    assert parse(str(path)) == path
+    assert parse(f"{WORKSPACE}/{path}", WORKSPACE) == path
+    assert RelPath.from_bytes(path.to_bytes()) == path
+
+
+@given(st.lists(st.binary(min_size=1, max_size=20).filter(lambda raw: not {0, 47} & set(raw)), min_size=1))
+def test_a_name_of_any_bytes_comes_back_from_the_disk_unchanged(raw):
+    raw = [name for name in raw if name not in {b".", b".."}]
+
+    assert RelPath.from_bytes(b"/".join(raw)).to_bytes() == (b"/".join(raw) or b".")
+
+
+@given(st.text())
+def test_any_text_is_a_path_below_or_a_refusal(text):
+    try:
+        verdict = {"", ".", ".."} & set(parse(text, WORKSPACE).parts)
+    except errors.SystemError as error:
+        verdict = {error.error_code} - REFUSALS
+
+    assert not verdict
+
+
+@given(good_paths)
+def test_a_uri_leads_back_to_its_path_and_is_spelled_as_everybody_does(path):
+    uri = to_uri(WORKSPACE, path)
+
+    assert parse_uri(uri, WORKSPACE) == path
+    assert uri == (pathlib.PurePosixPath(WORKSPACE) / str(path)).as_uri()
+
+
+def test_a_uri_of_the_whole_disk_and_of_odd_bytes():
+    assert to_uri("/", ROOT) == "file:///"
+    assert to_uri("/", RelPath(("a b",))) == "file:///a%20b"
+    assert to_uri("/w", RelPath((os.fsdecode(b"\xff"),))) == "file:///w/%FF"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        f"file://{WORKSPACE}/a%20b",
+        f"file:{WORKSPACE}/a%20b",
+        f"FILE://localhost{WORKSPACE}/./a%20b",
+        f"file://{WORKSPACE}/%61%20b",
+    ],
+)
+def test_a_file_uri_may_be_written_in_several_ways(uri):
+    assert parse_uri(uri, WORKSPACE).parts == ("a b",)
+
+
+@pytest.mark.parametrize(
+    ("uri", "code"),
+    [
+        ("/etc/hosts", "INVALID_INPUT_FORMAT"),
+        ("a.py", "INVALID_INPUT_FORMAT"),
+        ("", "INVALID_INPUT_FORMAT"),
+        ("http://x", "INVALID_INPUT_FORMAT"),
+        ("file:", "INVALID_INPUT_FORMAT"),
+        ("file:a.py", "INVALID_INPUT_FORMAT"),
+        ("file://elsewhere/a.py", "INVALID_INPUT_FORMAT"),
+        (f"file://{WORKSPACE}/a?b", "INVALID_INPUT_FORMAT"),
+        (f"file://{WORKSPACE}/a#b", "INVALID_INPUT_FORMAT"),
+        (f"file://{WORKSPACE}/a%2", "INVALID_INPUT_FORMAT"),
+        (f"file://{WORKSPACE}/a%2Fb", "INVALID_PATH"),
+        (f"file://{WORKSPACE}/a%00b", "INVALID_PATH"),
+        (f"file://{WORKSPACE}/a%FF", "INVALID_PATH"),
+        (f"file://{WORKSPACE}/a\udcff", "INVALID_PATH"),
+        (f"file://{WORKSPACE}/%2E%2E/b", "PATH_TRAVERSAL_BLOCKED"),
+        ("file:///etc/hosts", "OUTSIDE_WORKSPACE"),
+        (f"file://{WORKSPACE}2/a", "OUTSIDE_WORKSPACE"),
+    ],
+)
+def test_a_uri_that_cannot_be_meant_has_its_own_code(uri, code):
+    assert code_of(uri, reader=parse_uri) == code
+
+
+@given(st.text(name_characters))
+def test_a_skeleton_is_its_own_skeleton_and_forgets_case_and_form(name):
+    bones = name_folding.skeleton(name)
+
+    assert name_folding.skeleton(bones) == bones
+    assert name_folding.skeleton(unicodedata.normalize("NFKC", name)) == bones
+    assert name_folding.skeleton(unicodedata.normalize("NFKD", name)) == bones
+    assert name_folding.skeleton(name.casefold()) == bones
+
+
+@given(look_alikes(CONTROL), st.text(BLANKS, max_size=2))
+def test_no_spelling_hides_what_governs_the_agent(name, tail):
+    assert protected_names.is_control_plane(RelPath((name + tail,)))
+    assert protected_names.is_control_plane(RelPath((name, "below")))
+
+
+@given(look_alikes(sorted(protected_names.CONTROL_PLANE_ANYWHERE)), good_paths)
+def test_what_is_protected_at_any_depth_is_protected_at_any_depth(name, above):
+    assert protected_names.is_control_plane(RelPath((*above.parts, name, "config")))
+
+
+@pytest.mark.parametrize("name", ["git~1", "GIT~1", "\uff27it~1", "git~1."])
+def test_the_short_name_of_git_is_git(name):
+    assert protected_names.is_control_plane(RelPath(("vendored", name, "hooks")))
+
+
+@given(look_alikes(STEERED), good_paths)
+def test_no_spelling_hides_what_steers_an_agent(name, above):
+    hit = protected_names.find_steering_part(RelPath((*above.parts, name, "below")))
+
+    assert hit is not None
+    assert len(hit.parts) <= len(above.parts) + 1
+
+
+@given(look_alikes([".github"]), look_alikes(["workflows", "hooks"]))
+def test_no_spelling_hides_what_runs_on_a_push(first, second):
+    assert protected_names.find_steering_part(RelPath(("a", first, second, "ci.yml"))) == RelPath(("a", first, second))
+
+
+def test_the_outermost_steering_path_is_named_as_it_is_spelled():
+    assert protected_names.find_steering_part(parse("a/.Claude/.vscode/x")) == RelPath(("a", ".Claude"))
+    assert protected_names.find_steering_part(parse("docs/agents.MD")) == parse("docs/agents.MD")
+
+
+@given(look_alikes(HIDDEN), good_paths)
+def test_no_spelling_makes_a_secret_readable(name, above):
+    assert protected_names.is_unreadable(RelPath((*above.parts, name)))
+    assert protected_names.is_unreadable(RelPath((*above.parts, name, "below")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["src/plans", "src/audit/a", "kaiza.toml.bak", "git", ".gitignore", ".github/x.md", "docs/workflows/a", "AGENTS"],
+)
+def test_names_that_only_remind_of_protected_ones_are_free(text):
+    assert not protected_names.is_control_plane(parse(text))
+    assert protected_names.find_steering_part(parse(text)) is None
+
+
+@pytest.mark.parametrize(
+    "text", [".env.example", "a/.env.test", "b/.env.sample", ".env.template", "key.py", ".envoy", "pem", "id_rsa.pub"]
+)
+def test_names_that_only_remind_of_secrets_are_readable(text):
+    assert not protected_names.is_unreadable(parse(text))
+
+
+def test_the_root_itself_is_neither_protected_nor_hidden():
+    assert not protected_names.is_control_plane(ROOT)
+    assert protected_names.find_steering_part(ROOT) is None
+    assert not protected_names.is_unreadable(ROOT)
+
+
+class Wild:
+    def __init__(self, pattern):
+        self.pattern = pattern
+
+    def matches(self, parts):
+        return fnmatchcase("/".join(parts), self.pattern)
+
+
+def test_a_denied_directory_hides_all_that_is_in_it():
+    deny = [Wild("vault"), Wild("*.secret")]
+
+    assert protected_names.is_unreadable(parse("vault/deep/a.txt"), deny)
+    assert protected_names.is_unreadable(parse("a/b.secret"), deny)
+    assert not protected_names.is_unreadable(parse("a/vault.txt"), deny)
+
+
+def test_a_single_path_is_freed_by_its_exact_name_only():
+    allow = {"certs/dev.pem", ".kaiza/objects", "vault/a"}
+
+    assert not protected_names.is_unreadable(parse("certs/dev.pem"), allow=allow)
+    assert protected_names.is_unreadable(parse("certs/Dev.pem"), allow=allow)
+    assert not protected_names.is_unreadable(parse("vault/a"), [Wild("vault*")], allow)
+    assert protected_names.is_unreadable(parse(".kaiza/objects"), allow=allow)

@@ -1,0 +1,398 @@
+import hashlib
+import re
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans.plan import ContentPolicy, Limits
+
+HEAD = """\
+kaiza_plan: 1
+plan_id: PLAN-0007-rotate-tokens
+title: Rotate session tokens
+status: DRAFT
+author: ANTIGRAVITY
+created: "2026-11-18T09:00:00Z"
+scope:
+  modify: ["src/auth/*.py"]
+"""
+
+
+def plan(head=HEAD, prose="# Why\n"):
+    return f"---\n{head}---\n{prose}".encode()
+
+
+def with_(old, new):
+    assert old in HEAD
+    return plan(HEAD.replace(old, new))
+
+
+def also(more):
+    return plan(HEAD + more)
+
+
+def rules(content, plan_id=None):
+    return {finding.rule for finding in lint.parse(content, plan_id).findings}
+
+
+def errors(content):
+    return {finding.rule for finding in lint.parse(content).findings if finding.severity == "error"}
+
+
+def test_a_small_plan_is_read_whole():
+    content = plan()
+    reading = lint.parse(content, "PLAN-0007-rotate-tokens")
+
+    assert reading.findings == ()
+    assert reading.plan.plan_hash == hashlib.sha256(content).hexdigest()
+    assert reading.plan.status == "DRAFT"
+    assert [glob.text for glob in reading.plan.scope.modify] == ["src/auth/*.py"]
+    assert reading.plan.limits == Limits()
+    assert reading.plan.policy == ContentPolicy(secrets=True, stubs=False, rust=False)
+
+
+@pytest.mark.parametrize("key", ["kaiza_plan", "plan_id", "title", "status", "author", "created", "scope"])
+def test_a_plan_that_leaves_out_a_required_key_is_refused(key):
+    without = re.sub(rf"^{key}:.*\n(?:  .*\n)*", "", HEAD, flags=re.MULTILINE)
+    reading = lint.parse(plan(without))
+
+    assert without != HEAD
+    assert reading.plan is None
+    assert errors(plan(without)) == {"missing-key"}
+
+
+def test_everything_that_a_plan_may_say_is_read():
+    told = lint.parse(
+        also(
+            'approved_by: "Ada"\napproved_at: 2026-11-18T10:00:00+01:00\nexpires: "2026-11-25T00:00:00Z"\n'
+            "limits: {files: 12, lines: 800, bytes: 200000, operations: 120, refusals: 8}\n"
+            "phases:\n"
+            "  - {phase_id: PHASE_1, objective: Write, scope: {modify: [src/auth/a.py]}}\n"
+            '  - {phase_id: PHASE_2, verify: [["pytest", "-q"]]}\n'
+            "policy: {secrets: refuse, stubs: refuse, rust: allow}\n"
+        )
+    ).plan
+
+    assert (told.approved_by, told.approved_at) == ("Ada", "2026-11-18T09:00:00.000Z")
+    assert told.limits.as_json() == {"files": 12, "lines": 800, "bytes": 200000, "operations": 120, "refusals": 8}
+    assert told.phase("PHASE_1").scope.modify[0].text == "src/auth/a.py"
+    assert told.phase("PHASE_2").scope is None
+    assert told.phase("PHASE_2").verify == (("pytest", "-q"),)
+    assert told.phase("PHASE_3") is None
+    assert told.policy == ContentPolicy(secrets=True, stubs=True, rust=False)
+    assert told.is_expired("2026-11-25T00:00:00.000Z")
+    assert not told.is_expired("2026-11-24T23:59:59.999Z")
+
+
+def test_a_plan_in_block_style_with_other_line_ends_is_the_same_plan():
+    block = HEAD.replace('  modify: ["src/auth/*.py"]\n', '  modify:\n    - "src/auth/*.py"\n    - docs/a.md\n')
+
+    assert [glob.text for glob in lint.parse(plan(block)).plan.scope.modify] == ["src/auth/*.py", "docs/a.md"]
+    assert lint.parse(plan(block).replace(b"\n", b"\r\n")).plan.title == "Rotate session tokens"
+
+
+def test_prose_may_hold_rules_tabs_and_anything_but_a_second_head():
+    assert lint.parse(plan(prose="a\n\n---\n\n\tmake\n---\nmore status: fine\n\u200dx")).plan
+
+
+@pytest.mark.parametrize(
+    ("rule", "content"),
+    [
+        ("bom", b"\xef\xbb\xbf" + plan()),
+        ("encoding", plan() + b"\xff"),
+        ("encoding", plan().replace(b"Rotate", b"\xc0\xafRotate")),
+        ("too-large", plan() + b"x" * 262_144),
+        ("head", b""),
+        ("head", b"# Only prose\n"),
+        ("head", b"\n" + plan()),
+        ("head", b"--- \n" + plan()[4:]),
+        ("head", HEAD.encode()),
+        ("head", b"---\n" + HEAD.encode()),
+        ("head", plan("")),
+        ("head", plan("- a\n- b\n")),
+        ("head", plan("just words\n")),
+        ("head", plan("{kaiza_plan: 1, status: APPROVED}\n")),
+        ("tab", with_("title: Rotate", "title:\tRotate")),
+        ("tab", also("# a\tcomment\n")),
+        ("line-end", with_("title: Rotate", "title: a\rRotate")),
+        ("hidden-character", with_("title: Rotate", "title: Rot\u200bate")),
+        ("hidden-character", with_("title: Rotate", "title: Rot\u202eate")),
+        ("hidden-character", with_("title: Rotate", "title: a\u0085status: APPROVED\u2028")),
+        ("hidden-character", also("# \x00\n")),
+        ("second-document", also("--- # more\nstatus: APPROVED\n")),
+        ("second-document", also("...\nstatus: APPROVED\n")),
+        ("second-document", also("%YAML 1.1\n")),
+        ("second-document", plan(prose="---\nstatus: APPROVED\n---\n")),
+        ("second-document", plan(prose="text\n---\n'Status' : APPROVED\n")),
+        ("yaml", also("a: [\n")),
+        ("yaml", also("a: b: c\n")),
+        ("yaml", also('title2: "a\n')),
+        ("anchor", with_("status: DRAFT", "status: &a APPROVED")),
+        ("alias", with_("status: DRAFT", "status: &a APPROVED\napproved_by: *a")),
+        ("tag", with_("status: DRAFT", "status: !!str APPROVED")),
+        ("tag", with_("kaiza_plan: 1", "kaiza_plan: !!int 1")),
+        ("merge-key", also("<<: {status: APPROVED}\n")),
+        ("escape", with_("status: DRAFT", r'status: "\u0041PPROVED"')),
+        ("escape", with_("status: DRAFT", r'"\x73tatus": APPROVED')),
+        ("duplicate-key", also("status: APPROVED\n")),
+        ("duplicate-key", with_("  modify:", "  modify: []\n  modify:")),
+        ("key-spelling", also("Status: APPROVED\n")),
+        ("key-spelling", also("\uff53\uff54\uff41\uff54\uff55\uff53: APPROVED\n")),
+        ("unknown-key", also("owner: me\n")),
+        ("unknown-key", with_("  modify:", "  write:")),
+        ("unknown-key", also("limits: {tokens: 1}\n")),
+        ("unknown-key", also("phases: [{phase_id: P, scope: {unlock: [AGENTS.md]}}]\n")),
+        ("key", also("? [a]\n: b\n")),
+        ("key", also('"limits": {files: 1}\n')),
+        ("key", plan("  " + HEAD.replace("\n", "\n  ").rstrip() + "\n")),
+        ("key", with_("status: DRAFT", "status:\n  DRAFT")),
+        ("value", with_("status: DRAFT", "status: draft")),
+        ("value", with_("status: DRAFT", "status: APPROVED DRAFT")),
+        ("value", with_("status: DRAFT", "status: >-\n  APPROVED")),
+        ("value", with_("status: DRAFT", "status: |\n  APPROVED")),
+        ("value", with_("status: DRAFT", "status: [APPROVED]")),
+        ("value", with_("status: DRAFT", "status:")),
+        ("value", with_("kaiza_plan: 1", "kaiza_plan: 2")),
+        ("value", also("policy: {secrets: warn}\n")),
+        ("missing-key", with_("title: Rotate session tokens\n", "")),
+        ("missing-key", also("phases: [{objective: x}]\n")),
+        ("missing-key", with_("  modify:", "  move: [{from: a}]\n  modify:")),
+        ("plan-id", with_("PLAN-0007-rotate-tokens", "../PLAN-7")),
+        ("plan-id", with_("PLAN-0007-rotate-tokens", "plan-7")),
+        ("plan-id", with_("PLAN-0007-rotate-tokens", "P" * 65)),
+        ("empty", with_("Rotate session tokens", "''")),
+        ("empty", with_("Rotate session tokens", "null")),
+        ("too-long", with_("Rotate session tokens", "x" * 501)),
+        ("time", with_("2026-11-18T09:00:00Z", "soon")),
+        ("time", also("expires: 2026-11-25\n")),
+        ("time", also("expires: 2026-11-25T00:00:00\n")),
+        ("time", also("expires: 0001-01-01T00:00:00+14:00\n")),
+        ("type", also("limits: {files: '3'}\n")),
+        ("type", also("limits: {files: -3}\n")),
+        ("type", also("limits: {files: 03}\n")),
+        ("type", also("limits: {files: 1_000}\n")),
+        ("type", also("limits: {files: 1e3}\n")),
+        ("type", also("limits: {files: null}\n")),
+        ("type", also("limits: [1]\n")),
+        ("type", with_('["src/auth/*.py"]', '"src/auth/*.py"')),
+        ("type", with_('["src/auth/*.py"]', "[[a]]")),
+        ("glob", with_("src/auth/*.py", "../a")),
+        ("glob", with_("src/auth/*.py", "/etc/passwd")),
+        ("glob", with_("src/auth/*.py", "a[b")),
+        ("glob", with_("src/auth/*.py", "!a")),
+        ("verify", also("phases: [{phase_id: P, verify: [pytest -q]}]\n")),
+        ("verify", also("phases: [{phase_id: P, verify: [[]]}]\n")),
+        ("duplicate-phase", also("phases: [{phase_id: P}, {phase_id: P}]\n")),
+        ("phase-id", also("phases: [{phase_id: a b}]\n")),
+        ("unlock-literal", also("  unlock: ['.claude/*']\n")),
+        ("unlock-never", also("  unlock: [kaiza.toml]\n")),
+        ("unlock-never", also("  unlock: [sub/.GIT/config]\n")),
+        ("unlock-never", also("  unlock: [.env]\n")),
+        ("too-deep", also("phases: " + "[" * 20 + "]" * 20 + "\n")),
+        ("too-deep", also("phases: " + "[" * 20_000 + "\n")),
+        ("too-large", also("phases: [" + "a," * 5000 + "a]\n")),
+        ("too-large", also("# " + "x" * 140_000 + "\n")),
+        ("too-large", with_('["src/auth/*.py"]', "[" + "a," * 1001 + "]")),
+        ("too-large", also("phases: [" + ",".join(f"{{phase_id: P{n}}}" for n in range(51)) + "]\n")),
+    ],
+)
+def test_what_yaml_would_forgive_takes_the_plans_effect_away(rule, content):
+    assert rule in errors(content)
+    assert lint.parse(content).plan is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "content"),
+    [
+        ("broad-scope", with_("src/auth/*.py", "**")),
+        ("broad-scope", with_("src/auth/*.py", "*.py")),
+        ("broad-scope", with_("src/auth/*.py", "**/x.py")),
+        ("braces", with_("src/auth/*.py", "src/{a,b}.py")),
+        ("blank", with_("src/auth/*.py", "src/a.py ")),
+        ("lookalike", with_("src/auth/*.py", "src/\u0430uth/*.py")),
+        ("lookalike", with_("src/auth/*.py", "src/a\u00a0b.py")),
+        ("never-allowed", with_("src/auth/*.py", "plans/x.md")),
+        ("never-allowed", with_("src/auth/*.py", "a/.git/hooks/*")),
+        ("never-allowed", with_("src/auth/*.py", ".env")),
+        ("needs-unlock", with_("src/auth/*.py", "CLAUDE.md")),
+        ("empty-scope", with_('["src/auth/*.py"]', "[]")),
+        ("secrets-allowed", also("policy: {secrets: allow}\n")),
+        ("unlock", also("  unlock: [AGENTS.md]\n")),
+        ("unlock-nothing", also("  unlock: [src/a.py]\n")),
+    ],
+)
+def test_what_a_person_should_look_at_twice_is_a_warning_and_no_more(rule, content):
+    assert rule in rules(content)
+    assert errors(content) == set()
+    assert lint.parse(content).plan
+
+
+GAP = "  # a comment\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "line", "head"),
+    [
+        ("long-line", 8, HEAD.replace('["src', "[" + " " * 120 + '"src')),
+        ("long-line", 9, HEAD + '  create: ["a"' + " " * 120 + ', "b"]\n'),
+        ("long-line", 9, HEAD + f'  create: ["{"a" * 107}"]\n'),
+        ("far-apart", 20, HEAD + "\n" * 11 + "  create: [a]\n"),
+        ("far-apart", 20, HEAD.replace("  modify: [", "  modify: [" + "\n" * 12)[:-1] + "\n"),
+        ("far-apart", 18, HEAD.replace("scope:", GAP * 11 + "scope:")),
+        (
+            "far-apart",
+            23,
+            HEAD + "phases:\n  - phase_id: A\n    scope:\n" + GAP * 11 + "      modify: [src/a.py]\n",
+        ),
+        ("comment-beside", 8, HEAD.replace('src/auth/*.py"]', 'src/**"]  # docs only')),
+        ("comment-beside", 9, HEAD + '  create: ["src/**", "a"] # docs only\n'),
+        ("comment-beside", 10, HEAD + "  create:\n    - src/** # docs only\n"),
+    ],
+)
+def test_a_scope_that_is_laid_out_so_that_it_is_overlooked_is_a_warning_at_its_line(rule, line, head):
+    for content in (plan(head), plan(head).replace(b"\n", b"\r\n")):
+        reading = lint.parse(content)
+
+        assert (rule, line) in {(one.rule, one.line) for one in reading.findings}, reading.findings
+        assert reading.plan
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        HEAD + f'  create: ["{"a" * 106}"]\n',
+        HEAD + GAP * 10 + "  create: [a]\n",
+        HEAD.replace("title", GAP.lstrip() * 11 + "title"),
+        HEAD.replace("scope:", "scope:  # **"),
+        HEAD + f"# {'-' * 130}\n",
+        HEAD.replace('src/auth/*.py"]', 'src/auth/*.py"]  # not **'),
+        HEAD + '  # a line above\n  create: ["src/#/**"]\n',
+        HEAD + f"approved_by: {'a' * 130}\n",
+    ],
+)
+def test_a_scope_that_is_seen_at_once_warns_of_nothing(head):
+    assert rules(plan(head)) == set()
+    assert rules(plan(head).replace(b"\n", b"\r\n")) == set()
+
+
+@pytest.mark.parametrize("character", ["\0", "\x08", "\x0b", "\x0c", "\x1b", "\x7f", "\x85", "\x9b", "\u061c"])
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_character_that_steers_a_terminal_takes_the_plans_effect_away_wherever_it_is(character, ends):
+    for prose in (f"# Why\n\nab{character}c\n", f"{character}", f"a\n{character * 3}"):
+        reading = lint.parse(plan(prose=prose).replace(b"\n", ends.encode()))
+
+        assert reading.plan is None
+        assert {one.rule for one in reading.findings} == {"hidden-character"}
+        assert reading.title == "Rotate session tokens"
+
+
+@pytest.mark.parametrize(
+    "character", "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\U000e0001\U000e0041"
+)
+def test_a_character_that_turns_or_hides_text_is_told_with_line_and_column(character):
+    (finding,) = lint.parse(plan(prose=f"# Why\n\nab{character}c\n")).findings
+
+    assert (finding.line, finding.column, finding.severity, finding.rule) == (12, 2, "error", "hidden-character")
+    assert f"U+{ord(character):04X}" in finding.message
+
+
+def test_a_lone_carriage_return_in_prose_is_an_error_and_the_end_of_a_line_is_none():
+    assert errors(plan(prose="a\rb\n")) == {"line-end"}
+    assert errors(plan(prose="a\r\r\n")) == {"line-end"}
+    assert errors(plan(prose="a\r")) == {"line-end"}
+    assert errors(plan(prose="a\r\nb\r\n")) == set()
+
+
+FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbsct") + "\U000e007f"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FLAG,
+        f"{FLAG}{FLAG} a\tb",
+        "\U0001f469\u200d\U0001f4bb \u2764\ufe0f\u200d\U0001f525 1\ufe0f\u20e3",
+        "\u0645\u06cc\u200c\u062e",
+        "\u0915\u094d\u200d\u0937",
+    ],
+)
+def test_flags_emoji_and_joiners_between_letters_are_text(text):
+    assert lint.parse(plan(prose=f"{text}\n")).findings == ()
+
+
+@pytest.mark.parametrize("text", [FLAG[:-1], FLAG[1:], FLAG[:2] + FLAG[1:] * 3, FLAG + FLAG[1], "\U0001f3f4\U000e007f"])
+def test_tags_that_are_no_flag_are_errors(text):
+    assert errors(plan(prose=text)) == {"hidden-character"}
+
+
+def test_a_text_full_of_control_characters_is_refused_with_its_first_ones():
+    assert 1 <= len(lint.parse(plan(prose="\x1b" * 200_000)).findings) <= 200
+    assert 1 <= len(lint.parse(plan(HEAD + "# " + "\x1b\t\r" * 40_000 + "\n")).findings) <= 600
+
+
+def test_a_name_in_another_writing_is_no_lookalike():
+    assert rules(with_("src/auth/*.py", "документы/пл\u0430н.md")) == set()
+    assert rules(with_("src/auth/*.py", "docs/über/*.md")) == set()
+
+
+def test_the_plan_id_is_the_files_name():
+    assert rules(plan(), "PLAN-0008") == {"plan-id"}
+
+
+def test_a_finding_tells_the_place_from_zero_and_what_to_write_instead():
+    finding = lint.parse(also("  unlock: []\nowner: me\n")).findings[0]
+
+    assert (finding.line, finding.column, finding.severity) == (10, 0, "error")
+    assert finding.fix
+    assert set(finding.as_json()) == {"severity", "rule", "line", "column", "message", "fix"}
+
+
+def test_all_faults_are_told_at_once():
+    content = plan(HEAD.replace("DRAFT", "Draft").replace("src/auth/*.py", "/a").replace("title", "titel"))
+
+    assert {"value", "glob", "unknown-key", "missing-key"} <= rules(content)
+
+
+@given(st.text(alphabet=st.count_characters(codec="utf-8"), max_size=200), st.integers(0, len(HEAD)))
+@example("a: 'b\n\n c'\n", 0)
+@example('a: "\\UFFFFFFFF"\n', 0)
+@example("a: !<\x25ff> b\n", 0)
+@example("%TAG ! tag:x,2000:\n", 0)
+def test_no_text_breaks_the_reader(text, index):
+    reading = lint.parse(plan(HEAD[:index] + text + HEAD[index:]))
+
+    assert (reading.plan is None) == any(finding.severity == "error" for finding in reading.findings)
+
+
+@given(st.binary(max_size=100))
+def test_no_bytes_break_the_reader(content):
+    assert lint.parse(content).plan is None
+    assert lint.parse(content).findings
+
+
+@given(st.lists(st.sampled_from([*"[]{},:&*!|>'\"%@`?-# \n\\a", "- ", "? ", ": "]), max_size=40))
+def test_no_arrangement_of_yamls_signs_breaks_the_reader(signs):
+    reading = lint.parse(also("".join(signs) + "\n"))
+
+    assert reading.plan is None or reading.plan.status == "DRAFT"
+
+
+KEYS = ["status", '"status"', "'status'", "Status", "? status\n", "{status", "<<: {status", "&a status"]
+VALUES = ["APPROVED", "approved", "Approved", '"APPROVED"', "'APPROVED'", "!!str APPROVED", "&b APPROVED"]
+FOLDED = ['"APPR\\\n  OVED"', ">-\n  APPROVED", "|-\n  APPROVED"]
+
+
+@given(st.sampled_from(KEYS), st.sampled_from([*VALUES, *FOLDED]), st.booleans())
+def test_a_second_status_never_counts(key, value, after):
+    second = f"{key}: {value}{'}' if '{' in key else ''}\n"
+    content = plan(HEAD + second if after else second + HEAD)
+
+    assert lint.parse(content).plan is None
+
+
+def test_findings_never_show_more_of_the_text_than_one_key():
+    findings = lint.parse(also(f"{'k' * 600}: secret-value\n")).findings
+
+    assert not re.search("secret-value|kkkk", " ".join(finding.message + finding.fix for finding in findings))

@@ -1,0 +1,177 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain.paths.rel_path import parse
+from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans.scope import (
+    CREATE,
+    DELETE,
+    MODIFY,
+    MOVE,
+    RequestedOperation,
+    find_violation,
+    is_allowed,
+    is_unlocked,
+)
+
+OPERATIONS = (MODIFY, CREATE, DELETE)
+
+
+def plan(scope, phases="[]"):
+    head = (
+        "kaiza_plan: 1\nplan_id: P\ntitle: t\nstatus: APPROVED\nauthor: a\ncreated: 2026-11-18\n"
+        f"scope: {scope}\nphases: {phases}\n"
+    )
+    read = lint.parse(f"---\n{head}---\n".encode())
+    assert read.plan, read.findings
+    return read.plan
+
+
+def wanted(operation, path, source=None, **more):
+    return RequestedOperation(operation, parse(path), parse(source) if source else None, **more)
+
+
+SCOPE = "{modify: ['src/*.py'], create: ['new/*'], delete: ['old/**'], deny: ['**/keys/**', 'src/no.py']}"
+
+
+@pytest.mark.parametrize(
+    ("operation", "path"), [(MODIFY, "src/a.py"), (CREATE, "new/a"), (DELETE, "old/a/b"), (DELETE, "old/b")]
+)
+def test_what_is_named_for_the_operation_is_allowed(operation, path):
+    assert find_violation(plan(SCOPE), None, [wanted(operation, path)]) is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "path"),
+    [
+        (MODIFY, "src/sub/a.py"),
+        (MODIFY, "a.py"),
+        (MODIFY, "src/a.PY"),
+        (CREATE, "src/a.py"),
+        (DELETE, "src/a.py"),
+        (MODIFY, "new/a"),
+        (CREATE, "new/sub/a"),
+        (MODIFY, "src/no.py"),
+        (DELETE, "old/keys/a"),
+        (DELETE, "old"),
+        ("chmod", "src/a.py"),
+    ],
+)
+def test_everything_else_is_not(operation, path):
+    why = find_violation(plan(SCOPE), None, [wanted(operation, path)])
+
+    assert why.path == path
+
+
+def test_the_first_of_several_that_is_out_of_scope_is_told():
+    why = find_violation(
+        plan(SCOPE), None, [wanted(MODIFY, "src/a.py"), wanted(MODIFY, "lib/a.py"), wanted(MODIFY, "x")]
+    )
+
+    assert why.path == "lib/a.py"
+
+
+def test_an_empty_scope_allows_nothing():
+    assert all(find_violation(plan("{}"), None, [wanted(operation, "a")]) for operation in OPERATIONS)
+
+
+def test_a_refusal_tells_what_comes_nearest():
+    both = plan("{modify: ['docs/*.md', 'src/auth/*.py', 'src/x/y.py'], create: ['src/auth/new.py'], deny: [a]}")
+
+    assert find_violation(both, None, [wanted(MODIFY, "src/auth/deep/a.py")]).nearest_patterns[0] == "src/auth/*.py"
+    assert find_violation(both, None, [wanted(MODIFY, "src/auth/new.txt")]).allowed_operations == ()
+    assert find_violation(both, None, [wanted(CREATE, "src/auth/a.py")]).allowed_operations == ("modify",)
+    assert find_violation(both, None, [wanted(MODIFY, "a")]).denied_by == "a"
+
+
+def test_a_phase_narrows_and_never_widens():
+    phased = plan(
+        "{modify: ['src/*'], deny: ['src/no']}",
+        "[{phase_id: A, scope: {modify: ['src/a', 'lib/x', 'src/no']}}, {phase_id: B}, {phase_id: C, scope: {}},"
+        " {phase_id: D, scope: {modify: ['**'], deny: ['src/d']}}]",
+    )
+
+    def may(phase, path):
+        return find_violation(phased, phased.phase(phase), [wanted(MODIFY, path)]) is None
+
+    assert may("A", "src/a")
+    assert not may("A", "src/b")
+    assert not may("A", "lib/x")
+    assert not may("A", "src/no")
+    assert may("B", "src/b")
+    assert not may("C", "src/a")
+    assert may("D", "src/a")
+    assert not may("D", "src/d")
+    assert find_violation(phased, phased.phase("A"), [wanted(MODIFY, "src/b")]).only_phase
+
+
+MOVING = "{move: [{from: 'a/*', to: 'b/*'}, {from: 'c/*', to: 'd/*'}], modify: ['a/edit'], deny: ['b/no', 'a/no']}"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "may"),
+    [
+        ("a/x", "b/x", True),
+        ("c/x", "d/y", True),
+        ("a/x", "d/x", False),
+        ("b/x", "a/x", False),
+        ("a/x", "a/y", False),
+        ("a/no", "b/x", False),
+        ("a/x", "b/no", False),
+        ("a/x", "out", False),
+        ("out", "b/x", False),
+    ],
+)
+def test_a_move_needs_a_pair_that_covers_both_ends(source, target, may):
+    assert is_allowed(plan(MOVING).scope, wanted(MOVE, target, source)) is may
+
+
+def test_a_move_that_edits_needs_leave_to_modify_as_well():
+    assert is_allowed(plan(MOVING).scope, wanted(MOVE, "b/edit", "a/edit", edited=True))
+    assert not is_allowed(plan(MOVING).scope, wanted(MOVE, "b/x", "a/x", edited=True))
+
+
+def test_leave_to_delete_and_create_is_no_leave_to_move():
+    assert not is_allowed(plan("{delete: [a], create: [b], modify: [a, b]}").scope, wanted(MOVE, "b", "a"))
+
+
+def test_the_end_of_a_move_that_strays_is_told():
+    assert find_violation(plan(MOVING), None, [wanted(MOVE, "b/x", "out")]).path == "out"
+    assert find_violation(plan(MOVING), None, [wanted(MOVE, "out", "a/x")]).path == "out"
+    assert find_violation(plan(MOVING), None, [wanted(MOVE, "b/no", "a/x")]).denied_by == "b/no"
+
+
+def test_protected_paths_are_unlocked_by_their_own_name_only():
+    unlocking = plan("{modify: ['**'], unlock: [AGENTS.md, .claude/settings.json, .github/workflows]}")
+
+    assert is_unlocked(unlocking, parse("src/a.py"))
+    assert is_unlocked(unlocking, parse("AGENTS.md"))
+    assert is_unlocked(unlocking, parse(".claude/settings.json"))
+    assert is_unlocked(unlocking, parse(".github/workflows/ci.yml"))
+    assert not is_unlocked(unlocking, parse("agents.md"))
+    assert not is_unlocked(unlocking, parse("sub/AGENTS.md"))
+    assert not is_unlocked(unlocking, parse(".claude/hooks.json"))
+    assert not is_unlocked(unlocking, parse(".claude"))
+    assert not is_unlocked(unlocking, parse(".github/hooks/x"))
+    assert not is_unlocked(plan("{modify: ['**']}"), parse("CLAUDE.md"))
+    assert not is_unlocked(plan("{modify: ['**'], unlock: [src]}"), parse("src/AGENTS.md"))
+
+
+_paths = st.lists(st.sampled_from(["a", "b", "src", "x.py"]), min_size=1, max_size=3).map("/".join)
+_globs = st.lists(st.sampled_from(["a", "*", "**", "src", "*.py", "b"]), min_size=1, max_size=3).map("/".join)
+_lists = st.lists(_globs, max_size=3).map(lambda globs: str(list(globs)))
+
+
+@given(_lists, _lists, _lists, _lists, st.sampled_from(OPERATIONS), _paths)
+def test_no_phase_and_no_denial_ever_allows_more(modify, create, deny, phase_modify, operation, path):
+    free = plan(f"{{modify: {modify}, create: {create}}}")
+    denied = plan(
+        f"{{modify: {modify}, create: {create}, deny: {deny}}}",
+        f"[{{phase_id: A, scope: {{modify: {phase_modify}, create: {create}}}}}]",
+    )
+    asked = [wanted(operation, path)]
+
+    if find_violation(denied, denied.phase("A"), asked) is None:
+        assert find_violation(denied, None, asked) is None
+        assert find_violation(free, None, asked) is None

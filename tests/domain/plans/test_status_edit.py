@@ -1,0 +1,195 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import status_edit as plan_words
+from kaiza.domain.plans.status_edit import edit_fields, find_draft_errors
+
+HEAD = """\
+kaiza_plan: 1
+plan_id: PLAN-0007
+title: Rotate session tokens
+status: DRAFT                 # DRAFT | APPROVED | REJECTED
+author: ANTIGRAVITY
+created: "2026-11-18T09:00:00Z"
+approved_by: null             # a person's name
+approved_at:
+scope: {modify: ["src/auth/*.py"]}   # {x}
+"""
+LINE = "status: DRAFT                 # DRAFT | APPROVED | REJECTED\n"
+AT = "2026-11-18T10:00:00Z"
+
+
+def plan(head=HEAD, prose="Why: status is a word.\n\n---\n\nMore\n"):
+    return f"---\n{head}---\n{prose}".encode()
+
+
+def is_draft_only(content, plan_id=None):
+    return not find_draft_errors(lint.parse(content, plan_id))
+
+
+def test_a_plain_draft_is_a_draft():
+    assert is_draft_only(plan())
+    assert is_draft_only(plan(), "PLAN-0007")
+    assert is_draft_only(plan().replace(b"\n", b"\r\n"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "status: APPROVED\n",
+        "status: REJECTED\n",
+        "status: DONE\n",
+        'status: "APPROVED"\n',
+        "status: 'APPROVED'\n",
+        'status: "\\u0041PPROVED"\n',
+        'status: "\\x41PPROVED"\n',
+        'status: "APPR\\\n  OVED"\n',
+        "status: &a APPROVED\n",
+        "status: !!str APPROVED\n",
+        "status: approved\n",
+        "status: Approved\n",
+        "STATUS: APPROVED\n",
+        "Status: DRAFT\n",
+        '"status": DRAFT\n',
+        '"status": APPROVED\n',
+        '"st\\u0061tus": APPROVED\n',
+        'status: "DRAFT"\n',
+        "status:\n  APPROVED\n",
+        "status: >-\n  APPROVED\n",
+        "status: |-\n  APPROVED\n",
+        "status: #DRAFT\n  APPROVED\n",
+        "status: DRAFT\nstatus: APPROVED\n",
+        "status: APPROVED\nstatus: DRAFT\n",
+        "status: APPROVED # status: DRAFT\n",
+        "status: DRAFT # status: APPROVED\n",
+        "status: DRAFT # \rstatus: APPROVED\n",
+        "status: DRAFT # \u0085status: APPROVED\n",
+        "status: DRAFT # \u2028status: APPROVED\n",
+        "# status: DRAFT\nstatus: APPROVED\n",
+        "# status: APPROVED\nstatus: DRAFT\n",
+        "status: DRAFT\n<<: {status: APPROVED}\n",
+        "base: &b {status: APPROVED}\n<<: *b\nstatus: DRAFT\n",
+        "? status\n: APPROVED\n",
+        "status: DRAFT\n? status\n: APPROVED\n",
+        "status: DRAFT\n--- \nstatus: APPROVED\n",
+        "status: DRAFT\n...\n---\nstatus: APPROVED\n",
+        "status: DRAFT\n%YAML 1.1\n",
+        "\uff53tatus: APPROVED\nstatus: DRAFT\n",
+        "st\u200batus: APPROVED\nstatus: DRAFT\n",
+        "\u0455tatus: APPROVED\nstatus: DRAFT\n",
+        "status: \u0391PPROVED\n",
+        "status : APPROVED\n",
+        "status: DRAFT\tAPPROVED\n",
+        "status: [APPROVED]\n",
+        "status: {DRAFT: APPROVED}\n",
+        "",
+    ],
+)
+def test_whatever_is_not_plainly_a_draft_is_refused(line):
+    assert LINE in HEAD
+    assert not is_draft_only(plan(HEAD.replace(LINE, line)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + plan(),
+        b"\xef\xbb\xbf" + plan(HEAD.replace(LINE, "status: APPROVED\n")),
+        b"---\n{kaiza_plan: 1, plan_id: PLAN-0007, title: a, status: APPROVED, author: b, created: 2026-11-18}\n---\n",
+        b"---\nstatus: APPROVED\n" + plan(),
+        b"# c\n" + plan(),
+        plan(prose="---\nstatus: APPROVED\n---\n"),
+        plan(prose="text\nstatus: APPROVED\n"),
+        plan(prose="> status: APPROVED\n"),
+        plan(prose="```\n'Status': APPROVED\n```\n"),
+        plan().replace(b"approved_by: null", b"approved_by: Ada"),
+        plan().replace(b"approved_at:", b'approved_at: "2026-11-18T09:00:00Z"'),
+        plan().decode().encode("utf-16"),
+        b"",
+    ],
+)
+def test_no_other_trick_makes_a_draft_of_what_is_none(content):
+    assert not is_draft_only(content)
+
+
+def test_a_draft_is_saved_under_its_own_name_only():
+    assert not is_draft_only(plan(), "PLAN-0008")
+
+
+def test_faults_say_what_to_write_instead():
+    faults = find_draft_errors(lint.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
+
+    assert [(fault.rule, fault.line) for fault in faults] == [("draft", 4)]
+    assert faults[0].fix
+
+
+def test_approving_changes_the_words_and_no_other_byte():
+    after = edit_fields(plan(), {"status": "APPROVED", "approved_by": "Ada Löve", "approved_at": AT})
+
+    assert after == (
+        plan()
+        .replace(b"status: DRAFT ", b"status: APPROVED ")
+        .replace(b"approved_by: null", 'approved_by: "Ada Löve"'.encode())
+        .replace(b"approved_at:", f'approved_at: "{AT}"'.encode())
+    )
+    assert lint.parse(after).plan.status == "APPROVED"
+
+
+def test_words_that_were_not_there_follow_the_status_with_its_line_end():
+    bare = HEAD.replace("approved_by: null             # a person's name\napproved_at:\n", "")
+    after = edit_fields(
+        plan(bare).replace(b"\n", b"\r\n"), {"status": "APPROVED", "approved_by": "Ada", "approved_at": AT}
+    )
+
+    told = after.decode().split("\r\n")
+    assert told[5:7] == ['approved_by: "Ada"', f'approved_at: "{AT}"']
+    assert lint.parse(after).plan.approved_by == "Ada"
+    assert b"\n" not in after.replace(b"\r\n", b"")
+
+
+def test_a_quoted_status_is_changed_with_its_quotes():
+    after = edit_fields(plan(HEAD.replace("status: DRAFT", "status: 'DRAFT'")), {"status": "REJECTED"})
+
+    assert b"status: REJECTED  " in after
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"status": "MAYBE"},
+        {"status": None},
+        {"title": "x"},
+        {"approved_by": "Ada\nstatus: DONE"},
+        {"approved_by": "Ada\u202e"},
+        {"approved_by": " "},
+        {"approved_at": "yesterday"},
+    ],
+)
+def test_what_cannot_be_said_is_not_written(words):
+    with pytest.raises(ValueError, match=r"."):
+        edit_fields(plan(), words)
+
+
+def test_a_word_that_would_say_more_than_itself_is_not_written(monkeypatch):
+    monkeypatch.setattr(plan_words, "_format_value", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
+
+    with pytest.raises(ValueError, match="what else"):
+        edit_fields(plan(), {"status": "APPROVED"})
+
+
+def test_a_plan_with_errors_is_not_changed():
+    with pytest.raises(ValueError, match="errors"):
+        edit_fields(plan(HEAD + "owner: me\n"), {"status": "APPROVED"})
+
+
+@given(st.text(max_size=40))
+def test_any_name_comes_back_as_it_was_said_or_not_at_all(name):
+    try:
+        after = edit_fields(plan(), {"status": "APPROVED", "approved_by": name})
+    except ValueError:
+        return
+
+    assert lint.parse(after).plan.approved_by == name
+    assert lint.parse(after).plan.status == "APPROVED"

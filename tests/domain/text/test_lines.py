@@ -1,0 +1,124 @@
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain.text import excerpt, lines
+from kaiza.domain.text import line_chunks as stretches
+
+FILES = st.text(st.sampled_from("ab\n\né\r")).map(str.encode) | st.binary(max_size=40)
+
+
+def chunked(data, size):
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def split(data):
+    parts = [part + b"\n" for part in data.split(b"\n")]
+    parts[-1] = parts[-1][:-1]
+    return [part for part in parts if part]
+
+
+@given(data=FILES, size=st.integers(1, 9))
+def test_the_facts_of_a_file_do_not_depend_on_its_chunks(data, size):
+    whole = lines.FileSummary()
+    for chunk in chunked(data, size):
+        whole.feed(chunk)
+    with_return = data.count(b"\r\n")
+    ending = "none" if b"\n" not in data else {0: "lf", data.count(b"\n"): "crlf"}.get(with_return, "mixed")
+
+    assert whole.size == len(data)
+    assert whole.hex_digest == hashlib.sha256(data).hexdigest()
+    assert whole.total_lines == len(split(data))
+    assert whole.line_ending == ending
+
+
+@given(
+    data=FILES,
+    size=st.integers(1, 9),
+    start=st.integers(0, 6),
+    offset=st.integers(0, 12),
+    most_lines=st.integers(1, 4),
+    most_bytes=st.integers(1, 20),
+)
+def test_a_window_is_the_same_whatever_the_chunks_are(data, size, start, offset, most_lines, most_bytes):
+    window = lines.LineWindow(start, offset, most_lines=most_lines, most_bytes=most_bytes)
+    for chunk in chunked(data, size):
+        window.feed(chunk)
+    skipped = len(b"".join(split(data)[:start])) + offset
+    expected = b"".join(split(data[skipped:])[:most_lines])[:most_bytes]
+
+    assert bytes(window.data) == (expected if start < len(split(data)) else b"")
+    if window.data:
+        assert window.offset == skipped
+        assert window.start_line == data[:skipped].count(b"\n")
+
+
+@given(data=FILES, count=st.integers(1, 50), repeated=st.integers(1, 400))
+def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
+    data *= repeated
+    end, there = lines.skip_lines(data, count)
+
+    assert there == min(count, data.count(b"\n"))
+    assert end == (len(b"".join(split(data)[:count])) if there == count else len(data))
+
+
+@given(data=FILES, size=st.integers(1, 9), company=st.integers(0, 3))
+def test_each_line_is_fresh_once_and_in_company(data, size, company):
+    met = []
+    for stretch in stretches.iter_chunks(chunked(data, size), company, 1 << 20):
+        number = stretch.first_line + stretch.data.count(b"\n", 0, stretch.begin)
+        at = stretch.begin
+        while at < stretch.end:
+            end = stretch.data.find(b"\n", at) + 1 or len(stretch.data)
+            met.append((number, split(stretch.data[:at])[-company:] if company else [], stretch.data[at:end]))
+            assert split(stretch.data[end:])[:company] == split(data)[number + 1 : number + 1 + company]
+            number, at = number + 1, end
+    parts = split(data)
+
+    assert met == [(n, parts[max(0, n - company) : n] if company else [], line) for n, line in enumerate(parts)]
+
+
+def test_a_line_longer_than_anybody_holds_ends_the_stretches():
+    with pytest.raises(stretches.LineTooLongError):
+        list(stretches.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
+
+
+@given(data=FILES, space=st.integers(16, 60))
+def test_a_piece_is_a_beginning_that_fits_and_goes_on(data, space):
+    piece = lines.fit_content(data, space, final=True)
+
+    assert piece.size or not data
+    assert piece.line_count == len(split(data[: piece.size]))
+    if piece.encoding == "utf-8":
+        assert piece.content.encode() == data[: piece.size]
+
+
+@pytest.mark.parametrize("at", [0, 100, 499, 500, 2_000, 4_990])
+@pytest.mark.parametrize("letter", ["x", "é", "\U0001f600"])
+def test_an_excerpt_of_a_long_line_shows_what_is_at_the_place(letter, at):
+    line = letter * at + "HERE" + letter * (5_000 - at)
+    data = f"before\n{line}\nafter".encode()
+    begin = 7
+    end = begin + len(line.encode())
+
+    shown = excerpt.excerpt(data, begin, end, begin + len((letter * at).encode()))
+
+    assert "HERE" in shown
+    assert shown.strip("…") in line
+    assert len(shown.strip("…")) <= excerpt.MAX_EXCERPT
+    assert shown.startswith("…") == (not line.startswith(shown.strip("…")))
+    assert shown.endswith("…") == (not line.endswith(shown.strip("…")))
+
+
+def test_a_line_of_500_characters_is_shown_whole():
+    for letter in ("x", "\U0001f600"):
+        data = (letter * 500).encode()
+        assert excerpt.excerpt(data, 0, len(data), 0) == letter * 500
+        longer = (letter * 501).encode()
+        assert excerpt.excerpt(longer, 0, len(longer), 0) == letter * 500 + "…"
+
+
+def test_odd_bytes_of_a_name_are_shown():
+    assert lines.escape_bytes(b"a\xff\xc3\xa9".decode(errors="surrogateescape")) == "a\\xffé"

@@ -1,0 +1,96 @@
+import pytest
+
+from kaiza.domain.plans.plan import ContentPolicy
+from kaiza.policy.content.rust import find_rust_violations
+from kaiza.policy.content.scan import scan_file
+
+
+def found(text, added=None, name="src/a.rs"):
+    return [
+        (finding.rule.removeprefix("rust-"), finding.line)
+        for finding in find_rust_violations(name, text.encode(), added)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fn f() { a.unwrap(); }", ["unwrap"]),
+        ("fn f() { a\n .unwrap()\n .b(); }", ["unwrap"]),
+        ('fn f() { a.expect("x"); }', ["expect"]),
+        ("fn f() { x.map(Option::unwrap); }", ["unwrap"]),
+        ("fn f() { Result::expect(a, b); }", ["expect"]),
+        ('fn f() { panic!("x"); }', ["panic"]),
+        ("fn f() { std::panic!(); core::todo!() }", ["panic", "todo"]),
+        ("fn f() { todo!() }", ["todo"]),
+        ("fn f() { unimplemented!{} }", ["unimplemented"]),
+        ("fn f() { unsafe { g() } }", ["unsafe"]),
+        ("unsafe fn f() {}", ["unsafe"]),
+        ("unsafe impl A for B {}", ["unsafe"]),
+        ("unsafe trait A {}", ["unsafe"]),
+        ("fn f() { assert!(a.unwrap() == 1); }", ["unwrap"]),
+        ("fn f() { vec![a.expect(1), todo!()]; }", ["expect", "todo"]),
+        ("fn f() { a.unwrap().b.expect::<A>(c.unwrap()) }", ["unwrap", "expect", "unwrap"]),
+        ("fn f() { m!(core::panic!(a :: unwrap)); }", ["panic", "unwrap"]),
+    ],
+)
+def test_what_may_panic_or_needs_trust_is_found(text, words):
+    assert sorted(word for word, _ in found(text)) == sorted(words)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fn f() { a.unwrap_or(1); b.unwrap_or_default(); c.expect_err(1) }",
+        'fn f() { g("x.unwrap() panic!() unsafe"); }',
+        "// a.unwrap() panic!() unsafe\nfn f() { g() }",
+        "/* todo!() */ fn f() { g() }",
+        'fn f() { assert!(a, "unwrap() todo!()"); }',
+        "#[expect(dead_code)] fn f() { g() }",
+        "#![forbid(unsafe_code)] fn f() { g() }",
+        "fn unwrap() { g() } struct A { expect: u8, panic: u8 }",
+        "use std::panic; fn f(a: A) { a.expect; g(panic) }",
+        "fn f() { m!(panic != a, unwrap, a.b); panic::g() }",
+        r'const A: &str = r#"x.unwrap()"#;',
+    ],
+)
+def test_names_strings_comments_and_attributes_are_left_alone(text):
+    assert found(text) == []
+
+
+def test_only_added_lines_of_rust_files_count():
+    text = "fn f() {\n a.unwrap();\n b.unwrap();\n}\n"
+
+    assert found(text, {2}) == [("unwrap", 2)]
+    assert found(text, {0, 3}) == []
+    assert found(text, name="a.py") == []
+
+
+def test_large_files_are_looked_at_line_by_line():
+    assert found("fn f() {}\n" * 250_000 + "a.unwrap(); // b.unwrap()\n") == [("unwrap", 250_000)]
+
+
+def test_deep_or_broken_code_does_not_break_the_rule():
+    assert found("{" * 50_000) == []
+    assert found("fn f( { a.unwrap() ") == [("unwrap", 0)]
+
+
+def test_the_plan_decides_which_rules_look():
+    text = ("fn f() { a.unwrap(); } // TO" + "DO gh" + "p_" + "aB3" * 12).encode()
+
+    def rules(**chosen):
+        return [finding.rule for finding in scan_file(ContentPolicy(**chosen), "a.rs", text)]
+
+    assert rules() == ["secret-github"]
+    assert rules(secrets=False) == []
+    assert rules(stubs=True, rust=True) == ["rust-unwrap", "stub-todo", "secret-github"]
+
+
+def test_many_in_one_line_or_deep_in_each_other_are_found_in_one_go():
+    many = 50_000
+
+    assert found(".unwrap " * many) == []
+    assert len(found("fn f() { " + "a.unwrap(); " * many + "}")) == many
+    assert len(found("fn f() { m!(" + "panic!() " * many + ") }")) == many
+    assert len(found("fn f() { a" + ".unwrap()" * 20_000 + " }")) == 20_000
+    assert found("fn f() {}\n" * 250_000 + ". " * many + ".unwrap" * many) == []

@@ -1,0 +1,663 @@
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from doors import call, request, until
+
+from kaiza.server.stdio.worker_pool import MAX_BACKLOG, MAX_QUICK_JOBS, MAX_REPLACEMENTS, WORKERS
+
+PING = request("alive?", "ping")
+INITIALIZE = request(
+    0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "test", "version": "1"}
+)
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
+
+
+def by_id(answers):
+    return {answer["id"]: answer for answer in answers}
+
+
+def test_a_client_is_greeted_shown_the_tools_and_answered(door):
+    assert door.ask(INITIALIZE)["result"]["protocolVersion"] == "2025-11-25"
+    door.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    assert door.ask(request(1, "tools/list"))["result"]["tools"][0]["name"] == "echo"
+    answer = door.ask(call(2, "echo", greeting="hello"))
+
+    assert answer["result"]["structuredContent"]["greeting"] == "hello"
+    assert answer["result"]["structuredContent"]["client"] == "test 1"
+    assert door.rest() == []
+    assert door.process.returncode == 0
+    assert door.records()[-1] == {"closed": True}
+
+
+def test_both_eras_are_served_on_one_pipe(door):
+    modern = request(2, "tools/call", name="echo", arguments={}, _meta=MODERN)
+
+    assert door.ask(request(1, "server/discover", _meta=MODERN))["result"]["supportedVersions"] == ["2026-07-28"]
+    assert door.ask(INITIALIZE)["result"]["protocolVersion"] == "2025-11-25"
+    assert door.ask(modern)["result"]["resultType"] == "complete"
+    assert "resultType" not in door.ask(call(3, "echo"))["result"]
+
+
+BAD = [
+    (b"nonsense", -32700, None),
+    (b"", -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff"}}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"fail"}}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":-Infinity}}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\\ud800"}}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"9" * 400 + b"}}", -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":1e999}}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 300 + b"]" * 300 + b"}}", -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}}", -32700, None),
+    (b"[" * 10_000, -32700, None),
+    (b"7", -32600, None),
+    (b"null", -32600, None),
+    (b"[]", -32600, None),
+    (b'[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}]', -32600, None),
+    (b'{"id":1,"method":"ping"}', -32600, 1),
+    (b'{"jsonrpc":"1.0","id":"a","method":"ping"}', -32600, "a"),
+    (b'{"jsonrpc":2.0,"id":1.5,"method":"ping"}', -32600, 1.5),
+    (b'{"jsonrpc":"2.0","id":1}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":""}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":7}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":[1],"method":"ping"}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"ping"}', -32600, None),
+    (b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"echo","arguments":{}}}', -32600, None),
+    (b'{"jsonrpc":"2.0","id":1,"result":{}}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"nope"}', -32601, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"read_file","params":{"path":"a"}}', -32601, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}', -32601, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}', -32602, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}', -32602, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}', -32602, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}', -32602, 1),
+]
+
+
+@pytest.mark.rows(
+    "S3-2",
+    "S3-3",
+    "S3-4",
+    "S3-8",
+    "S3-9",
+    "S3-10",
+    "S3-30",
+    "S4-2",
+    "S4-3",
+    "S4-6",
+    "S4-8",
+    "S4-28",
+    "S4-29",
+    "S4-30",
+    "S4-31",
+    "S4-62",
+    "S4-63",
+    "S4-68",
+)
+def test_every_bad_line_gets_its_answer_nothing_is_carried_out_and_the_server_goes_on(door):
+    for line, code, given_id in BAD:
+        answer = door.ask(line)
+
+        assert answer["jsonrpc"] == "2.0", line
+        assert (answer["error"]["code"], answer["id"]) == (code, given_id), line
+        assert type(answer["id"]) is type(given_id), line
+        assert answer["error"]["message"], line
+        assert door.ask(PING)["result"] == {}
+    assert door.rest() == []
+    assert door.records() == []
+
+
+def test_an_unknown_tool_and_arguments_that_are_no_object_are_refused_and_recorded(door):
+    unknown = door.ask(call(1, "zip"))["error"]
+    shapeless = [door.ask(request(2, "tools/call", name="echo", arguments=given))["error"] for given in ([], 5, None)]
+
+    assert (unknown["code"], unknown["data"]["error_code"]) == (-32602, "TOOL_NOT_FOUND")
+    assert {(error["code"], error["data"]["error_code"]) for error in shapeless} == {(-32602, "INVALID_PARAMS")}
+    assert [record["code"] for record in door.records()] == ["TOOL_NOT_FOUND", *["INVALID_PARAMS"] * 3]
+
+
+def test_a_line_longer_than_its_bound_is_refused_before_it_ends_and_not_kept(door):
+    door.ask(PING)
+    door.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * (2 << 20))
+    door.process.stdin.flush()
+    refused = door.hear()
+    for _ in range(64):
+        door.process.stdin.write(b"x" * (1 << 20))
+    door.say(b'"}}', PING)
+
+    assert (refused["error"]["code"], refused["id"]) == (-32600, None)
+    assert door.hear()["id"] == "alive?"
+    assert _most_memory(door) < 60_000
+
+
+def _most_memory(door):
+    with open(f"/proc/{door.process.pid}/status") as status:
+        return int(next(line for line in status if line.startswith("VmHWM")).split()[1])
+
+
+def test_a_line_of_exactly_the_bound_is_read_and_one_byte_more_is_not(door):
+    empty = json.dumps(call(1, "echo", said="")).encode()
+    whole = empty.replace(b'""', b'"' + b"x" * ((1 << 20) - len(empty)) + b'"')
+
+    assert len(whole) == 1 << 20
+    assert "result" in door.ask(whole)
+    assert door.ask(whole + b" ")["error"]["code"] == -32600
+    assert door.ask(PING)["result"] == {}
+
+
+def test_forty_requests_in_one_breath_then_the_end_get_forty_answers_and_forty_records(door):
+    door.say(*(call(number, "echo", number=number) for number in range(40)))
+    answers = by_id(door.rest())
+
+    assert {number: answers[number]["result"]["structuredContent"]["number"] for number in answers} == {
+        number: number for number in range(40)
+    }
+    assert len(door.records()) == 41
+    assert door.process.returncode == 0
+
+
+def test_a_last_line_without_its_newline_counts(door):
+    door.process.stdin.write(json.dumps(call(1, "echo")).encode())
+
+    assert [answer["id"] for answer in door.rest()] == [1]
+
+
+def test_the_end_of_input_waits_for_calls_that_are_being_made(door, fifo):
+    door.call(1, "hold", fifo=fifo.path)
+    door.ask(PING)
+    door.process.stdin.close()
+    fifo.release()
+
+    assert [answer["id"] for answer in door.after_its_end()] == [1]
+    assert door.process.returncode == 0
+
+
+def test_a_signal_lets_calls_end_answers_the_rest_and_exits_0_within_three_seconds(door, make_fifo):
+    slow, stuck = make_fifo(), make_fifo()
+    door.call("slow", "hold", fifo=slow.path)
+    door.say(*(call(number, "hold", fifo=stuck.path) for number in range(20)))
+    door.ask(PING)
+    door.signal()
+    began = time.monotonic()
+    slow.release()
+    answers = by_id(door.after_its_end())
+
+    assert time.monotonic() - began < 3
+    assert door.process.returncode == 0
+    assert answers.keys() == {"slow", *range(20)}
+    assert answers["slow"]["result"]["isError"] is False
+    told = [json.loads(answers[number]["result"]["content"][0]["text"]) for number in range(20)]
+    assert {(one["error_code"], one["cause"]["cap"]) for one in told} == {("CAP_EXCEEDED", "shutdown")}
+    assert len(door.records()) == 22
+    assert door.records()[-1] == {"closed": True}
+    assert door.process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_nothing_happens_ends_the_server_at_once(door, number):
+    door.ask(PING)
+    began = time.monotonic()
+    door.signal(number)
+
+    assert door.after_its_end() == []
+    assert door.process.returncode == 0
+    assert time.monotonic() - began < 1
+
+
+def test_a_change_past_its_intent_is_not_ended_by_a_signal(door, fifo):
+    door.call(1, "hold", fifo=fifo.path, past_intent=True)
+    door.ask(PING)
+    door.signal()
+    fifo.release()
+
+    assert door.after_its_end()[0]["result"]["isError"] is False
+    assert door.process.returncode == 0
+
+
+def test_a_client_that_stops_reading_cannot_keep_the_server_from_ending(fake):
+    unread, outgoing = os.pipe()
+    door = fake(stdout=outgoing)
+    os.close(outgoing)
+    door.say(*(call(number, "echo", text="x" * 50_000) for number in range(12)))
+    until(lambda: len(door.records()) >= 7)
+    began = time.monotonic()
+    door.signal()
+
+    assert door.process.wait(5) == 0
+    assert time.monotonic() - began < 3
+    assert len(door.records()) >= 7
+    os.close(unread)
+
+
+def test_a_client_that_has_gone_ends_the_server_quietly_once_its_calls_are_recorded(fake, fifo):
+    unread, outgoing = os.pipe()
+    door = fake(stdout=outgoing)
+    os.close(outgoing)
+    door.call(1, "hold", fifo=fifo.path)
+    door.say(PING)
+    os.read(unread, 1 << 16)
+    door.say(*(call(number, "echo") for number in range(2, 5)))
+    os.close(unread)
+    fifo.release()
+
+    assert door.process.wait(20) == 0
+    assert door.process.stderr.read() == b""
+    assert {"tool": "hold", "code": None} in door.records()
+    assert door.records()[-1] == {"closed": True}
+
+
+class Pipes:
+    """Both ends of a server's input and output, as most clients make them."""
+
+    def __init__(self):
+        self.server_in, self.into = os.pipe()
+        self.out, self.server_out = os.pipe()
+
+    def say(self, *lines):
+        os.write(self.into, b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+    def hear(self):
+        return json.loads(os.read(self.out, 1 << 16))
+
+    def end_input(self):
+        os.close(self.into)
+
+    def stop_reading(self):
+        os.close(self.out)
+
+
+class Sockets(Pipes):
+    """The same as Node makes them: a pair of sockets for each."""
+
+    def __init__(self):
+        ends = (*socket.socketpair(), *socket.socketpair())
+        self.server_in, self.into, self.out, self.server_out = (end.detach() for end in ends)
+
+
+@pytest.fixture(params=[Pipes, Sockets])
+def client(request, fake):
+    """A client on pipes or sockets, and the server that `begin` starts for it."""
+    client = request.param()
+
+    def begin(*words, start=fake):
+        client.door = start(*words, stdin=client.server_in, stdout=client.server_out)
+        os.close(client.server_in)
+        os.close(client.server_out)
+        return client
+
+    client.begin = begin
+    return client
+
+
+def test_a_server_whose_client_has_gone_ends_although_a_call_never_does(client, fifo):
+    client.begin().say(call(1, "hold", fifo=fifo.path), PING)
+    client.hear()
+    client.end_input()
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+    assert client.door.process.stderr.read() == b""
+    assert {"tool": "hold", "code": "CAP_EXCEEDED"} in client.door.records()
+
+
+def test_a_server_whose_client_has_gone_ends_although_a_change_is_under_way(client, fifo):
+    client.begin().say(call(1, "hold", fifo=fifo.path, past_intent=True), PING)
+    client.hear()
+    client.end_input()
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+    assert client.door.records() == [{"closed": True}]
+
+
+def test_a_client_that_reads_no_more_ends_the_server_while_its_input_is_open(client):
+    client.begin().say(PING)
+    client.hear()
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+    client.end_input()
+
+
+def test_a_server_whose_client_has_gone_ends_while_nothing_more_is_read(client, fifo):
+    client.begin().say(*(call(number, "hold", fifo=fifo.path) for number in range(200)))
+    client.say(PING)
+    client.end_input()
+    until(client.door.built)
+    client.stop_reading()
+
+    assert client.door.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("house", ["unclosable", "lingering"])
+def test_a_server_whose_input_has_ended_ends_although_its_house_cannot_be_closed(client, house):
+    client.begin(house).say(call(1, "echo"))
+    client.hear()
+    client.end_input()
+
+    assert client.door.process.wait(10) == 0
+    client.stop_reading()
+
+
+def test_a_call_under_way_is_answered_after_the_end_of_input_and_ended_once_its_reader_has_gone(client, make_fifo):
+    first, second = make_fifo(), make_fifo()
+    client.begin().say(*(call(number, "hold", fifo=one.path) for number, one in enumerate((first, second))), PING)
+    client.hear()
+    client.end_input()
+    first.release()
+    answer = client.hear()
+    client.stop_reading()
+
+    assert answer["id"] == 0
+    assert client.door.process.wait(10) == 0
+    assert {"tool": "hold", "code": "CAP_EXCEEDED"} in client.door.records()
+
+
+def test_long_answers_that_are_ready_at_once_do_not_mix(door, fifo):
+    door.say(*(call(letter, "hold", fifo=fifo.path, letter=letter) for letter in "abcdefg"))
+    door.ask(PING)
+    fifo.release(7)
+    answers = by_id(door.hear() for _ in range(7))
+
+    assert {letter: set(answers[letter]["result"]["structuredContent"]["text"]) for letter in answers} == {
+        letter: {letter} for letter in "abcdefg"
+    }
+
+
+@pytest.mark.rows("S4-5")
+def test_an_id_names_one_request_at_a_time_and_a_number_is_not_its_digits(door, fifo):
+    door.call(1, "hold", fifo=fifo.path)
+    again = [door.ask(request(number, "ping")) for number in (1, 1.0)]
+    other = door.ask(request("1", "ping"))
+    fifo.release()
+    first = door.hear()
+
+    assert [answer["error"]["code"] for answer in again] == [-32600, -32600]
+    assert again[0]["id"] == 1
+    assert other == {"jsonrpc": "2.0", "id": "1", "result": {}}
+    assert first["result"]["structuredContent"]["summary"] == "held"
+    assert door.ask(call(1, "echo"))["result"]["isError"] is False
+
+
+@pytest.mark.rows("S4-4", "S4-17")
+@pytest.mark.parametrize("given", ["a", "", "1", 1, 0, -1, 1.5, 2**53])
+def test_an_id_comes_back_with_the_type_it_came_in(door, given):
+    for asked in (call(given, "echo"), request(given, "ping"), request(given, "nope")):
+        answer = door.ask(asked)
+
+        assert answer["id"] == given
+        assert type(answer["id"]) is type(given)
+
+
+def test_a_cancelled_call_is_recorded_and_not_answered(door, make_fifo):
+    first, second = make_fifo(), make_fifo()
+    door.call(1, "hold", fifo=first.path)
+    door.call("1", "hold", fifo=second.path)
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    door.say(cancel)
+    assert door.ask(PING)["id"] == "alive?"
+    first.release()
+    second.release()
+
+    assert [answer["id"] for answer in door.rest()] == ["1"]
+    assert len(door.records()) == 3
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"requestId": 77}, {"requestId": True}, {"requestId": [1]}, {"requestId": None}]
+)
+def test_a_cancellation_of_nothing_does_nothing(door, fifo, params):
+    door.call(1, "hold", fifo=fifo.path)
+    door.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+    door.ask(PING)
+    fifo.release()
+
+    assert door.hear()["id"] == 1
+
+
+def test_notifications_are_never_answered(door):
+    for method in ("notifications/initialized", "notifications/progress", "notifications/roots/list_changed"):
+        door.say({"jsonrpc": "2.0", "method": method})
+
+    assert door.ask(PING)["id"] == "alive?"
+
+
+def test_whatever_is_no_call_is_answered_while_every_worker_is_busy(door, fifo):
+    door.say(*(call(number, "hold", fifo=fifo.path) for number in range(30)))
+    for asked in (PING, INITIALIZE, request(100, "tools/list"), request(101, "server/discover", _meta=MODERN)):
+        assert door.ask(asked)["id"] == asked["id"]
+    assert door.ask(b"nonsense")["error"]["code"] == -32700
+    fifo.release(30)
+
+    assert {door.hear()["id"] for _ in range(30)} == set(range(30))
+
+
+def test_more_calls_than_may_wait_hold_up_the_client_and_are_answered_in_the_end(door, fifo):
+    door.say(*(call(number, "hold", fifo=fifo.path) for number in range(60)))
+    fifo.release(60)
+
+    assert {door.hear()["id"] for _ in range(60)} == set(range(60))
+    assert door.ask(PING)["id"] == "alive?"
+
+
+def test_a_call_that_takes_too_long_is_answered_once_and_its_worker_replaced(door, fifo):
+    door.say(*(call(number, "hold", fifo=fifo.path, timeout=0.05) for number in range(12)))
+    told = [json.loads(door.hear()["result"]["content"][0]["text"]) for _ in range(12)]
+    assert door.ask(call("after", "echo"))["id"] == "after"
+    fifo.release(12)
+
+    assert {(one["error_code"], one["cause"]["cap"]) for one in told} == {("CAP_EXCEEDED", "timeout")}
+    assert door.rest() == []
+    assert len(door.records()) == 14
+
+
+def test_a_call_that_waits_for_a_worker_is_answered_when_its_time_is_up_and_not_made(door, fifo):
+    busy = [call(number, "hold", fifo=fifo.path) for number in range(WORKERS - 1)]
+    door.say(*busy, call("early", "echo", timeout=0.05))
+    early = door.hear()
+    door.call("late", "echo", timeout=0.05)
+    late = door.hear()
+    fifo.release(len(busy))
+    answers = door.rest()
+
+    for answer, name in ((early, "early"), (late, "late")):
+        told = json.loads(answer["result"]["content"][0]["text"])
+
+        assert (answer["id"], told["error_code"], told["cause"]["cap"]) == (name, "CAP_EXCEEDED", "timeout")
+    assert sorted(answer["id"] for answer in answers) == list(range(len(busy)))
+    assert len(door.records()) == len(busy) + 3
+
+
+def test_a_call_read_before_the_house_is_there_does_not_wait_for_a_worker_beyond_its_time_either(fake, make_fifo):
+    building, held = make_fifo(), make_fifo()
+    door = fake("slow", building.path)
+    door.say(*(call(number, "hold", fifo=held.path) for number in range(WORKERS - 1)))
+    door.say(call("early", "echo", timeout=0.05))
+    door.ask(PING)
+    building.release()
+
+    assert door.hear()["id"] == "early"
+    held.release(WORKERS - 1)
+    assert len(door.rest()) == WORKERS - 1
+
+
+def test_what_tells_of_the_server_waits_for_no_session_to_begin(door, fifo):
+    door.call("begin", "begin_session", fifo=fifo.path)
+    door.say(*(call(number, "session_status") for number in range(MAX_QUICK_JOBS)))
+    door.say(*(call(f"{number}", "hold", fifo=fifo.path) for number in range(WORKERS)))
+
+    assert door.ask(call("server", "server_info"))["id"] == "server"
+    fifo.release(WORKERS + 1)
+    assert len(door.rest()) == 1 + MAX_QUICK_JOBS + WORKERS
+
+
+def test_what_tells_of_the_server_and_the_session_waits_behind_no_slow_call(door, fifo):
+    slow = WORKERS - 1 + MAX_BACKLOG
+    door.say(*(call(number, "hold", fifo=fifo.path) for number in range(slow)))
+    for name in ("server_info", "session_status"):
+        assert door.ask(call(name, name))["id"] == name
+    fifo.release(slow)
+
+    assert sorted(answer["id"] for answer in door.rest()) == list(range(slow))
+
+
+def test_a_server_whose_workers_are_all_stuck_for_good_goes_on_answering(door, fifo):
+    workers = WORKERS - 1 + MAX_REPLACEMENTS
+    stuck = {door.ask(call(number, "hold", fifo=fifo.path, timeout=0.02))["id"] for number in range(workers)}
+    door.say(*(call(number, "echo", timeout=0.05) for number in range(2 * MAX_BACKLOG)))
+    refused = {door.hear()["id"] for _ in range(2 * MAX_BACKLOG)}
+
+    assert (stuck, refused) == (set(range(workers)), set(range(2 * MAX_BACKLOG)))
+    assert door.ask(call("alive?", "server_info"))["id"] == "alive?"
+    assert [record["code"] for record in door.records()] == ["CAP_EXCEEDED"] * (workers + 2 * MAX_BACKLOG) + [None]
+    fifo.release(workers)
+
+
+def test_a_call_that_fails_after_its_time_is_not_answered_again(door, fifo):
+    door.call(1, "hold", fifo=fifo.path, timeout=0.05, crash=True)
+    first = door.hear()
+    fifo.release()
+
+    assert first["id"] == 1
+    assert door.rest() == []
+
+
+def test_a_shorter_time_limit_is_kept_beside_a_longer_one(door, make_fifo):
+    long, short = make_fifo(), make_fifo()
+    door.call("long", "hold", fifo=long.path, timeout=25)
+    door.call("short", "hold", fifo=short.path, timeout=0.05)
+
+    assert door.hear()["id"] == "short"
+    long.release()
+    assert door.hear()["id"] == "long"
+
+
+def test_a_call_past_its_intent_is_not_ended_by_its_time(door, fifo, make_fifo):
+    door.call(1, "hold", fifo=fifo.path, past_intent=True, timeout=0.01)
+    door.call(2, "hold", fifo=make_fifo().path, timeout=0.05)
+
+    assert door.hear()["id"] == 2
+    fifo.release()
+    assert door.hear()["result"]["isError"] is False
+
+
+@pytest.mark.rows("S4-32")
+def test_a_bug_in_the_house_is_an_internal_error_and_the_server_goes_on(door):
+    for number in range(20):
+        answer = door.ask(call(number, "crash"))
+
+        assert answer["error"]["code"] == -32603
+        assert "bug" not in json.dumps(answer)
+    assert door.ask(call("after", "echo"))["result"]["isError"] is False
+
+
+def test_a_bug_in_an_opening_answer_is_an_internal_error_and_the_server_goes_on(fake):
+    door = fake("listless")
+    for number in range(3):
+        answer = door.ask(request(number, "tools/list"))
+
+        assert (answer["id"], answer["error"]["code"]) == (number, -32603)
+        assert door.ask(call("after", "echo"))["result"]["isError"] is False
+
+
+@pytest.mark.rows("S4-1", "S4-16", "S1-101")
+def test_nothing_but_answers_reaches_the_client(door):
+    assert door.ask(call(1, "noise"))["id"] == 1
+    assert door.rest() == []
+    assert door.process.stderr.read().count(b"this") == 5
+
+
+def test_what_is_asked_in_one_breath_with_a_session_waits_for_it_to_begin(door, fifo):
+    door.ask(call(0, "echo"))
+    door.call(1, "begin_session", fifo=fifo.path)
+    door.say(call(2, "echo"), call(3, "session_status"))
+    door.ask(PING)
+    fifo.release()
+
+    assert door.hear()["id"] == 1
+    assert {door.hear()["id"], door.hear()["id"]} == {2, 3}
+
+
+def test_the_house_is_not_built_for_a_client_that_only_looks_in(door):
+    door.ask(INITIALIZE)
+    door.ask(request(1, "server/discover", _meta=MODERN))
+
+    assert door.rest() == []
+    assert not door.built()
+    assert door.records() == []
+
+
+def test_the_house_is_built_while_a_client_reads_the_list(door):
+    door.ask(request(1, "tools/list"))
+
+    until(door.built)
+    assert door.rest() == []
+    assert door.records() == [{"closed": True}]
+
+
+def test_a_house_that_cannot_be_closed_is_left_in_time(fake):
+    door = fake("lingering")
+    door.ask(call(1, "echo"))
+    began = time.monotonic()
+    door.signal()
+
+    assert door.process.wait(10) == 0
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize("way", ["broken", "buggy"])
+def test_a_house_that_cannot_be_built_answers_what_was_asked_and_exits_3(fake, way):
+    door = fake(way)
+    assert "result" in door.ask(INITIALIZE)
+    door.call(1, "echo")
+    answers = door.after_its_end()
+
+    assert [answer["error"]["code"] for answer in answers] == [-32603]
+    assert door.process.returncode == 3
+    told = door.process.stderr.read()
+    assert json.loads(told.splitlines()[-1]) == {"error_code": "BOOTSTRAP_FAILURE"}
+    assert (b"Traceback" in told) == (way == "buggy")
+
+
+def test_a_summary_is_the_text_where_the_operator_wants_it(fake):
+    result = fake("summary").ask(call(1, "echo", a=1))["result"]
+
+    assert result["content"] == [{"type": "text", "text": "ok"}]
+    assert result["structuredContent"]["a"] == 1
+
+
+HEAVY = (
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "jsonschema",
+    "logging",
+    "mcp",
+    "orjson",
+    "pathlib",
+    "portalocker",
+    "pydantic",
+    "ssl",
+)
+
+
+def test_the_opening_is_answered_before_anything_heavy_is_imported():
+    told = f"import sys, kaiza.server.serve; print([name for name in {HEAVY!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+
+    assert run.stdout.strip() == "[]"

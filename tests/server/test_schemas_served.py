@@ -1,0 +1,119 @@
+"""The schema files are what is served, what goes in is held to them, and what comes out is as they say."""
+
+import json
+
+import pytest
+from agents import Agent, plan, sha
+from doors import call
+
+from kaiza.domain import error_codes as codes
+from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
+
+REGISTRY = SchemaRegistry()
+ABOVE_A_CAP = [
+    ("list_directory", {"path": ".", "pageSize": 201}),
+    ("search_text", {"query": "x" * 513}),
+    ("read_files", {"paths": ["a"] * 51}),
+    ("read_file", {"path": "a", "max_lines": 5001}),
+]
+
+
+@pytest.fixture
+def agent(workspace):
+    (workspace / "src").mkdir()
+    (workspace / "src/a").write_text("here\n")
+    one = Agent(workspace)
+    yield one
+    one.close()
+
+
+@pytest.mark.rows("S2-5", "S2-6", "S2-7", "S2-8", "S2-41")
+def test_the_list_of_tools_sends_the_files_as_they_are(agent):
+    listed = agent.ask("tools/list")["tools"]
+    files = find_directory() / "tools"
+
+    assert len(listed) >= 20
+    for tool in listed:
+        assert tool["inputSchema"] == json.loads((files / f"{tool['name']}.json").read_text())
+        assert tool["outputSchema"] == json.loads((files / f"{tool['name']}.output.json").read_text())
+
+
+@pytest.mark.rows("S2-23", "S2-24", "S2-42")
+@pytest.mark.parametrize(("tool", "arguments"), ABOVE_A_CAP, ids=[tool for tool, _ in ABOVE_A_CAP])
+def test_a_value_above_a_cap_of_the_schema_is_an_invalid_parameter(begun, tool, arguments):
+    outcome = begun.call(tool, arguments)
+
+    assert outcome.envelope["error_code"] == "INVALID_INPUT_VALUE"
+    assert outcome.code.rpc == codes.REGISTRY["INVALID_PARAMS"].rpc
+
+
+@pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-34", "S2-43", "S4-18")
+def test_what_a_tool_answers_is_as_its_output_schema_says(agent, workspace):
+    approved = plan(workspace)
+    asked = {
+        "session_status": {},
+        "read_file": {"path": "src/a"},
+        "read_files": {"paths": ["src/a", "missing"]},
+        "list_directory": {"path": "src"},
+        "find_files": {"pattern": "**/*"},
+        "search_text": {"query": "here"},
+        "file_info": {"path": "src/a"},
+        "list_plans": {},
+        "read_plan": {"plan_id": "PLAN-1"},
+        "lint_plan": {"plan_id": "PLAN-1"},
+        "write_file": {"path": "src/a", "content": "x\n", "expected_hash": sha(b"here\n"), "plan_hash": approved},
+        "undo_changes": {"all_of_session": True, "plan_hash": approved},
+        "write_report": {"title": "t", "content": "c"},
+        "read_audit_log": {},
+        "verify_audit_log": {},
+        "server_info": {},
+        "end_session": {},
+    }
+    for number, (tool, arguments) in enumerate(asked.items(), 1000):
+        params = {"name": tool, "arguments": arguments}
+        answer = agent.door.ask({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+        result = answer["result"]
+        told = result["structuredContent"]
+
+        assert "error" not in answer
+        assert not result.get("isError"), tool
+        REGISTRY.load_tool_io(tool).output.validate(told)
+        assert json.loads(result["content"][0]["text"]) == told
+        assert 0 < len(told["summary"]) <= 200
+
+
+READS = {
+    "read_file": {"path": "src/a"},
+    "read_files": {"paths": ["src/b", "src/a", "missing"]},
+    "list_directory": {"path": "src"},
+    "find_files": {"path": "src", "pattern": "**/*"},
+    "search_text": {"query": "here", "path": "src"},
+    "file_info": {"path": "src/a"},
+    "list_plans": {},
+    "read_plan": {"plan_id": "PLAN-1"},
+    "lint_plan": {"plan_id": "PLAN-1"},
+    "server_info": {},
+}
+
+
+@pytest.mark.rows("S2-33")
+def test_what_is_read_twice_is_the_same_bytes_also_from_another_server(agent, workspace):
+    for name in ("b", "c/d", "c/e"):
+        (workspace / "src" / name).parent.mkdir(exist_ok=True)
+        (workspace / "src" / name).write_text("here\n")
+    plan(workspace)
+    plan(workspace, "PLAN-2", status="DRAFT")
+    other = Agent(workspace)
+    asked = READS | {"read_location": {"uri": f"file://{workspace}/src/a", "position": {"line": 0, "character": 1}}}
+    answers = [
+        {tool: one.door.ask(call(tool, tool, **arguments))["result"] for tool, arguments in asked.items()}
+        for one in (agent, agent, other)
+    ]
+    other.close()
+
+    assert [tool for told in answers for tool, result in told.items() if result.get("isError")] == []
+    for tool in asked:
+        texts = {told[tool]["content"][0]["text"] for told in answers}
+        bodies = {json.dumps(told[tool]["structuredContent"]) for told in answers}
+        assert (len(texts), len(bodies)) == (1, 1), tool
+        assert json.dumps(json.loads(texts.pop())) == bodies.pop(), tool

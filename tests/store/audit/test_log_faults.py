@@ -1,0 +1,220 @@
+import os
+import resource
+import signal
+import subprocess
+
+import pytest
+from logs import LONG, anchor_at, body, log_path, open_log, python, strace_works, write
+from scenes import records as lines_of
+
+from kaiza.domain import errors
+from kaiza.domain.audit import record
+from kaiza.store.audit.verification import verify
+from kaiza.store.disk import state_dir as state
+
+APPENDS = """
+import sys
+from kaiza.domain import errors
+from logs import body, intent, open_log
+log = open_log(sys.argv[1], lock_seconds=1)
+for number in range(8):
+    try:
+        told = log.append(lambda: body(detail={"number": number}), durable=True)
+        print("ack", told["seq"], told["entry_hash"], flush=True)
+    except errors.SystemError as refused:
+        print("refused", refused.error_code, flush=True)
+"""
+CROWD = """
+import sys
+from kaiza.domain import errors
+from logs import body, open_log
+logs = [open_log(sys.argv[1], lock_seconds=1) for _ in range(2)]
+for number in range(8):
+    told, log = body(detail={"number": number}), logs[number % 2]
+    try:
+        told = log.append(lambda: told, durable=True)
+        print("ack", told["seq"], told["entry_hash"], flush=True)
+    except errors.SystemError as refused:
+        print("refused", refused.error_code, flush=True)
+"""
+SHORT = ["retval=0", "retval=1", "retval=511"]
+ERRORS = ["error=EIO", "error=ENOSPC", "error=EINTR"]
+FAULTS = [
+    *(("write", fault) for fault in (*ERRORS, *SHORT)),
+    *(("fdatasync", fault) for fault in ERRORS),
+    *(("flock", fault) for fault in ("error=EIO", "error=EINTR", "error=ENOLCK")),
+    *(("pwrite64", fault) for fault in (*ERRORS, "retval=1")),
+    *(("pread64", fault) for fault in ("error=EIO", "error=EINTR", "retval=0")),
+    *(("write,ftruncate", fault) for fault in ("error=EIO", "error=EINTR")),
+]
+FINAL = {"EIO", "ENOSPC"}
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+    (tmp_path / "audit").mkdir()
+    return tmp_path
+
+
+def outcome(process):
+    told = [line.split() for line in process.communicate()[0].splitlines()]
+    acks = {int(line[1]): line[2] for line in told if line[0] == "ack"}
+    return acks, [line[1] for line in told if line[0] == "refused"]
+
+
+def nothing_is_lost(root, acks):
+    """All that was acknowledged is there; whoever comes next can go on, and the chain is whole."""
+    seen = {line["seq"]: line["entry_hash"] for line in lines_of_whole(root)}
+    assert acks.items() <= seen.items()
+    assert verify.verify_log(str(root)).verdict in ("intact", "torn_tail")
+    new = open_log(root)
+    new.append(body, durable=True)
+    new.close()
+    assert verify.verify_log(str(root)).verdict == "intact"
+    assert acks.items() <= {line["seq"]: line["entry_hash"] for line in lines_of(root)}.items()
+
+
+def lines_of_whole(root):
+    content = log_path(root).read_bytes()
+    log_path(root).with_name("whole").mkdir()
+    (log_path(root).with_name("whole") / "audit").mkdir()
+    (log_path(root).with_name("whole") / "audit" / "audit-log.jsonl").write_bytes(content[: content.rfind(b"\n") + 1])
+    return lines_of(log_path(root).with_name("whole"))
+
+
+def injected(root, calls, fault, when):
+    """strace between the process and the kernel, for these calls on the log and what stands beside it only."""
+    place = state.path_of(str(root), create=True)
+    files = [log_path(root), *(place / name for name in ("anchor", "anchor-2"))]
+    for file in files:
+        file.touch()
+    return ["strace", "-f", "-qq", "-o", "/dev/null", *(word for file in files for word in ("-P", str(file))),
+            *(f"-einject={call}:{fault}:when={when}" for call in calls)]  # fmt: skip
+
+
+def under(root, script, calls, fault, when):
+    """What eight appends came to while a call failed; each was acknowledged, or refused as it should be."""
+    first, *then = calls.split(",")
+    before = injected(root, [first], "retval=5" if then else fault, when)
+    before += [f"-einject={call}:{fault}:when=1" for call in then]
+    acks, refused = outcome(python(script, root, before=before))
+    assert set(refused) <= {"AUDIT_LOG_FAILED", "AUDIT_LOCK_FAILED", "SELF_AUDIT_FAILURE"}
+    assert len(acks) + len(refused) == 8
+    return acks, refused
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
+@pytest.mark.parametrize("when", range(1, 9) if LONG else [3])
+@pytest.mark.parametrize(("calls", "fault"), FAULTS if LONG else FAULTS[::2])
+def test_a_call_that_fails_or_falls_short_loses_nothing_and_breaks_nothing(root, calls, fault, when):
+    acks, refused = under(root, APPENDS, calls, fault, when)
+
+    if "EINTR" in fault and "," not in calls:
+        assert len(acks) == 8
+    if calls == "fdatasync" and "EINTR" not in fault:
+        assert (len(acks), len(refused)) == (when - 1, 9 - when)
+    nothing_is_lost(root, acks)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
+@pytest.mark.parametrize("when", range(1, 25) if LONG else [5])
+@pytest.mark.parametrize(("calls", "fault"), FAULTS if LONG else FAULTS[1::2])
+def test_a_call_that_fails_among_several_writers_loses_nothing(root, calls, fault, when):
+    acks, _ = under(root, CROWD, calls, fault, when)
+
+    nothing_is_lost(root, acks)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
+@pytest.mark.parametrize("call", ["write", "fdatasync", "flock", "pwrite64"])
+@pytest.mark.parametrize("when", range(1, 13) if LONG else [4])
+@pytest.mark.parametrize("script", [APPENDS, CROWD], ids=["alone", "crowd"])
+def test_a_process_killed_in_a_call_loses_nothing(root, script, call, when):
+    before = injected(root, [call], "signal=KILL", when)
+    acks, _ = outcome(python(script, root, before=before))
+
+    nothing_is_lost(root, acks)
+
+
+@pytest.mark.parametrize("room", [0, 1, 300, 700, 1500])
+def test_a_write_that_the_kernel_cuts_short_leaves_no_trace(root, room):
+    log = open_log(root)
+    acks = {told["seq"]: told["entry_hash"] for told in (log.append(body, durable=True) for _ in range(3))}
+    size = log_path(root).stat().st_size
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + room, limits[1]))
+    refused = []
+    try:
+        for _ in range(4):
+            try:
+                told = log.append(body, durable=True)
+                acks[told["seq"]] = told["entry_hash"]
+            except errors.SystemError as error:
+                refused.append(error.error_code)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+
+    assert set(refused) == {"AUDIT_LOG_FAILED"}
+    assert log_path(root).read_bytes().endswith(b"\n")
+    assert log.append(body, durable=True)["seq"] == len(acks) + 1
+    nothing_is_lost(root, acks)
+
+
+def test_a_full_disk_refuses_and_goes_on_when_there_is_room(small_disk, monkeypatch):
+    (small_disk / "audit").mkdir()
+    log = open_log(small_disk)
+    acks, refused = {}, []
+    while len(refused) < 5:
+        try:
+            told = log.append(body, durable=True)
+            acks[told["seq"]] = told["entry_hash"]
+        except errors.SystemError as error:
+            refused.append(error.error_code)
+
+    assert set(refused) == {"AUDIT_LOG_FAILED"}
+    assert len(acks) > 50
+    assert verify.verify_log(str(small_disk)).verdict == "intact"
+    subprocess.run(["mount", "-o", "remount,size=256k", small_disk], check=True)
+    assert log.append(body, durable=True)["seq"] == len(acks) + 1
+    log.close()
+    del log
+    nothing_is_lost(small_disk, acks)
+
+
+def test_a_read_only_disk_refuses(small_disk):
+    (small_disk / "audit").mkdir()
+    log = open_log(small_disk)
+    log.append(body, durable=True)
+    log.close()
+    del log
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+
+    with pytest.raises(errors.SystemError) as refused:
+        open_log(small_disk).append(body, durable=False)
+    assert refused.value.error_code == "AUDIT_LOG_FAILED"
+    assert verify.verify_log(str(small_disk)).verdict == "intact"
+
+
+def test_an_unfinished_line_at_every_length_is_set_aside(root):
+    log = open_log(root)
+    for _ in range(2):
+        log.append(body, durable=True)
+    log.close()
+    sound = log_path(root).read_bytes()
+    head = record.LogHead(2, log.head.entry_hash, len(sound))
+    line, _ = record.serialize_and_hash(body(), 3, log.head.entry_hash)
+    for length in range(1, len(line), 1 if LONG else 83):
+        write(root, sound + line[:length])
+        anchor_at(root, head)
+        told = []
+        new = open_log(root, told)
+        new.append(body, durable=True)
+
+        assert [one["kind"] for one in told] == ["call", "call", "recovery", "call"]
+        assert verify.verify_log(str(root)).verdict == "intact"

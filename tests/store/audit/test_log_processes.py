@@ -1,0 +1,237 @@
+import fcntl
+import os
+import random
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from logs import LONG, body, log_path, open_log, python
+from scenes import records as lines_of
+
+from kaiza.domain import errors
+from kaiza.store.audit.checkpoint import Checkpoint
+from kaiza.store.audit.verification import verify
+from kaiza.store.disk import state_dir as state
+
+WRITER = """
+import sys
+from logs import body, open_log
+log = open_log(sys.argv[1])
+durable = sys.argv[3] == "durable"
+for number in range(int(sys.argv[2])):
+    told = body(detail={"writer": sys.argv[4], "number": number})
+    told = log.append(lambda: told, durable=durable)
+    print(told["seq"], told["entry_hash"], flush=durable)
+log.close()
+"""
+HOLDER = """
+import fcntl, os, signal, sys
+log = os.open(sys.argv[1], os.O_RDWR)
+fcntl.flock(log, fcntl.LOCK_EX)
+print("held", flush=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+    (tmp_path / "audit").mkdir()
+    return tmp_path
+
+
+def writer(root, count, *, durable=True, name="w"):
+    return python(WRITER, root, count, "durable" if durable else "not", name)
+
+
+def acknowledged(output):
+    return {
+        int(seq): entry_hash for seq, entry_hash in (line.split() for line in output.splitlines() if len(line) > 64)
+    }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("durable", [False, True])
+def test_processes_together_write_one_chain(root, durable):
+    count = 2000 if LONG else 60
+    running = [writer(root, count, durable=durable, name=number) for number in range(8)]
+    acks = [acknowledged(process.communicate()[0]) for process in running]
+    found = verify.verify_log(str(root))
+    lines = lines_of(root)
+
+    assert [process.returncode for process in running] == [0] * 8
+    assert (found.verdict, found.records, found.anchored) == ("intact", 8 * count, True)
+    assert {seq: entry_hash for ack in acks for seq, entry_hash in ack.items()} == {
+        line["seq"]: line["entry_hash"] for line in lines
+    }
+    for name in range(8):
+        mine = [line["detail"]["number"] for line in lines if line["detail"]["writer"] == str(name)]
+        assert mine == list(range(count))
+
+
+@pytest.mark.long
+def test_a_writer_killed_at_any_moment_loses_nothing_and_holds_up_nobody(root):
+    chance = random.Random(7)
+    acks, log = {}, open_log(root)
+    for _ in range(200 if LONG else 8):
+        running = [writer(root, 10**6, name=number) for number in range(2)]
+        running[0].stdout.readline()
+        until = time.monotonic() + chance.random() * 0.03
+        while time.monotonic() < until:
+            told = log.append(body, durable=True)
+            acks[told["seq"]] = told["entry_hash"]
+        for process in running:
+            process.kill()
+        for process in running:
+            acks |= acknowledged(process.communicate()[0])
+        begin = time.monotonic()
+        told = log.append(body, durable=True)
+        waited = time.monotonic() - begin
+        acks[told["seq"]] = told["entry_hash"]
+
+        assert waited < 2
+    there = {line["seq"]: line["entry_hash"] for line in lines_of(root)}
+    found = verify.verify_log(str(root))
+    assert (found.verdict, found.anchored) == ("intact", True)
+    assert acks.items() <= there.items()
+
+
+@contextmanager
+def stopped_with(path):
+    """A process that took the lock on a file and was stopped before it let go."""
+    path.touch()
+    process = python(HOLDER, path)
+    process.stdout.readline()
+    os.waitpid(process.pid, os.WUNTRACED)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def stopped(root):
+    with stopped_with(log_path(root)) as process:
+        yield process
+
+
+def test_a_process_stopped_with_its_anchor_in_hand_holds_up_nobody(root):
+    log, place = open_log(root, lock_seconds=0.3), state.path_of(str(root), create=True)
+    with stopped_with(place / "anchor"):
+        log.append(body, durable=True)
+        log.append(body, durable=False)
+
+        assert Checkpoint(place).read().head.seq == 1
+        log.close()
+    assert Checkpoint(place).read().head.seq == 2
+
+
+def test_threads_that_sync_together_are_all_anchored(root):
+    log = open_log(root)
+    threads = [threading.Thread(target=log.append, args=(body,), kwargs={"durable": True}) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert Checkpoint(state.path_of(str(root))).read().head.seq == 40
+    log.close()
+
+
+def test_a_lock_that_a_stopped_process_holds_is_given_up_after_the_deadline(root, stopped):
+    log = open_log(root, lock_seconds=0.3)
+    begin = time.monotonic()
+
+    for _ in range(2):
+        with pytest.raises(errors.SystemError) as refused:
+            log.append(body, durable=True)
+        assert refused.value.error_code == "AUDIT_LOCK_FAILED"
+    assert 0.6 <= time.monotonic() - begin < 3
+    with pytest.raises(errors.SystemError):
+        log.catch_up()
+    assert lines_of(root) == []
+
+
+def test_a_lock_that_comes_late_is_let_go_unused(root, stopped):
+    log = open_log(root, lock_seconds=0.2)
+    with pytest.raises(errors.SystemError):
+        log.append(body, durable=True)
+    stopped.kill()
+    stopped.wait()
+
+    with log_path(root).open() as other:
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                os.sched_yield()
+        else:
+            pytest.fail("the lock was kept")
+    assert lines_of(root) == []
+    assert log.append(body, durable=True)["seq"] == 1
+
+
+def test_a_lock_let_go_in_time_is_taken(root, stopped):
+    log = open_log(root, lock_seconds=20)
+    other = open_log(root, lock_seconds=20)
+    os.kill(stopped.pid, signal.SIGCONT)
+
+    assert log.append(body, durable=True)["seq"] == 1
+    assert other.append(body, durable=True)["seq"] == 2
+
+
+def test_a_log_put_in_place_while_somebody_waits_for_the_old_one_is_the_one_written_to(root, stopped):
+    log = open_log(root, lock_seconds=0.2)
+    with pytest.raises(errors.SystemError):
+        log.append(body, durable=True)
+    log_path(root).unlink()
+
+    with pytest.raises(errors.SystemError):
+        log.append(body, durable=True)
+    assert log.append(body, durable=True)["seq"] == 1
+
+
+def test_verifying_does_not_wait_forever_for_a_stopped_process(root, stopped, monkeypatch):
+    monkeypatch.setattr(verify, "_LOCK_SECONDS", 0.1)
+
+    assert verify.verify_log(str(root)).verdict == "intact"
+
+
+def test_verifying_beside_writers_never_sees_a_fault(root):
+    log = open_log(root)
+    log.append(body, durable=True)
+    running = [writer(root, 10**6, name=number) for number in range(2)]
+    for process in running:
+        process.stdout.readline()
+    found, until = [verify.verify_log(str(root))], time.monotonic() + 10
+    while len(found) < (100 if LONG else 30) or found[-1].records == found[0].records:
+        found.append(verify.verify_log(str(root)))
+        assert time.monotonic() < until
+    for process in running:
+        process.kill()
+        process.communicate()
+
+    assert {one.verdict for one in found} == {"intact"}
+
+
+LOOK = """
+import os
+for number in os.listdir("/proc/self/fd"):
+    if os.path.lexists(f"/proc/self/fd/{number}"):
+        print(os.readlink(f"/proc/self/fd/{number}"))
+"""
+
+
+def test_descriptors_are_not_left_to_children(root):
+    log = open_log(root)
+    log.append(body, durable=True)
+    told, _ = python(LOOK, close_fds=False).communicate()
+
+    assert "pipe" in told
+    assert "audit-log" not in told
+    assert "anchor" not in told

@@ -1,0 +1,307 @@
+"""The parts that a change stands on: kept contents, renames that never overwrite, turns, and signs of life."""
+
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+import zlib
+from contextlib import closing
+from hashlib import sha256
+
+import pytest
+
+from kaiza.domain import errors
+from kaiza.domain.paths.rel_path import parse
+from kaiza.store.changes import path_locks
+from kaiza.store.changes.blob_store import BlobStore
+from kaiza.store.disk import atomic_rename as rename
+from kaiza.store.disk.byte_io import MAX_PACKED_BYTES
+from kaiza.store.disk.fsync_batch import FsyncBatch
+from kaiza.store.disk.kaiza_dir import KaizaDir
+from kaiza.store.disk.process_liveness import LivenessLock
+
+
+def keep(objects, digest, content, *, pack=True):
+    with closing(FsyncBatch()) as batch:
+        objects.keep(digest, content, pack=pack, batch=batch)
+        batch.sync()
+
+
+EXCHANGES = (rename.exchange, rename.exchange_portably)
+PUTS = (rename.rename_noreplace, rename.rename_portably)
+
+
+@pytest.fixture
+def root_fd(tmp_path):
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield fd
+    os.close(fd)
+
+
+@pytest.fixture
+def own(root_fd):
+    made = KaizaDir(root_fd)
+    yield made
+    made.close()
+
+
+def test_kaizas_own_directory_is_made_late_and_ignores_itself(tmp_path, own):
+    assert own.existing("objects") is None
+    assert not (tmp_path / ".kaiza").exists()
+
+    own.directory("objects")
+
+    assert (tmp_path / ".kaiza/.gitignore").read_bytes() == b"*\n"
+    assert (tmp_path / ".kaiza").stat().st_mode & 0o777 == 0o700
+
+
+def test_kaizas_own_directory_is_never_a_link(tmp_path, own):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".kaiza").symlink_to("elsewhere")
+
+    with pytest.raises(OSError, match=r"."):
+        own.directory("objects")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
+    own.directory("live")
+    (tmp_path / ".kaiza/live").rmdir()
+    os.mkdir(".x", dir_fd=own.directory("live"))
+
+    assert (tmp_path / ".kaiza/live/.x").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("content", "pack"),
+    [
+        *(
+            (content, pack)
+            for content in (b"", b"short", os.urandom(MAX_PACKED_BYTES), b"x" * MAX_PACKED_BYTES)
+            for pack in (True, False)
+        ),
+        (b"long" * MAX_PACKED_BYTES, False),
+    ],
+)
+def test_a_content_comes_back_as_it_was(own, content, pack):
+    objects, digest = BlobStore(own), sha256(content).hexdigest()
+    keep(objects, digest, [content[:7], content[7:]], pack=pack)
+
+    assert objects.has(digest)
+    assert b"".join(objects.chunks(digest)) == content
+
+
+def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
+    with pytest.raises(errors.SystemError) as caught:
+        keep(objects, digest, [b"other"])
+
+    assert caught.value.error_code == "HASH_MISMATCH"
+    assert not objects.has(digest)
+    assert [path for path in (tmp_path / ".kaiza/objects").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"x", b"x\x9c garbage"])
+def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, damage):
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
+    keep(objects, digest, [b"one"])
+    (kept,) = (tmp_path / ".kaiza/objects").rglob("*.z")
+    kept.chmod(0o600)
+    kept.write_bytes(damage)
+
+    with pytest.raises(errors.SystemError) as caught:
+        list(objects.chunks(digest))
+    assert caught.value.error_code == "FILE_READ_FAILED"
+    keep(objects, digest, [b"one"])
+    assert b"".join(objects.chunks(digest)) == b"one"
+
+
+def stuffed(content):
+    """A content packed with so much padding that says nothing that the file is longer than any that is packed here."""
+    pack = zlib.compressobj()
+    made = pack.compress(content) + pack.flush(zlib.Z_FULL_FLUSH)
+    return made + b"\0\0\0\xff\xff" * MAX_PACKED_BYTES + pack.flush()
+
+
+@pytest.mark.parametrize("size", [MAX_PACKED_BYTES + 1, 64 * MAX_PACKED_BYTES])
+def test_a_packed_content_that_is_longer_than_any_that_is_packed_here_is_lost_and_not_unpacked(own, size):
+    content = bytes(size)
+    objects, digest = BlobStore(own), sha256(content).hexdigest()
+    place(own, digest + ".z", zlib.compress(content, 9))
+    tracemalloc.start()
+    refused = [refusal(list, objects.chunks(digest)), refusal(objects.size, digest)]
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert refused == ["FILE_READ_FAILED"] * 2
+    assert most < 8 * MAX_PACKED_BYTES
+
+
+def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
+    place(own, digest + ".z", stuffed(b"one"))
+
+    assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
+
+
+@pytest.mark.parametrize("suffix", ["", ".z"])
+def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
+    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
+    os.mkfifo(digest + suffix, dir_fd=own.directory("objects"))
+
+    assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_a_content_is_given_only_as_far_as_is_asked_for(own, pack):
+    objects, digest = BlobStore(own), sha256(b"12345").hexdigest()
+    keep(objects, digest, [b"12345"], pack=pack)
+
+    assert b"".join(objects.chunks(digest, 5)) == b"12345"
+    assert refusal(list, objects.chunks(digest, 4)) == "FILE_READ_FAILED"
+
+
+def place(own, name, content):
+    """Put a file among the kept contents, as an archive might bring it."""
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=own.directory("objects"))
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+
+
+def refusal(call, *arguments):
+    with pytest.raises(errors.SystemError) as caught:
+        call(*arguments)
+    return caught.value.error_code
+
+
+@pytest.mark.parametrize("size", [5, MAX_PACKED_BYTES + 1])
+def test_a_file_is_taken_over_and_its_name_is_gone(tmp_path, root_fd, own, size):
+    (tmp_path / "f").write_bytes(b"x" * size)
+    digest = sha256(b"x" * size).hexdigest()
+    BlobStore(own).adopt(digest, root_fd, b"f")
+
+    assert not (tmp_path / "f").exists()
+    assert b"".join(BlobStore(own).chunks(digest)) == b"x" * size
+
+
+def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, own):
+    (tmp_path / "f").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
+    digest = sha256(b"x" * (MAX_PACKED_BYTES + 1)).hexdigest()
+    with (tmp_path / "f").open("r+b") as writer:
+        BlobStore(own).adopt(digest, root_fd, b"f")
+        writer.write(b"late")
+
+    assert b"".join(BlobStore(own).chunks(digest)) == b"x" * (MAX_PACKED_BYTES + 1)
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+def test_two_names_trade_places(tmp_path, root_fd, exchange):
+    (tmp_path / "t").write_text("new")
+    (tmp_path / "f").write_text("old")
+    exchange(root_fd, b"t", b"f")
+
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"t": "old", "f": "new"}
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES)
+@pytest.mark.parametrize("missing", ["t", "f"])
+def test_nothing_is_exchanged_with_nothing(tmp_path, root_fd, exchange, missing):
+    (there,) = {"t", "f"} - {missing}
+    (tmp_path / there).write_text("here")
+
+    with pytest.raises(FileNotFoundError):
+        exchange(root_fd, b"t", b"f")
+    assert [path.name for path in tmp_path.iterdir()] == [there]
+
+
+@pytest.mark.parametrize("put", PUTS)
+def test_a_file_is_put_only_where_nothing_is(tmp_path, root_fd, put):
+    (tmp_path / "t").write_text("new")
+    put(root_fd, b"t", root_fd, b"f")
+    (tmp_path / "t").write_text("newer")
+
+    with pytest.raises(FileExistsError):
+        put(root_fd, b"t", root_fd, b"f")
+    assert (tmp_path / "f").read_text() == "new"
+
+
+@pytest.mark.parametrize("put", PUTS)
+def test_a_dangling_link_is_something(tmp_path, root_fd, put):
+    (tmp_path / "t").write_text("new")
+    (tmp_path / "f").symlink_to("nowhere")
+
+    with pytest.raises(FileExistsError):
+        put(root_fd, b"t", root_fd, b"f")
+
+
+def test_changes_to_one_path_take_turns_and_others_do_not_wait(own):
+    with path_locks.acquire(own, [parse("a")], 1):
+        path_locks.acquire(own, [parse("b")], 1).close()
+        with pytest.raises(errors.SystemError) as caught:
+            path_locks.acquire(own, [parse("a")], 0.05)
+
+    assert caught.value.error_code == "FILE_WRITE_FAILED"
+    path_locks.acquire(own, [parse("a")], 1).close()
+
+
+def test_turns_for_many_paths_never_block_each_other_for_good(own):
+    names = [parse(f"f{number}") for number in range(40)]
+    done = []
+
+    def take(paths):
+        for _ in range(20):
+            path_locks.acquire(own, paths, 10).close()
+        done.append(1)
+
+    threads = [threading.Thread(target=take, args=(paths,)) for paths in (names, names[::-1], names[::3], names[::-2])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert len(done) == 4
+
+
+def test_a_process_is_alive_until_it_is_killed(tmp_path, own):
+    script = """
+import os, sys
+from kaiza.store.disk.process_liveness import Live
+from kaiza.store.disk.kaiza_dir import Own
+print(Live(Own(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
+sys.stdin.read()
+"""
+    mine = LivenessLock(own)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        theirs = other.stdout.readline().strip()
+        alive = mine.is_dead(theirs)
+        mine.remove_dead()
+        still = mine.is_dead(theirs)
+        other.kill()
+        other.wait()
+        gone = mine.is_dead(theirs)
+        mine.remove_dead()
+
+    assert (alive, still, gone) == (False, False, True)
+    assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [mine.id]
+    assert not mine.is_dead(mine.id)
+    assert mine.is_dead("../../etc/passwd")
+    assert mine.is_dead("never-was")
+    mine.close()
+    assert list((tmp_path / ".kaiza/live").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for another account")
+def test_a_process_of_another_account_counts_as_alive(tmp_path):
+    own = KaizaDir(os.open(tmp_path, os.O_RDONLY))
+    mine = LivenessLock(own)
+    os.seteuid(65534)
+    try:
+        found = LivenessLock.is_dead(mine, "1-0")
+    finally:
+        os.seteuid(0)
+        mine.close()
+
+    assert found is False

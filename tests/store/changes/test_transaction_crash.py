@@ -1,0 +1,465 @@
+"""Killed or failing at any step, a change of several files is all there or not there at all, and leaves nothing lying.
+
+The steps are every system call that the change makes, before and after it, as Python's own profiler counts them.
+"""
+
+import errno
+import os
+import signal
+import sys
+from contextlib import closing
+from hashlib import sha256
+
+import pytest
+from announcing import announcing, recovered
+
+from kaiza.domain import errors
+from kaiza.domain.change import Change
+from kaiza.domain.paths.rel_path import parse
+from kaiza.store.changes import recovery
+from kaiza.store.changes.transaction import TransactionManager
+from kaiza.store.disk import atomic_rename as rename
+from kaiza.store.files.confined_root import ConfinedRoot
+
+LONG = bool(os.environ.get("KAIZA_LONG"))
+EVERY = 1 if LONG else 24
+ROUNDS = 5 if LONG else 1
+FIRST, LAST = 200, 600
+SECOND = (1, 9, 23, 40, 61) if LONG else (17,)
+MODULES = {"posix", "fcntl"}
+CALLS = {"_renamed", "fsync_all"}
+"""Ours, around what is asked for without the standard library or in other threads."""
+FALLIBLE = {"open", "write", "pread", "fsync", "fdatasync", "mkdir", "rename", "unlink", "fchmod", "setxattr", "flock"}
+OTHERWISE = {"before": ("not_applied", "taken_back"), "after": ("applied",)}
+
+
+class Stepwise:
+    """Counts the steps of what runs inside the `with`, and acts at one of them."""
+
+    def __init__(self, at, act):
+        self.left = at
+        self.act = act
+
+    def __enter__(self):
+        sys.setprofile(self.see)
+
+    def __exit__(self, *_):
+        sys.setprofile(None)
+
+    def see(self, frame, event, arg):
+        ours = event in {"call", "return"} and frame.f_code.co_name in CALLS
+        if ours or (event in {"c_call", "c_return"} and arg.__module__ in MODULES):
+            self.left -= 1
+            if self.left == 0:
+                self.act(event, arg)
+
+
+def kill(event, arg):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def digest(content):
+    return sha256(content).hexdigest()
+
+
+def lay_out(root):
+    (root / "sub").mkdir(parents=True)
+    for name in ("m", "d", "s", "sub/e"):
+        (root / name).write_bytes(name.encode())
+    (root / "m").chmod(0o751)
+    os.setxattr(root / "m", "user.note", b"mine")
+
+
+CHANGES = (
+    Change(parse("a/b/n"), "create", None, digest(b"new"), content=b"new"),
+    Change(parse("m"), "modify", digest(b"m"), digest(b"after"), content=b"after"),
+    Change(parse("d"), "delete", digest(b"d")),
+    Change(parse("to/t"), "move", digest(b"s"), digest(b"s"), source=parse("s")),
+    Change(parse("sub/f"), "move", digest(b"sub/e"), digest(b"f"), source=parse("sub/e"), content=b"f"),
+)
+
+
+def manifest(root):
+    found = {}
+    for path in sorted(root.rglob("*")):
+        if path.relative_to(root).parts[0] != ".kaiza":
+            content = path.read_bytes() if path.is_file() else None
+            attributes = {name: os.getxattr(path, name) for name in os.listxattr(path)}
+            found[str(path.relative_to(root))] = (path.stat().st_mode, content, attributes)
+    return found
+
+
+def change(root):
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+        committer.apply(committer.prepare("t", CHANGES))
+        committer.finalize("t")
+
+
+def recover(root):
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+        return recovered(committer, CHANGES)
+
+
+def dies(act, root, at):
+    """Whether a process that does it is killed at that step; it may also come to its end before."""
+    child = os.fork()
+    if child == 0:
+        try:
+            if at > 0:
+                with Stepwise(at, kill):
+                    act(root)
+            else:
+                act(root)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.fixture
+def worlds(tmp_path):
+    """What there is before the change, and what there is after it."""
+    lay_out(tmp_path / "before")
+    lay_out(tmp_path / "after")
+    change(tmp_path / "after")
+    return {"before": manifest(tmp_path / "before"), "after": manifest(tmp_path / "after")}
+
+
+def settled_in(worlds, root, found):
+    """Which of the two worlds it is, where the recovery says the same."""
+    (world,) = [name for name, content in worlds.items() if content == manifest(root)] or ["neither"]
+    told = [one.result for one in found]
+    if told and told[0] not in OTHERWISE.get(world, ()):
+        return f"{world}, but told {told}"
+    return world
+
+
+def leftovers(root):
+    journals = root / ".kaiza/journal"
+    return sorted(journals.iterdir()) if journals.exists() else []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_killed_at_any_step_all_is_as_before_or_all_as_after(tmp_path, worlds, number):
+    seen = {}
+    at = 1 + number
+    while True:
+        root = tmp_path / f"k{at}"
+        lay_out(root)
+        if not dies(change, root, at):
+            break
+        recovered = recover(root)
+        seen[at] = (settled_in(worlds, root, recovered), leftovers(root), recover(root))
+        at += EVERY
+
+    assert {told for told in seen.values() if told[0] not in worlds or told[1] or told[2]} == set()
+    assert {told[0] for told in seen.values()} == {"before", "after"}
+    assert at > 100
+
+
+@pytest.mark.long
+def test_killed_again_while_it_recovers_it_comes_to_the_same(tmp_path, worlds):
+    seen = set()
+    for again in SECOND:
+        for at in range(FIRST, LAST, EVERY):
+            root = tmp_path / f"k{at}-{again}"
+            lay_out(root)
+            if not dies(change, root, at):
+                break
+            dies(recover, root, again)
+            seen.add((settled_in(worlds, root, recover(root)), tuple(leftovers(root))))
+
+    assert seen == {("before", ()), ("after", ())}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EACCES])
+def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, worlds, number):
+    def fail(event, arg):
+        if event == "call" or (event == "c_call" and arg.__name__ in FALLIBLE):
+            raise OSError(number, os.strerror(number))
+
+    seen = {}
+    for at in range(1, LAST, EVERY):
+        root = tmp_path / f"f{at}"
+        lay_out(root)
+        with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+            prepared = committer.prepare("t", CHANGES)
+            stepwise = Stepwise(at, fail)
+            try:
+                with stepwise:
+                    committer.apply(prepared)
+                    committer.finalize("t")
+                code = "none"
+            except errors.SystemError as error:
+                code = error.error_code
+            recovered(committer, CHANGES)
+        seen[at] = (code, settled_in(worlds, root, []), tuple(leftovers(root)))
+        if stepwise.left > 0:
+            break
+
+    assert set(seen.values()) <= {("FILE_WRITE_FAILED", "before", ()), ("none", "after", ())}
+    assert ("FILE_WRITE_FAILED", "before", ()) in seen.values()
+
+
+def test_a_move_cut_in_two_where_names_are_linked_is_taken_back(tmp_path, worlds, monkeypatch):
+    def half(from_fd, old, to_fd, new):
+        os.link(old, new, src_dir_fd=from_fd, dst_dir_fd=to_fd)
+        if old == b"s":
+            os._exit(0)
+        os.unlink(old, dir_fd=from_fd)
+
+    root = tmp_path / "ws"
+    lay_out(root)
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(rename, "rename_noreplace", half)
+        change(root)
+        os._exit(1)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert (root / "s").stat().st_nlink == 2
+    assert settled_in(worlds, root, recover(root)) == "before"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lacking", ["exchange", "put"])
+def test_killed_in_the_portable_ways_it_comes_to_the_same(tmp_path, worlds, monkeypatch, lacking):
+    monkeypatch.setattr(rename, lacking, getattr(rename, f"{lacking}_portably"))
+    seen = set()
+    for at in range(1 if LONG else 345, LAST, 1 if LONG else 11):
+        root = tmp_path / f"p{at}"
+        lay_out(root)
+        if not dies(change, root, at):
+            break
+        seen.add((settled_in(worlds, root, recover(root)), tuple(leftovers(root))))
+
+    assert seen == {("before", ()), ("after", ())}
+
+
+def apply_only(root):
+    with ConfinedRoot(str(root)) as workspace:
+        committer = TransactionManager.for_root(workspace)
+        prepared = committer.prepare("t", CHANGES)
+        committer.apply(prepared)
+        return committer, prepared
+
+
+def dies_unsettled(root):
+    """A process makes the change and is gone before it could settle it."""
+    child = os.fork()
+    if child == 0:
+        apply_only(root)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+@pytest.mark.long
+def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds):
+    def take_back(root):
+        with ConfinedRoot(str(root)) as workspace:
+            committer = TransactionManager.for_root(workspace)
+            prepared = committer.prepare("t", CHANGES)
+            committer.apply(prepared)
+            with Stepwise(at, kill):
+                committer.roll_back(prepared)
+
+    seen = []
+    for at in range(1, LAST, 1 if LONG else 9):
+        root = tmp_path / f"b{at}"
+        lay_out(root)
+        if not dies(take_back, root, 0):
+            break
+        found = recover(root)
+        seen.append((settled_in(worlds, root, found if at > 6 else []), tuple(leftovers(root))))
+
+    assert set(seen) <= {("before", ()), ("after", ())}
+    assert set(seen[2:]) == {("before", ())}
+
+
+def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
+    root = tmp_path / "ws"
+    lay_out(root)
+    dies_unsettled(root)
+    here = os.open(root, os.O_RDONLY)
+    rename.exchange(here, b".kaiza-t-1", b"m")
+    (root / "to/t").rename(root / "s")
+    os.close(here)
+    (found,) = recover(root)
+
+    assert found.result == "applied"
+    assert manifest(root) == worlds["after"]
+
+
+def test_a_committed_step_whose_new_content_was_changed_meanwhile_is_not_done_again(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    dies_unsettled(root)
+    here = os.open(root, os.O_RDONLY)
+    rename.exchange(here, b".kaiza-t-1", b"m")
+    os.close(here)
+    (root / ".kaiza-t-1").write_bytes(b"evil")
+    (found,) = recover(root)
+
+    assert (root / "m").read_bytes() == b"m"
+    assert found.unresolved == ({"path": "m", "reason": "changed_since"},)
+    assert list(root.rglob(".kaiza-t-*")) == []
+
+
+def test_a_temporary_without_a_journal_is_swept_by_what_the_intent_names(tmp_path):
+    lay_out(tmp_path / "ws")
+    for name in (".kaiza-t-0", "sub/.kaiza-t-1", "sub/.kaiza-other-1"):
+        (tmp_path / "ws" / name).touch()
+    with ConfinedRoot(str(tmp_path / "ws")) as workspace:
+        committer = TransactionManager.for_root(workspace)
+
+        assert committer.remove_leftovers("t", [parse("m"), parse("sub/e"), parse("none/x")]) == 2
+    assert [path.name for path in (tmp_path / "ws").rglob(".kaiza-*")] == [".kaiza-other-1"]
+
+
+def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
+    lay_out(tmp_path / "ws")
+    with ConfinedRoot(str(tmp_path / "ws")) as mine, ConfinedRoot(str(tmp_path / "ws")) as theirs:
+        committer = TransactionManager.for_root(mine)
+        committer.apply(committer.prepare("t", CHANGES))
+        before = manifest(tmp_path / "ws")
+
+        assert recovered(TransactionManager.for_root(theirs), CHANGES) == []
+        assert manifest(tmp_path / "ws") == before
+        committer.finalize("t")
+
+
+def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
+    lay_out(tmp_path / "ws")
+    assert dies(change, tmp_path / "ws", 300)
+
+    with ConfinedRoot(str(tmp_path / "ws")) as workspace:
+        alive = TransactionManager.for_root(workspace).liveness_id
+        assert recovered(TransactionManager.for_root(workspace), CHANGES, live=alive) == []
+        assert [found.txn for found in recovered(TransactionManager.for_root(workspace), CHANGES)] == ["t"]
+
+
+def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    for at in range(370, LAST):
+        assert dies(change, root, at)
+        if (root / "m").read_bytes() == b"after":
+            break
+        recover(root)
+    (root / "m").write_bytes(b"theirs")
+    (found,) = recover(root)
+
+    assert found.result == "unknown"
+    assert found.unresolved == ({"path": "m", "reason": "changed_since"},)
+    assert (root / "m").read_bytes() == b"theirs"
+    assert (root / "d").read_bytes() == b"d"
+    assert [path.name for path in root.iterdir() if path.name.startswith(".kaiza-")] == []
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_since(tmp_path, recorded):
+    root = tmp_path / "ws"
+    lay_out(root)
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+        committer.apply(committer.prepare("t", CHANGES))
+        (journal,) = leftovers(root)
+        old = journal.read_bytes()
+        committer.finalize("t")
+    (root / "m").write_bytes(b"somebody's own")
+    (root / "a/b/n").unlink()
+    if recorded:
+        (root / "to/t").rename(root / "s")
+    before = manifest(root)
+    journal.write_bytes(old)
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+        recovered(committer, CHANGES, is_open=not recorded, is_made=recorded)
+
+    assert manifest(root) == before
+    assert leftovers(root) == []
+
+
+@pytest.mark.parametrize("tail", [b"", b"{", b"\0" * 20, b'{"committed": tr\0\0\0\0', b'{"committed": true}'])
+def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, worlds, tail):
+    root = tmp_path / "ws"
+    lay_out(root)
+    dies_unsettled(root)
+    (journal,) = leftovers(root)
+    *lines, last = journal.read_bytes().splitlines(keepends=True)
+    assert b'{"committed": true}' in last
+    journal.write_bytes(b"".join(lines) + tail)
+
+    assert settled_in(worlds, root, recover(root)) == "before"
+    change(root)
+    assert manifest(root) == worlds["after"]
+
+
+def test_what_is_being_taken_back_is_taken_back_whatever_the_record_says(tmp_path, worlds, monkeypatch):
+    def dies_half_way(parts, directories):
+        parts[-1].take_back()
+        os._exit(0)
+
+    root = tmp_path / "ws"
+    lay_out(root)
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(recovery, "roll_back", dies_half_way)
+        with ConfinedRoot(str(root)) as workspace:
+            committer = TransactionManager.for_root(workspace)
+            prepared = committer.prepare("t", CHANGES)
+            committer.apply(prepared)
+            committer.roll_back(prepared)
+        os._exit(1)
+
+    assert os.waitpid(child, 0)[1] == 0
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+        found = recovered(committer, CHANGES, is_open=False, is_made=True)
+    assert settled_in(worlds, root, found) == "before"
+
+
+def test_what_can_no_longer_be_cleared_away_stands_and_raises_nothing(tmp_path, worlds, monkeypatch):
+    def refuses(*_, **__):
+        raise OSError(errno.EROFS, "no")
+
+    root = tmp_path / "ws"
+    lay_out(root)
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+        committer.apply(committer.prepare("t", CHANGES))
+        with monkeypatch.context() as refusing:
+            for name in ("unlink", "rename", "ftruncate", "write"):
+                refusing.setattr(os, name, refuses)
+            committer.finalize("t")
+
+    assert settled_in(worlds, root, recover(root)) == "after"
+
+
+def made(number, turn):
+    return Change(parse(f"w{number}/{turn}"), "create", None, digest(b"x"), content=b"x")
+
+
+def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
+    root = tmp_path / "ws"
+    lay_out(root)
+    children = []
+    for number in range(5):
+        child = os.fork()
+        if child == 0:
+            try:
+                with ConfinedRoot(str(root)) as workspace, Stepwise(500 if number == 2 else -1, kill):
+                    committer = TransactionManager.for_root(workspace)
+                    for turn in range(10):
+                        committer.apply(committer.prepare(f"w{number}-{turn}", [made(number, turn)]))
+                        committer.finalize(f"w{number}-{turn}")
+            finally:
+                os._exit(0)
+        children.append(child)
+    ends = [os.WIFSIGNALED(os.waitpid(child, 0)[1]) for child in children]
+    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
+        committer.recover(lambda txn: announcing([made(*txn[1:].split("-"))])(txn))
+
+    assert ends == [False, False, True, False, False]
+    assert {number: len(list((root / f"w{number}").iterdir())) for number in (0, 1, 3, 4)} == dict.fromkeys(
+        (0, 1, 3, 4), 10
+    )
+    assert leftovers(root) == []
+    assert list(root.rglob(".kaiza-*")) == []

@@ -1,0 +1,44 @@
+"""The command that a client is given starts this Kaiza, and nothing that lies about in the client's directory."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kaiza.store.clients import server_command as launch
+
+WAYS = {"installed": launch.kaiza_command(), "module": (sys.executable, "-P", "-m", "kaiza")}
+
+
+@pytest.mark.parametrize("words", WAYS.values(), ids=WAYS)
+def test_a_kaiza_in_the_workspace_is_never_the_one_that_starts(tmp_path, words):
+    for place in (tmp_path / "kaiza", tmp_path):
+        place.mkdir(exist_ok=True)
+        for name in ("__init__", "__main__", "argparse", "orjson"):
+            (place / f"{name}.py").write_text("raise SystemExit('trapped')\n")
+    done = subprocess.run(
+        [*words, "--version"], cwd=tmp_path, capture_output=True, check=False, env={"HOME": str(tmp_path)}
+    )
+
+    assert (done.returncode, done.stdout[:6]) == (0, b"kaiza ")
+
+
+def test_where_no_program_is_installed_the_module_is_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+
+    assert launch.kaiza_command() == (str(tmp_path / "python"), "-P", "-m", "kaiza")
+    assert not launch.can_start()
+
+
+def test_the_state_goes_where_the_commands_look_for_it(monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", "/s")
+    told = launch.for_workspace(Path("/w")).env
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+
+    assert told == {"XDG_STATE_HOME": "/s"}
+    assert launch.for_workspace(Path("/w")).env == {}
+
+
+def test_this_kaiza_works():
+    assert launch.can_start()

@@ -1,0 +1,92 @@
+"""The contract files are found, known by their content, and checked without coercion."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import ValidationError
+
+from kaiza.store.config import schema_registry as schemas
+from kaiza.store.config.schema_registry import SchemaRegistry
+
+INPUT = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"count": {"type": "integer"}, "flag": {"type": "boolean"}},
+    "required": [],
+}
+
+
+@pytest.fixture
+def registry(tmp_path):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "read_file.json").write_text(json.dumps(INPUT))
+    (tmp_path / "tools" / "read_file.output.json").write_text('{"type":"object"}')
+    (tmp_path / "catalog.json").write_text('{"tools":[{"id":"read_file"}]}')
+    return SchemaRegistry(tmp_path)
+
+
+def test_the_contract_files_are_beside_the_package():
+    assert (schemas.find_directory() / "catalog.json").is_file()
+
+
+@pytest.mark.rows("S3-15")
+def test_a_tool_is_loaded_with_both_validators(registry):
+    io = registry.load_tool_io("read_file")
+
+    io.input.validate({"count": 1})
+    io.output.validate({})
+    with pytest.raises(ValidationError):
+        io.input.validate({"unknown": 1})
+
+
+@pytest.mark.rows("S2-13")
+@pytest.mark.parametrize("arguments", [{"count": "5"}, {"count": 5.0}, {"count": True}, {"flag": 1}, {"count": None}])
+def test_nothing_is_coerced(registry, arguments):
+    assert len(list(registry.load_tool_io("read_file").input.iter_errors(arguments))) == 1
+
+
+@pytest.mark.rows("S3-16")
+def test_validators_are_kept_as_long_as_the_contract_is_the_same(registry, tmp_path):
+    first, mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    same = registry.load_tool_io("read_file")
+    (tmp_path / "tools" / "read_file.json").write_text(json.dumps(INPUT, indent=4, sort_keys=True))
+    spaced, spaced_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    (tmp_path / "tools" / "read_file.output.json").write_text('{"type":"object","required":[]}')
+    other, other_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+
+    assert first is same
+    assert (spaced is first, spaced_mark == mark) == (True, True)
+    assert (other is first, other_mark == mark) == (False, False)
+
+
+@pytest.mark.parametrize("name", ["write_file", "../catalog", "", "Read_File", "read_file.output"])
+def test_a_tool_that_is_not_there_is_a_key_error(registry, name):
+    with pytest.raises(KeyError):
+        registry.load_tool_io(name)
+
+
+def test_files_are_listed_and_read_as_they_are(registry):
+    assert registry.files() == ["read_file.json", "read_file.output.json"]
+    assert registry.document("read_file.json") == INPUT
+    assert registry.catalog() == [{"id": "read_file"}]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["path", "start_line", "max_lines", "byte_offset", "session_id", "other"]),
+        st.none() | st.booleans() | st.integers(-2, 6000) | st.sampled_from([0.0, 5.0, 1.5]) | st.text(max_size=3),
+    )
+)
+def test_what_passes_at_once_has_no_fault(arguments):
+    validator = SchemaRegistry().load_tool_io("read_file").input
+
+    assert not validator.is_surely_valid(arguments) or not list(validator.iter_errors(arguments))
+
+
+def test_sound_arguments_pass_at_once_and_a_float_never_does():
+    validator = SchemaRegistry().load_tool_io("read_file").input
+
+    assert validator.is_surely_valid({"path": "a", "max_lines": 5})
+    assert not validator.is_surely_valid({"path": "a", "max_lines": 5.0})

@@ -1,0 +1,156 @@
+"""The lock of the log: portalocker's, with a deadline, and fair to several processes."""
+
+import ast
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from logs import body, log_path, open_log, python
+from portalocker import portalocker as locker
+
+import kaiza
+from kaiza.domain import errors
+from kaiza.store.audit.verification import verify
+from kaiza.store.disk.file_lock import FileLock
+
+STORE = Path(kaiza.__file__).parent / "store"
+OTHER_LOCKS = {"journal.py", "live.py", "probe.py"}
+"""Modules that lock other files than the log."""
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Locks on one file, each on a descriptor of its own."""
+    made = []
+
+    def open_lock():
+        made.append(FileLock(os.open(tmp_path / "f", os.O_RDWR | os.O_CREAT)))
+        return made[-1]
+
+    yield open_lock
+    for lock in made:
+        lock.close()
+
+
+def test_only_one_holds_the_lock(opened):
+    first, second = opened(), opened()
+
+    assert first.taken()
+    assert not second.taken()
+    first.release()
+    assert second.taken()
+
+
+def test_an_abandoned_lock_is_free(opened):
+    first, second = opened(), opened()
+    first.acquire(1)
+    first.close()
+
+    assert second.taken()
+    first.close()
+    assert not opened().taken()
+
+
+def test_waiting_ends_at_the_deadline_with_a_code(opened):
+    opened().acquire(1)
+    begin = time.monotonic()
+    with pytest.raises(errors.SystemError) as caught:
+        opened().acquire(0.1)
+
+    assert 0.1 <= time.monotonic() - begin < 3
+    assert caught.value.error_code == "AUDIT_LOCK_FAILED"
+    assert caught.value.cause == {"waited_ms": 100}
+
+
+def test_a_lock_that_the_system_refuses_is_not_waited_for(opened, monkeypatch):
+    def refusing(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(locker, "LOCKER", refusing)
+    lock = opened()
+    for act in (lock.taken, lambda: lock.acquire(60), lock.release):
+        with pytest.raises(errors.SystemError) as caught:
+            act()
+        assert caught.value.error_code == "AUDIT_LOCK_FAILED"
+        assert caught.value.cause["code"] == 37
+
+
+BUSY = """
+import os, sys, time
+from kaiza.store.disk.file_lock import FileLock
+lock = FileLock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT))
+for _ in range(300):
+    lock.acquire(5)
+    end = time.perf_counter() + 0.0002
+    while time.perf_counter() < end:
+        pass
+    lock.release()
+"""
+
+
+def test_none_of_three_processes_that_lock_all_the_time_starves(tmp_path):
+    running = [python(BUSY, tmp_path / "f") for _ in range(3)]
+
+    for process in running:
+        process.communicate(timeout=60)
+
+    assert [process.returncode for process in running] == [0, 0, 0]
+
+
+def test_no_module_locks_the_log_with_flock():
+    callers = {
+        path.name
+        for path in STORE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute | ast.alias)
+        and (getattr(node, "attr", None) or node.name) in {"flock", "lockf"}
+    }
+
+    assert "lock.py" not in callers
+    assert callers <= OTHER_LOCKS
+
+
+def test_every_lock_on_the_log_is_portalockers(tmp_path, monkeypatch):
+    (tmp_path / "audit").mkdir()
+    direct, through = [], []
+
+    def recording(seen, really=fcntl.flock):
+        def flock(descriptor, flags):
+            seen.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+            return really(descriptor, flags)
+
+        return flock
+
+    monkeypatch.setattr(locker, "LOCKER", recording(through))
+    monkeypatch.setattr(fcntl, "flock", recording(direct))
+    log = open_log(tmp_path)
+    log.append(body, durable=True)
+    log.append(body, durable=False)
+    log.catch_up()
+    log.close()
+    verify.verify_log(str(tmp_path))
+
+    path = str(log_path(tmp_path).resolve())
+    assert path not in direct
+    assert through.count(path) >= 8
+
+
+@pytest.mark.parametrize(
+    ("script", "imported"),
+    [
+        ("import kaiza.cli.serve, kaiza.server.stdio, kaiza.server.serve", False),
+        ("from kaiza.cli import serve; serve._list_tools(None, ())", False),
+        ("import kaiza.app", False),
+        ("from kaiza.cli import serve; serve._build_app(serve.Options(), ('/',))", True),
+    ],
+    ids=["starting", "tools_list", "app_module", "app_in_the_background"],
+)
+def test_portalocker_is_imported_only_when_the_application_is_built(script, imported):
+    told = f"import sys; {script}; print('portalocker' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.strip() == str(imported)

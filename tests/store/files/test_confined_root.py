@@ -1,0 +1,442 @@
+"""Reading through one root descriptor: what opens, what is refused, with which code, and that nothing ever hangs."""
+
+import errno
+import os
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from kaiza.domain import errors
+from kaiza.domain.paths.file_entry import FileEntry
+from kaiza.domain.paths.rel_path import ROOT, RelPath, parse
+from kaiza.store.files import openat2
+from kaiza.store.files.confined_root import ConfinedRoot, format_mtime
+
+WAYS = ("openat2", "walk")
+
+
+def agree(real):
+    """A judge that has nothing against any place."""
+
+
+@pytest.fixture(params=WAYS)
+def workspace(request, tmp_path):
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "outside").write_text("secret")
+    with ConfinedRoot(str(tmp_path / "ws"), resolver=request.param) as opened:
+        yield opened
+
+
+@pytest.fixture
+def root(tmp_path, workspace):
+    return tmp_path / "ws"
+
+
+def code_of(act, path, judge=agree):
+    with pytest.raises(errors.SystemError) as caught:
+        act(parse(path), judge)
+    return caught.value.error_code
+
+
+def content(workspace, path, judge=agree):
+    with workspace.open_file(parse(path), judge) as opened:
+        return b"".join(opened.chunks(3))
+
+
+def listed(where):
+    with os.scandir(where) as entries:
+        return sorted(entry.name for entry in entries)
+
+
+def test_a_file_is_read_with_its_facts(workspace, root):
+    (root / "a").mkdir()
+    (root / "a/f.txt").write_bytes(b"0123456789")
+    (root / "a/f.txt").chmod(0o640)
+
+    with workspace.open_file(parse("a/f.txt"), agree) as opened:
+        assert (str(opened.real), opened.size, opened.mode, opened.nlink) == ("a/f.txt", 10, 0o640, 1)
+        assert opened.mtime_ns == (root / "a/f.txt").stat().st_mtime_ns
+        assert opened.read(4) == b"0123"
+        assert opened.pread(3, 7) == b"789"
+        assert list(opened.chunks(4)) == [b"4567", b"89"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096, 4097, 300_000])
+def test_a_file_is_read_to_its_end_whatever_is_asked_for(workspace, root, size):
+    (root / "f").write_bytes(b"x" * size)
+
+    with workspace.open_file(parse("f"), agree) as opened:
+        assert len(opened.pread(1 << 20, 0)) == size
+        assert sum(map(len, opened.chunks())) == size
+
+
+def test_a_file_that_grew_since_it_was_opened_is_read_to_its_end(workspace, root):
+    (root / "f").write_bytes(b"x")
+
+    with workspace.open_file(parse("f"), agree) as opened:
+        (root / "f").write_bytes(b"x" * 100_000)
+        assert sum(map(len, opened.chunks())) == 100_000
+
+
+def test_a_directory_is_opened_for_listing(workspace, root):
+    (root / "d").mkdir()
+    (root / "d/x").touch()
+
+    with workspace.open_directory(parse("d"), agree) as opened:
+        assert listed(opened.fd) == ["x"]
+        assert opened.real == parse("d")
+    with workspace.open_directory(ROOT, agree) as opened:
+        assert listed(opened.fd) == ["d"]
+        assert opened.real == ROOT
+
+
+def test_what_stands_at_a_name_is_told(workspace, root):
+    (root / "f").write_bytes(b"abc")
+    os.utime(root / "f", ns=(0, 1_700_000_000_123_456_789))
+    (root / "f").chmod(0o751)
+    (root / "d").mkdir()
+    os.mkfifo(root / "p")
+
+    assert workspace.stat(parse("f"), agree) == FileEntry("f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f"))
+    assert workspace.stat(parse("d"), agree).type == "directory"
+    assert workspace.stat(parse("d"), agree).size is None
+    assert workspace.stat(parse("p"), agree).type == "other"
+    assert workspace.stat(ROOT, agree).type == "directory"
+
+
+@pytest.mark.parametrize("mtime_ns", [-(10**18), 0, 10**18, 2**63 - 1])
+def test_any_time_of_the_disk_can_be_told(mtime_ns):
+    assert format_mtime(mtime_ns).endswith("Z")
+
+
+def test_a_time_beyond_the_calendar_is_told_as_its_end():
+    assert format_mtime(10**21) == "9999-12-31T23:59:59.000Z"
+
+
+def test_what_is_missing_has_the_code_of_what_was_wanted(workspace, root):
+    (root / "f").touch()
+    (root / "dangling").symlink_to("none")
+
+    assert code_of(workspace.open_file, "none") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_file, "none/f") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_file, "f/f") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_file, "dangling") == "FILE_NOT_FOUND"
+    assert code_of(workspace.stat, "none") == "FILE_NOT_FOUND"
+    assert code_of(workspace.stat, "f/f") == "FILE_NOT_FOUND"
+    assert code_of(workspace.open_directory, "none") == "PATH_NOT_FOUND"
+    assert code_of(workspace.open_directory, "f") == "PATH_NOT_FOUND"
+    assert code_of(workspace.open_directory, "f/f") == "PATH_NOT_FOUND"
+
+
+def test_a_link_inside_is_followed_and_the_real_path_told(workspace, root):
+    (root / "a/b").mkdir(parents=True)
+    (root / "a/b/f").write_text("here")
+    (root / "a/down").symlink_to("b")
+    (root / "a/b/up").symlink_to("../../a/down/f")
+    (root / "whole").symlink_to("a/..")
+    seen = []
+
+    assert content(workspace, "a/down/up", seen.append) == b"here"
+    assert {str(real) for real in seen} == {"a/b/f"}
+    with workspace.open_directory(parse("whole"), agree) as opened:
+        assert opened.real == ROOT
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("../outside", "OUTSIDE_WORKSPACE"),
+        ("/etc/passwd", "OUTSIDE_WORKSPACE"),
+        ("/dev/zero", "OUTSIDE_WORKSPACE"),
+        ("/nowhere/at/all", "OUTSIDE_WORKSPACE"),
+        ("../ws/f", "OUTSIDE_WORKSPACE"),
+        ("loop", "INVALID_PATH"),
+        ("x" * 256, "INVALID_PATH"),
+    ],
+)
+def test_a_link_that_leads_out_or_nowhere_is_refused(workspace, root, target, code):
+    (root / "f").touch()
+    (root / "loop").symlink_to(target)
+
+    for act in (workspace.open_file, workspace.open_directory, workspace.stat):
+        assert code_of(act, "loop") == code
+        assert code_of(act, "loop/below") == code
+
+
+def test_an_absolute_link_is_refused_even_if_it_points_inside(workspace, root):
+    (root / "f").write_text("mine")
+    (root / "l").symlink_to(root / "f")
+
+    assert code_of(workspace.open_file, "l") == "OUTSIDE_WORKSPACE"
+
+
+def test_forty_links_are_followed_and_one_more_is_a_circle(workspace, root):
+    (root / "0").write_text("end")
+    for step in range(1, 42):
+        (root / str(step)).symlink_to(str(step - 1))
+
+    assert content(workspace, "40") == b"end"
+    assert code_of(workspace.open_file, "41") == "INVALID_PATH"
+
+
+def test_what_is_no_regular_file_is_refused_at_once(workspace, root):
+    os.mkfifo(root / "fifo")
+    (root / "dir").mkdir()
+    (root / "link").symlink_to("fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "socket"))
+        began = time.monotonic()
+        codes = {name: code_of(workspace.open_file, name) for name in ("fifo", "dir", "link", "socket", ".")}
+        took = time.monotonic() - began
+
+    assert set(codes.values()) == {"FILE_READ_FAILED"}
+    assert took < 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_is_refused_without_being_opened(workspace, root):
+    os.mknod(root / "zero", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+
+    assert code_of(workspace.open_file, "zero") == "FILE_READ_FAILED"
+
+
+def test_looking_at_a_pipe_does_not_wake_its_writer(workspace, root):
+    os.mkfifo(root / "fifo")
+    script = "import os, sys; print('ready', flush=True); os.open(sys.argv[1], os.O_WRONLY)"
+    with subprocess.Popen([sys.executable, "-c", script, root / "fifo"], stdout=subprocess.PIPE) as writer:
+        writer.stdout.readline()
+        for _ in range(100):
+            assert code_of(workspace.open_file, "fifo") == "FILE_READ_FAILED"
+        still_waiting = writer.poll() is None
+        writer.kill()
+
+    assert still_waiting
+
+
+def test_the_judge_hears_the_real_path_before_anything_is_given_out(workspace, root):
+    (root / ".env").write_text("secret")
+    (root / "harmless").symlink_to(".env")
+    (root / "d").symlink_to(".")
+
+    def judge(real):
+        if real == parse(".env"):
+            raise errors.SystemError.tool_failure("POLICY_VIOLATION")
+
+    for act in (workspace.open_file, workspace.open_directory, workspace.stat):
+        assert code_of(act, "harmless", judge) == "POLICY_VIOLATION"
+        assert code_of(act, "d/harmless", judge) == "POLICY_VIOLATION"
+
+
+@pytest.mark.parametrize(
+    "name", [b"line\nbreak", b"\xe2\x80\xaegnp.exe", b"\xff\xfe", b"a\x7f", "\u2003".encode(), b"-rf"]
+)
+def test_odd_names_are_opened_as_they_are(workspace, root, name):
+    (root / os.fsdecode(name)).write_bytes(name)
+    (root / "link").symlink_to(os.fsdecode(name))
+
+    with workspace.open_file(RelPath((os.fsdecode(name),)), agree) as opened:
+        assert opened.read(99) == name
+    with workspace.open_file(parse("link"), agree) as opened:
+        assert opened.real.to_bytes() == name
+
+
+def test_a_name_that_ends_as_a_deleted_one_would_is_itself(workspace, root):
+    (root / "a (deleted)").write_text("here")
+    (root / "link").symlink_to("a (deleted)")
+
+    assert content(workspace, "link") == b"here"
+    assert workspace.stat(parse("link"), agree).real == parse("a (deleted)")
+
+
+def test_a_file_deleted_while_it_is_found_is_not_taken_for_one_whose_name_looks_deleted(tmp_path, monkeypatch):
+    (tmp_path / "x").write_text("was asked for")
+    (tmp_path / "x (deleted)").write_text("another")
+    (tmp_path / "link").symlink_to("x")
+    really, judged = openat2.openat2, []
+
+    def deletes(*asked):
+        try:
+            return really(*asked)
+        finally:
+            if asked[-1] == openat2.INSIDE:
+                (tmp_path / "x").unlink(missing_ok=True)
+
+    with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
+        monkeypatch.setattr(openat2, "openat2", deletes)
+        code = code_of(workspace.open_file, "link", judged.append)
+
+    assert code == "FILE_NOT_FOUND"
+    assert judged == []
+
+
+def test_a_file_exchanged_between_its_judgement_and_its_opening_is_judged_again(workspace, root):
+    (root / "a").write_text("first")
+    (root / "other").write_text("second")
+    judged = []
+
+    def exchanges(_real):
+        judged.append((root / "a").stat().st_ino)
+        if (root / "other").exists():
+            (root / "other").rename(root / "a")
+
+    with workspace.open_file(parse("a"), exchanges) as opened:
+        assert os.fstat(opened.fd).st_ino == judged[-1]
+
+
+def test_the_workspace_is_the_directory_not_its_name(workspace, root, tmp_path):
+    (root / "f").write_text("mine")
+    (root / "l").symlink_to("f")
+    root.rename(tmp_path / "moved")
+    root.mkdir()
+    (root / "f").write_text("not mine")
+
+    assert content(workspace, "f") == b"mine"
+    assert content(workspace, "l") == b"mine"
+
+
+def test_a_root_that_is_gone_has_nothing_in_it(workspace, root):
+    root.rmdir()
+
+    assert code_of(workspace.open_file, "f") == "FILE_NOT_FOUND"
+
+
+@pytest.mark.parametrize("what", ["missing", "file"])
+def test_a_workspace_without_a_directory_is_refused(tmp_path, what):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(errors.SystemError) as caught:
+        ConfinedRoot(str(tmp_path / what))
+    assert caught.value.error_code == "PATH_NOT_FOUND"
+
+
+def test_the_whole_disk_can_be_a_workspace(tmp_path):
+    (tmp_path / "f").write_text("here")
+    (tmp_path / "l").symlink_to("f")
+    for way in WAYS:
+        with ConfinedRoot("/", resolver=way) as workspace:
+            assert content(workspace, str(tmp_path / "l")[1:]) == b"here"
+            assert workspace.stat(ROOT, agree).real == ROOT
+
+
+def test_a_path_of_hundreds_of_directories_is_walked_to_its_end(workspace, root):
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(300):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+
+    assert content(workspace, "d/" * 300 + "f") == b""
+
+
+def test_descriptors_are_let_go_whatever_happens(workspace, root):
+    (root / "f").touch()
+    (root / "l").symlink_to("f")
+    (root / "out").symlink_to("/etc")
+    os.mkfifo(root / "fifo")
+    before = len(listed("/proc/self/fd"))
+    for name in ("f", "l", "out", "fifo", "none", "f/x", "out/x"):
+        for act in (workspace.open_file, workspace.open_directory):
+            try:
+                act(parse(name), agree).close()
+            except errors.SystemError:
+                continue
+
+    assert len(listed("/proc/self/fd")) == before
+
+
+@pytest.fixture
+def common_ground():
+    """A directory that every user can enter."""
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+def test_a_file_without_permission_is_there_but_cannot_be_read(common_ground):
+    script = """
+import os, sys
+from kaiza.domain import errors
+from kaiza.domain.paths.rel_path import parse
+from kaiza.store.files.confined_root import Workspace
+os.chdir("/")
+os.setgid(65534); os.setuid(65534)
+with Workspace(sys.argv[1], resolver=sys.argv[2]) as workspace:
+    for name in ("closed", "shut/f", "shut/none", "into", "back"):
+        try:
+            workspace.open_file(parse(name), lambda real: None).close()
+            print("open")
+        except errors.SystemError as error:
+            print(error.error_code, (error.cause or {}).get("errno"))
+"""
+    if os.geteuid() != 0:
+        pytest.skip("needs another user to be refused")
+    for name in ("f", "closed", "shut/f"):
+        (common_ground / name).parent.mkdir(exist_ok=True)
+        (common_ground / name).write_text("x")
+    (common_ground / "into").symlink_to("shut/f")
+    (common_ground / "back").symlink_to("shut/../f")
+    (common_ground / "closed").chmod(0)
+    (common_ground / "shut").chmod(0)
+    told = {
+        way: subprocess.run(
+            [sys.executable, "-c", script, common_ground, way], capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for way in WAYS
+    }
+
+    assert told["openat2"] == ["FILE_READ_FAILED EACCES"] * 5
+    assert told["walk"] == told["openat2"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="seccomp is Linux's")
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
+def test_where_the_kernel_does_not_offer_it_the_walk_takes_over(tmp_path, number):
+    script = """
+import ctypes, struct, sys
+from kaiza.domain.paths.rel_path import parse
+from kaiza.store.files.confined_root import Workspace
+steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x00050000 | int(sys.argv[2])), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program, 0, 0) == 0
+with Workspace(sys.argv[1]) as workspace:
+    print(workspace.resolver, workspace.open_file(parse("l"), lambda real: None).read(9))
+"""
+    (tmp_path / "f").write_text("here")
+    (tmp_path / "l").symlink_to("f")
+    told = subprocess.run(
+        [sys.executable, "-c", script, tmp_path, str(number)], capture_output=True, text=True, check=True
+    )
+
+    assert told.stdout.split() == ["walk", "b'here'"]
+
+
+def test_where_the_kernel_offers_it_it_is_used(tmp_path):
+    with ConfinedRoot(str(tmp_path)) as workspace:
+        assert workspace.resolver_name == ("openat2" if openat2.is_supported(workspace.fd) else "walk")
+
+
+def test_where_the_kernel_gives_up_in_a_storm_of_renames_the_walk_takes_over(tmp_path, monkeypatch):
+    def give_up(*_):
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    (tmp_path / "f").write_bytes(b"here")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/l").symlink_to("../f")
+    (tmp_path / "a/out").symlink_to("../../f")
+    with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
+        monkeypatch.setattr(openat2, "openat2", give_up)
+
+        assert content(workspace, "a/l") == b"here"
+        assert code_of(workspace.open_file, "a/out") == "OUTSIDE_WORKSPACE"

@@ -1,0 +1,112 @@
+import os
+
+import pytest
+
+from kaiza.store.files import directory_cache as listing
+from kaiza.store.files.directory_cache import DirectoryCache
+
+
+@pytest.fixture
+def directory(tmp_path):
+    for number in range(listing.MIN_NAMES):
+        (tmp_path / f"{number}").touch()
+    fd = os.open(tmp_path, os.O_RDONLY)
+    yield tmp_path, fd
+    os.close(fd)
+
+
+@pytest.fixture
+def settled(monkeypatch):
+    """Every directory counts as long unchanged."""
+    monkeypatch.setattr(listing, "MIN_AGE_NS", -(10**18))
+
+
+def everything(listings, fd):
+    return listings.after(fd, "", 10_000)
+
+
+def remembered(listings):
+    return listings._kept is not None
+
+
+def test_names_come_sorted(directory):
+    _, fd = directory
+
+    assert everything(DirectoryCache(), fd) == sorted(map(str, range(listing.MIN_NAMES)))
+
+
+@pytest.mark.usefixtures("settled")
+def test_an_unchanged_directory_is_listed_once(directory):
+    _, fd = directory
+    listings = DirectoryCache()
+
+    everything(listings, fd)
+    kept = listings._cached
+    everything(listings, fd)
+
+    assert kept is listings._cached is not None
+
+
+def test_a_directory_that_just_changed_is_not_remembered(directory):
+    where, fd = directory
+    listings = DirectoryCache()
+
+    everything(listings, fd)
+    assert not remembered(listings)
+    for number in range(50):
+        everything(listings, fd)
+        (where / f"new{number}").touch()
+
+        assert f"new{number}" in everything(listings, fd)
+
+
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("change", ["add", "remove", "rename"])
+def test_a_change_is_seen_at_once(directory, change):
+    where, fd = directory
+    os.utime(where, ns=(0, 0))
+    listings = DirectoryCache()
+    everything(listings, fd)
+    if change == "add":
+        (where / "new").touch()
+    elif change == "remove":
+        (where / "7").unlink()
+    else:
+        (where / "7").rename(where / "new")
+
+    assert everything(listings, fd) == sorted(os.listdir(where))
+
+
+@pytest.mark.usefixtures("settled")
+def test_another_directory_is_another_listing(directory, tmp_path_factory):
+    _, fd = directory
+    other = tmp_path_factory.mktemp("other")
+    (other / "only").touch()
+    listings = DirectoryCache()
+    everything(listings, fd)
+    other_fd = os.open(other, os.O_RDONLY)
+
+    assert everything(listings, other_fd) == ["only"]
+    assert len(everything(listings, fd)) == listing.MIN_NAMES
+    os.close(other_fd)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_page_is_the_same_remembered_or_not(directory, monkeypatch, fresh):
+    _, fd = directory
+    monkeypatch.setattr(listing, "MIN_AGE_NS", 10**18 if fresh else -(10**18))
+    listings = DirectoryCache()
+    names = sorted(map(str, range(listing.MIN_NAMES)))
+
+    for after, most in (("", 3), ("5", 4), ("50", 10_000), ("999", 5), ("zzz", 1)):
+        assert listings.names_after(fd, after, most) == [name for name in names if name > after][:most]
+    assert remembered(listings) == (not fresh)
+
+
+def test_where_times_are_whole_seconds_a_change_needs_longer_to_settle():
+    now = 1_500_000_000 * listing.SECOND_NS
+
+    assert listing._has_just_changed((1, 1, now - 2 * listing.SECOND_NS, 0), now)
+    assert not listing._has_just_changed((1, 1, now - 2 * listing.SECOND_NS - 1, 0), now)
+    assert not listing._has_just_changed((1, 1, now - 4 * listing.SECOND_NS, 0), now)
+    assert listing._has_just_changed((1, 1, 0, now - 1), now)

@@ -1,0 +1,283 @@
+import os
+import random
+import shutil
+import subprocess
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kaiza.domain.paths.rel_path import ROOT, RelPath
+from kaiza.store.files import tree_walk as scan
+from kaiza.store.files.confined_root import ConfinedRoot
+
+LONG = int(os.environ.get("KAIZA_LONG", "0"))
+NAMES = ["a", "b", "ab", "a.c", "b.c", ".h", "a b", "build", "x.py", "k[1]", "é", "A"]
+PIECES = [
+    *("a", "b", "ab", "*", "*.c", "?", "**", "a*", "[ab]", "[!a]", "build", ".h", "*b", "a\\ b", "k\\[1\\]", "**b"),
+    *("a**", "[a-b]*", "x.py", "{a,b}", "[[:alpha:]]", "[]a]", "[a-", "\\", "[!", "[^a]?", "[b-a]", "***", "[\\a-b]"),
+    *("[[:x:]]", "[a\\]]", "[-a]", "[a-]", "\\*", "[[:digit:]a]*", "[a-c-e]", "é", "??", "\\a", "a//", "", " a", "#a"),
+]
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def workspace(tmp_path, request):
+    root = tmp_path / "project"
+    root.mkdir()
+    with ConfinedRoot(str(root), resolver=request.param) as opened:
+        yield opened
+
+
+def put(workspace, path, content=""):
+    target = os.path.join(workspace.root, path)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "w") as file:
+        file.write(content)
+
+
+def never():
+    return False
+
+
+def walked(workspace, start=ROOT, *, include_ignored=False, since="", over=never):
+    with scan.walk(workspace, start, include_ignored=include_ignored, over=over, since=since) as walk:
+        return [found.path for found in walk]
+
+
+def pattern(rng):
+    text = "/".join(rng.choice(PIECES) for _ in range(rng.choice([1, 1, 1, 2, 2, 3])))
+    for chance, edit in (
+        (0.2, lambda text: "/" + text),
+        (0.25, lambda text: text + "/"),
+        (0.3, lambda text: "!" + text),
+        (0.05, lambda text: text + "  "),
+        (0.03, lambda text: "#" + text),
+        (0.03, lambda text: text + "\r"),
+    ):
+        if rng.random() < chance:
+            text = edit(text)
+    return text
+
+
+def grow(root, rng, depth=0):
+    for name in rng.sample(NAMES, rng.randint(1, 5)):
+        path = os.path.join(root, name)
+        if depth < 3 and rng.random() < 0.45:
+            os.mkdir(path)
+            grow(path, rng, depth + 1)
+        elif rng.random() < 0.05:
+            os.symlink("a", path)
+        else:
+            with open(path, "w"):
+                pass
+        if depth and rng.random() < 0.1:
+            ignore(root, rng)
+
+
+def ignore(directory, rng, name=".gitignore"):
+    with open(os.path.join(directory, name), "w") as file:
+        file.write("\n".join(pattern(rng) for _ in range(rng.randint(1, 4))) + rng.choice(["", "\n"]))
+
+
+def listed_by_git(root):
+    git = ["git", "-C", root, "-c", "core.excludesFile=/dev/null", "ls-files", "-o", "-c", "-z", "--exclude-standard"]
+    out = subprocess.run(git, capture_output=True, check=True).stdout
+    return sorted(os.fsdecode(name) for name in out.split(b"\0") if name)
+
+
+def hold_against_git(root, seed):
+    rng = random.Random(seed)
+    shutil.rmtree(root, ignore_errors=True)
+    os.mkdir(root)
+    grow(root, rng)
+    subprocess.run(["git", "init", "-q", root], check=True)
+    ignore(root, rng)
+    if rng.random() < 0.3:
+        ignore(os.path.join(root, ".git", "info"), rng, "exclude")
+    with ConfinedRoot(root) as workspace, scan.walk(workspace, ROOT, include_ignored=False, over=never) as walk:
+        ours = [found.path for found in walk if found.type != "directory"]
+    return ours, listed_by_git(root)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_is_left_out_is_what_git_leaves_out(tmp_path, seed):
+    ours, gits = hold_against_git(str(tmp_path / "tree"), seed)
+
+    assert ours == gits
+
+
+@pytest.mark.long
+def test_what_is_left_out_is_what_git_leaves_out_in_thousands_of_trees(tmp_path):
+    for seed in range(1000, 1000 + (2000 if LONG else 40)):
+        ours, gits = hold_against_git(str(tmp_path / "tree"), seed)
+
+        assert ours == gits, seed
+
+
+def test_paths_come_in_order_each_before_what_is_below_it(workspace):
+    for path in ("a/x", "a.txt", "a-b", "a/b/c", "a0", "b"):
+        put(workspace, path)
+
+    assert walked(workspace) == ["a", "a-b", "a.txt", "a/b", "a/b/c", "a/x", "a0", "b"]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10_000), data=st.data())
+def test_a_walk_may_begin_anywhere(tmp_path, seed, data):
+    root = str(tmp_path / "tree")
+    shutil.rmtree(root, ignore_errors=True)
+    os.mkdir(root)
+    grow(root, random.Random(seed))
+    with ConfinedRoot(root) as workspace:
+        whole = walked(workspace, include_ignored=True)
+        since = data.draw(st.choice(st.sampled_from(whole), st.text(st.sampled_from("ab./ \U0001f600"))))
+
+        assert whole == sorted(whole)
+        assert walked(workspace, include_ignored=True, since=since) == [path for path in whole if path >= since]
+
+
+def test_git_and_kaiza_are_never_walked_at_any_depth(workspace):
+    for path in (".git/config", ".kaiza/journal", "sub/.git/config", "sub/a", ".github/x"):
+        put(workspace, path)
+
+    assert walked(workspace, include_ignored=True) == [".github", ".github/x", "sub", "sub/a"]
+
+
+def test_links_are_told_and_not_followed(workspace):
+    put(workspace, "real/a")
+    os.symlink("real", os.path.join(workspace.root, "alias"))
+    os.symlink("/", os.path.join(workspace.root, "out"))
+    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+        kinds = {found.path: found.type for found in walk}
+
+    assert kinds == {"alias": "link", "out": "link", "real": "directory", "real/a": "file"}
+
+
+def test_a_walk_below_a_directory_keeps_the_rules_above_it(workspace):
+    put(workspace, ".gitignore", "*.log\n/sub/no\n")
+    for path in ("sub/a.log", "sub/a", "sub/no", "sub/deep/b.log"):
+        put(workspace, path)
+
+    assert walked(workspace, RelPath(("sub",))) == ["sub/a", "sub/deep"]
+
+
+def test_a_directory_asked_for_by_name_is_walked_though_it_is_ignored(workspace):
+    put(workspace, ".gitignore", "build/\n")
+    put(workspace, "build/out")
+
+    assert walked(workspace) == [".gitignore"]
+    assert walked(workspace, RelPath(("build",))) == ["build/out"]
+
+
+def test_an_ignore_file_that_is_a_link_counts_for_nothing(workspace):
+    put(workspace, "rules", "a\n")
+    put(workspace, "a")
+    os.symlink("rules", os.path.join(workspace.root, ".gitignore"))
+
+    assert "a" in walked(workspace)
+
+
+def test_a_pattern_made_to_take_for_ever_does_not(workspace):
+    put(workspace, ".gitignore", "*a" * 60 + "*b\n" + "**/" * 40 + "x\n" + "[a" * 500 + "\n")
+    put(workspace, "a" * 200)
+    began = time.monotonic()
+
+    assert "a" * 200 in walked(workspace)
+    assert time.monotonic() - began < 2
+
+
+def test_thousands_of_patterns_each_still_count(workspace):
+    put(workspace, ".gitignore", "".join(f"**/*foo{number}*bar?/x{number}*\n" for number in range(4000)))
+    put(workspace, "a/zfoo3999xbary/x3999z")
+    put(workspace, "a/zfoo3999xbary/kept")
+
+    assert walked(workspace, RelPath(("a",))) == ["a/zfoo3999xbary", "a/zfoo3999xbary/kept"]
+
+
+def test_odd_bytes_in_names_and_rules_do_no_harm(workspace):
+    with open(os.fsencode(workspace.root) + b"/.gitignore", "wb") as file:
+        file.write(b"\xef\xbb\xbfodd\xff*\n\x00\n")
+    for name in (b"odd\xff1", b"odd\xfe"):
+        os.close(os.open(os.fsencode(workspace.root) + b"/" + name, os.O_CREAT, 0o600))
+
+    assert walked(workspace) == [".gitignore", "odd\udcfe"]
+
+
+def test_a_walk_that_is_over_says_how_far_it_came(workspace):
+    for number in range(10):
+        put(workspace, f"{number}")
+    steps = iter([False] * 4)
+    with scan.walk(workspace, ROOT, include_ignored=True, over=lambda: next(steps, True)) as walk:
+        met = [found.path for found in walk]
+
+    assert met == ["0", "1", "2", "3"]
+    assert (walk.stopped_early, walk.visited_count, walk.listed_count) == (True, 4, 10)
+
+
+def test_only_plain_files_give_content_and_none_is_waited_for(workspace):
+    put(workspace, "a", "text")
+    os.mkfifo(os.path.join(workspace.root, "pipe"))
+    os.symlink("a", os.path.join(workspace.root, "z"))
+    given_out = {}
+    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+        for found in walk:
+            content = found.open()
+            given_out[found.path] = content and content.read(99)
+            if content:
+                content.close()
+
+    assert given_out == {"a": b"text", "pipe": None, "z": None}
+
+
+@pytest.mark.parametrize("behind", ["../elsewhere", ".kaiza"])
+def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(workspace, behind):
+    put(workspace, "a/1", "inside")
+    put(workspace, "a/b/2", "inside")
+    put(workspace, "a/c", "inside")
+    put(workspace, f"{behind}/c", "behind")
+    read = {}
+    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+        for found in walk:
+            if found.path == "a/b/2":
+                os.rename(os.path.join(workspace.root, "a"), os.path.join(workspace.root, "moved"))
+                os.symlink(behind, os.path.join(workspace.root, "a"))
+            content = found.open() if found.type == "file" else None
+            if content:
+                read[found.path] = content.read(99)
+                content.close()
+
+    assert b"behind" not in read.values()
+    assert read["a/1"] == b"inside"
+
+
+def test_a_deep_tree_costs_no_descriptors(workspace):
+    depth = 300
+    fd = os.open(workspace.root, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("d", dir_fd=fd)
+        below = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    before = len(os.listdir("/proc/self/fd"))
+    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+        most = max(len(os.listdir("/proc/self/fd")) for _ in walk)
+
+    assert walk.visited_count == depth
+    assert most - before < 5
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_directory_that_vanished_is_counted_and_passed_over(workspace):
+    for path in ("a/1", "b/1"):
+        put(workspace, path)
+    met = []
+    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+        for found in walk:
+            met.append(found.path)
+            if found.path == "a":
+                shutil.rmtree(os.path.join(workspace.root, "a"))
+
+    assert met == ["a", "b", "b/1"]
+    assert walk.unlisted_count == 1

@@ -1,0 +1,624 @@
+import base64
+import hashlib
+import json
+import os
+import time
+import tracemalloc
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kaiza.domain import errors, schema_lint
+from kaiza.domain.caps import Caps
+from kaiza.domain.paging import response_size as room
+from kaiza.domain.paths.protected_names import is_unreadable
+from kaiza.domain.paths.rel_path import parse
+from kaiza.store.config.schema_registry import SchemaRegistry
+from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.tools.changing import apply_patch, delete_file, edit_file, move_file, write_file
+from kaiza.tools.changing import change_summary as proposal
+
+TOOLS = {tool.NAME: tool for tool in (write_file, edit_file, apply_patch, move_file, delete_file)}
+SCHEMAS = SchemaRegistry()
+PLAN = "0" * 64
+MIB = 1 << 20
+
+
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+@dataclass
+class Bench:
+    """A workspace that the changing tools look at; nothing here carries their proposals out."""
+
+    root: Path
+    workspace: ConfinedRoot
+    caps: Caps
+    late: bool = False
+
+    def call(self, name, /, **arguments):
+        arguments = {"plan_hash": PLAN, **arguments}
+        io = SCHEMAS.load_tool_io(name)
+        io.input.validate(arguments)
+        answer = TOOLS[name].run(TOOLS[name].parse(arguments, str(self.root)), self)
+        io.output.validate({**answer.output, "request_id": "r"})
+        assert room.response_bytes(answer.output) < self.caps.response_bytes - room.RESERVED_BYTES
+        assert str(self.root) not in str(answer.output)
+        return answer.output, answer.changes
+
+    def change(self, name, /, **arguments):
+        output, (change,) = self.call(name, **arguments)
+        for member in ("before_hash", "after_hash"):
+            assert output.get(member) == getattr(change, member)
+        assert output["path"] == str(change.path)
+        assert output.get("source") == (change.source and str(change.source))
+        counts = (output["size"], output["lines_added"], output["lines_removed"])
+        assert counts == (change.size, change.lines_added, change.lines_removed)
+        return output, change
+
+    def mode_after(self, text):
+        _, (change,) = self.call("apply_patch", patch=text)
+        return change.mode
+
+    def refused(self, name, /, **arguments):
+        before = self.manifest()
+        with pytest.raises(errors.SystemError) as raised:
+            self.call(name, **arguments)
+        assert self.manifest() == before
+        return raised.value
+
+    def code(self, name, /, **arguments):
+        return self.refused(name, **arguments).error_code
+
+    def wanted(self, name, /, **arguments):
+        request = TOOLS[name].parse({"plan_hash": PLAN, **arguments}, str(self.root))
+        return [(one.operation, *map(str, one.paths), one.edited) for one in TOOLS[name].wanted(request, self)]
+
+    def write(self, path, content, mode=0o644):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        file.chmod(mode)
+        return sha(content)
+
+    def manifest(self):
+        return {path: path.is_file() and path.read_bytes() for path in self.root.rglob("*") if not path.is_fifo()}
+
+    def _judge(self, real):
+        if is_unreadable(real):
+            raise errors.SystemError.tool_failure("POLICY_VIOLATION", invariant_id="READ_PROTECTED")
+
+    def open_file(self, path):
+        return self.workspace.open_file(path, self._judge)
+
+    def open_directory(self, path):
+        return self.workspace.open_directory(path, self._judge)
+
+    def stat(self, path):
+        return self.workspace.stat(path, lambda _real: None)
+
+    def over(self):
+        return self.late
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def bench(tmp_path, request):
+    root = tmp_path / "project"
+    root.mkdir()
+    with ConfinedRoot(str(root), resolver=request.param) as workspace:
+        yield Bench(root, workspace, Caps())
+
+
+ASKED = {
+    "write_file": {"path": "f", "content": "b\n"},
+    "edit_file": {"path": "f", "expected_hash": sha(b"a\n"), "edits": [{"old_text": "a", "new_text": "b"}]},
+    "apply_patch": {"patch": "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"},
+    "move_file": {"source": "f", "destination": "g", "expected_hash": sha(b"a\n")},
+    "delete_file": {"path": "f", "expected_hash": sha(b"a\n")},
+}
+ON_WHAT_IS_THERE = {**ASKED, "write_file": {**ASKED["write_file"], "expected_hash": sha(b"a\n")}}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_schema_files_keep_the_house_rules_and_are_terse(tool):
+    schemas = SCHEMAS.load_tool_schemas(tool)
+
+    for schema, output in ((schemas.input, False), (schemas.output, True)):
+        assert schema_lint.lint(tool, schema, output=output) == []
+    assert "plan_hash" in schemas.input["required"]
+    assert len(str(schemas.input)) < 1700
+
+
+def test_a_new_file_is_proposed_with_its_hash_and_lines(bench):
+    output, change = bench.change("write_file", path="d/e/f", content="a\r\nb")
+
+    assert (change.operation, change.content, change.mode) == ("create", b"a\r\nb", None)
+    assert (output["after_hash"], output["size"], output["lines_added"]) == (sha(b"a\r\nb"), 4, 2)
+    assert (output["unchanged"], output["dry_run"]) == (False, False)
+    assert not {"before_hash", "diff", "source"} & output.keys()
+
+
+def test_bytes_come_as_base64(bench):
+    content = bytes(range(256))
+    _, change = bench.change("write_file", path="f", content=base64.b64encode(content).decode(), encoding="base64")
+
+    assert change.content == content
+    assert bench.code("write_file", path="f", content="a", encoding="base64") == "INVALID_INPUT_FORMAT"
+    assert bench.code("write_file", path="f", content="YQ", encoding="base64") == "INVALID_INPUT_FORMAT"
+    assert bench.code("write_file", path="f", content="\ud800") == "INVALID_INPUT_FORMAT"
+
+
+def test_what_is_there_is_replaced_only_by_its_hash(bench):
+    old = bench.write("f", b"a\nb\n", 0o755)
+    created = bench.refused("write_file", path="f", content="a\n")
+    stale = bench.refused("write_file", path="f", content="a\n", expected_hash=PLAN)
+    output, change = bench.change("write_file", path="f", content="a\nc\nd\n", expected_hash=old)
+
+    assert (created.error_code, created.cause["current_hash"]) == ("FILE_ALREADY_EXISTS", old)
+    assert (stale.error_code, stale.cause["current_hash"]) == ("HASH_MISMATCH", old)
+    assert (change.operation, change.before_hash, change.mode) == ("modify", old, None)
+    assert (output["lines_added"], output["lines_removed"]) == (2, 1)
+
+
+@pytest.mark.parametrize("expected_hash", [None, PLAN])
+def test_a_write_that_is_done_already_is_a_success(bench, expected_hash):
+    old = bench.write("f", b"a", 0o444)
+    asked = {"expected_hash": expected_hash} if expected_hash else {}
+    output, changes = bench.call("write_file", path="f", content="a", **asked)
+
+    assert (output["unchanged"], output["after_hash"], changes) == (True, old, ())
+
+
+def test_edits_are_proposed_with_their_diff(bench):
+    old = bench.write("f", b"caf\xe9\r\nb\r\n")
+    edits = [
+        {"old_text": "b\r\n", "new_text": "c\r\n"},
+        {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}}, "new_text": "C"},
+    ]
+    output, change = bench.change("edit_file", path="f", expected_hash=old, edits=edits)
+
+    assert change.content == b"Caf\xe9\r\nc\r\n"
+    assert (change.operation, output["lines_added"], output["diff_truncated"]) == ("modify", 2, False)
+    assert output["diff"].endswith("-caf\\xe9\r\n-b\r\n+Caf\\xe9\r\n+c\r\n")
+
+
+@pytest.mark.parametrize(
+    ("edit", "code"),
+    [
+        ({"old_text": "zzz", "new_text": "b"}, "PATCH_APPLY_FAILED"),
+        ({"old_text": "a", "new_text": "a"}, "INVALID_INPUT_VALUE"),
+        ({"old_text": "zzz", "new_text": "zzz"}, "INVALID_INPUT_VALUE"),
+        ({"new_text": "a"}, "MISSING_REQUIRED_FIELD"),
+        (
+            {
+                "old_text": "a",
+                "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+                "new_text": "b",
+            },
+            "INVALID_INPUT_VALUE",
+        ),
+        (
+            {"range": {"start": {"line": 7, "character": 0}, "end": {"line": 7, "character": 0}}, "new_text": "b"},
+            "INVALID_INPUT_VALUE",
+        ),
+    ],
+)
+def test_an_edit_that_means_no_one_place_is_refused(bench, edit, code):
+    old = bench.write("f", b"a\n")
+
+    assert bench.code("edit_file", path="f", expected_hash=old, edits=[edit]) == code
+
+
+PATCH = """\
+diff --git a/changed b/changed
+old mode 100644
+new mode 100755
+--- a/changed
++++ b/changed
+@@ -1 +1,2 @@
+-a
++b
++c
+--- /dev/null
++++ b/d/new
+@@ -0,0 +1 @@
++n
+diff --git a/gone b/gone
+deleted file mode 100644
+--- a/gone
++++ /dev/null
+@@ -1 +0,0 @@
+-g
+diff --git a/from b/to
+rename from from
+rename to to
+diff --git a/from2 b/to2
+rename from from2
+rename to to2
+--- a/from2
++++ b/to2
+@@ -1 +1 @@
+-2
++3
+"""
+
+
+def test_a_patch_proposes_every_file(bench):
+    for name, content in (("changed", b"a\n"), ("gone", b"g\n"), ("from", b"\0"), ("from2", b"2\n")):
+        bench.write(name, content)
+    output, changes = bench.call("apply_patch", patch=PATCH, dry_run=True)
+
+    assert [(one.operation, str(one.path), one.content, one.mode) for one in changes] == [
+        ("modify", "changed", b"b\nc\n", 0o755),
+        ("create", "d/new", b"n\n", None),
+        ("delete", "gone", None, None),
+        ("move", "to", None, None),
+        ("move", "to2", b"3\n", None),
+    ]
+    assert [one.is_plain_move for one in changes] == [False, False, False, True, False]
+    assert (output["files"], output["hunks"], output["lines_added"], output["lines_removed"]) == (5, 4, 4, 3)
+    again, same = bench.call("apply_patch", patch=output["diff"])
+    assert [one.as_record() for one in same] == [one.as_record() for one in changes]
+    assert again["changes"] == [{**one, "dry_run": False} for one in output["changes"]]
+
+
+def test_a_patch_names_all_its_paths_and_what_it_wants(bench):
+    bench.write("d/new", b"")
+    request = apply_patch.parse({"patch": PATCH}, str(bench.root))
+
+    assert {str(path) for path in request.paths} == {"changed", "d/new", "gone", "from", "to", "from2", "to2"}
+    assert bench.wanted("apply_patch", patch=PATCH) == [
+        ("modify", "changed", False),
+        ("modify", "d/new", False),
+        ("delete", "gone", False),
+        ("move", "from", "to", False),
+        ("move", "from2", "to2", True),
+    ]
+
+
+def test_one_file_that_does_not_fit_refuses_the_whole_patch(bench):
+    for name, content in (("changed", b"a\n"), ("gone", b"other\n"), ("from", b"\0"), ("from2", b"2\n")):
+        bench.write(name, content)
+    error = bench.refused("apply_patch", patch=PATCH)
+
+    assert (error.error_code, error.cause["path"]) == ("PATCH_APPLY_FAILED", "gone")
+
+
+DIFFERENCE = proposal.build_diff
+EDIT = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
+CREATE = "--- /dev/null\n+++ b/{}\n@@ -0,0 +1 @@\n+{}\n"
+DELETE = "diff --git a/{0} b/{0}\ndeleted file mode 100644\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
+MOVE = "diff --git a/{0} b/{0}2\nrename from {0}\nrename to {0}2\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "size"),
+    [
+        (EDIT.format("f") + EDIT.format("g"), 2 * 2 * 502),
+        (CREATE.format("n", "x" * 999) + CREATE.format("m", "x" * 999), 2000),
+        (MOVE.format("f") + MOVE.format("g"), 2 * 502),
+        (DELETE.format("h") + EDIT.format("f"), 2 + 2 * 502),
+    ],
+)
+def test_the_files_of_a_patch_are_bounded_together_before_any_is_read(bench, patch, size):
+    for name in "fg":
+        bench.write(name, b"a\nc\n" + b"x" * 498)
+    bench.write("h", b"a\n")
+    bench.caps = Caps(patched_bytes=size)
+    bench.call("apply_patch", patch=patch, dry_run=True)
+    bench.caps = Caps(patched_bytes=size - 1)
+    bench.late = True
+    refused = bench.refused("apply_patch", patch=patch, dry_run=True)
+
+    assert refused.error_code == "CAP_EXCEEDED"
+    assert refused.cause == {"cap": "patched_bytes", "limit": size - 1, "found": size}
+
+
+def test_a_file_that_grows_before_it_is_read_is_bounded_too(bench):
+    bench.write("f", b"a\n")
+    bench.caps = Caps(patched_bytes=1000)
+    look = bench.stat
+    bench.stat = lambda path: (look(path), bench.write("f", b"a\nc\n" + b"x" * 498))[0]
+    with pytest.raises(errors.SystemError) as raised:
+        bench.call("apply_patch", patch=EDIT.format("f"))
+
+    assert raised.value.cause == {"cap": "patched_bytes", "limit": 1000, "found": 1004}
+
+
+def test_a_dry_run_works_out_no_more_diffs_than_an_answer_holds(bench, monkeypatch):
+    made = []
+    monkeypatch.setattr(proposal, "build_diff", lambda *given: made.append(DIFFERENCE(*given)) or made[-1])
+    line = b"x" * 60_000 + b"\n"
+    for number in range(20):
+        bench.write(f"f{number}", b"a\nc\n" + line)
+    patch = "".join(EDIT.format(f"f{number}") for number in range(20))
+    output, changes = bench.call("apply_patch", patch=patch, dry_run=True)
+
+    assert (len(changes), output["diff_truncated"]) == (20, True)
+    assert len(made) < 12
+
+
+def test_a_patch_of_short_lines_costs_no_memory_a_line_and_no_diff_of_millions(bench):
+    lines = 1_100_000
+    bench.write("f", b"a\nc\n" + b"z\n" * lines)
+    bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
+    tracemalloc.start()
+    output, _ = bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 6 * 2 * lines
+    assert (output["lines_added"], output["lines_removed"], output["diff_truncated"]) == (1, 1, True)
+
+
+def test_a_patch_that_is_late_begins_with_no_other_file(bench):
+    bench.late = True
+
+    assert bench.refused("apply_patch", patch=CREATE.format("n", "x")).cause["cap"] == "timeout"
+
+
+def test_a_dry_run_holds_no_file_while_it_reads_the_next(bench):
+    names = [f"f{number}" for number in range(16)]
+    for name in names:
+        bench.write(name, b"a\nc\n" + b"x" * MIB)
+    patch = "".join(map(EDIT.format, names))
+    bench.call("apply_patch", patch=patch, dry_run=True)
+    tracemalloc.start()
+    bench.call("apply_patch", patch=patch, dry_run=True)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 24 * MIB
+
+
+@pytest.mark.parametrize(
+    ("missing", "there", "code"),
+    [
+        ("changed", None, "FILE_NOT_FOUND"),
+        ("gone", None, "FILE_NOT_FOUND"),
+        ("from", None, "FILE_NOT_FOUND"),
+        (None, "d/new", "FILE_ALREADY_EXISTS"),
+        (None, "to", "FILE_ALREADY_EXISTS"),
+    ],
+)
+def test_a_patch_takes_nothing_for_granted(bench, missing, there, code):
+    for name, content in (("changed", b"a\n"), ("gone", b"g\n"), ("from", b"\0"), ("from2", b"2\n")):
+        if name != missing:
+            bench.write(name, content)
+    if there:
+        bench.write(there, b"x")
+
+    assert bench.code("apply_patch", patch=PATCH) == code
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "PATCH_INVALID"),
+        ("prose\n", "PATCH_INVALID"),
+        ("--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n", "PATH_TRAVERSAL_BLOCKED"),
+        ("--- a//etc/x\n+++ b//etc/x\n@@ -1 +1 @@\n-a\n+b\n", "OUTSIDE_WORKSPACE"),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+" + "é" * 270_000 + "\n", "INVALID_INPUT_VALUE"),
+    ],
+)
+def test_a_patch_is_judged_as_an_argument(bench, text, code):
+    assert bench.code("apply_patch", patch=text) == code
+
+
+def test_the_execute_bit_follows_who_may_read(bench):
+    flip = "diff --git a/f b/f\nold mode {}\nnew mode {}\n"
+    bench.write("f", b"a", 0o640)
+    assert bench.mode_after(flip.format("100644", "100755")) == 0o750
+    bench.write("f", b"a", 0o700)
+    assert bench.mode_after(flip.format("100755", "100644")) == 0o600
+
+
+def test_a_new_file_is_ordinary_or_executable(bench):
+    new = "diff --git a/n b/n\nnew file mode {}\n"
+
+    assert bench.mode_after(new.format("100644")) is None
+    assert bench.mode_after(new.format("100755")) == 0o755
+
+
+def test_a_file_is_moved_to_where_nothing_is(bench):
+    old = bench.write("f", b"a\n")
+    output, change = bench.change("move_file", source="f", destination="d/g", expected_hash=old)
+
+    assert (change.operation, change.is_plain_move, output["source"], output["path"]) == ("move", True, "f", "d/g")
+    assert (output["before_hash"], output["after_hash"], output["size"], output["lines_added"]) == (old, old, 2, 0)
+    bench.write("d/g", b"x")
+    assert bench.code("move_file", source="f", destination="d/g", expected_hash=old) == "FILE_ALREADY_EXISTS"
+    assert bench.code("move_file", source="f", destination="f", expected_hash=old) == "INVALID_INPUT_VALUE"
+    assert bench.code("move_file", source="f", destination="f/g", expected_hash=old) == "FILE_WRITE_FAILED"
+
+
+def test_a_file_is_deleted_by_its_hash(bench):
+    old = bench.write("f", b"a\nb")
+    output, change = bench.change("delete_file", path="f", expected_hash=old)
+
+    assert (change.operation, change.before_hash, change.after_hash) == ("delete", old, None)
+    assert (output["lines_removed"], output["size"]) == (2, 0)
+
+
+@pytest.mark.parametrize("tool", [name for name in TOOLS if name != "apply_patch"])
+def test_a_stale_hash_changes_nothing(bench, tool):
+    current = bench.write("f", b"changed since\n")
+    error = bench.refused(tool, **ON_WHAT_IS_THERE[tool])
+
+    assert (error.error_code, error.cause["current_hash"]) == ("HASH_MISMATCH", current)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_missing_file_is_not_found(bench, tool):
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_NOT_FOUND"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_is_no_plain_file_is_refused_at_once(bench, tool):
+    os.mkfifo(bench.root / "f")
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_WRITE_FAILED"
+    (bench.root / "f").unlink()
+    (bench.root / "f").mkdir()
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_WRITE_FAILED"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_file_with_several_names_is_refused(bench, tool):
+    bench.write("f", b"a\n")
+    os.link(bench.root / "f", bench.root / "other")
+
+    assert bench.refused(tool, **ON_WHAT_IS_THERE[tool]).cause["why"] == "hard_link"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_changes_follow_no_link(bench, tool):
+    bench.write("real", b"a\n")
+    (bench.root / "f").symlink_to("real")
+    error = bench.refused(tool, **ON_WHAT_IS_THERE[tool])
+
+    assert (error.error_code, error.cause["real_path"]) == ("INVALID_PATH", "real")
+    (bench.root / "f").unlink()
+    (bench.root / "d").mkdir()
+    (bench.root / "f").symlink_to("d")
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "INVALID_PATH"
+    (bench.root / "f").unlink()
+    (bench.root / "f").symlink_to("/etc/hostname")
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "OUTSIDE_WORKSPACE"
+
+
+def test_nothing_is_made_through_a_link(bench):
+    old = bench.write("real/f", b"a\n")
+    (bench.root / "through").symlink_to("real")
+    (bench.root / "nowhere").symlink_to("missing")
+    new = "--- /dev/null\n+++ b/through/x/y\n@@ -0,0 +1 @@\n+a\n"
+
+    error = bench.refused("write_file", path="through/x/y", content="a")
+    assert (error.error_code, error.cause["real_path"]) == ("INVALID_PATH", "real/x/y")
+    assert bench.code("apply_patch", patch=new) == "INVALID_PATH"
+    assert bench.code("move_file", source="real/f", destination="through/g", expected_hash=old) == "INVALID_PATH"
+    assert bench.code("write_file", path="nowhere", content="a") == "INVALID_PATH"
+    assert bench.code("write_file", path="nowhere/x", content="a") == "INVALID_PATH"
+    assert bench.code("write_file", path="real/f/x", content="a") == "FILE_WRITE_FAILED"
+
+
+@pytest.mark.parametrize("tool", ["write_file", "edit_file", "apply_patch"])
+def test_a_read_only_file_is_not_overwritten(bench, tool):
+    bench.write("f", b"a\n", 0o444)
+
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_WRITE_FAILED"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_may_not_be_read_is_not_looked_at(bench, tool):
+    old = bench.write(".env", b"a\n")
+    told = json.loads(json.dumps(ON_WHAT_IS_THERE[tool]).replace('"f"', '".env"').replace("/f\\n", "/.env\\n"))
+    error = bench.refused(tool, **told)
+
+    assert error.error_code == "POLICY_VIOLATION"
+    assert old not in str(error.cause)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_dry_run_shows_the_diff_and_proposes_the_same(bench, tool):
+    bench.write("f", b"a\n")
+    wet, changes = bench.call(tool, **ON_WHAT_IS_THERE[tool])
+    output, dry = bench.call(tool, **ON_WHAT_IS_THERE[tool], dry_run=True)
+
+    assert output["dry_run"] is True
+    assert dry == changes
+    assert output["diff"].startswith("diff --git a/f b/")
+    for name in wet.keys() - {"dry_run", "summary", "changes"}:
+        assert output[name] == wet[name]
+
+
+def test_a_long_diff_is_cut_to_what_a_response_carries(bench):
+    line = "\x01" * 99 + "\n"
+    output, _ = bench.call("write_file", path="f", content=line * 1200, dry_run=True)
+
+    assert output["diff_truncated"]
+    assert output["diff"].endswith("\n")
+    assert output["lines_added"] == 1200
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "wanted"),
+    [
+        ({"content": "b"}, None, "create"),
+        ({"content": "b"}, b"a", "modify"),
+        ({"content": "a"}, b"a", "create"),
+        ({"content": "a", "expected_hash": PLAN}, b"a", "modify"),
+        ({"content": "b", "expected_hash": PLAN}, b"a", "modify"),
+        ({"content": "b", "expected_hash": PLAN}, None, "create"),
+    ],
+)
+def test_what_a_write_wants_is_judged_by_the_file(bench, asked, there, wanted):
+    if there is not None:
+        bench.write("f", there)
+
+    assert bench.wanted("write_file", path="f", **asked) == [(wanted, "f", False)]
+
+
+def test_the_others_want_what_they_are(bench):
+    del_, move, edit = (bench.wanted(name, **ASKED[name]) for name in ("delete_file", "move_file", "edit_file"))
+
+    assert (del_, move, edit) == ([("delete", "f", False)], [("move", "f", "g", False)], [("modify", "f", False)])
+
+
+@pytest.mark.parametrize("tool", ["move_file", "delete_file"])
+def test_a_large_file_is_hashed_and_never_held(bench, tool):
+    with (bench.root / "f").open("wb") as file:
+        file.truncate(100 * MIB)
+    digest = hashlib.sha256()
+    for _ in range(100):
+        digest.update(bytes(MIB))
+    tracemalloc.start()
+    bench.call(tool, **{**ON_WHAT_IS_THERE[tool], "expected_hash": digest.hexdigest()})
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 4 * MIB
+
+
+@pytest.mark.parametrize("tool", ["edit_file", "apply_patch"])
+def test_a_file_too_large_to_hold_is_not_edited(bench, tool):
+    bench.caps = Caps(hashed_bytes=1000)
+    old = bench.write("f", b"a\n" * 501)
+    asked = {**ASKED[tool], **({"expected_hash": old} if tool == "edit_file" else {})}
+
+    assert bench.code(tool, **asked) == "CAP_EXCEEDED"
+
+
+def test_a_file_too_large_to_hold_may_be_replaced(bench):
+    bench.caps = Caps(hashed_bytes=1000)
+    old = bench.write("f", b"a\n" * 501)
+    output, change = bench.change("write_file", path="f", content="b\n", expected_hash=old, dry_run=True)
+
+    assert (change.lines_added, change.lines_removed, output["diff_truncated"]) == (1, 501, True)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_call_that_is_late_stops_reading(bench, tool):
+    bench.write("f", b"a\n")
+    bench.late = True
+
+    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "CAP_EXCEEDED"
+
+
+def test_an_edit_of_a_megabyte_is_quick(bench):
+    old = bench.write("f", b"".join(b"line %d\n" % number for number in range(100_000)))
+    begun = time.process_time()
+    bench.call("edit_file", path="f", expected_hash=old, edits=[{"old_text": "line 50000\n", "new_text": "x\n"}])
+
+    assert time.process_time() - begun < 2
+
+
+def test_paths_are_those_of_the_session(bench):
+    bench.write("f", b"a\n")
+    _, change = bench.change("write_file", path=f"{bench.root}/g", content="")
+
+    assert change.path == parse("g")
+    assert bench.code("write_file", path="/elsewhere/g", content="") == "OUTSIDE_WORKSPACE"
+    assert bench.code("write_file", path="../g", content="") == "PATH_TRAVERSAL_BLOCKED"
+    assert bench.code("write_file", path=".", content="") == "FILE_WRITE_FAILED"

@@ -1,0 +1,25 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.domain.paths.glob import Glob
+from kaiza.domain.paths.glob_parser import GlobError
+from kaiza.tools.reading import path_pattern as pattern
+
+
+@given(
+    text=st.text(st.sampled_from("ab.*?/[]"), min_size=1, max_size=8).map(lambda text: text.strip("/") or "*")
+    | st.text(st.sampled_from("ab."), max_size=3).map(lambda text: f"**/*{text}"),
+    paths=st.lists(
+        st.lists(st.text(st.sampled_from("ab."), min_size=1, max_size=3), min_size=1, max_size=3).map("/".join)
+    ),
+)
+def test_the_short_ways_agree_with_the_glob(text, paths):
+    try:
+        glob = Glob.parse(text)
+    except GlobError:
+        return
+    short = pattern.parse(text, "pattern")
+    fitting = [path for path in sorted(paths) if glob.matches_text(path)]
+
+    assert [path for path in sorted(paths) if short.matches(path)] == fitting
+    assert [path for path in sorted(paths) if not short.is_past(path) and short.matches(path)] == fitting

@@ -1,0 +1,260 @@
+"""What the door says is what the MCP SDK's own server would have said, but for the differences listed here."""
+
+import json
+from functools import cache
+
+import anyio
+import mcp_types
+import pytest
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import TypeAdapter
+
+import kaiza
+from kaiza.domain import error_codes as codes
+from kaiza.domain.call import Outcome, Receipt
+from kaiza.domain.server_instructions import INSTRUCTIONS
+from kaiza.store.config.schema_registry import SchemaRegistry
+from kaiza.store.config.tool_list import list_items
+from kaiza.wire import message
+from kaiza.wire.dialect import Conversation
+from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription
+
+TOOLS = list_items(SchemaRegistry())
+DIALECT = McpDialect(ServerDescription(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
+KEEP = CacheHint(ttl_ms=3_600_000, scope="public")
+RECEIPT = Receipt(7, "0" * 64)
+ENVELOPE = {"error_code": "FILE_NOT_FOUND", "human_message": "No such file. List the directory.", "cause": None}
+OUTPUT = {"path": "a", "content": "b\n", "deep": {"nothing": None, "list": [1, {"c": 2.5}]}}
+OUTCOMES = {
+    "good": Outcome("good", output=OUTPUT, receipt=RECEIPT),
+    "bad": Outcome("bad", envelope=ENVELOPE, code=codes.lookup("FILE_NOT_FOUND"), receipt=RECEIPT),
+}
+UNKNOWN = {**ENVELOPE, "error_code": "TOOL_NOT_FOUND"}
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+async def _list_tools(_context, _params):
+    return mcp_types.ListToolsResult(tools=[mcp_types.Tool.model_validate(tool) for tool in TOOLS])
+
+
+async def _call_tool(_context, params):
+    outcome = OUTCOMES.get(params.name)
+    if outcome is None:
+        raise MCPError(-32602, "Unknown tool", UNKNOWN)
+    told = outcome.output or outcome.envelope
+    text = mcp_types.TextContent(type="text", text=json.dumps(told, separators=(",", ":")))
+    return mcp_types.CallToolResult(
+        content=[text],
+        structured_content=outcome.output,
+        is_error=outcome.output is None,
+        _meta={"kaiza/receipt": RECEIPT.as_json()},
+    )
+
+
+def oracle():
+    return Server(
+        "kaiza",
+        title="Kaiza",
+        version=kaiza.__version__,
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": KEEP, "server/discover": KEEP},
+        on_list_tools=_list_tools,
+        on_call_tool=_call_tool,
+    )
+
+
+async def _talk(messages):
+    server = oracle()
+    to_server, incoming = anyio.create_memory_object_stream(64)
+    outgoing, from_server = anyio.create_memory_object_stream(64)
+    answers = []
+    async with anyio.create_task_group() as group, to_server, from_server:
+        group.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
+        for one in messages:
+            await to_server.send(SessionMessage(TypeAdapter(mcp_types.JSONRPCMessage).validate_python(one)))
+            answers.append((await from_server.receive()).message.model_dump(by_alias=True, exclude_none=True))
+        group.cancel_scope.cancel()
+    return answers
+
+
+@cache
+def _said_by_the_sdk(lines):
+    return anyio.run(_talk, [json.loads(line) for line in lines])
+
+
+def said_by_the_sdk(*requests):
+    return _said_by_the_sdk(tuple(json.dumps(one) for one in requests))
+
+
+def said_by_us(*requests):
+    answers, conversation = [], Conversation()
+    for one in requests:
+        said = message.parse(json.dumps(one).encode())
+        conversation, answer, call = DIALECT.decode(said, conversation)
+        if call is not None:
+            outcome = OUTCOMES.get(call.tool_name, Outcome("?", envelope=UNKNOWN, code=codes.lookup("TOOL_NOT_FOUND")))
+            answer = DIALECT.encode(said.id, outcome, call.reply_form)
+        answers.append(json.loads(answer))
+    return answers
+
+
+def request(number, method, /, **params):
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def modern(number, method, /, **params):
+    return request(number, method, _meta=MODERN, **params)
+
+
+def initialize(version):
+    client = {"name": "c", "version": "1"}
+    return request(0, "initialize", protocolVersion=version, capabilities={}, clientInfo=client)
+
+
+def without_data(answers):
+    """Difference 1: the SDK's errors say "" or the method in `data`; ours name the registry's code and a reason."""
+    for answer in answers:
+        answer.get("error", {}).pop("data", None)
+    return answers
+
+
+@pytest.mark.parametrize("version", [*HANDSHAKE_VERSIONS, "2026-07-28", "odd"])
+def test_a_conversation_with_a_handshake_goes_as_with_the_sdk(version):
+    asked = [
+        initialize(version),
+        request(1, "ping"),
+        request(2, "tools/list"),
+        {"jsonrpc": "2.0", "id": "three", "method": "tools/list"},
+        request(4, "tools/call", name="good", arguments={}),
+        request(5, "tools/call", name="bad"),
+        request(6, "tools/list", _meta=None, cursor=None),
+        request(7, "tools/list", _meta={"progressToken": 1}),
+        initialize(version),
+    ]
+
+    assert said_by_us(*asked) == said_by_the_sdk(*asked)
+
+
+def test_a_conversation_without_a_handshake_goes_as_with_the_sdk():
+    asked = [
+        modern(0, "server/discover"),
+        modern(1, "tools/list"),
+        modern("two", "tools/call", name="good", arguments={}),
+        modern(3, "tools/call", name="bad", arguments={"a": 1}),
+        modern(4, "tools/call", name="missing", arguments={}),
+        request(5, "tools/list", _meta={**MODERN, "io.modelcontextprotocol/protocolVersion": "2027-01-01"}),
+    ]
+
+    assert said_by_us(*asked) == said_by_the_sdk(*asked)
+
+
+def test_an_unknown_tool_is_told_as_with_the_sdk():
+    asked = [initialize("2025-11-25"), request(1, "tools/call", name="missing", arguments={})]
+
+    assert said_by_us(*asked) == said_by_the_sdk(*asked)
+
+
+def test_every_tool_is_listed_with_its_schemas_exactly_as_they_are():
+    listed = said_by_us(request(1, "tools/list"))[0]["result"]["tools"]
+
+    assert listed == TOOLS
+    assert [list(tool["inputSchema"]) for tool in listed] == [list(tool["inputSchema"]) for tool in TOOLS]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        request(1, "nope"),
+        request(1, "resources/list"),
+        request(1, "prompts/get", name="a"),
+        request(1, "logging/setLevel", level="debug"),
+        request(1, "tools/call"),
+        request(1, "tools/call", name=5),
+        request(1, "tools/call", arguments={}),
+        request(1, "tools/list", cursor=5),
+        request(1, "tools/list", _meta=5),
+        request(1, "initialize"),
+        request(1, "initialize", protocolVersion="2025-11-25"),
+        request(1, "initialize", protocolVersion=5, capabilities={}, clientInfo={"name": "c", "version": "1"}),
+        request(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "c"}),
+    ],
+)
+def test_what_cannot_be_served_is_refused_with_the_sdks_code_and_words(asked):
+    both = [initialize("2025-11-25"), asked]
+
+    assert without_data(said_by_us(*both)) == without_data(said_by_the_sdk(*both))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        modern(1, "nope"),
+        modern(1, "ping"),
+        modern(1, "tools/call"),
+        modern(1, "tools/call", name=5),
+        modern(1, "tools/list", cursor=5),
+        request(1, "tools/list"),
+        request(1, "tools/list", _meta={"io.modelcontextprotocol/protocolVersion": "2026-07-28"}),
+        request(1, "tools/list", _meta={**MODERN, "io.modelcontextprotocol/protocolVersion": 5}),
+        request(1, "tools/list", _meta={**MODERN, "io.modelcontextprotocol/clientCapabilities": 7}),
+        request(1, "tools/list", _meta={**MODERN, "io.modelcontextprotocol/clientInfo": 7}),
+    ],
+)
+def test_what_cannot_be_served_without_a_handshake_is_refused_with_the_sdks_code(asked):
+    """Difference 2: three of these say in the SDK's `message` which key is missing; ours say it in `data.reason`."""
+    both = [modern(0, "server/discover"), asked]
+    ours, theirs = said_by_us(*both)[1], said_by_the_sdk(*both)[1]
+
+    assert (ours["id"], ours["error"]["code"]) == (theirs["id"], theirs["error"]["code"])
+
+
+DIFFERENT_ON_PURPOSE = {
+    "initialize after a modern request: served, because a host may probe with one and speak the other": (
+        [modern(0, "server/discover"), initialize("2025-11-25")],
+        "result",
+        -32022,
+    ),
+    "a modern request after initialize: served, for the same reason": (
+        [initialize("2025-11-25"), modern(1, "tools/list")],
+        "result",
+        -32600,
+    ),
+    "a request before initialize: served, because nothing here depends on the handshake": (
+        [request(1, "tools/list")],
+        "result",
+        -32602,
+    ),
+    "discovery without its envelope: told what is missing, because the method is there": (
+        [initialize("2025-11-25"), request(1, "server/discover")],
+        -32602,
+        -32601,
+    ),
+    "arguments that are no object: a call all the same, so that asking is recorded; the house refuses it": (
+        [initialize("2025-11-25"), request(1, "tools/call", name="good", arguments=[])],
+        "result",
+        -32602,
+    ),
+    "a cursor that nobody gave out: refused, because the list has one page": (
+        [initialize("2025-11-25"), request(1, "tools/list", cursor="abc")],
+        -32602,
+        "result",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", DIFFERENT_ON_PURPOSE)
+def test_where_the_door_differs_from_the_sdk_it_does_so_on_purpose(why):
+    asked, ours, theirs = DIFFERENT_ON_PURPOSE[why]
+
+    assert _kind(said_by_us(*asked)[-1]) == ours
+    assert _kind(said_by_the_sdk(*asked)[-1]) == theirs
+
+
+def _kind(answer):
+    return answer["error"]["code"] if "error" in answer else "result"

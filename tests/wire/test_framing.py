@@ -1,0 +1,86 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kaiza.wire import framing as frame
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.count_characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(json_values, st.booleans())
+def test_what_is_json_comes_in_as_it_was_meant(value, ascii_only):
+    line = json.dumps(value, ensure_ascii=ascii_only).encode(errors="surrogatepass")
+
+    assert frame.decode(line) == value
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"   ",
+        b"nonsense",
+        b"{not json",
+        b'{"a":1',
+        b'{"a":1} {"b":2}',
+        b"{'a':1}",
+        b'{"a":1,}',
+        b"[1]\x00",
+        b"\xef\xbb\xbf{}",
+        b'"\xff"',
+        b'"\xc3\x28"',
+        b'"\xed\xa0\x80"',
+        '{"a":1}'.encode("utf-16"),
+        b"NaN",
+        b'{"a":NaN}',
+        b"[Infinity]",
+        b"[-Infinity]",
+        b"[1e400]",
+        b"[-1e400]",
+        b"[9223372036854775808]",
+        b"[" + b"9" * 400 + b"]",
+        b"[" + b"9" * 5000 + b"]",
+        b'{"a":1,"a":1}',
+        b'{"a":{"b":1,"c":2,"b":3}}',
+        b'{"a":1,"\\u0061":2}',
+        b'"\\ud800"',
+        b'"\\uDFFF"',
+        b'{"\\ud83d":1}',
+        b'"\\ude00\\ud83d"',
+        b'"a\nb"',
+        b'"\x01"',
+        b"[" * 101 + b"]" * 101,
+        b"[" * 10_000 + b"]" * 10_000,
+        b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+        b"[" * 10_000,
+    ],
+)
+def test_a_line_that_two_readers_could_read_differently_is_not_read(line):
+    with pytest.raises(ValueError):  # noqa: PT011  why it is not read is not promised
+        frame.decode(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (b' {"a" : 1}\r', {"a": 1}),
+        (b'"\\ud83d\\ude00"', "\N{GRINNING FACE}"),
+        (b'"\\\\ud800"', "\\ud800"),
+        (b'{"a":{"b":1},"b":1}', {"a": {"b": 1}, "b": 1}),
+        (b"[1.5,-0,9223372036854775807]", [1.5, 0, 2**63 - 1]),
+        (b"[" * 100 + b"]" * 100, json.loads("[" * 100 + "]" * 100)),
+        (b'["' + b"[" * 500 + b'"]', ["[" * 500]),
+    ],
+)
+def test_what_only_looks_odd_is_read(line, value):
+    assert frame.decode(line) == value
