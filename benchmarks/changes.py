@@ -22,7 +22,7 @@ from pathlib import Path
 from serve import Client, install
 
 from kaiza.app import App
-from kaiza.store.disk import atomic_rename as rename
+from kaiza.store.disk import atomic_rename
 
 PLAN = """---
 kaiza_plan: 1
@@ -168,7 +168,7 @@ def same_calls(stage, content, name):
     sync_directory(here / "objects")
     sync_directory(here / "journals")
     where = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
-    rename.exchange(where, b"new", b"f")
+    atomic_rename.exchange(where, b"new", b"f")
     os.fsync(where)
     os.close(where)
     stage.locked_record()

@@ -8,7 +8,7 @@ from pathlib import Path
 from commands import statuses, subcommands
 
 from kaiza.cli import dispatch
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolCard
 from kaiza.store.config.schema_registry import SchemaRegistry
@@ -99,12 +99,12 @@ def _codes() -> str:
     rows = [
         f"| `{row.name}` | {row.meaning} | {row.http} | {row.rpc} | {row.editor_code} {row.error_type} "
         f"| {row.v0 or ''} | {_yes(row.retryable)} | {_yes(row.locks)} |"
-        for row in codes.REGISTRY.values()
+        for row in error_codes.REGISTRY.values()
     ]
     head = (
         "| code | means | HTTP | JSON-RPC | editor | context | retry helps | locks |\n|---|---|--:|--:|---|---|---|---|"
     )
-    timeout = codes.lookup("CAP_EXCEEDED", "timeout")
+    timeout = error_codes.lookup("CAP_EXCEEDED", "timeout")
     more = (
         f"`CAP_EXCEEDED` for the clock (`cap: timeout`) is {timeout.http}, {timeout.rpc}, {timeout.error_type}, "
         "and a retry may help."

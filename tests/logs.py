@@ -9,7 +9,7 @@ from kaiza.domain.audit import record
 from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.log import AuditLog
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 
@@ -62,7 +62,7 @@ def write(root, content):
 
 def anchor_at(root, head):
     """The state directory as if exactly this head had been made durable."""
-    place = state.path_of(str(root), create=True)
+    place = state_dir.path_of(str(root), create=True)
     for old in (*place.glob("anchor*"), place / "damage.json"):
         old.unlink(missing_ok=True)
     if head is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import kaiza
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.domain.audit.projection import CHANGING_TOOLS
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.tools.registry import AGENT_TOOLS
@@ -132,7 +132,7 @@ def test_every_code_in_the_source_is_registered():
     }
 
     assert named
-    assert named <= codes.REGISTRY.keys()
+    assert named <= error_codes.REGISTRY.keys()
 
 
 def test_every_module_says_what_it_is_for():

@@ -16,7 +16,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import Outcome
 from kaiza.domain.caps import Caps
-from kaiza.domain.paging import response_size as room
+from kaiza.domain.paging import response_size
 from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import judge, rules_for
@@ -171,7 +171,7 @@ def _require_valid_answer(answer: Answer, schemas: ToolIo, caps: Caps) -> None:
             human_message="The tool's answer is not what its schema says. Report this as a fault of Kaiza.",
             cause={"members": sorted(map(str, answer.output))[:20]},
         )
-    size = room.response_bytes(answer.output) + room.RESERVED_BYTES
+    size = response_size.response_bytes(answer.output) + response_size.RESERVED_BYTES
     if size > caps.response_bytes:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",

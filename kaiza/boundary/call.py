@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from kaiza.domain.audit import redaction as told
+from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
@@ -41,7 +41,7 @@ class Call:
     def redacted_arguments(self) -> Any:
         """The arguments as the record tells them."""
         if self._redacted_arguments is None:
-            self._redacted_arguments = told.redact_arguments(self.call_request.arguments)
+            self._redacted_arguments = redaction.redact_arguments(self.call_request.arguments)
         return self._redacted_arguments
 
     def claim(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kaiza.boundary.call import Call, Services, current_timestamp
 from kaiza.domain import errors
-from kaiza.domain.audit import redaction as told
+from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.parser import ParsedPlan
@@ -128,7 +128,7 @@ def find_current_refusal(case: Case, ground: Workspace) -> errors.SystemError | 
 
 def _find_plan(call: Call, ground: Workspace) -> tuple[str | None, ParsedPlan | None]:
     """The plan whose bytes have the asked hash, or had it when they were approved; as it is now."""
-    asked = told.requested_plan_hash(call.arguments)
+    asked = redaction.requested_plan_hash(call.arguments)
     if asked is None:
         return None, None
     stored = ground.plans.find_by_hash(asked)

@@ -10,8 +10,7 @@ from kaiza.boundary.call import Call, Services, current_timestamp
 from kaiza.boundary.case import refresh_case
 from kaiza.boundary.outcome import as_system_error, outcome_body, record_outcome
 from kaiza.domain import errors
-from kaiza.domain.audit import record
-from kaiza.domain.audit import redaction as told
+from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
 from kaiza.domain.call import Outcome
 from kaiza.domain.change import Change, bytes_written
@@ -19,11 +18,11 @@ from kaiza.domain.finding import Finding
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
-from kaiza.domain.text import line_diff as line_match
+from kaiza.domain.text import line_diff
 from kaiza.policy.case import Case
-from kaiza.policy.content import scan as content
+from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
-from kaiza.store import approved_plans as approved_bytes
+from kaiza.store import approved_plans
 from kaiza.store.audit.reader import read_records
 from kaiza.store.ground import Workspace
 from kaiza.store.tool_view import ToolView
@@ -59,7 +58,7 @@ def _content_findings(
         (change.path, finding)
         for change in changes
         if change.content is not None
-        for finding in content.scan_file(
+        for finding in scan.scan_file(
             plan.policy,
             change.path.name,
             change.content,
@@ -82,7 +81,7 @@ class _AddedLines:
     def _line_numbers(self) -> set[int]:
         with self._view.open_file(self._change.source or self._change.path) as file:
             before = b"".join(file.chunks())
-        spans = line_match.diff_lines(before.split(b"\n"), (self._change.content or b"").split(b"\n"))
+        spans = line_diff.diff_lines(before.split(b"\n"), (self._change.content or b"").split(b"\n"))
         return {line for span in spans for line in range(span.new_start, span.new_end)}
 
 
@@ -148,9 +147,9 @@ def _intent_body(call: Call, case: Case, ground: Workspace, changes: Sequence[Ma
         role=session.role if session else None,
         workspace_root=ground.root,
         tool_name=call.call_request.tool_name,
-        phase_id=told.requested_phase_id(call.arguments),
+        phase_id=redaction.requested_phase_id(call.arguments),
         plan_id=case.plan_id,
-        plan_hash=told.requested_plan_hash(call.arguments),
+        plan_hash=redaction.requested_plan_hash(call.arguments),
         arguments=call.redacted_arguments,
         changes=list(changes),
         detail=detail,
@@ -181,7 +180,7 @@ def _record_plan_seal(call: Call, case: Case, ground: Workspace) -> None:
     if plan is None or case.plan_id in case.audit_state.seals:
         return
     session = call.session
-    approved_bytes.store_current(ground, plan)
+    approved_plans.store_current(ground, plan)
     members = {
         "timestamp": current_timestamp(),
         "request_id": call.request_id,

@@ -11,8 +11,7 @@ from typing import Any
 from kaiza.boundary.call import current_timestamp
 from kaiza.boundary.outcome import as_system_error
 from kaiza.domain import errors
-from kaiza.domain.audit import canonical_json as canonical
-from kaiza.domain.audit import record
+from kaiza.domain.audit import canonical_json, record
 from kaiza.domain.change import Change
 from kaiza.store.ground import Workspace
 
@@ -109,5 +108,5 @@ def _calls_by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
 def _record_bytes(change: Change) -> int:
     """What a change adds to a record at most: itself, the modes of what it replaces, and where a name was escaped."""
     own_modes = {str(path): _MAX_MODE for path in change.touched_paths}
-    told, places = canonical.to_recordable({"change": change.as_record(), "modes": own_modes})
-    return len(canonical.encode(told)) + sum(map(len, places))
+    told, places = canonical_json.to_recordable({"change": change.as_record(), "modes": own_modes})
+    return len(canonical_json.encode(told)) + sum(map(len, places))

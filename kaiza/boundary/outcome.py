@@ -8,11 +8,8 @@ from typing import Any
 
 from kaiza.boundary.call import Call, Services
 from kaiza.boundary.documents import write_proposed
-from kaiza.domain import error_codes as codes
-from kaiza.domain import error_envelope as envelope
-from kaiza.domain import errors
-from kaiza.domain.audit import record
-from kaiza.domain.audit import redaction as told
+from kaiza.domain import error_codes, error_envelope, errors
+from kaiza.domain.audit import record, redaction
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.store.ground import Workspace
 from kaiza.tools.view import Answer
@@ -72,7 +69,7 @@ def _recording_error(error: errors.SystemError, left: Sequence[str]) -> errors.S
 
 def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
     assert error is not None  # noqa: S101  an outcome is an answer or an error
-    shown = envelope.from_record(written)
+    shown = error_envelope.from_record(written)
     if os.environ.get("DEBUG_STACK") == "true":
         shown["stack_trace"] = error.context.get("stack_trace") or "".join(traceback.format_exception(error))
     cap = shown["cause"].get("cap") if isinstance(shown["cause"], dict) else None
@@ -80,7 +77,7 @@ def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapp
         call.call_request.tool_name,
         envelope=shown,
         evidence=error.evidence,
-        code=codes.lookup(error.error_code, cap),
+        code=error_codes.lookup(error.error_code, cap),
         receipt=_new_receipt(written) if "seq" in written else None,
     )
 
@@ -97,15 +94,15 @@ def outcome_body(
         session_id=session.session_id if session else None,
         role=session.role if session else None,
         workspace_root=session.workspace_root if session else None,
-        tool_name=told.truncate_name(call.call_request.tool_name),
-        phase_id=told.requested_phase_id(call.arguments),
+        tool_name=redaction.truncate_name(call.call_request.tool_name),
+        phase_id=redaction.requested_phase_id(call.arguments),
         plan_id=call.plan_id,
-        plan_hash=told.requested_plan_hash(call.arguments),
+        plan_hash=redaction.requested_plan_hash(call.arguments),
         outcome="error" if error else "ok",
         error_code=error.error_code if error else None,
         human_message=error.human_message if error else None,
         invariant_id=error.invariant_id if error else None,
-        cause=envelope.bound_cause(error.cause) if error else None,
+        cause=error_envelope.bound_cause(error.cause) if error else None,
         arguments=call.redacted_arguments,
         changes=list(changes),
         duration_ms=int((time.monotonic() - call.started) * 1000),
@@ -136,7 +133,7 @@ def as_system_error(raised: BaseException, error_code: str) -> errors.SystemErro
     if isinstance(raised, errors.SystemError):
         return raised
     named = getattr(raised, "error_code", None) or getattr(raised, "code", None)
-    known = named if isinstance(named, str) and named in codes.REGISTRY else error_code
+    known = named if isinstance(named, str) and named in error_codes.REGISTRY else error_code
     return errors.SystemError.from_unknown(
         raised,
         error_code=known,

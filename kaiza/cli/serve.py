@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kaiza
-from kaiza.cli.console import arguments as options
+from kaiza.cli.console import arguments
 
 if TYPE_CHECKING:
     from kaiza.app import App
@@ -61,7 +61,7 @@ def parse_options(argv: Sequence[str]) -> ServeOptions:
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command's description and options."""
-    options.describe(
+    arguments.describe(
         parser,
         "Serve workspaces to an MCP client over standard input and output. The client starts this, a person rarely.\n"
         "Exit status: 0 the client is done, 3 the server could not start (why is on standard error, as JSON).",

@@ -5,17 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import output as say
-from kaiza.cli.plan import list_plans as plan_list
-from kaiza.cli.session import thaw
-from kaiza.cli.session import unlock as session_unlock
+from kaiza.cli.console import arguments, open_workspace, output
+from kaiza.cli.plan import list_plans
+from kaiza.cli.session import thaw, unlock
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.caps import Caps
 from kaiza.render import plans
 from kaiza.render.terminal import escape
-from kaiza.store import human_decisions as persons_word
+from kaiza.store import human_decisions
 from kaiza.store.ground import Workspace
 
 _MAX_ROWS = 10
@@ -24,7 +21,7 @@ _LISTED_STATUSES = ("APPROVED", "DRAFT")
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command."""
-    options.describe(
+    arguments.describe(
         parser,
         "How the workspace stands: the record, a freeze, locks, open sessions, plans and what was used of them,\n"
         "changes under way. The record is judged as far as it is new; kaiza audit verify judges all of it.\n"
@@ -32,22 +29,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         "kaiza status",
         run=_run_status,
     )
-    options.add_workspace(parser)
-    options.add_json(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_status(args: argparse.Namespace) -> int:
-    with standing.open_workspace(args) as ground:
+    with open_workspace.open_workspace(args) as ground:
         told = _build_document(ground)
         if args.json:
-            say.print_json(told)
+            output.print_json(told)
         else:
-            say.print_lines(_format_lines(ground, told))
-        return say.SUCCESS if ground.damage() is None else say.FAILURE
+            output.print_lines(_format_lines(ground, told))
+        return output.SUCCESS if ground.damage() is None else output.FAILURE
 
 
 def _build_document(ground: Workspace) -> dict[str, Any]:
-    facts, head, now = ground.audit_state, ground.log.head, persons_word.current_timestamp()
+    facts, head, now = ground.audit_state, ground.log.head, human_decisions.current_timestamp()
     idle = Caps().session_idle_hours
     sessions = [one for one in facts.sessions.values() if facts.find_open_session(one.session_id, now, idle)]
     return {
@@ -60,7 +57,7 @@ def _build_document(ground: Workspace) -> dict[str, Any]:
         "frozen": asdict(facts.frozen) if facts.frozen else None,
         "locks": [asdict(lock) for lock in facts.locks.values()],
         "sessions": [_session_document(ground, one) for one in sessions],
-        "plans": plan_list.plan_documents(ground),
+        "plans": list_plans.plan_documents(ground),
         "intents": [
             {"request_id": request_id, "seq": intent["seq"], "paths": [one["path"] for one in intent["changes"]]}
             for request_id, intent in facts.intents.items()
@@ -80,7 +77,7 @@ def _session_document(ground: Workspace, session: Session) -> dict[str, Any]:
 
 
 def _format_lines(ground: Workspace, told: Mapping[str, Any]) -> Iterator[str]:
-    colour, facts = say.has_colour(), ground.audit_state
+    colour, facts = output.has_colour(), ground.audit_state
     record = told["record"]
     yield f"workspace  {escape(told['workspace'])}"
     yield f"record     {record['verdict']}, {record['records']:,} records"
@@ -89,7 +86,7 @@ def _format_lines(ground: Workspace, told: Mapping[str, Any]) -> Iterator[str]:
         yield from plans.render_section(
             "Frozen", [thaw.describe_freeze(facts.frozen), "Lift it with: kaiza thaw"], colour=colour
         )
-    locks = [line for lock in facts.locks.values() for line in session_unlock.describe_lock(lock)]
+    locks = [line for lock in facts.locks.values() for line in unlock.describe_lock(lock)]
     if locks:
         locks.append("Unlock with: kaiza session unlock")
     yield from plans.render_section("Locked", locks, colour=colour)
@@ -97,7 +94,7 @@ def _format_lines(ground: Workspace, told: Mapping[str, Any]) -> Iterator[str]:
     shown = [one for one in told["plans"] if one["status"] in _LISTED_STATUSES]
     if shown:
         rows = _limit_rows(
-            plans.render_list(shown, None if say.terminal_width() is None else (say.terminal_width() or 0) - 2),
+            plans.render_list(shown, None if output.terminal_width() is None else (output.terminal_width() or 0) - 2),
             _MAX_ROWS + 1,
         )
         yield from plans.render_section("Plans", rows, colour=colour)

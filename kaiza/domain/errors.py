@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 
 _ABSOLUTE_PATH = re.compile(r"(?<![\w.])/(?:[^\s/'\":]+/)*[^\s/'\":]+")
 _MAX_MESSAGE = 200
@@ -37,7 +37,7 @@ class SystemError(Exception):  # noqa: A001
     """
 
     def __init__(self, error_code: str, context: Mapping[str, Any]) -> None:
-        row = codes.REGISTRY[error_code]
+        row = error_codes.REGISTRY[error_code]
         self.error_code = error_code
         self.human_message: str = context.get("human_message") or f"{row.meaning}."
         self.invariant_id: str | None = context.get("invariant_id")

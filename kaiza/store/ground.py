@@ -16,13 +16,13 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.paths.protected_names import is_unreadable
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.plan import Plan
-from kaiza.store.audit import snapshot as index
+from kaiza.store.audit import snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.journal import JournalStore
 from kaiza.store.config import roots, settings
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.state_key import StateKey
 from kaiza.store.documents.plan_files import PlanFiles
@@ -45,7 +45,7 @@ class Workspace:
         self.plans = PlanFiles(self.files)
         self.reports = ReportFiles(self.files)
         self.blobs = BlobStore(KaizaDir(self.files.fd))
-        self._state_path = state.path_of(root)
+        self._state_path = state_dir.path_of(root)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self._journal = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._committer: TransactionManager | None = None
@@ -54,7 +54,7 @@ class Workspace:
         self.settings = told or read_settings(self.files)
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
-        self.audit_state, head = index.load(self._state_path, Path(self._log_path), self.state_key)
+        self.audit_state, head = snapshot.load(self._state_path, Path(self._log_path), self.state_key)
         self.log = AuditLog(
             root,
             follow=partial(apply_record, self.audit_state),
@@ -117,10 +117,10 @@ class Workspace:
         if head is not None and self._state_path.is_dir():
             with suppress(OSError):
                 self.log.background_check.save_stamp()
-                _, known = index.load(self._state_path, Path(self._log_path), self.state_key)
+                _, known = snapshot.load(self._state_path, Path(self._log_path), self.state_key)
                 if known is None or known.seq <= head.seq:  # a process that ends late has seen less than others
                     facts = self.audit_state.without_expired(now, self.caps.session_idle_hours)
-                    index.save(self._state_path, facts, head, self.state_key)
+                    snapshot.save(self._state_path, facts, head, self.state_key)
 
     def close(self, now: str) -> None:
         """Sync what is written and let go. The index that is left behind tells what others recorded too."""

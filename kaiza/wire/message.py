@@ -6,7 +6,7 @@ Values here are named tuples, because they are made before the first answer and 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from kaiza.wire import framing as frame
+from kaiza.wire import framing
 
 RequestId: TypeAlias = str | int | float
 
@@ -41,7 +41,7 @@ _ABSENT: Final = object()
 def parse(line: bytes) -> Request | Notification | InvalidMessage:
     """What the line says."""
     try:
-        value = frame.decode(line)
+        value = framing.decode(line)
     except ValueError:
         return InvalidMessage(None, "PARSE_ERROR", "The line is not one strict JSON value in UTF-8.")
     if isinstance(value, list):
@@ -53,7 +53,7 @@ def parse(line: bytes) -> Request | Notification | InvalidMessage:
 
 def line_too_long() -> InvalidMessage:
     """A line beyond the bound, of which nothing was kept."""
-    return InvalidMessage(None, "INVALID_ENVELOPE", f"A line is at most {frame.MAX_LINE} bytes.")
+    return InvalidMessage(None, "INVALID_ENVELOPE", f"A line is at most {framing.MAX_LINE} bytes.")
 
 
 def id_in_use(request_id: RequestId) -> InvalidMessage:

@@ -11,7 +11,7 @@ from agents import edit, hash_of, person, plan, several, word
 from scenes import records
 
 from kaiza.app import App
-from kaiza.boundary import change as boundary_commit
+from kaiza.boundary import change
 
 SCOPE = '{modify: ["src/**"], create: ["src/**"]}'
 
@@ -221,7 +221,7 @@ def crashed(root, approved):
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
         (ground,) = app.services.workspaces.values()
-        boundary_commit.record_outcome = lambda *_, **__: (
+        change.record_outcome = lambda *_, **__: (
             ground.save_snapshot("2026-11-18T09:00:00.000Z"),
             os._exit(0),
         )

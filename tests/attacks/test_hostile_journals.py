@@ -16,13 +16,13 @@ from test_changes import code, manifest, sha
 from test_recovery import _settled, _stopped, files, lay_out
 
 from kaiza.app import App
-from kaiza.boundary import change as boundary_commit
+from kaiza.boundary import change
 from kaiza.domain.audit import record
 from kaiza.store import crash_recovery
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.changes.directory_handles import DirectoryHandles
 from kaiza.store.changes.transaction import TransactionManager
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 TXN = "3f2b9a52-0000-4000-8000-000000000000"
 
@@ -416,7 +416,7 @@ def crashed(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     (root / "mine").write_text("mine")
-    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
     return root
 
 
@@ -480,7 +480,7 @@ def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
     lines = log.read_bytes().splitlines(keepends=True)
     assert json.loads(lines[-1])["kind"] == "intent"
     log.write_bytes(b"".join(lines[:-1]))
-    place = state.path_of(os.path.realpath(crashed))
+    place = state_dir.path_of(os.path.realpath(crashed))
     for anchor in place.glob("anchor*"):
         anchor.unlink()
     told = begin(crashed)["recovered"]
@@ -489,7 +489,7 @@ def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
 
 
 def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed, monkeypatch):
-    intents = boundary_commit.record.new_body
+    intents = change.record.new_body
     root = crashed.parent / "other"
     plan_hash = lay_out(root)
 
@@ -505,8 +505,8 @@ def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed,
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        monkeypatch.setattr(boundary_commit.record, "new_body", another_path)
-        monkeypatch.setattr(boundary_commit, "record_outcome", dies)
+        monkeypatch.setattr(change.record, "new_body", another_path)
+        monkeypatch.setattr(change, "record_outcome", dies)
         app.call("write_file", {"path": "src/new.py", "content": "x", "plan_hash": plan_hash})
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
@@ -583,7 +583,7 @@ def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(
 
 def as_version_0_1_0(root):
     """The journals and the state directory as the version before wrote them: no codes and no key."""
-    place = state.path_of(os.path.realpath(root))
+    place = state_dir.path_of(os.path.realpath(root))
     for journal in [*(root / ".kaiza/journal").iterdir(), *(root / ".kaiza").glob("done/*")]:
         lines = [json.loads(line.rsplit(b" ", 1)[0]) for line in journal.read_bytes().splitlines()]
         for number, told in enumerate(lines[0]["steps"]):

@@ -6,8 +6,7 @@ import pytest
 from scenes import records
 
 from kaiza.cli import dispatch
-from kaiza.domain.audit import record
-from kaiza.domain.audit import redaction as told
+from kaiza.domain.audit import record, redaction
 
 LONG = ["x" * 250 + "/" + "y" * 250 + f"/{number}" for number in range(49)]
 
@@ -85,17 +84,17 @@ def test_fifty_paths_of_any_characters_fit_into_a_record_and_short_ones_stay(let
     paths = [letter * (4000 // len(letter.encode(errors="surrogatepass"))) for _ in range(49)]
     asked = {"paths": [*paths, "src/a"], "path": "b", "pattern": "\U0001f600" * 4000, "content": "x" * 10**6}
     asked |= {f"unknown{number}": "y" * 4000 for number in range(100)}
-    recorded = told.redact_arguments(asked)
+    recorded = redaction.redact_arguments(asked)
 
     assert fits(recorded)
     assert (recorded["paths"][-1], recorded["path"]) == ("src/a", "b")
-    assert [one for one in recorded["paths"][:-1] if one not in (paths[0], told._digest(paths[0]))] == []
+    assert [one for one in recorded["paths"][:-1] if one not in (paths[0], redaction._digest(paths[0]))] == []
 
 
 def test_the_longest_of_many_paths_are_hashed_first():
     paths = ["s" * size for size in (4000, 10, 3000, 20, 4000)] * 15
-    recorded = told.redact_arguments({"paths": paths})["paths"]
-    hashed = [path for path, one in zip(paths, recorded, strict=True) if one == told._digest(path)]
+    recorded = redaction.redact_arguments({"paths": paths})["paths"]
+    hashed = [path for path, one in zip(paths, recorded, strict=True) if one == redaction._digest(path)]
     kept = [path for path, one in zip(paths, recorded, strict=True) if one == path]
 
     assert len(hashed) + len(kept) == len(paths)
@@ -104,18 +103,18 @@ def test_the_longest_of_many_paths_are_hashed_first():
 
 
 def test_other_arguments_keep_their_bounds_beside_a_path():
-    asked = {"path": "./a", **dict.fromkeys(sorted(told.PLAIN_ARGUMENTS - told.PATH_ARGUMENTS), "x" * 4096)}
-    recorded = told.redact_arguments(asked)
+    asked = {"path": "./a", **dict.fromkeys(sorted(redaction.PLAIN_ARGUMENTS - redaction.PATH_ARGUMENTS), "x" * 4096)}
+    recorded = redaction.redact_arguments(asked)
 
     assert recorded.pop("path") == "a"
     assert all(set(value) == {"sha256", "length"} for value in recorded.values())
     del asked["path"]
-    assert set(told.redact_arguments(asked)) == {"sha256", "length"}
+    assert set(redaction.redact_arguments(asked)) == {"sha256", "length"}
 
 
 def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
     heavy = dict.fromkeys(["pattern", "glob", "uri", "client", "role", "status", "encoding"], "\U0001f600" * 4000)
-    recorded = told.redact_arguments({**heavy, "paths": ["x" * 4000, "y" * 4000, "z" * 4000, *["v" * 4090] * 40]})
+    recorded = redaction.redact_arguments({**heavy, "paths": ["x" * 4000, "y" * 4000, "z" * 4000, *["v" * 4090] * 40]})
 
     assert fits(recorded)
     assert recorded["pattern"] == heavy["pattern"]
@@ -124,6 +123,6 @@ def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
 
 @pytest.mark.parametrize("odd", [{"a": "b"}, 7, None, [["x" * 4096] * 200] * 200, [{"k": "x" * 4096}] * 200, 1.5])
 def test_what_is_no_path_is_recorded_within_bounds_too(odd):
-    recorded = told.redact_arguments({"path": odd, "paths": odd, "source": odd, "destination": odd})
+    recorded = redaction.redact_arguments({"path": odd, "paths": odd, "source": odd, "destination": odd})
 
     assert fits(json.loads(json.dumps(recorded)))

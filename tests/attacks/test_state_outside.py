@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from scenes import make_ready
 
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 
 @pytest.fixture
@@ -57,14 +57,14 @@ def by_a_link_further_down(root, tmp_path):
 
 
 def by_its_own_link(root, tmp_path):
-    place = state.path_of(str(root))
+    place = state_dir.path_of(str(root))
     place.parent.mkdir(parents=True)
     place.symlink_to(root / "deep")
     return {}
 
 
 def by_a_link_to_the_root(root, tmp_path):
-    place = state.path_of(str(root))
+    place = state_dir.path_of(str(root))
     place.parent.mkdir(parents=True)
     place.symlink_to(root)
     return {}
@@ -124,7 +124,7 @@ def test_doctor_calls_it_a_problem_with_the_same_line(root, inside):
 
 def test_the_state_of_one_workspace_may_not_be_inside_another(root, tmp_path):
     other = make_ready(tmp_path / "other")
-    place = state.path_of(str(root))
+    place = state_dir.path_of(str(root))
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(other / "deep")
     told = run(root, "serve", "--workspace", str(root), "--workspace", str(other))

@@ -11,8 +11,8 @@ from test_changes import code, plan
 
 from kaiza.app import App
 from kaiza.boundary import case
-from kaiza.store.audit.verification import background as whole_check
-from kaiza.store.disk import state_dir as state
+from kaiza.store.audit.verification import background
+from kaiza.store.disk import state_dir
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def edit_old_record(root):
 
 
 def lock_of(root):
-    place = state.path_of(os.path.realpath(root))
+    place = state_dir.path_of(os.path.realpath(root))
     descriptor = os.open(place / "verify.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
@@ -59,7 +59,7 @@ def lock_of(root):
 
 @pytest.fixture
 def every_log_is_long(monkeypatch):
-    monkeypatch.setattr(whole_check, "MAX_FOREGROUND_BYTES", -1)
+    monkeypatch.setattr(background, "MAX_FOREGROUND_BYTES", -1)
 
 
 @pytest.mark.rows("S1-51")
@@ -90,7 +90,7 @@ def test_a_change_that_comes_before_the_end_of_the_verification_is_refused_and_m
 ):
     monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
     held = lock_of(workspace)
-    place = state.path_of(os.path.realpath(workspace))
+    place = state_dir.path_of(os.path.realpath(workspace))
     (place / "whole.json").unlink()
 
     def act(app):
@@ -115,7 +115,7 @@ def test_the_refusal_of_a_change_comes_before_freeze_and_lock(workspace, used, m
     monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
     assert person(workspace, "freeze", "wait") == 0
     held = lock_of(workspace)
-    (state.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
+    (state_dir.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
     _, refused = serve(workspace, write(used))
     os.close(held)
 
@@ -129,7 +129,7 @@ def test_a_log_that_went_on_with_our_own_appends_is_not_read_again(workspace, us
     def never(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(whole_check, "judge", never)
+    monkeypatch.setattr(background, "judge", never)
     audit, refused = serve(workspace, write(used, "src/y.py"))
 
     assert audit["checked"] == "whole"
@@ -157,13 +157,13 @@ def test_a_log_that_anything_else_wrote_is_read_again(workspace, used, meddle):
 
 @pytest.mark.usefixtures("every_log_is_long")
 def test_what_another_process_has_verified_meanwhile_will_do(workspace, used, monkeypatch):
-    place = state.path_of(os.path.realpath(workspace))
+    place = state_dir.path_of(os.path.realpath(workspace))
     (place / "whole.json").unlink()
     held = lock_of(workspace)
-    monkeypatch.setattr(whole_check, "judge", lambda *_, **__: pytest.fail("read again"))
+    monkeypatch.setattr(background, "judge", lambda *_, **__: pytest.fail("read again"))
 
     def act(app):
-        stamp = whole_check.LogStamp.from_stat((workspace / "audit/audit-log.jsonl").stat())
+        stamp = background.LogStamp.from_stat((workspace / "audit/audit-log.jsonl").stat())
         (place / "whole.json").write_text(json.dumps(stamp))
         os.close(held)
         return write(used)(app)
@@ -196,7 +196,7 @@ def test_a_damaged_log_is_never_noted_as_whole(workspace, used):
     serve(workspace, write(used, "src/before.py"))
     edit_old_record(workspace)
     serve(workspace, write(used))
-    (state.path_of(os.path.realpath(workspace)) / "damage.json").unlink()
+    (state_dir.path_of(os.path.realpath(workspace)) / "damage.json").unlink()
     _, refused = serve(workspace, write(used))
 
     assert refused["error_code"] == "SELF_AUDIT_FAILURE"
@@ -204,8 +204,8 @@ def test_a_damaged_log_is_never_noted_as_whole(workspace, used):
 
 @pytest.mark.usefixtures("every_log_is_long")
 def test_a_process_that_was_stopped_in_its_verification_holds_up_no_other(workspace, used, monkeypatch):
-    monkeypatch.setattr(whole_check, "_LOCK_SECONDS", 0.05)
-    (state.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
+    monkeypatch.setattr(background, "_LOCK_SECONDS", 0.05)
+    (state_dir.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
     held = lock_of(workspace)
     _, refused = serve(workspace, write(used))
     os.close(held)
@@ -217,19 +217,19 @@ def test_a_process_that_was_stopped_in_its_verification_holds_up_no_other(worksp
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, monkeypatch):
     monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
-    (state.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
-    judge = whole_check.compute_verdict
+    (state_dir.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
+    judge = background.compute_verdict
 
     def act(app):
         refused = write(used)(app)
-        monkeypatch.setattr(whole_check, "judge", judge)
+        monkeypatch.setattr(background, "judge", judge)
         monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 10.0)
         return refused, write(used)(app)
 
     def fails(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(whole_check, "judge", fails)
+    monkeypatch.setattr(background, "judge", fails)
     _, (refused, after) = serve(workspace, act)
 
     assert refused["invariant_id"] == "AUDIT_NOT_VERIFIED_YET"
@@ -256,7 +256,7 @@ def test_a_stamp_is_not_noted_where_the_system_knows_no_finer_times(workspace, u
     fine = serve(workspace, lambda _: None)[0]["checked"]
     with monkeypatch.context() as coarsely:
         log = workspace / "audit/audit-log.jsonl"
-        coarsely.setattr(whole_check, "coarse_time_ns", lambda: log.stat().st_ctime_ns)
+        coarsely.setattr(background, "coarse_time_ns", lambda: log.stat().st_ctime_ns)
         serve(workspace, write(used, "src/b.py"))
     held = lock_of(workspace)
     coarse = serve(workspace, lambda _: os.close(held))[0]["checked"]

@@ -16,8 +16,7 @@ from scenes import make_ready, records
 
 from kaiza import boundary
 from kaiza.app import App
-from kaiza.domain import error_codes as codes
-from kaiza.domain import error_envelope as envelope
+from kaiza.domain import error_codes, error_envelope
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.store.audit.log import AuditLog
@@ -60,7 +59,7 @@ def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(b
     told = [failing(begun, "debug_fault", {"kind": kind}) for _ in range(3)]
 
     assert [one["error_code"] for one in told] == [code] * 3
-    assert all(tuple(one) == envelope.KEYS for one in told)
+    assert all(tuple(one) == error_envelope.KEYS for one in told)
     assert json.loads(json.dumps(told[0], allow_nan=False)) == told[0]
 
 
@@ -79,7 +78,7 @@ def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monk
     app.close()
 
     assert (told["error_code"], told["tool_name"]) == ("UNKNOWN_TOOL_FAILURE", name)
-    assert {key: records(workspace)[-1][key] for key in envelope.KEYS} == told
+    assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == told
 
 
 @pytest.mark.rows("S1-64", "S1-66", "S1-75", "S1-77", "S1-78", "S1-79", "S1-82", "S1-83", "S1-97")
@@ -90,7 +89,7 @@ def test_a_failing_call_is_one_record_equal_to_its_envelope(begun, workspace, ki
     written = records(workspace)
 
     assert len(written) == before + 1
-    assert {key: written[-1][key] for key in envelope.KEYS} == told
+    assert {key: written[-1][key] for key in error_envelope.KEYS} == told
     assert written[-1]["kind"] == "call"
 
 
@@ -427,7 +426,7 @@ def test_whatever_a_rule_throws_is_one_envelope_and_one_record(begun, workspace,
     told = failing(begun, "read_file", {"path": "a"})
 
     assert (told["error_code"], told["tool_name"]) == ("INTERNAL_ERROR", "read_file")
-    assert {key: records(workspace)[-1][key] for key in envelope.KEYS} == told
+    assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == told
 
 
 @pytest.mark.rows("S1-53")
@@ -481,7 +480,7 @@ def test_content_and_queries_are_recorded_by_hash_and_length_only(begun, workspa
 def test_every_code_that_was_answered_is_registered(begun):
     seen = {failing(begun, "debug_fault", {"kind": kind})["error_code"] for kind in FAULTS}
 
-    assert seen <= codes.REGISTRY.keys()
+    assert seen <= error_codes.REGISTRY.keys()
 
 
 def test_a_damaged_record_is_told_at_the_beginning_and_reads_go_on(make_app, workspace):

@@ -1,6 +1,6 @@
 """A large undo goes back in parts, each of which one record can tell."""
 
-from kaiza.boundary import human_undo as put_back
+from kaiza.boundary import human_undo
 from kaiza.domain.audit import record
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
@@ -20,7 +20,7 @@ def call(number, source=None, also=()):
 
 def test_every_part_fits_into_its_record_and_nothing_is_left_out():
     changes = [Change(path_of(number), "modify", "0" * 64, "1" * 64, 9, mode=0o755) for number in range(2000)]
-    parts = list(put_back.split_batches(changes, [call(number) for number in range(2000)]))
+    parts = list(human_undo.split_batches(changes, [call(number) for number in range(2000)]))
     for part in parts:
         modes = {str(change.path): 0o755 for change in part.changes}
         detail = {"action": "undo", "person": "x" * 200, "undone": list(part.undone), "modes": modes}
@@ -36,6 +36,6 @@ def test_every_part_fits_into_its_record_and_nothing_is_left_out():
 
 def test_the_calls_that_are_put_back_are_named_newest_first_also_those_whose_file_was_moved_on():
     changes = [Change(path_of(1), "delete", "0" * 64)]
-    (part,) = put_back.split_batches(changes, [call(2), call(1, source=path_of(2))])
+    (part,) = human_undo.split_batches(changes, [call(2), call(1, source=path_of(2))])
 
     assert part.undone == (f"{1:036d}", f"{2:036d}")

@@ -13,7 +13,7 @@ from kaiza.boundary import current_timestamp
 from kaiza.domain import errors
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.changes.transaction import TransactionManager
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_files_are_as_before_when_the_intent_is_on_disk_and_anchored(begun, work
     before, seen, really = user_files(workspace), [], TransactionManager.apply
 
     def apply(committer, prepared):
-        anchored = Checkpoint(state.path_of(str(workspace))).read().head.seq
+        anchored = Checkpoint(state_dir.path_of(str(workspace))).read().head.seq
         seen.append((user_files(workspace), intents(workspace)[-1]["seq"] == anchored))
         really(committer, prepared)
 

@@ -12,7 +12,7 @@ from scenes import make_ready, records
 from test_changes import HEAD, manifest
 
 from kaiza.app import App
-from kaiza.boundary import change as boundary_commit
+from kaiza.boundary import change
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.changes import recovery
 from kaiza.store.changes.directory_handles import DirectoryHandles
@@ -170,7 +170,7 @@ def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
     app = App([os.path.realpath(root)])
     (recovered,) = app.call("begin_session", {"role": "WINDSURF"}).output["recovered"]
     undone = app.call("undo_changes", {"request_ids": [recovered["request_id"]], "plan_hash": plan_hash})
@@ -185,7 +185,7 @@ def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_las
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, boundary_commit, "record_outcome", lambda *_, **__: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
     lines = _forget_the_last_word(root)
 
     assert lines == 3

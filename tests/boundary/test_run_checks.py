@@ -10,7 +10,7 @@ import pytest
 from scenes import records
 from test_changes import HEAD
 
-from kaiza.store import check_runner as checks
+from kaiza.store import check_runner
 
 PHASE = 'phases:\n  - {{phase_id: P1, objective: test, verify: [["{python}", "check.py"]]}}\n'
 
@@ -88,7 +88,7 @@ def test_a_check_that_ignores_signals_and_forks_is_gone_with_all_of_them_at_its_
     )
     (workspace / "check.py").write_text(script)
     began = time.monotonic()
-    done = checks.run([sys.executable, "check.py"], str(workspace), 1.0)
+    done = check_runner.run([sys.executable, "check.py"], str(workspace), 1.0)
     pids = [path.name.removeprefix("pid-") for path in workspace.glob("pid-*")]
 
     assert done.exit_code is None
@@ -100,21 +100,21 @@ def test_a_check_that_ignores_signals_and_forks_is_gone_with_all_of_them_at_its_
 def test_endless_output_fills_neither_memory_nor_the_answer(workspace):
     size = 1 << 30 if os.environ.get("KAIZA_LONG") else 64 << 20
     script = f"import sys\nfor _ in range({size >> 16}): sys.stdout.write('x' * 65536)\n"
-    done = checks.run([sys.executable, "-c", script], str(workspace), 60)
+    done = check_runner.run([sys.executable, "-c", script], str(workspace), 60)
 
     assert done.exit_code == 0
     assert done.truncated
-    assert len(done.output) == checks.MAX_OUTPUT_BYTES
+    assert len(done.output) == check_runner.MAX_OUTPUT_BYTES
 
 
 def test_a_check_is_given_no_secret_of_the_server(workspace, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret-1")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-2")
-    done = checks.run([sys.executable, "-c", "import os; print(dict(os.environ))"], str(workspace), 10)
+    done = check_runner.run([sys.executable, "-c", "import os; print(dict(os.environ))"], str(workspace), 10)
 
     assert "secret-" not in done.output
     assert "PATH" in done.output
 
 
 def test_a_command_that_does_not_exist_fails_like_a_shell_would(workspace):
-    assert checks.run(["no-such-program"], str(workspace), 5).exit_code == 127
+    assert check_runner.run(["no-such-program"], str(workspace), 5).exit_code == 127

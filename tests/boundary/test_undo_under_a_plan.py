@@ -10,8 +10,7 @@ from agents import edit, person, plan, several, sha
 from scenes import records
 
 from kaiza.app import App
-from kaiza.boundary import change as boundary_commit
-from kaiza.boundary import current_timestamp
+from kaiza.boundary import change, current_timestamp
 from kaiza.cli import dispatch
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
@@ -306,7 +305,7 @@ def crashed(root, *asked):
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        boundary_commit.record_outcome = lambda *_, **__: os._exit(0)
+        change.record_outcome = lambda *_, **__: os._exit(0)
         app.call(*asked)
         os._exit(1)
     os.waitpid(child, 0)

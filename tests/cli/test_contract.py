@@ -6,7 +6,7 @@ import re
 import pytest
 
 from kaiza import boundary
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.domain.caps import Caps
 from kaiza.store.config.schema_registry import SchemaRegistry
 
@@ -17,9 +17,9 @@ def test_every_code_is_listed_with_all_its_columns(kaiza):
     told = json.loads(kaiza("errors", "--json").out)
 
     assert list(told) == ["errors"]
-    assert [row["error_code"] for row in told["errors"]] == list(codes.REGISTRY)
+    assert [row["error_code"] for row in told["errors"]] == list(error_codes.REGISTRY)
     assert all(list(row) == COLUMNS for row in told["errors"])
-    assert kaiza("errors").out.count("\n") == len(codes.REGISTRY) + 1
+    assert kaiza("errors").out.count("\n") == len(error_codes.REGISTRY) + 1
 
 
 def test_one_code_is_mapped_and_an_unknown_one_is_a_key_error(kaiza):

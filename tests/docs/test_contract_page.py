@@ -7,8 +7,7 @@ from pathlib import Path
 import contract_page
 import pytest
 
-from kaiza.domain import error_codes as codes
-from kaiza.domain import error_envelope as envelope
+from kaiza.domain import error_codes, error_envelope
 from kaiza.domain.caps import Caps
 from kaiza.store.config.schema_registry import SchemaRegistry
 
@@ -28,7 +27,7 @@ def test_the_contract_names_every_tool_code_cap_and_argument():
     arguments = {name for tool in tools for name in registry.load_tool_schemas(tool).input["properties"]}
 
     assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == tools
-    assert all(f"| `{name}` |" in text for name in [*codes.REGISTRY, *Caps().as_json()])
+    assert all(f"| `{name}` |" in text for name in [*error_codes.REGISTRY, *Caps().as_json()])
     assert all(f"`{name}`" in text or f"`{name}?`" in text for name in arguments)
 
 
@@ -51,5 +50,5 @@ def test_the_page_on_schemas_leaves_behaviour_paging_and_security_to_the_others(
 def test_the_protocols_example_of_a_failure_has_the_keys_that_failures_have():
     (block,) = re.findall(r"^```json\n(.*?)^```$", (DOCS / "PROTOCOL.md").read_text(), re.MULTILINE | re.DOTALL)
 
-    assert list(json.loads(block)) == list(envelope.KEYS)
-    assert json.loads(block)["error_code"] in codes.REGISTRY
+    assert list(json.loads(block)) == list(error_envelope.KEYS)
+    assert json.loads(block)["error_code"] in error_codes.REGISTRY

@@ -14,7 +14,7 @@ from kaiza.app import App
 from kaiza.cli import dispatch, serve
 from kaiza.store.clients import CLIENTS
 from kaiza.store.clients.client import ServerCommand
-from kaiza.store.documents import workspace_template as making_ready
+from kaiza.store.documents import workspace_template
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted(
@@ -61,7 +61,7 @@ def calls(line):
 
 def spans():
     """Every `kaiza …` in a line of text: a command and, where one follows, its subcommand and options."""
-    for page in [*WRITTEN, Path(making_ready.__file__)]:
+    for page in [*WRITTEN, Path(workspace_template.__file__)]:
         text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         for span in sorted(set(re.findall(r"`kaiza ([^`\n]+)`", text))):
             yield pytest.param(shlex.split(span.replace("\\|", "|")), id=f"{name(page)}: {span}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = ROOT / "examples" / "audit"
@@ -37,7 +37,7 @@ def test_each_step_with_the_record_says_what_the_page_says(tmp_path, commands, t
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.md")), ids=lambda path: path.stem)
 def test_this_repositorys_plans_are_sound(path):
-    reading = lint.parse(path.read_bytes(), path.stem)
+    reading = parser.parse(path.read_bytes(), path.stem)
 
     assert reading.findings == ()
     assert reading.plan is not None

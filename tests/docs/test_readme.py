@@ -15,8 +15,7 @@ from doors import Door, request
 from scenes import make_ready
 
 from kaiza.cli import dispatch
-from kaiza.store.clients import CLIENTS
-from kaiza.store.clients import server_command as launch
+from kaiza.store.clients import CLIENTS, server_command
 
 ROOT = Path(__file__).parent.parent.parent
 README = ROOT / "README.md"
@@ -97,7 +96,7 @@ def test_each_clients_block_is_in_its_own_format_and_the_server_it_names_starts(
     told = tomllib.loads(block) if client.name == "codex" else json.loads(block)
     entry = told[KEYS[client.name]]["kaiza"]
     root = make_ready(tmp_path / "project")
-    places = {"/path/to/kaiza": launch.kaiza_command()[0], "/path/to/project": str(root)}
+    places = {"/path/to/kaiza": server_command.kaiza_command()[0], "/path/to/project": str(root)}
     words = [places.get(word, word) for word in (entry["command"], *entry["args"])]
     door = Door(words, cwd="/", env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     greeted = door.ask(request(1, "initialize", **HELLO))["result"]

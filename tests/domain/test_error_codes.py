@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 
 SEED = [
     "SESSION_NOT_INITIALIZED",
@@ -45,38 +45,38 @@ SEED = [
 
 @pytest.mark.rows("S1-18")
 def test_every_code_is_uppercase_snake_case():
-    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in codes.REGISTRY)
+    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in error_codes.REGISTRY)
 
 
 @pytest.mark.rows("S1-20")
 def test_the_registry_holds_every_code_of_the_error_contract():
     assert len(SEED) == 35
-    assert set(SEED) <= codes.REGISTRY.keys()
+    assert set(SEED) <= error_codes.REGISTRY.keys()
 
 
 @pytest.mark.rows("S1-63")
 def test_the_registry_cannot_be_altered_while_running():
     with pytest.raises(TypeError):
-        codes.REGISTRY["NEW"] = codes.REGISTRY["INTERNAL_ERROR"]
+        error_codes.REGISTRY["NEW"] = error_codes.REGISTRY["INTERNAL_ERROR"]
     with pytest.raises(AttributeError):
-        codes.REGISTRY["INTERNAL_ERROR"].http = 200
+        error_codes.REGISTRY["INTERNAL_ERROR"].http = 200
 
 
 def test_an_unknown_code_is_a_key_error():
     with pytest.raises(KeyError):
-        codes.lookup("NOT_REAL")
+        error_codes.lookup("NOT_REAL")
 
 
 @pytest.mark.rows("S1-61")
 def test_a_code_has_one_definition_and_a_timeout_is_told_apart_by_its_cap():
-    other, timeout = codes.lookup("CAP_EXCEEDED"), codes.lookup("CAP_EXCEEDED", "timeout")
+    other, timeout = error_codes.lookup("CAP_EXCEEDED"), error_codes.lookup("CAP_EXCEEDED", "timeout")
 
     assert (other.http, other.rpc, other.retryable) == (413, -32000, False)
     assert (timeout.http, timeout.rpc, timeout.error_type, timeout.retryable) == (504, -32003, "timeout", True)
 
 
 def test_only_the_security_kind_locks():
-    locking = {name for name, code in codes.REGISTRY.items() if code.locks}
+    locking = {name for name, code in error_codes.REGISTRY.items() if code.locks}
 
     assert locking == {
         "UNAUTHORIZED_ACTION",

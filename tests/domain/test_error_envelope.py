@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain import error_envelope as envelope
-from kaiza.domain import errors
+from kaiza.domain import error_envelope, errors
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.builds(object),
@@ -28,7 +27,7 @@ def depth(value):
 @pytest.mark.rows("S1-56", "S1-57", "S1-96")
 @given(ANYTHING)
 def test_whatever_the_cause_it_becomes_bounded_json_of_plain_types(value):
-    told = envelope.bound_cause(value)
+    told = error_envelope.bound_cause(value)
 
     assert told is None or isinstance(told, str | dict)
     assert len(json.dumps(told, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()) <= 4096
@@ -41,12 +40,12 @@ def test_a_cause_that_contains_itself_ends():
     endless = {}
     endless["again"] = endless
 
-    assert depth(envelope.bound_cause(endless)) <= 6
+    assert depth(error_envelope.bound_cause(endless)) <= 6
 
 
 @pytest.mark.rows("S1-58")
 def test_an_exception_inside_a_cause_becomes_message_code_and_name():
-    assert envelope.bound_cause({"error": ValueError("x")})["error"] == {
+    assert error_envelope.bound_cause({"error": ValueError("x")})["error"] == {
         "message": "x",
         "code": None,
         "name": "ValueError",
@@ -55,8 +54,10 @@ def test_an_exception_inside_a_cause_becomes_message_code_and_name():
 
 @pytest.mark.rows("S1-4", "S1-5")
 def test_an_envelope_has_exactly_the_eleven_keys():
-    made = envelope.from_error(errors.SystemError.startup_failure("BOOTSTRAP_FAILURE"), "2026-01-01T00:00:00.000Z")
+    made = error_envelope.from_error(
+        errors.SystemError.startup_failure("BOOTSTRAP_FAILURE"), "2026-01-01T00:00:00.000Z"
+    )
 
-    assert tuple(made) == envelope.KEYS
+    assert tuple(made) == error_envelope.KEYS
     assert len(made) == 11
     assert made["tool_name"] == "startup"

@@ -1,7 +1,6 @@
 import pytest
 
-from kaiza.domain import error_envelope as envelope
-from kaiza.domain import errors
+from kaiza.domain import error_envelope, errors
 
 
 @pytest.mark.rows("S1-67", "S1-90")
@@ -9,7 +8,7 @@ def test_an_exception_becomes_an_error_with_its_message_code_and_name():
     made = errors.SystemError.from_unknown(ValueError("x"), {"tool_name": "read_file"})
 
     assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert envelope.bound_cause(made.cause) == {"message": "x", "code": None, "name": "ValueError"}
+    assert error_envelope.bound_cause(made.cause) == {"message": "x", "code": None, "name": "ValueError"}
 
 
 @pytest.mark.rows("S1-91", "S1-92")
@@ -18,7 +17,7 @@ def test_a_string_or_an_object_becomes_an_error_with_itself_as_the_cause(thrown,
     made = errors.SystemError.from_unknown(thrown)
 
     assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert envelope.bound_cause(made.cause) == cause
+    assert error_envelope.bound_cause(made.cause) == cause
 
 
 @pytest.mark.rows("S1-64")

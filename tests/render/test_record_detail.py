@@ -1,11 +1,11 @@
 """One record in full."""
 
-from kaiza.render import record_detail as detail
+from kaiza.render import record_detail
 
 
 def test_a_record_in_full_begins_with_what_it_came_to_and_leaves_out_what_is_null():
     told = list(
-        detail.render_record(
+        record_detail.render_record(
             {
                 "arguments": {"path": "a\u202e.py", "expected_hash": None},
                 "changes": [{"path": "a", "operation": "modify"}, {"path": "b", "operation": "create"}],

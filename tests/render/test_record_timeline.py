@@ -2,8 +2,7 @@
 
 from itertools import count, islice
 
-from kaiza.render import record_timeline as timeline
-from kaiza.render import terminal
+from kaiza.render import record_timeline, terminal
 
 
 def record(seq, **members):
@@ -31,7 +30,7 @@ FROZEN = record(4, kind="person", role=None, tool_name=None, arguments=None)
 
 
 def test_a_timeline_has_a_line_for_each_record_in_aligned_columns():
-    told = list(timeline.render_timeline([READ, REFUSED, INTENT, FROZEN], None))
+    told = list(record_timeline.render_timeline([READ, REFUSED, INTENT, FROZEN], None))
 
     assert told == [
         "time                   seq  role      tool          path          outcome  code",
@@ -46,7 +45,7 @@ def test_what_is_no_call_says_what_came_of_it():
     sealed = record(5, kind="plan", tool_name=None, outcome=None, arguments=None, plan_id="PLAN-7")
     revoked = sealed | {"kind": "person", "detail": {"action": "revoke"}}
     recovered = sealed | {"kind": "recovery", "plan_id": None, "detail": {"result": "taken_back"}}
-    _, *told = timeline.render_timeline([sealed, revoked, recovered], None)
+    _, *told = record_timeline.render_timeline([sealed, revoked, recovered], None)
 
     assert [line.split()[4:] for line in told] == [
         ["plan", "PLAN-7", "sealed"],
@@ -57,7 +56,7 @@ def test_what_is_no_call_says_what_came_of_it():
 
 def test_a_narrow_terminal_gets_the_day_on_a_line_of_its_own_and_shorter_paths():
     deep = record(5, arguments={"path": "packages/server/src/handlers/authentication/rotation.py"})
-    told = list(timeline.render_timeline([READ, REFUSED, deep], 80))
+    told = list(record_timeline.render_timeline([READ, REFUSED, deep], 80))
 
     assert told[1] == "2026-11-18"
     assert told[2].startswith("09:01:07")
@@ -68,20 +67,20 @@ def test_a_narrow_terminal_gets_the_day_on_a_line_of_its_own_and_shorter_paths()
 
 def test_a_new_day_is_announced_once():
     later = record(6, timestamp="2026-11-19T00:00:01.000Z")
-    told = list(timeline.render_timeline([READ, later, later], 80))
+    told = list(record_timeline.render_timeline([READ, later, later], 80))
 
     assert [line for line in told if line.startswith("2026-")] == ["2026-11-18", "2026-11-19"]
 
 
 def test_a_name_that_would_steer_the_terminal_is_shown_escaped():
-    told = "\n".join(timeline.render_timeline([record(1, arguments={"path": "a\x1b[2J\u202eb\n"})], None))
+    told = "\n".join(record_timeline.render_timeline([record(1, arguments={"path": "a\x1b[2J\u202eb\n"})], None))
 
     assert "a\\x1b[2J\\u202eb\\n" in told
     assert "\x1b" not in told
 
 
 def test_a_timeline_is_lazy_and_takes_only_a_sample_to_measure():
-    told = timeline.render_timeline((record(number) for number in count(1)), None)
+    told = record_timeline.render_timeline((record(number) for number in count(1)), None)
 
     assert len(list(islice(told, 2000))) == 2000
 
@@ -91,13 +90,13 @@ def test_an_endless_timeline_shows_its_head_before_the_first_record_comes():
         raise AssertionError("it waited for a record")
         yield
 
-    assert next(timeline.render_timeline(never(), 100, endless=True)).split() == [
+    assert next(record_timeline.render_timeline(never(), 100, endless=True)).split() == [
         "time", "seq", "role", "tool", "path", "outcome", "code",
     ]  # fmt: skip
 
 
 def test_colour_marks_what_went_wrong():
-    told = list(timeline.render_timeline([READ, REFUSED], None, colour=True))
+    told = list(record_timeline.render_timeline([READ, REFUSED], None, colour=True))
 
     assert "\x1b[32mok\x1b[0m" in told[1]
     assert "\x1b[31mPLAN_SCOPE_VIOLATION\x1b[0m" in told[2]
@@ -106,6 +105,6 @@ def test_colour_marks_what_went_wrong():
 def test_every_path_that_a_record_names_is_found_once():
     moved = record(1, arguments={"source": "a", "destination": "b"}, changes=[{"source": "a", "path": "b"}])
 
-    assert timeline.recorded_paths(moved) == ("a", "b")
-    assert timeline.recorded_paths(record(1, arguments={"paths": ["x", "y", "x"]})) == ("x", "y")
-    assert timeline.recorded_paths(record(1, arguments=None, changes=None)) == ()
+    assert record_timeline.recorded_paths(moved) == ("a", "b")
+    assert record_timeline.recorded_paths(record(1, arguments={"paths": ["x", "y", "x"]})) == ("x", "y")
+    assert record_timeline.recorded_paths(record(1, arguments=None, changes=None)) == ()

@@ -11,8 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from kaiza.domain import error_codes as codes
-from kaiza.domain import errors
+from kaiza.domain import error_codes, errors
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.server.serve import serve
 from kaiza.wire.dialects.mcp import ServerDescription
@@ -144,7 +143,7 @@ class House:
 
 
 def failure(call, error_code, cause=None):
-    row = codes.lookup(error_code, (cause or {}).get("cap"))
+    row = error_codes.lookup(error_code, (cause or {}).get("cap"))
     envelope = {"error_code": error_code, "human_message": row.meaning, "tool_name": call.ask.tool_name, "cause": cause}
     return Outcome(call.ask.tool_name, envelope=envelope, code=row)
 

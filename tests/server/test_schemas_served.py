@@ -6,7 +6,7 @@ import pytest
 from agents import Agent, plan, sha
 from doors import call
 
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
 
 REGISTRY = SchemaRegistry()
@@ -44,7 +44,7 @@ def test_a_value_above_a_cap_of_the_schema_is_an_invalid_parameter(begun, tool, 
     outcome = begun.call(tool, arguments)
 
     assert outcome.envelope["error_code"] == "INVALID_INPUT_VALUE"
-    assert outcome.code.rpc == codes.REGISTRY["INVALID_PARAMS"].rpc
+    assert outcome.code.rpc == error_codes.REGISTRY["INVALID_PARAMS"].rpc
 
 
 @pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-34", "S2-43", "S4-18")

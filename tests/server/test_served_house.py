@@ -11,7 +11,7 @@ from doors import call, request, until
 from logs import strace_works
 from scenes import records
 
-from kaiza.domain import error_envelope as envelope
+from kaiza.domain import error_envelope
 
 RESPONSE_CAP = 512 * 1024
 INITIALIZE = request(
@@ -88,7 +88,7 @@ def test_a_failure_is_recorded_while_its_answer_cannot_leave(open_door, workspac
         told = json.loads(answers.readline())["result"]
 
     assert told["isError"] is True
-    assert {key: records(workspace)[1][key] for key in envelope.KEYS} == json.loads(told["content"][0]["text"])
+    assert {key: records(workspace)[1][key] for key in error_envelope.KEYS} == json.loads(told["content"][0]["text"])
 
 
 @pytest.mark.rows("S1-84")

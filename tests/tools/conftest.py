@@ -8,7 +8,7 @@ from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.protected_names import is_unreadable
 from kaiza.store.config.schema_registry import SchemaRegistry
-from kaiza.store.files import tree_walk as scan
+from kaiza.store.files import tree_walk
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.tools.registry import AGENT_TOOLS
 
@@ -88,7 +88,7 @@ class _View:
         return self._reader.workspace.stat(path, lambda _real: None)
 
     def walk(self, start, *, include_ignored, over, since=""):
-        return scan.walk(self._reader.workspace, start, include_ignored=include_ignored, over=over, since=since)
+        return tree_walk.walk(self._reader.workspace, start, include_ignored=include_ignored, over=over, since=since)
 
     def unreadable(self, path):
         return is_unreadable(path)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.wire import framing as frame
+from kaiza.wire import framing
 
 json_values = st.recursive(
     st.none()
@@ -21,7 +21,7 @@ json_values = st.recursive(
 def test_what_is_json_comes_in_as_it_was_meant(value, ascii_only):
     line = json.dumps(value, ensure_ascii=ascii_only).encode(errors="surrogatepass")
 
-    assert frame.decode(line) == value
+    assert framing.decode(line) == value
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_is_json_comes_in_as_it_was_meant(value, ascii_only):
 )
 def test_a_line_that_two_readers_could_read_differently_is_not_read(line):
     with pytest.raises(ValueError):  # noqa: PT011  why it is not read is not promised
-        frame.decode(line)
+        framing.decode(line)
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_a_line_that_two_readers_could_read_differently_is_not_read(line):
     ],
 )
 def test_what_only_looks_odd_is_read(line, value):
-    assert frame.decode(line) == value
+    assert framing.decode(line) == value

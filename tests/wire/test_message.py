@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.wire import message, reply
 from kaiza.wire.message import InvalidMessage, Notification, Request
 
@@ -114,7 +114,7 @@ def test_an_answer_is_no_request():
 
 def test_the_rows_known_before_the_registry_are_the_registrys():
     for error_code, (code, _) in reply.PROTOCOL.items():
-        assert codes.lookup(error_code).rpc == code
+        assert error_codes.lookup(error_code).rpc == code
 
 
 @pytest.mark.rows("S3-19")

@@ -4,17 +4,13 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import audit_reader as log
-from kaiza.cli.console import find_workspace as place
-from kaiza.cli.console import output as say
-from kaiza.cli.console import record_filter as selection
+from kaiza.cli.console import arguments, audit_reader, find_workspace, output, record_filter
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The command."""
     parser = commands.add_parser("export", help="write records out, byte for byte", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         parser,
         "Write the selected records as they stand in the log, a line of JSON each.\n"
         "Every line can be checked on its own: its last member is the SHA-256 of the rest.",
@@ -22,25 +18,25 @@ def add(commands: options.Subparsers) -> None:
         run=_run_export,
     )
     parser.add_argument("--output", metavar="FILE", help="a new file (default: standard output)")
-    selection.add_arguments(parser)
-    options.add_workspace(parser)
+    record_filter.add_arguments(parser)
+    arguments.add_workspace(parser)
 
 
 def _run_export(args: argparse.Namespace) -> int:
-    lines = _selected_lines(place.resolve_root(args), selection.from_arguments(args))
+    lines = _selected_lines(find_workspace.resolve_root(args), record_filter.from_arguments(args))
     if args.output is None:
         for line in lines:
-            say.write_json_bytes(line)
+            output.write_json_bytes(line)
     else:
         count = _write_file(Path(args.output), lines)
-        say.print_error(f"{count:,} {'line' if count == 1 else 'lines'} written to {args.output}.")
-    return say.SUCCESS
+        output.print_error(f"{count:,} {'line' if count == 1 else 'lines'} written to {args.output}.")
+    return output.SUCCESS
 
 
-def _selected_lines(root: str, wanted: selection.RecordFilter) -> Iterator[bytes]:
+def _selected_lines(root: str, wanted: record_filter.RecordFilter) -> Iterator[bytes]:
     """Without a selection every line, also one that is no record any more: it is evidence."""
-    everything = wanted == selection.MATCH_ALL
-    for line, record in log.raw_lines(root):
+    everything = wanted == record_filter.MATCH_ALL
+    for line, record in audit_reader.raw_lines(root):
         if everything or (record is not None and wanted.matches(record)):
             yield line
 
@@ -53,5 +49,7 @@ def _write_file(target: Path, lines: Iterator[bytes]) -> int:
                 file.write(line)
                 count += 1
     except FileExistsError:
-        raise say.CommandError(f"{target} is there already. Name another file with --output.", say.FAILURE) from None
+        raise output.CommandError(
+            f"{target} is there already. Name another file with --output.", output.FAILURE
+        ) from None
     return count

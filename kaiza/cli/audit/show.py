@@ -6,21 +6,16 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import audit_reader as log
-from kaiza.cli.console import find_workspace as place
-from kaiza.cli.console import output as say
-from kaiza.cli.console import record_filter as selection
-from kaiza.render import record_detail as detail
-from kaiza.render import record_timeline as timeline
+from kaiza.cli.console import arguments, audit_reader, find_workspace, output, record_filter
+from kaiza.render import record_detail, record_timeline
 
 _SPAN_PATTERN = re.compile(r"([1-9][0-9]{0,15})(?:-([1-9][0-9]{0,15}))?")
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The command."""
     parser = commands.add_parser("show", help="read the record, oldest first", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         parser,
         "Read the record, oldest first: a line each, or one record in full.\n"
         "Exit status: 0 shown, 1 there is no such SEQ.",
@@ -30,34 +25,36 @@ def add(commands: options.Subparsers) -> None:
     parser.add_argument(
         "span", metavar="SEQ", nargs="?", type=_parse_span, help="one record in full, or a span such as 40-60"
     )
-    selection.add_arguments(parser)
-    options.add_workspace(parser)
-    options.add_json(parser)
+    record_filter.add_arguments(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_show(args: argparse.Namespace) -> int:
     first, last = args.span or (1, None)
-    wanted = selection.from_arguments(args)
-    root = place.resolve_root(args)
-    found = log.filter_records(_read_span(root, first, last), wanted.matches, root)
+    wanted = record_filter.from_arguments(args)
+    root = find_workspace.resolve_root(args)
+    found = audit_reader.filter_records(_read_span(root, first, last), wanted.matches, root)
     one = next(found, None)
     if one is None:
-        say.print_error("No record is like that.")
-        return say.FAILURE if args.span else say.SUCCESS
+        output.print_error("No record is like that.")
+        return output.FAILURE if args.span else output.SUCCESS
     if args.json:
         for record in _with_first(one, found):
-            say.write_json_line(log.encode_line(record))
+            output.write_json_line(audit_reader.encode_line(record))
     elif first == last:
-        say.print_lines(detail.render_record(one, colour=say.has_colour()))
+        output.print_lines(record_detail.render_record(one, colour=output.has_colour()))
     else:
-        say.print_lines(
-            timeline.render_timeline(_with_first(one, found), say.terminal_width(), colour=say.has_colour())
+        output.print_lines(
+            record_timeline.render_timeline(
+                _with_first(one, found), output.terminal_width(), colour=output.has_colour()
+            )
         )
-    return say.SUCCESS
+    return output.SUCCESS
 
 
 def _read_span(root: str, first: int, last: int | None) -> Iterator[dict[str, Any]]:
-    records = log.read_forward(root, first)
+    records = audit_reader.read_forward(root, first)
     return records if last is None else takewhile(lambda record: record["seq"] <= last, records)
 
 

@@ -4,22 +4,19 @@ import argparse
 import re
 from typing import Any
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import audit_reader as log
-from kaiza.cli.console import find_workspace as place
-from kaiza.cli.console import output as say
+from kaiza.cli.console import arguments, audit_reader, find_workspace, output
 from kaiza.domain.audit.record import Verdict
-from kaiza.render import log_verdict as verdict
+from kaiza.render import log_verdict
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.ground import verdict_output
 
 _HEAD_PATTERN = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The two commands."""
     verify = commands.add_parser("verify", help="recompute every hash: is the record whole?", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         verify,
         "Recompute every hash of the record and hold it against the head kept outside the workspace.\n"
         "Exit status: 0 intact, 1 any other verdict, 3 the record could not be read.",
@@ -30,7 +27,7 @@ def add(commands: options.Subparsers) -> None:
         "--head", metavar="SEQ:HASH", type=_parse_head, help="a head kept elsewhere, as `kaiza audit head` prints it"
     )
     head = commands.add_parser("head", help="print SEQ:HASH of the last record, to keep elsewhere", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         head,
         "Print SEQ:HASH of the last record. Whoever keeps it can show later that nothing up to there was changed.\n"
         "Exit status: 0 printed, 1 nothing is recorded yet.",
@@ -38,8 +35,8 @@ def add(commands: options.Subparsers) -> None:
         run=_run_head,
     )
     for parser in (verify, head):
-        options.add_workspace(parser)
-        options.add_json(parser)
+        arguments.add_workspace(parser)
+        arguments.add_json(parser)
 
 
 def verdict_document(found: Verdict) -> dict[str, Any]:
@@ -50,28 +47,28 @@ def verdict_document(found: Verdict) -> dict[str, Any]:
 
 def verify_with_progress(root: str, head: tuple[int, str] | None = None) -> dict[str, Any]:
     """The whole record judged, with progress where that takes a while."""
-    with say.Progress("verifying") as progress:
+    with output.Progress("verifying") as progress:
         return verdict_document(verify_log(root, head=head, progress=progress))
 
 
 def _run_verify(args: argparse.Namespace) -> int:
-    found = verify_with_progress(place.resolve_root(args), args.head)
+    found = verify_with_progress(find_workspace.resolve_root(args), args.head)
     if args.json:
-        say.print_json(found)
+        output.print_json(found)
     else:
-        say.print_lines(verdict.describe(found))
-    return say.SUCCESS if found["verdict"] == "intact" else say.FAILURE
+        output.print_lines(log_verdict.describe(found))
+    return output.SUCCESS if found["verdict"] == "intact" else output.FAILURE
 
 
 def _run_head(args: argparse.Namespace) -> int:
-    last = log.last_record(place.resolve_root(args))
+    last = audit_reader.last_record(find_workspace.resolve_root(args))
     if last is None:
-        raise say.CommandError("Nothing has been recorded yet, so there is no head to keep.", say.FAILURE)
+        raise output.CommandError("Nothing has been recorded yet, so there is no head to keep.", output.FAILURE)
     if args.json:
-        say.print_json({"seq": last["seq"], "entry_hash": last["entry_hash"]})
+        output.print_json({"seq": last["seq"], "entry_hash": last["entry_hash"]})
     else:
-        say.print_lines([f"{last['seq']}:{last['entry_hash']}"])
-    return say.SUCCESS
+        output.print_lines([f"{last['seq']}:{last['entry_hash']}"])
+    return output.SUCCESS
 
 
 def _parse_head(text: str) -> tuple[int, str]:

@@ -7,9 +7,8 @@ from typing import Any
 
 import orjson
 
-from kaiza.cli.console import output as say
-from kaiza.store.audit import line_reader as log_lines
-from kaiza.store.audit import log_file
+from kaiza.cli.console import output
+from kaiza.store.audit import line_reader, log_file
 from kaiza.store.audit.reader import read_records
 
 RecordPredicate = Callable[[dict[str, Any]], bool]
@@ -34,7 +33,7 @@ def filter_records(records: Iterator[dict[str, Any]], takes: RecordPredicate, ro
     """The records that are wanted; while a terminal waits for the next one, it sees how far the search is."""
     newest = last_record(root)
     total = newest["seq"] if newest else 0
-    with say.Progress("searching") as progress:
+    with output.Progress("searching") as progress:
         for record in records:
             if takes(record):
                 progress.clear()
@@ -49,7 +48,7 @@ def raw_lines(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     if descriptor is None:
         return
     try:
-        for line in log_lines.read_lines(descriptor, 0, os.fstat(descriptor).st_size):
+        for line in line_reader.read_lines(descriptor, 0, os.fstat(descriptor).st_size):
             yield line, _parse_record(line)
     finally:
         os.close(descriptor)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from kaiza.cli.console import output as say
+from kaiza.cli.console import output
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import MAX_ID_LENGTH, is_plan_id
 from kaiza.store.documents.plan_files import SUFFIX
@@ -29,5 +29,5 @@ def require_plan(ground: Workspace, plan_id: str) -> StoredPlan:
     """The plan as it is now."""
     stored = ground.plans.read(plan_id)
     if stored is None:
-        raise say.CommandError(f"There is no plan {plan_id}. `kaiza plan list` shows them all.", say.FAILURE)
+        raise output.CommandError(f"There is no plan {plan_id}. `kaiza plan list` shows them all.", output.FAILURE)
     return stored

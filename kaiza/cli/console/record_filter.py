@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.cli.console import timestamps as moment
+from kaiza.cli.console import timestamps
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.render.record_timeline import recorded_paths
@@ -65,10 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     chosen.add_argument("--outcome", choices=("ok", "error"), action="append", help="that came to this")
     chosen.add_argument("--code", metavar="CODE", action="append", help="with this error code")
     chosen.add_argument(
-        "--since", metavar="TIME", type=moment.parse_since, help="from 2026-11-18, 2026-11-18T09:00 (UTC) or 2h ago on"
+        "--since",
+        metavar="TIME",
+        type=timestamps.parse_since,
+        help="from 2026-11-18, 2026-11-18T09:00 (UTC) or 2h ago on",
     )
     chosen.add_argument(
-        "--until", metavar="TIME", type=moment.parse_until, help="up to then; a bare date is meant to its end"
+        "--until", metavar="TIME", type=timestamps.parse_until, help="up to then; a bare date is meant to its end"
     )
 
 

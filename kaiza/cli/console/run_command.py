@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from kaiza.cli.console import output as say
+from kaiza.cli.console import output
 from kaiza.domain import errors
 
 
@@ -19,7 +19,7 @@ def run(name: str, module: str, argv: Sequence[str]) -> int:
     args, more = parser.parse_known_args(argv)
     if more:
         args.parser.error(f"unrecognized arguments: {' '.join(more)}")
-    status = say.SUCCESS
+    status = output.SUCCESS
     try:
         status = _run_action(args)
         sys.stdout.flush()
@@ -31,21 +31,21 @@ def run(name: str, module: str, argv: Sequence[str]) -> int:
 def _run_action(args: argparse.Namespace) -> int:
     try:
         return int(args.act(args))
-    except say.CommandError as stop:
-        say.print_error(f"kaiza: {stop.message}")
+    except output.CommandError as stop:
+        output.print_error(f"kaiza: {stop.message}")
         return stop.status
     except errors.SystemError as error:
-        say.print_error(f"kaiza: {error.error_code}: {error.human_message}")
-        return say.UNDETERMINED
+        output.print_error(f"kaiza: {error.error_code}: {error.human_message}")
+        return output.UNDETERMINED
     except KeyboardInterrupt:
-        say.print_error("")
-        return say.INTERRUPTED
+        output.print_error("")
+        return output.INTERRUPTED
     except BrokenPipeError:
         raise
     except OSError as error:
         where = error.filename or "the disk"
-        say.print_error(f"kaiza: {where}: {error.strerror}. Nothing was decided; put it right and try again.")
-        return say.UNDETERMINED
+        output.print_error(f"kaiza: {where}: {error.strerror}. Nothing was decided; put it right and try again.")
+        return output.UNDETERMINED
 
 
 def _escape_unencodable_names() -> None:

@@ -5,13 +5,12 @@ import os
 import tempfile
 from pathlib import Path
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import output as say
+from kaiza.cli.console import arguments, output
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command."""
-    options.describe(
+    arguments.describe(
         parser,
         "Play a whole governed session in a scratch workspace: an agent on the real server, a person who approves by\n"
         "editing a file, refusals, changes, meddling that is found out, and everything put back.\n"
@@ -31,12 +30,12 @@ def _run_demo(args: argparse.Namespace) -> int:
 
     place = Path(args.keep or tempfile.mkdtemp(prefix="kaiza-demo-")).absolute()
     if args.keep and place.exists() and any(place.iterdir()):
-        raise say.CommandError(f"{args.keep} is not empty. Name a new directory.", say.USAGE_ERROR)
+        raise output.CommandError(f"{args.keep} is not empty. Name a new directory.", output.USAGE_ERROR)
     os.environ["XDG_STATE_HOME"] = str(place / "state")
     stage = DemoStage(place / "project", fast=args.fast)
     try:
         demo_story.play(stage)
     except DemoError as failed:
-        say.print_error(f"The demo went wrong: {failed}. It was played in {place}.")
-        return say.FAILURE
-    return say.SUCCESS
+        output.print_error(f"The demo went wrong: {failed}. It was played in {place}.")
+        return output.FAILURE
+    return output.SUCCESS

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import orjson
 
-from kaiza.cli.console import output as say
+from kaiza.cli.console import output
 from kaiza.render import terminal
 from kaiza.server.mcp_client import CallResult, McpClient
 
@@ -36,11 +36,11 @@ class DemoStage:
         """The next step of the story."""
         self._step_number += 1
         time.sleep(self._pause)
-        say.print_lines(["", f"{self._step_number:2}. {sentence}"])
+        output.print_lines(["", f"{self._step_number:2}. {sentence}"])
 
     def print_remark(self, *sentences: str) -> None:
         """A remark beside a step."""
-        say.print_lines(f"    {sentence}" for sentence in sentences)
+        output.print_lines(f"    {sentence}" for sentence in sentences)
 
     def expect_call(
         self, agent: McpClient, tool: str, arguments: Mapping[str, Any], *, refused: str | None = None
@@ -65,7 +65,7 @@ class DemoStage:
             what = record["tool_name"] or record["kind"]
             outcome = record["error_code"] or record["outcome"] or record["kind"]
             line = f"record {record['seq']:>3}  {record['role'] or '-':<11} {what:<14} {outcome:<22} {_record_paths(record)}"
-            say.print_lines([terminal.paint(_INDENT + terminal.escape(line.rstrip()), "dim", colour=_has_colour())])
+            output.print_lines([terminal.paint(_INDENT + terminal.escape(line.rstrip()), "dim", colour=_has_colour())])
 
     def read_records(self) -> list[dict[str, Any]]:
         """The whole record."""

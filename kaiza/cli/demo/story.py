@@ -4,11 +4,11 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from kaiza.cli.console import output as say
+from kaiza.cli.console import output
 from kaiza.cli.demo.stage import DemoError, DemoStage
 from kaiza.server.mcp_client import McpClient, connect
 from kaiza.store.audit.verification.verify import verify_log
-from kaiza.store.documents import workspace_template as making_ready
+from kaiza.store.documents import workspace_template
 
 GREETING_BEFORE = "def greet(name):\n    return 'Hello ' + name\n"
 GREETING_AFTER = "def greet(name: str) -> str:\n    return f'Hello, {name}!'\n"
@@ -80,7 +80,7 @@ def _create_project(stage: DemoStage) -> dict[str, str]:
         path = stage.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    for way in making_ready.DIRECTORIES:
+    for way in workspace_template.DIRECTORIES:
         stage.root.joinpath(*way).mkdir(exist_ok=True)
     stage.print_remark(*sorted(_hash_files(stage.root)))
     return _hash_files(stage.root)
@@ -206,7 +206,7 @@ def _undo_session(stage: DemoStage, agent: McpClient, plan_hash: str, before: di
 def _print_next_steps(stage: DemoStage) -> None:
     stage.start_step("Everything above is in the record. Look at it:")
     where = f"--workspace {stage.root}"
-    say.print_lines(
+    output.print_lines(
         [
             f"    kaiza audit show {where}",
             f"    kaiza audit verify {where}",

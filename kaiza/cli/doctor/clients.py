@@ -8,8 +8,7 @@ import orjson
 
 from kaiza.cli.doctor.check import DoctorCheck, ok, problem, warning
 from kaiza.render.terminal import escape
-from kaiza.store.clients import CLIENTS, changes
-from kaiza.store.clients import server_command as launch
+from kaiza.store.clients import CLIENTS, changes, server_command
 from kaiza.store.clients.changes import ConfigFileError, InstallTarget
 from kaiza.store.clients.client import Client, ConfigFile, ServerCommand
 from kaiza.store.clients.install_manifest import InstallManifest
@@ -45,7 +44,7 @@ def _check_client(client: Client, site: InstallTarget) -> Iterator[DoctorCheck]:
     name = f"client:{client.name}"
     try:
         told = list(changes.find_entries(client, site))
-        pending = changes.plan_install(client, launch.for_workspace(site.root), site)
+        pending = changes.plan_install(client, server_command.for_workspace(site.root), site)
     except ConfigFileError as fault:
         yield problem(name, escape(str(fault)), "Mend the file.")
         return
@@ -63,7 +62,7 @@ def _check_client(client: Client, site: InstallTarget) -> Iterator[DoctorCheck]:
 
 def _is_ours(entry: ServerCommand, site: InstallTarget) -> bool:
     """Whether it is word for word what `kaiza init` writes; only that is ever started from here."""
-    wanted = launch.for_workspace(site.root)
+    wanted = server_command.for_workspace(site.root)
     return (entry.command, entry.args) == (wanted.command, wanted.args)
 
 

@@ -9,7 +9,7 @@ from kaiza.cli.doctor.check import DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.render.terminal import escape
 from kaiza.store.config import roots
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.files import probe
 
 _MIN_PYTHON = (3, 11)
@@ -72,7 +72,7 @@ def check_file_system(root: Path) -> Iterator[DoctorCheck]:
 
 def check_state_directory(root: Path) -> Iterator[DoctorCheck]:
     """Where the anchor is kept: outside the workspace, ours, nobody else's."""
-    place = state.path_of(str(root))
+    place = state_dir.path_of(str(root))
     shown = escape(str(place))
     if roots.has_state_inside(str(root), of=str(root)):
         yield problem("state", f"{shown} is inside the workspace", roots.state_inside_message([str(root)]))

@@ -5,21 +5,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from kaiza.cli.console import audit_reader as log
-from kaiza.cli.console import output as say
+from kaiza.cli.console import audit_reader, output
 from kaiza.cli.doctor.check import DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import FIELDS, Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.finding import has_error
-from kaiza.render import log_verdict as verdict
-from kaiza.store import git as asked
-from kaiza.store import ground
+from kaiza.render import log_verdict
+from kaiza.store import git, ground
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
 from kaiza.store.config import roots
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -49,7 +47,7 @@ def check_settings(root: Path) -> Iterator[DoctorCheck]:
 
 def check_git(root: Path) -> Iterator[DoctorCheck]:
     """Whether the record is kept out of git, which would rewrite it."""
-    told = asked.run(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
+    told = git.run(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
     if told is None:
         return
     if told.returncode == 1:
@@ -91,9 +89,9 @@ def check_journals(root: Path) -> Iterator[DoctorCheck]:
 
 def check_log(root: Path) -> Iterator[DoctorCheck]:
     """The verdict on the record, whether anything anchors it, and what was left open."""
-    place = state.path_of(str(root))
+    place = state_dir.path_of(str(root))
     try:
-        with say.Progress("verifying") as progress:
+        with output.Progress("verifying") as progress:
             found = verify.compute_verdict(str(root), place, progress)
     except errors.SystemError as error:
         yield unknown("record", error.human_message, "Put that right, then run kaiza doctor again.")
@@ -106,7 +104,7 @@ def check_log(root: Path) -> Iterator[DoctorCheck]:
 
 
 def _check_verdict(found: Verdict, held: Verdict | None) -> Iterator[DoctorCheck]:
-    message, *rest = verdict.describe(ground.verdict_output(found))
+    message, *rest = log_verdict.describe(ground.verdict_output(found))
     if is_damage(found.verdict):
         yield problem("record", message, rest[-1])
     elif held is not None:
@@ -130,8 +128,8 @@ def _check_checkpoint(found: Verdict) -> DoctorCheck:
 
 def _check_open_changes(root: Path) -> DoctorCheck:
     facts = AuditState()
-    with say.Progress("reading") as progress:
-        for one in log.read_forward(str(root)):
+    with output.Progress("reading") as progress:
+        for one in audit_reader.read_forward(str(root)):
             if one.keys() >= _ALL_FIELDS:
                 apply_record(facts, one)
             progress(one["seq"], 0)
@@ -144,7 +142,7 @@ def _check_open_changes(root: Path) -> DoctorCheck:
 
 def _check_clock(root: Path) -> DoctorCheck:
     now = datetime.now(UTC)
-    last = log.last_record(str(root))
+    last = audit_reader.last_record(str(root))
     if now.year < _EARLIEST_YEAR:
         return problem("clock", f"it says {now:%Y-%m-%d}", "Set the clock: plans expire by it, and records carry it.")
     try:

@@ -2,19 +2,14 @@
 
 import argparse
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.plan import approve as plan_approve
-from kaiza.cli.plan import lint as plan_lint
-from kaiza.cli.plan import list_plans as plan_list
-from kaiza.cli.plan import new as plan_new
-from kaiza.cli.plan import reject_revoke as plan_take_back
-from kaiza.cli.plan import show as plan_show
+from kaiza.cli.console import arguments
+from kaiza.cli.plan import approve, lint, list_plans, new, reject_revoke, show
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The commands about plans."""
-    commands = options.add_group(
+    commands = arguments.add_group(
         parser, "What agents may change: write, read, check, approve and take back plans.", "kaiza plan list"
     )
-    for part in (plan_list, plan_show, plan_new, plan_lint, plan_approve, plan_take_back):
+    for part in (list_plans, show, new, lint, approve, reject_revoke):
         part.add(commands)

@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import output as say
-from kaiza.cli.console import plan_argument as plan_id
-from kaiza.cli.plan import review as plan_sight
+from kaiza.cli.console import arguments, open_workspace, output, plan_argument
+from kaiza.cli.plan import review
 from kaiza.domain.finding import WARNING, Finding
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DRAFT, is_plan_id
@@ -22,10 +19,10 @@ from kaiza.store.ground import Workspace
 _SCOPE_PATTERN = re.compile(rb"^scope:", re.MULTILINE)
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The command."""
     parser = commands.add_parser("lint", help="everything that is wrong with plans", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         parser,
         "Every finding with its place, its rule and what to write instead. A plan with an error counts for nothing;\n"
         "a warning is for you to look at. Lines and columns count from 1, with --json from 0.\n"
@@ -33,38 +30,38 @@ def add(commands: options.Subparsers) -> None:
         "kaiza plan lint\nkaiza plan lint PLAN-0007-rotate-tokens",
         run=_run_lint,
     )
-    plan_id.add_argument(parser, nargs="*")
-    options.add_workspace(parser)
-    options.add_json(parser)
+    plan_argument.add_argument(parser, nargs="*")
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_lint(args: argparse.Namespace) -> int:
-    with standing.open_workspace(args) as ground:
+    with open_workspace.open_workspace(args) as ground:
         if args.plan_id:
-            stored = [plan_id.require_plan(ground, one) for one in dict.fromkeys(args.plan_id)]
+            stored = [plan_argument.require_plan(ground, one) for one in dict.fromkeys(args.plan_id)]
             told = [_plan_document(ground, one) for one in stored]
         else:
             told = [*(_plan_document(ground, one) for one in ground.plans.read_all()), *_misnamed_files(ground)]
     valid = all(one["valid"] for one in told)
     if args.json:
-        say.print_json({"valid": valid, "plans": told})
+        output.print_json({"valid": valid, "plans": told})
     else:
         _print_findings(told)
-    return say.SUCCESS if valid else say.FAILURE
+    return output.SUCCESS if valid else output.FAILURE
 
 
 def _print_findings(told: list[dict[str, Any]]) -> None:
     for one in told:
-        say.print_lines(plans.format_finding(one["path"], finding) for finding in one["findings"])
+        output.print_lines(plans.format_finding(one["path"], finding) for finding in one["findings"])
     broken = sum(not one["valid"] for one in told)
-    say.print_error(f"{len(told)} plan{'' if len(told) == 1 else 's'} read, {broken} with errors.")
+    output.print_error(f"{len(told)} plan{'' if len(told) == 1 else 's'} read, {broken} with errors.")
 
 
 def _plan_document(ground: Workspace, stored: StoredPlan) -> dict[str, Any]:
     findings = sorted([*stored.parsed.findings, *_broad_scope_findings(ground, stored)])
     return {
         "plan_id": stored.plan_id,
-        "path": str(plan_sight.plan_path(stored.plan_id)),
+        "path": str(review.plan_path(stored.plan_id)),
         "valid": stored.parsed.plan is not None,
         "findings": [finding.as_json() for finding in findings],
     }
@@ -76,10 +73,10 @@ def _broad_scope_findings(ground: Workspace, stored: StoredPlan) -> Iterator[Fin
     if plan is None or plan.status not in (DRAFT, APPROVED):
         return
     reached = match_files(plan, ground.files)
-    if plan_sight.is_broad(reached):
+    if review.is_broad(reached):
         place = _SCOPE_PATTERN.search(stored.content)
         line = stored.content.count(b"\n", 0, place.start()) if place else 0
-        message = plan_sight.broad_scope_message(reached)
+        message = review.broad_scope_message(reached)
         yield Finding(line, 0, WARNING, "broad-scope", message, "Name the directories and files that are meant")
 
 

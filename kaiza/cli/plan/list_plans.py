@@ -3,48 +3,46 @@
 import argparse
 from typing import Any
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import output as say
-from kaiza.cli.plan import review as plan_sight
+from kaiza.cli.console import arguments, open_workspace, output
+from kaiza.cli.plan import review
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import INVALID, STATUSES
 from kaiza.domain.plans.usage import PlanUsage
 from kaiza.render import plans
-from kaiza.store import human_decisions as persons_word
+from kaiza.store import human_decisions
 from kaiza.store.ground import Workspace
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The command."""
     parser = commands.add_parser("list", help="every plan, and what it is worth now", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         parser,
         "Every plan: its status, whether it allows changes now, and what was used of its limits.",
         "kaiza plan list\nkaiza plan list --status APPROVED",
         run=_run_list,
     )
     parser.add_argument("--status", choices=(*STATUSES, INVALID), help="only plans of this status")
-    options.add_workspace(parser)
-    options.add_json(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_list(args: argparse.Namespace) -> int:
-    with standing.open_workspace(args) as ground:
+    with open_workspace.open_workspace(args) as ground:
         told = plan_documents(ground)
     chosen = [one for one in told if args.status in (None, one["status"])]
     if args.json:
-        say.print_json({"plans": chosen})
+        output.print_json({"plans": chosen})
     elif chosen:
-        say.print_lines(plans.render_list(chosen, say.terminal_width(), colour=say.has_colour()))
+        output.print_lines(plans.render_list(chosen, output.terminal_width(), colour=output.has_colour()))
     else:
-        say.print_error("There is no such plan. kaiza plan new PLAN-0001-what-for writes one to fill in.")
-    return say.SUCCESS
+        output.print_error("There is no such plan. kaiza plan new PLAN-0001-what-for writes one to fill in.")
+    return output.SUCCESS
 
 
 def plan_documents(ground: Workspace) -> list[dict[str, Any]]:
     """All plans, as `plan list --json` tells them."""
-    now = persons_word.current_timestamp()
+    now = human_decisions.current_timestamp()
     return [_plan_document(ground, stored, now) for stored in ground.plans.read_all()]
 
 
@@ -55,9 +53,9 @@ def _plan_document(ground: Workspace, stored: StoredPlan, now: str) -> dict[str,
         "title": stored.parsed.title,
         "status": plan.status if plan else INVALID,
         "plan_hash": stored.parsed.plan_hash,
-        **plan_sight.approval_state(ground, stored, now),
+        **review.approval_state(ground, stored, now),
         "expires": plan.expires if plan else None,
         "limits": plan.limits.as_json() if plan else {},
-        "used": plan_sight.usage_counts(ground.audit_state.usage.get(stored.plan_id) or PlanUsage()),
+        "used": review.usage_counts(ground.audit_state.usage.get(stored.plan_id) or PlanUsage()),
         "findings": len(stored.parsed.findings),
     }

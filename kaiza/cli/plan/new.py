@@ -3,14 +3,10 @@
 import argparse
 import json
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import operator as person
-from kaiza.cli.console import output as say
-from kaiza.cli.console import plan_argument as plan_id
+from kaiza.cli.console import arguments, open_workspace, operator, output, plan_argument
 from kaiza.domain import errors
-from kaiza.domain.plans import parser as lint
-from kaiza.store import human_decisions as persons_word
+from kaiza.domain.plans import parser
+from kaiza.store import human_decisions
 
 _TEMPLATE = """\
 ---
@@ -44,42 +40,42 @@ policy: {{secrets: refuse}}      # also: stubs: refuse, rust: refuse
 """
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The command."""
     parser = commands.add_parser("new", help="a draft that explains itself, to fill in", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         parser,
         "Write plans/ID.md, a draft that explains itself and allows nothing yet. Never in place of another.\n"
         "Exit status: 0 written, 1 there is one of that name.",
         'kaiza plan new PLAN-0007-rotate-tokens --title "Rotate session tokens"',
         run=_run_new,
     )
-    plan_id.add_argument(parser)
+    plan_argument.add_argument(parser)
     parser.add_argument("--title", default="What this plan is for", help="what the plan is for, in one line")
-    options.add_operator(parser)
-    options.add_workspace(parser)
-    options.add_json(parser)
+    arguments.add_operator(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_new(args: argparse.Namespace) -> int:
-    told = {"title": args.title, "author": person.resolve_name(args.name)}
+    told = {"title": args.title, "author": operator.resolve_name(args.name)}
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in told.items()}
-    created = persons_word.current_timestamp()[:-5] + "Z"
+    created = human_decisions.current_timestamp()[:-5] + "Z"
     content = _TEMPLATE.format(plan_id=args.plan_id, created=created, **quoted).encode("utf-8", "replace")
-    reading = lint.parse(content, args.plan_id)
+    reading = parser.parse(content, args.plan_id)
     if reading.plan is None:
-        raise say.CommandError(
-            f"These words cannot stand in a plan: {reading.findings[0].message}. Use plainer ones.", say.FAILURE
+        raise output.CommandError(
+            f"These words cannot stand in a plan: {reading.findings[0].message}. Use plainer ones.", output.FAILURE
         )
-    with standing.open_workspace(args) as ground:
+    with open_workspace.open_workspace(args) as ground:
         try:
             path = ground.plans.create(args.plan_id, content)
         except errors.SystemError as error:
-            status = say.FAILURE if error.error_code == "FILE_ALREADY_EXISTS" else say.UNDETERMINED
-            raise say.CommandError(error.human_message, status) from error
+            status = output.FAILURE if error.error_code == "FILE_ALREADY_EXISTS" else output.UNDETERMINED
+            raise output.CommandError(error.human_message, status) from error
     if args.json:
-        say.print_json({"plan_id": args.plan_id, "path": str(path), "plan_hash": reading.plan_hash})
+        output.print_json({"plan_id": args.plan_id, "path": str(path), "plan_hash": reading.plan_hash})
     else:
-        say.print_lines([str(path)])
-        say.print_error(f"Fill it in, then: kaiza plan lint {args.plan_id}, kaiza plan approve {args.plan_id}")
-    return say.SUCCESS
+        output.print_lines([str(path)])
+        output.print_error(f"Fill it in, then: kaiza plan lint {args.plan_id}, kaiza plan approve {args.plan_id}")
+    return output.SUCCESS

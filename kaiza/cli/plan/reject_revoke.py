@@ -3,16 +3,12 @@
 import argparse
 from functools import partial
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import operator as person
-from kaiza.cli.console import output as say
-from kaiza.cli.console import plan_argument as plan_id
-from kaiza.domain.plans import parser as lint
+from kaiza.cli.console import arguments, open_workspace, operator, output, plan_argument
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import REJECTED, REVOKED, STATUS_TRANSITIONS
 from kaiza.domain.plans.status_edit import edit_fields
-from kaiza.store import human_decisions as persons_word
+from kaiza.store import human_decisions
 from kaiza.store.ground import Workspace
 
 _NEW_STATUS = {"reject": REJECTED, "revoke": REVOKED}
@@ -22,56 +18,58 @@ _DESCRIPTIONS = {
 }
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The two commands."""
     helps = {"reject": "say no to a draft", "revoke": "take an approval back"}
     for verb, text in _DESCRIPTIONS.items():
         parser = commands.add_parser(verb, help=helps[verb], allow_abbrev=False)
-        options.describe(
+        arguments.describe(
             parser,
             f"{text}\nRecorded, and in force from the next call on; nobody is asked.\n"
             "Exit status: 0 done, 1 the plan's status does not allow it, or the file changed meanwhile.",
             f"kaiza plan {verb} PLAN-0007-rotate-tokens",
             run=partial(_run_withdraw, verb),
         )
-        plan_id.add_argument(parser)
+        plan_argument.add_argument(parser)
         parser.add_argument("--reason", default="", help="why, for the record")
-        options.add_operator(parser)
-        options.add_workspace(parser)
-        options.add_json(parser)
+        arguments.add_operator(parser)
+        arguments.add_workspace(parser)
+        arguments.add_json(parser)
 
 
 def _run_withdraw(verb: str, args: argparse.Namespace) -> int:
-    status, name = _NEW_STATUS[verb], person.resolve_name(args.name)
-    with standing.open_workspace(args) as ground:
-        stored = plan_id.require_plan(ground, args.plan_id)
+    status, name = _NEW_STATUS[verb], operator.resolve_name(args.name)
+    with open_workspace.open_workspace(args) as ground:
+        stored = plan_argument.require_plan(ground, args.plan_id)
         content = _with_status(stored, status)
-        plan_hash = lint.parse(content, args.plan_id).plan_hash
+        plan_hash = parser.parse(content, args.plan_id).plan_hash
         detail = {"reason": args.reason, "seen_hash": stored.parsed.plan_hash}
-        persons_word.record_decision(ground, verb, name, plan_id=args.plan_id, plan_hash=plan_hash, detail=detail)
+        human_decisions.record_decision(ground, verb, name, plan_id=args.plan_id, plan_hash=plan_hash, detail=detail)
         _replace_plan(ground, stored, content)
     if args.json:
-        say.print_json({"plan_id": args.plan_id, "status": status, "plan_hash": plan_hash})
+        output.print_json({"plan_id": args.plan_id, "status": status, "plan_hash": plan_hash})
     else:
-        say.print_lines([f"{args.plan_id} is {status}."])
-    return say.SUCCESS
+        output.print_lines([f"{args.plan_id} is {status}."])
+    return output.SUCCESS
 
 
 def _with_status(stored: StoredPlan, status: str) -> bytes:
     plan = stored.parsed.plan
     if plan is None:
-        raise say.CommandError("The plan has errors and counts for nothing already. Nothing has changed.", say.FAILURE)
+        raise output.CommandError(
+            "The plan has errors and counts for nothing already. Nothing has changed.", output.FAILURE
+        )
     if status not in STATUS_TRANSITIONS.get(plan.status, ()):
-        raise say.CommandError(
-            f"The plan is {plan.status}, and does not become {status}. Nothing has changed.", say.FAILURE
+        raise output.CommandError(
+            f"The plan is {plan.status}, and does not become {status}. Nothing has changed.", output.FAILURE
         )
     return edit_fields(stored.content, {"status": status})
 
 
 def _replace_plan(ground: Workspace, stored: StoredPlan, content: bytes) -> None:
     if not ground.plans.replace(stored.plan_id, stored.parsed.plan_hash, content):
-        raise say.CommandError(
+        raise output.CommandError(
             "The plan's file changed meanwhile. It allows nothing now, because your word is recorded; "
             "its status is as somebody else wrote it. Run the command again.",
-            say.FAILURE,
+            output.FAILURE,
         )

@@ -7,13 +7,13 @@ from itertools import islice
 from typing import Any
 
 from kaiza.domain.finding import WARNING
-from kaiza.domain.paths import confusables as lookalike
+from kaiza.domain.paths import confusables
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans import limits
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import LIMITS, Plan, Scope
 from kaiza.domain.plans.usage import PlanUsage
-from kaiza.domain.text import unified_diff as diff
+from kaiza.domain.text import unified_diff
 from kaiza.domain.tool_card import for_unknown_tool
 from kaiza.policy.case import Case
 from kaiza.policy.rules.plan_approved import (
@@ -24,7 +24,7 @@ from kaiza.policy.rules.plan_approved import (
 )
 from kaiza.policy.rules.plan_sound import check_plan_sound
 from kaiza.render.terminal import escape
-from kaiza.store import approved_plans as approved_bytes
+from kaiza.store import approved_plans
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.documents.scope_preview import ScopePreview, match_files
 from kaiza.store.ground import Workspace
@@ -91,10 +91,10 @@ def diff_since_approval(ground: Workspace, plan_id: str, content: bytes) -> dict
     seal = ground.audit_state.seals.get(plan_id)
     if seal is None:
         return None
-    before, path = approved_bytes.load_bytes(ground, seal.plan_hash), plan_path(plan_id)
+    before, path = approved_plans.load_bytes(ground, seal.plan_hash), plan_path(plan_id)
     if before is None:
         return {"approved_hash": seal.plan_hash, "diff": None}
-    made = diff.compare(diff.FileVersion(path, before), diff.FileVersion(path, content))
+    made = unified_diff.compare(unified_diff.FileVersion(path, before), unified_diff.FileVersion(path, content))
     if not made.data:
         return None
     return {"approved_hash": seal.plan_hash, "diff": made.text, "truncated": made.truncated}
@@ -187,8 +187,8 @@ def _list_warnings(stored: StoredPlan, plan: Plan, reached: ScopePreview) -> Ite
     if is_broad(reached):
         yield {"rule": "broad-scope", "line": None, "message": broad_scope_message(reached)}
     for what, text in _displayed_texts(plan, reached):
-        if any(lookalike.find_suspicious(text)):
-            message = f"{what} holds what is easily mistaken: {lookalike.make_visible(text)}"
+        if any(confusables.find_suspicious(text)):
+            message = f"{what} holds what is easily mistaken: {confusables.make_visible(text)}"
             yield {"rule": "lookalike", "line": None, "message": message}
     yield from _hidden_characters(stored.content)
 
@@ -221,7 +221,7 @@ def _hidden_characters(content: bytes) -> Iterator[dict[str, Any]]:
 
 
 def _has_hidden_characters(line: str) -> bool:
-    text = lookalike.strip_joiners(line)
+    text = confusables.strip_joiners(line)
     return escape(text) != text
 
 

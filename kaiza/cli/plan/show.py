@@ -2,19 +2,16 @@
 
 import argparse
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import output as say
-from kaiza.cli.console import plan_argument as plan_id
-from kaiza.cli.plan import review as plan_sight
+from kaiza.cli.console import arguments, open_workspace, output, plan_argument
+from kaiza.cli.plan import review
 from kaiza.render import plans
-from kaiza.store import human_decisions as persons_word
+from kaiza.store import human_decisions
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The command."""
     parser = commands.add_parser("show", help="one plan, and the files it touches now", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         parser,
         "One plan: what it allows, which files that touches now, what to look at twice, what was used of its limits,\n"
         "and what became of it since it was approved. Characters that do not show, or look like others, are spelled\n"
@@ -22,17 +19,17 @@ def add(commands: options.Subparsers) -> None:
         "kaiza plan show PLAN-0007-rotate-tokens",
         run=_run_show,
     )
-    plan_id.add_argument(parser)
-    options.add_workspace(parser)
-    options.add_json(parser)
+    plan_argument.add_argument(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_show(args: argparse.Namespace) -> int:
-    with standing.open_workspace(args) as ground:
-        stored = plan_id.require_plan(ground, args.plan_id)
-        told = plan_sight.build_document(ground, stored, persons_word.current_timestamp())
+    with open_workspace.open_workspace(args) as ground:
+        stored = plan_argument.require_plan(ground, args.plan_id)
+        told = review.build_document(ground, stored, human_decisions.current_timestamp())
     if args.json:
-        say.print_json(told)
+        output.print_json(told)
     else:
-        say.print_lines(plans.render_plan(told, say.terminal_width(), colour=say.has_colour()))
-    return say.SUCCESS if stored.parsed.plan else say.FAILURE
+        output.print_lines(plans.render_plan(told, output.terminal_width(), colour=output.has_colour()))
+    return output.SUCCESS if stored.parsed.plan else output.FAILURE

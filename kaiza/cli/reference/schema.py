@@ -4,8 +4,7 @@ import argparse
 
 import orjson
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import output as say
+from kaiza.cli.console import arguments, output
 from kaiza.domain import schema_lint
 from kaiza.domain.schema_lint import SchemaFinding
 from kaiza.render.tables import Cell, Column, render_table
@@ -16,9 +15,9 @@ _COLUMNS = (Column("file"), Column("where"), Column("rule"), Column("write inste
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The two commands."""
-    commands = options.add_group(parser, "Check and fingerprint the tools' schemas.", "kaiza schema lint")
+    commands = arguments.add_group(parser, "Check and fingerprint the tools' schemas.", "kaiza schema lint")
     checked = commands.add_parser("lint", help="are the schema files as they must be?", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         checked,
         "Check every schema file and the catalog: JSON Schema 2020-12, closed, bounded, nothing filled in.\n"
         "Exit status: 0 nothing found, 1 findings.",
@@ -26,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         run=_run_lint,
     )
     known = commands.add_parser("fingerprint", help="the SHA-256 of a tool's two schemas", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         known,
         "Print the SHA-256 of each tool's input and output schema in canonical form.\n"
         "Exit status: 0 printed, 1 there is no such tool.",
@@ -35,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     known.add_argument("tool", metavar="TOOL", nargs="?", help="only this one")
     for part in (checked, known):
-        options.add_json(part)
+        arguments.add_json(part)
 
 
 def schema_findings(registry: SchemaRegistry) -> list[SchemaFinding]:
@@ -48,12 +47,14 @@ def _run_lint(args: argparse.Namespace) -> int:
     registry = SchemaRegistry()
     found = schema_findings(registry)
     if args.json:
-        say.print_json({"findings": [one.as_json() for one in found]})
+        output.print_json({"findings": [one.as_json() for one in found]})
     elif found:
-        say.print_lines(render_table(_COLUMNS, map(_row_cells, found), say.terminal_width(), colour=say.has_colour()))
+        output.print_lines(
+            render_table(_COLUMNS, map(_row_cells, found), output.terminal_width(), colour=output.has_colour())
+        )
     else:
-        say.print_lines([f"{len(registry.file_names())} schema files and the catalog are as they must be."])
-    return say.FAILURE if found else say.SUCCESS
+        output.print_lines([f"{len(registry.file_names())} schema files and the catalog are as they must be."])
+    return output.FAILURE if found else output.SUCCESS
 
 
 def _file_findings(registry: SchemaRegistry, name: str) -> list[SchemaFinding]:
@@ -77,14 +78,14 @@ def _run_fingerprint(args: argparse.Namespace) -> int:
     try:
         known = {name: registry.fingerprint(name) for name in names}
     except KeyError as error:
-        raise say.CommandError(f"There is no tool {error}. `kaiza tools` lists them.", say.FAILURE) from None
+        raise output.CommandError(f"There is no tool {error}. `kaiza tools` lists them.", output.FAILURE) from None
     if args.json:
-        say.print_json({"fingerprints": [{"tool": name, "fingerprint": known[name]} for name in names]})
+        output.print_json({"fingerprints": [{"tool": name, "fingerprint": known[name]} for name in names]})
     elif args.tool:
-        say.print_lines([known[args.tool]])
+        output.print_lines([known[args.tool]])
     else:
-        say.print_lines(f"{mark}  {name}" for name, mark in known.items())
-    return say.SUCCESS
+        output.print_lines(f"{mark}  {name}" for name, mark in known.items())
+    return output.SUCCESS
 
 
 def _row_cells(found: SchemaFinding) -> tuple[Cell, ...]:

@@ -4,8 +4,7 @@ import argparse
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import output as say
+from kaiza.cli.console import arguments, output
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.store.config.schema_registry import SchemaRegistry
 
@@ -20,23 +19,25 @@ _COLUMNS = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command."""
-    options.describe(
+    arguments.describe(
         parser,
         "Every tool that an agent can be offered: for which role, and whether it reads, keeps or changes something.",
         "kaiza tools --json | jq '.tools[].name'",
         run=_run_list,
     )
-    options.add_json(parser)
+    arguments.add_json(parser)
 
 
 def _run_list(args: argparse.Namespace) -> int:
     rows = SchemaRegistry().catalog()
     if args.json:
         wrapped = _wrapped_tools(rows)
-        say.print_json({"tools": [_tool_document(row, wrapped) for row in rows]})
+        output.print_json({"tools": [_tool_document(row, wrapped) for row in rows]})
     else:
-        say.print_lines(render_table(_COLUMNS, map(_row_cells, rows), say.terminal_width(), colour=say.has_colour()))
-    return say.SUCCESS
+        output.print_lines(
+            render_table(_COLUMNS, map(_row_cells, rows), output.terminal_width(), colour=output.has_colour())
+        )
+    return output.SUCCESS
 
 
 def _wrapped_tools(rows: Sequence[Mapping[str, Any]]) -> Collection[str]:

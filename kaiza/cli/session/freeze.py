@@ -2,11 +2,8 @@
 
 import argparse
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import operator as person
-from kaiza.cli.console import output as say
-from kaiza.store import human_decisions as persons_word
+from kaiza.cli.console import arguments, open_workspace, operator, output
+from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
 
 MAX_REASON = 1000
@@ -14,7 +11,7 @@ MAX_REASON = 1000
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command."""
-    options.describe(
+    arguments.describe(
         parser,
         "Stop every change in every session of the workspace at once, until kaiza thaw. Reads go on.\n"
         "Recorded with your reason; nobody is asked. Exit status: 0 frozen.",
@@ -24,22 +21,22 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "reason", metavar="REASON", type=_parse_reason, help="why; people see it, agents only that it is so"
     )
-    options.add_operator(parser)
-    options.add_workspace(parser)
-    options.add_json(parser)
+    arguments.add_operator(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_freeze(args: argparse.Namespace) -> int:
-    with standing.open_workspace(
+    with open_workspace.open_workspace(
         args, Settings()
     ) as ground:  # a kaiza.toml that cannot be read must not keep anybody from it
         detail = {"reason": args.reason}
-        record = persons_word.record_decision(ground, "freeze", person.resolve_name(args.name), detail=detail)
+        record = human_decisions.record_decision(ground, "freeze", operator.resolve_name(args.name), detail=detail)
     if args.json:
-        say.print_json({"frozen": True, "reason": args.reason, "at": record["timestamp"], "seq": record["seq"]})
+        output.print_json({"frozen": True, "reason": args.reason, "at": record["timestamp"], "seq": record["seq"]})
     else:
-        say.print_lines(["Frozen: nothing changes until a person runs kaiza thaw."])
-    return say.SUCCESS
+        output.print_lines(["Frozen: nothing changes until a person runs kaiza thaw."])
+    return output.SUCCESS
 
 
 def _parse_reason(text: str) -> str:

@@ -4,21 +4,18 @@ import argparse
 from collections.abc import Iterator
 from functools import partial
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import operator as person
-from kaiza.cli.console import output as say
+from kaiza.cli.console import arguments, open_workspace, operator, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.domain.audit.projection import ROLES, RoleLock
 from kaiza.render.terminal import escape
-from kaiza.store import human_decisions as persons_word
+from kaiza.store import human_decisions
 from kaiza.store.ground import Workspace
 
 
-def add(commands: options.Subparsers) -> None:
+def add(commands: arguments.Subparsers) -> None:
     """The command."""
     parser = commands.add_parser("unlock", help="let a locked role change files again", allow_abbrev=False)
-    options.describe(
+    arguments.describe(
         parser,
         "After a refusal that locked the workspace for a role: shows why, and asks for your word at the terminal.\n"
         "Exit status: 0 unlocked, 1 not unlocked or nothing is locked, 3 no terminal to ask at.",
@@ -28,32 +25,32 @@ def add(commands: options.Subparsers) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("session", metavar="ID", nargs="?", help="unlock the role of this session (default: every role)")
     which.add_argument("--role", choices=ROLES, help="unlock this role")
-    options.add_operator(parser)
-    options.add_workspace(parser)
-    options.add_json(parser)
+    arguments.add_operator(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 def _run_unlock(args: argparse.Namespace) -> int:
-    name = person.resolve_name(args.name)
-    with standing.open_workspace(args) as ground:
-        standing.require_sound_log(ground)
+    name = operator.resolve_name(args.name)
+    with open_workspace.open_workspace(args) as ground:
+        open_workspace.require_sound_log(ground)
         role = args.role or (_session_role(ground, args.session) if args.session else None)
         locks = [lock for lock in ground.audit_state.locks.values() if role in (None, lock.role)]
         if not locks:
-            raise say.CommandError(
-                f"Nothing is locked{f' for {role}' if role else ''}. Nothing has changed.", say.FAILURE
+            raise output.CommandError(
+                f"Nothing is locked{f' for {role}' if role else ''}. Nothing has changed.", output.FAILURE
             )
         if not confirm_by_typing(_confirmation_text(locks, name), "unlock"):
-            raise say.CommandError("Nothing was unlocked, and nothing has changed.", say.FAILURE)
+            raise output.CommandError("Nothing was unlocked, and nothing has changed.", output.FAILURE)
         for lock in locks:
             check = partial(_require_same_lock, ground, lock)
             detail = {"seq": lock.seq, "error_code": lock.error_code}
-            persons_word.record_decision(ground, "unlock", name, check, role=lock.role, detail=detail)
+            human_decisions.record_decision(ground, "unlock", name, check, role=lock.role, detail=detail)
     if args.json:
-        say.print_json({"unlocked": [lock.role for lock in locks]})
+        output.print_json({"unlocked": [lock.role for lock in locks]})
     else:
-        say.print_lines([f"Unlocked: {escape(', '.join(lock.role for lock in locks))}."])
-    return say.SUCCESS
+        output.print_lines([f"Unlocked: {escape(', '.join(lock.role for lock in locks))}."])
+    return output.SUCCESS
 
 
 def _session_role(ground: Workspace, session: str) -> str:
@@ -63,7 +60,7 @@ def _session_role(ground: Workspace, session: str) -> str:
     roles = [role for session_id, role in held.items() if session_id.startswith(session)]
     if len(roles) != 1:
         what = "Several open sessions begin" if roles else "No open session begins"
-        raise say.CommandError(f"{what} with {session!r}. `kaiza status` shows them all.", say.FAILURE)
+        raise output.CommandError(f"{what} with {session!r}. `kaiza status` shows them all.", output.FAILURE)
     return roles[0]
 
 
@@ -80,6 +77,6 @@ def describe_lock(lock: RoleLock) -> Iterator[str]:
 def _require_same_lock(ground: Workspace, lock: RoleLock) -> None:
     """The lock that the person was shown, and no later one."""
     if ground.audit_state.locks.get(lock.role) != lock:
-        raise say.CommandError(
-            "The lock changed meanwhile. Nothing more was unlocked; run the command again.", say.FAILURE
+        raise output.CommandError(
+            "The lock changed meanwhile. Nothing more was unlocked; run the command again.", output.FAILURE
         )

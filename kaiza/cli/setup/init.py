@@ -8,29 +8,26 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import output as say
+from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.unified_diff import FileVersion, compare
 from kaiza.render.terminal import escape
-from kaiza.store.clients import CLIENTS, changes
-from kaiza.store.clients import install_manifest as memory
-from kaiza.store.clients import server_command as launch
+from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
 from kaiza.store.clients.apply import apply_changes, removal_changes
 from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget
 from kaiza.store.clients.client import Client
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstallManifest
 from kaiza.store.config import roots
-from kaiza.store.documents import workspace_template as making_ready
+from kaiza.store.documents import workspace_template
 
 _NO_TERMINAL = "There is no terminal to ask at. Say --yes to go on without asking, or --print to look only."
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command."""
-    options.describe(
+    arguments.describe(
         parser,
         "Make a directory a workspace (plans/, audit/, docs/reports/, a first plan that explains itself) and put\n"
         "Kaiza into a client's configuration, the client's own writing tools switched off where a file can do that.\n"
@@ -45,7 +42,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--print", action="store_true", dest="only_print", help="only print what would change")
     how.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--remove", action="store_true", help="take Kaiza out again, and what it made and nobody used")
-    options.add_json(parser)
+    arguments.add_json(parser)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,40 +66,40 @@ def _run_init(args: argparse.Namespace) -> int:
         args.parser.error("--json goes with --yes or --print")
     root = Path(args.directory).resolve()
     if not root.is_dir():
-        raise say.CommandError(
-            f"There is no directory {args.directory}. Make it first, then run kaiza init again.", say.FAILURE
+        raise output.CommandError(
+            f"There is no directory {args.directory}. Make it first, then run kaiza init again.", output.FAILURE
         )
-    site = InstallTarget(root, Path.home(), memory.load(str(root)))
+    site = InstallTarget(root, Path.home(), install_manifest.load(str(root)))
     client = CLIENTS[args.client] if args.client else None
     try:
         todo = _removal_actions(site, client) if args.remove else _install_actions(site, client)
     except ConfigFileError as fault:
-        raise say.CommandError(f"{fault} Nothing was written.", say.FAILURE) from fault
+        raise output.CommandError(f"{fault} Nothing was written.", output.FAILURE) from fault
     if not args.json:
         _print_changes(site, todo)
     if not todo.is_empty and not args.only_print:
         _confirm_changes(args, todo)
         _apply_actions(site, todo, removing=args.remove)
     if args.json:
-        say.print_json(_json_document(site, todo, written=not args.only_print and not todo.is_empty))
+        output.print_json(_json_document(site, todo, written=not args.only_print and not todo.is_empty))
     else:
         _print_advice(site, client, todo, args)
-    return say.SUCCESS
+    return output.SUCCESS
 
 
 def _install_actions(site: InstallTarget, client: Client | None) -> _InitActions:
-    directories, files = making_ready.find_missing(site.root)
+    directories, files = workspace_template.find_missing(site.root)
     if client is not None:
-        server = launch.for_workspace(site.root)
+        server = server_command.for_workspace(site.root)
         try:
-            launch.require_startable(server, client)
+            server_command.require_startable(server, client)
         except ConfigError as fault:
             raise ConfigFileError(client.title, fault) from fault
         files += changes.plan_install(client, server, site)
     known = site.manifest
     for change in files:
         known = changes.add_to_manifest(change, known)
-    made = {str(directory): making_ready.OWNER for directory in directories}
+    made = {str(directory): workspace_template.OWNER for directory in directories}
     return _InitActions(files, directories, InstallManifest(known.files, {**made, **known.directories}), [])
 
 
@@ -111,10 +108,10 @@ def _removal_actions(site: InstallTarget, client: Client | None) -> _InitActions
     files = [change for one in going for change in changes.plan_removal(one, site)]
     owners = {one.name for one in going}
     known = site.manifest
-    staying = {done.owner for done in known.files.values()} - owners - {making_ready.OWNER}
-    if not staying and making_ready.is_unused(site.root):
-        owners.add(making_ready.OWNER)
-        files += removal_changes(known, making_ready.OWNER, site.root)
+    staying = {done.owner for done in known.files.values()} - owners - {workspace_template.OWNER}
+    if not staying and workspace_template.is_unused(site.root):
+        owners.add(workspace_template.OWNER)
+        files += removal_changes(known, workspace_template.OWNER, site.root)
     away = [Path(path) for path, owner in reversed(list(known.directories.items())) if owner in owners]
     left = InstallManifest(
         {path: done for path, done in known.files.items() if done.owner not in owners},
@@ -125,9 +122,9 @@ def _removal_actions(site: InstallTarget, client: Client | None) -> _InitActions
 
 def _print_changes(site: InstallTarget, todo: _InitActions) -> None:
     made = [f"new directory  {_display_path(site, directory)}/" for directory in todo.directories]
-    say.print_lines([*made, *([""] if made and todo.files else [])])
+    output.print_lines([*made, *([""] if made and todo.files else [])])
     for change in todo.files:
-        say.print_lines(map(_escape_line, _unified_diff(change).rstrip("\n").split("\n")))
+        output.print_lines(map(_escape_line, _unified_diff(change).rstrip("\n").split("\n")))
 
 
 def _escape_line(line: str) -> str:
@@ -160,52 +157,52 @@ def _confirm_changes(args: argparse.Namespace, todo: _InitActions) -> None:
     if args.yes:
         return
     if not any(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
-        raise say.CommandError(_NO_TERMINAL)
+        raise output.CommandError(_NO_TERMINAL)
     names = ", ".join(escape(change.name) for change in todo.files)
     what = f"These files will be changed as shown: {names}" if names else "Directories change as shown."
     try:
         agreed = confirm_by_typing(what, "yes")
-    except say.CommandError as stop:
-        raise say.CommandError(_NO_TERMINAL) from stop
+    except output.CommandError as stop:
+        raise output.CommandError(_NO_TERMINAL) from stop
     if not agreed:
-        raise say.CommandError("Nothing was written.", say.FAILURE)
+        raise output.CommandError("Nothing was written.", output.FAILURE)
 
 
 def _apply_actions(site: InstallTarget, todo: _InitActions, *, removing: bool) -> None:
-    if not removing and not launch.can_start():
-        raise say.CommandError(
+    if not removing and not server_command.can_start():
+        raise output.CommandError(
             "Kaiza does not start outside of this directory. Install it with pip or uv, then run this again."
         )
     root = str(site.root)
     if not removing:
-        memory.save(root, todo.manifest)
+        install_manifest.save(root, todo.manifest)
     try:
         apply_changes(todo.files, todo.directories, todo.removed_directories)
     except ConfigError as fault:
-        raise say.CommandError(f"{fault.sentence}. Everything is as it was.") from fault
+        raise output.CommandError(f"{fault.sentence}. Everything is as it was.") from fault
     if removing:
-        memory.save(root, todo.manifest)
+        install_manifest.save(root, todo.manifest)
 
 
 def _print_advice(site: InstallTarget, client: Client | None, todo: _InitActions, args: argparse.Namespace) -> None:
     """What to do next, on standard error."""
     if todo.is_empty:
-        say.print_error("Nothing to change: everything is as it should be.")
+        output.print_error("Nothing to change: everything is as it should be.")
     if args.remove or args.only_print:
         return
     above = roots.find_nearest(str(site.root.parent))
     if above is not None:
-        say.print_error(f"This lies inside the workspace {escape(above)}. A server can serve only one of the two.")
+        output.print_error(f"This lies inside the workspace {escape(above)}. A server can serve only one of the two.")
     if client is None:
-        say.print_lines(_next_steps(site))
+        output.print_lines(_next_steps(site))
         return
     for file, text, _ in changes.find_entries(client, site):
         remark = file.find_remark(text)
         if remark:
-            say.print_error(f"{file.name}: {remark}.")
-    say.print_error(client.next_steps)
-    say.print_error(
-        f"Read plans/{making_ready.EXAMPLE_PLAN_ID}.md next; kaiza doctor checks that everything is in place."
+            output.print_error(f"{file.name}: {remark}.")
+    output.print_error(client.next_steps)
+    output.print_error(
+        f"Read plans/{workspace_template.EXAMPLE_PLAN_ID}.md next; kaiza doctor checks that everything is in place."
     )
 
 

@@ -5,21 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.boundary import human_undo as put_back
-from kaiza.cli.console import arguments as options
-from kaiza.cli.console import open_workspace as standing
-from kaiza.cli.console import operator as person
-from kaiza.cli.console import output as say
+from kaiza.boundary import human_undo
+from kaiza.cli.console import arguments, open_workspace, operator, output
 from kaiza.cli.console.confirm import confirm_yes_no
-from kaiza.cli.undo import selection as undo_choice
+from kaiza.cli.undo import selection
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
-from kaiza.domain.text import unified_diff as diff
+from kaiza.domain.text import unified_diff
 from kaiza.policy.rules.readable import read_refusal
 from kaiza.render import plans
 from kaiza.render.terminal import escape
-from kaiza.store import human_decisions as persons_word
+from kaiza.store import human_decisions
 from kaiza.store.crash_recovery import recover
 from kaiza.store.ground import Workspace
 from kaiza.store.tool_view import ToolView
@@ -40,7 +37,7 @@ _REASONS = {
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The command."""
-    options.describe(
+    arguments.describe(
         parser,
         "Put back, byte for byte and mode for mode, what recorded changes replaced, newest first; only where a file\n"
         "still is what the change left, and nothing else is touched. Shows the diffs and asks. Works under a freeze\n"
@@ -49,13 +46,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "kaiza undo --session 3f2b --dry-run\nkaiza undo --plan PLAN-0007-rotate-tokens",
         run=_run_undo,
     )
-    undo_choice.add_arguments(parser)
+    selection.add_arguments(parser)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--dry-run", action="store_true", help="only show what would be put back")
     how.add_argument("--yes", action="store_true", help="do not ask")
-    options.add_operator(parser)
-    options.add_workspace(parser)
-    options.add_json(parser)
+    arguments.add_operator(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,51 +65,51 @@ class UndoPreview:
 
 
 def _run_undo(args: argparse.Namespace) -> int:
-    name = person.resolve_name(args.name)
-    with standing.open_workspace(args) as ground:
-        standing.verify_whole_log(ground)
+    name = operator.resolve_name(args.name)
+    with open_workspace.open_workspace(args) as ground:
+        open_workspace.verify_whole_log(ground)
         view = _open_view(ground)
         if not args.dry_run:
             recover(ground, view.now, view.request_id)
-        records = undo_choice.select_records(args, ground)
+        records = selection.select_records(args, ground)
         way = UndoPreview(records, *undo_changes_for(records, view))
         diffs = list(_format_diffs(way.changes, ground, view))
         if not args.json:
-            say.print_lines(_format_preview(way, diffs))
+            output.print_lines(_format_preview(way, diffs))
         made: list[str] = []
         if way.changes and not args.dry_run:
             _confirm_undo(args, way)
-            made = [_undo_batch(ground, part, name) for part in put_back.split_batches(way.changes, records)]
+            made = [_undo_batch(ground, part, name) for part in human_undo.split_batches(way.changes, records)]
     if args.json:
-        say.print_json(_json_document(way, made, diffs, dry_run=args.dry_run))
+        output.print_json(_json_document(way, made, diffs, dry_run=args.dry_run))
     elif made:
-        say.print_lines([f"Put back. To undo that: kaiza undo --request {' '.join(made)}"])
-    return say.FAILURE if way.skipped else say.SUCCESS
+        output.print_lines([f"Put back. To undo that: kaiza undo --request {' '.join(made)}"])
+    return output.FAILURE if way.skipped else output.SUCCESS
 
 
 def _open_view(ground: Workspace) -> ToolView:
     """The workspace as it is looked at for a person."""
     return ToolView(
-        ground, None, Caps(), {}, read_refusal, lambda: False, persons_word.current_timestamp(), "kaiza undo"
+        ground, None, Caps(), {}, read_refusal, lambda: False, human_decisions.current_timestamp(), "kaiza undo"
     )
 
 
 def _confirm_undo(args: argparse.Namespace, way: UndoPreview) -> None:
     count = len(way.changes)
     if not args.yes and not confirm_yes_no(f"Put back {count} file{'' if count == 1 else 's'} as shown?", _NO_TERMINAL):
-        raise say.CommandError("Nothing was put back, and nothing has changed.", say.FAILURE)
+        raise output.CommandError("Nothing was put back, and nothing has changed.", output.FAILURE)
 
 
-def _undo_batch(ground: Workspace, part: put_back.UndoBatch, name: str) -> str:
+def _undo_batch(ground: Workspace, part: human_undo.UndoBatch, name: str) -> str:
     """One part put back; the name by which that can be undone."""
     try:
-        return str(put_back.execute_batch(ground, part, name)["request_id"])
+        return str(human_undo.execute_batch(ground, part, name)["request_id"])
     except errors.SystemError as error:
         first = escape(str(part.changes[0].path))
-        raise say.CommandError(
+        raise output.CommandError(
             f"{error.error_code}: {error.human_message} Nothing of the part that begins with {first} was put back; "
             "what was before it is. Run kaiza undo again to see.",
-            say.FAILURE,
+            output.FAILURE,
         ) from error
 
 
@@ -134,11 +131,11 @@ def _format_diff(change: Change, ground: Workspace, view: ToolView) -> str:
     before = _current_content(change, view)
     after = before if change.operation == "move" else _restored_content(change, ground)
     mode = view.stat(change.source or change.path).mode if change.before_hash is not None else 0o644
-    old = diff.FileVersion(change.source or change.path, before, mode)
-    new = diff.FileVersion(change.path, after, mode if change.mode is None else change.mode)
+    old = unified_diff.FileVersion(change.source or change.path, before, mode)
+    new = unified_diff.FileVersion(change.path, after, mode if change.mode is None else change.mode)
     if (before is None) != (change.before_hash is None) or (after is None) != (change.operation == "delete"):
         return f"{change.operation} {change.path}: too large to show\n"
-    made = diff.compare(old, new)
+    made = unified_diff.compare(old, new)
     return made.text + ("… the rest is not shown\n" if made.truncated else "")
 
 
@@ -158,7 +155,7 @@ def _restored_content(change: Change, ground: Workspace) -> bytes | None:
 
 
 def _format_preview(way: UndoPreview, diffs: Sequence[str]) -> Iterator[str]:
-    width, colour = say.terminal_width(), say.has_colour()
+    width, colour = output.terminal_width(), output.has_colour()
     for text in filter(None, diffs):
         yield from plans.render_diff(text, width, colour=colour)
     told = [f"{change.operation.ljust(7)}{_format_path(change)}" for change in way.changes]

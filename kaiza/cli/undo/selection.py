@@ -4,9 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kaiza.cli.console import audit_reader as log
-from kaiza.cli.console import output as say
-from kaiza.cli.console import plan_argument as plan_id
+from kaiza.cli.console import audit_reader, output, plan_argument
 from kaiza.domain.audit.inverse_changes import effective_changes, took_effect
 from kaiza.store.ground import Workspace
 
@@ -19,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--session", metavar="ID", help="everything this session changed; its first characters will do")
     which.add_argument("--request", metavar="ID", nargs="+", help="what these calls changed, undos too")
     which.add_argument(
-        "--plan", metavar="ID", type=plan_id.parse_id, help="everything that was changed under this plan"
+        "--plan", metavar="ID", type=plan_argument.parse_id, help="everything that was changed under this plan"
     )
 
 
@@ -36,15 +34,15 @@ def select_records(args: argparse.Namespace, ground: Workspace) -> list[Record]:
 
 def _change_records(root: str) -> Iterator[Record]:
     """Every record that tells of changes that happened."""
-    return filter(took_effect, log.read_forward(root))
+    return filter(took_effect, audit_reader.read_forward(root))
 
 
 def _records_of_calls(wanted: set[str], made: list[Record]) -> list[Record]:
     found = [one for one in made if one["request_id"] in wanted]
     missing = wanted - {one["request_id"] for one in found}
     if missing:
-        raise say.CommandError(
-            f"No recorded change is named {', '.join(sorted(missing))}. See kaiza audit show.", say.FAILURE
+        raise output.CommandError(
+            f"No recorded change is named {', '.join(sorted(missing))}. See kaiza audit show.", output.FAILURE
         )
     return found
 
@@ -55,8 +53,10 @@ def _effective_records(made: list[Record], meant: Callable[[Record], bool]) -> l
 
 
 def _resolve_session(begins: str, root: str) -> str:
-    found = {one["session_id"] for one in log.read_forward(root) if (one.get("session_id") or "").startswith(begins)}
+    found = {
+        one["session_id"] for one in audit_reader.read_forward(root) if (one.get("session_id") or "").startswith(begins)
+    }
     if len(found) != 1:
         what = "Several sessions begin" if found else "No session begins"
-        raise say.CommandError(f"{what} with {begins!r}. `kaiza session list` shows them all.", say.FAILURE)
+        raise output.CommandError(f"{what} with {begins!r}. `kaiza session list` shows them all.", output.FAILURE)
     return str(found.pop())

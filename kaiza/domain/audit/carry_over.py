@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from kaiza.domain.audit import canonical_json as canonical
+from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, PlanSeal, day_before, merge_times
 from kaiza.domain.plans.usage import PlanUsage, max_usage
 
@@ -148,5 +148,5 @@ def _split_by_size(items: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _record_bytes(value: Any) -> int:
-    told, places = canonical.to_recordable({"value": value})
-    return len(canonical.encode(told)) + sum(map(len, places))
+    told, places = canonical_json.to_recordable({"value": value})
+    return len(canonical_json.encode(told)) + sum(map(len, places))

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from kaiza.domain.audit import canonical_json as canonical
+from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead
 
 _HASH_SUFFIX = ',"entry_hash":"%s"}\n'
@@ -29,7 +29,7 @@ def parse_and_verify(line: bytes) -> dict[str, Any]:
     digest = sha256(told).hexdigest()
     if not line.endswith((_HASH_SUFFIX % digest).encode()):
         raise InvalidLineError
-    record = canonical.decode(told)
+    record = canonical_json.decode(told)
     if record is None or "entry_hash" in record:
         raise InvalidLineError
     record["entry_hash"] = digest
@@ -78,7 +78,7 @@ class Chain:
         `strictly`: what `feed` judges. Else the canonical form is left to a verification, at half the price. One loop
         without a call of our own in it: what others wrote is followed from a cold cache, where calls are dear.
         """
-        read = canonical.decode if strictly else orjson.loads
+        read = canonical_json.decode if strictly else orjson.loads
         seq, entry_hash, size, before, last = self.seq, self.entry_hash, self.size, self.before, self.last
         try:
             for line in lines:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.domain.plans.usage import PlanUsage
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
@@ -166,7 +166,7 @@ def is_locking_refusal(error_code: str, invariant_id: str | None, *, asked_for_c
     """Whether a refusal with this code closes the workspace to its role."""
     if not asked_for_change or invariant_id in NON_LOCKING_INVARIANTS:
         return False
-    return codes.lookup(error_code).locks or invariant_id in LOCKING_INVARIANTS
+    return error_codes.lookup(error_code).locks or invariant_id in LOCKING_INVARIANTS
 
 
 def is_change_attempt(tool_name: str, arguments: object) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, NewType
 
 import kaiza
 from kaiza.domain import errors
-from kaiza.domain.audit import canonical_json as canonical
+from kaiza.domain.audit import canonical_json
 
 GENESIS = "0" * 64
 MAX_RECORD_BYTES = 256 * 1024
@@ -89,7 +89,7 @@ def new_body(kind: str, **members: Any) -> Body:
         raise ValueError(f"no such kind of record: {kind}")
     if unknown := members.keys() - _EMPTY_BODY.keys():
         raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
-    told, places = canonical.to_recordable(members)
+    told, places = canonical_json.to_recordable(members)
     body = Body({**_EMPTY_BODY, **told, "kind": kind})
     body["changes"] = body["changes"] or []
     if places:
@@ -103,7 +103,7 @@ def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dic
     Under the log's lock, and from a cold cache: a hash is copied rather than begun, which looks up the algorithm anew.
     """
     record = {**body, "seq": seq, "prev_hash": prev_hash}
-    told = canonical.encode_unchecked(record)
+    told = canonical_json.encode_unchecked(record)
     hashed = _SHA256.copy()
     hashed.update(told)
     digest = hashed.hexdigest()

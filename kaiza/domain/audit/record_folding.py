@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.domain.audit.projection import (
     ROLES,
     AuditState,
@@ -90,7 +90,7 @@ def _count_call(facts: AuditState, session: Session, record: Mapping[str, Any], 
 
 
 def _apply_refusal(facts: AuditState, record: Mapping[str, Any]) -> None:
-    if record["error_code"] not in codes.REGISTRY:
+    if record["error_code"] not in error_codes.REGISTRY:
         return
     meant = is_change_attempt(record["tool_name"], record["arguments"])
     if not is_locking_refusal(record["error_code"], record["invariant_id"], asked_for_change=meant):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kaiza.domain.audit import canonical_json as canonical
+from kaiza.domain.audit import canonical_json
 
 PLAIN_ARGUMENTS = frozenset(
     {
@@ -150,7 +150,7 @@ def _fit_paths(named: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str,
 
 def _record_bytes(value: object) -> int:
     """How many bytes of a record a value takes."""
-    return len(canonical.encode(canonical.to_recordable(value)[0]))
+    return len(canonical_json.encode(canonical_json.to_recordable(value)[0]))
 
 
 def _digest(value: object) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kaiza.domain.patch import file_names as names
+from kaiza.domain.patch import file_names
 from kaiza.domain.patch.errors import invalid_patch
 from kaiza.domain.patch.file_patch import FilePatch
 from kaiza.domain.paths.rel_path import RelPath
@@ -49,7 +49,7 @@ def _is_equivalent(ours: FilePatch, theirs: "PatchedFile") -> bool:
 def _has_same_name(theirs: str, path: RelPath | None, ours: FilePatch) -> bool:
     if path is None:
         return theirs == _DEV_NULL
-    name = names.read_whole(theirs.encode("latin-1"), ours.line).decode(errors="surrogateescape")
+    name = file_names.read_whole(theirs.encode("latin-1"), ours.line).decode(errors="surrogateescape")
     return tuple(part for part in name[2:].split("/") if part not in _IGNORED_PARTS) == path.parts
 
 

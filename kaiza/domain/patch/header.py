@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from kaiza.domain.patch import file_names as names
+from kaiza.domain.patch import file_names
 from kaiza.domain.patch.errors import InvalidReason, invalid_patch
 
 _MODES = {b"100644": 0o644, b"100755": 0o755}
@@ -84,7 +84,7 @@ def _parse_git(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
         pair = _parse_pair(lines, after)
         after += 2
     old, new = _resolve_sides(fields, pair, told, at)
-    if not names.is_pair(told, old or new or b"", new or old or b"", at):
+    if not file_names.is_pair(told, old or new or b"", new or old or b"", at):
         raise invalid_patch(at, "names")
     return FileHeader(at, old, new, pair is not None, *_resolve_modes(fields, old, new, at)), after
 
@@ -133,8 +133,8 @@ def _parse_pair(lines: list[bytes], at: int) -> tuple[bytes | None, bytes | None
 def _parse_side(lines: list[bytes], at: int, prefix: bytes) -> bytes | None:
     if lines[at].endswith(b"\r\n"):
         raise invalid_patch(at, "line_ending")
-    name = names.read_until_tab(lines[at][4:-1], at)
-    return None if name == names.DEV_NULL else names.strip_prefix(prefix, name, at)
+    name = file_names.read_until_tab(lines[at][4:-1], at)
+    return None if name == file_names.DEV_NULL else file_names.strip_prefix(prefix, name, at)
 
 
 def _require_same_file(old: bytes | None, new: bytes | None, at: int) -> None:
@@ -151,7 +151,7 @@ def _resolve_sides(
         return _resolve_rename(fields, pair, at)
     created, deleted = b"new file mode" in fields, b"deleted file mode" in fields
     if pair is None:
-        name = names.read_first(told, at)
+        name = file_names.read_first(told, at)
         pair = (None if created else name, None if deleted else name)
     old, new = pair
     _require_same_file(old, new, at)
@@ -165,7 +165,9 @@ def _resolve_rename(
 ) -> tuple[bytes, bytes]:
     if not (b"rename from" in fields and b"rename to" in fields):
         raise invalid_patch(at, "header")
-    old, new = (names.read_whole(field.value, field.line) for field in (fields[b"rename from"], fields[b"rename to"]))
+    old, new = (
+        file_names.read_whole(field.value, field.line) for field in (fields[b"rename from"], fields[b"rename to"])
+    )
     if not old or not new or old == new or pair not in (None, (old, new)):
         raise invalid_patch(at, "names")
     return old, new

@@ -7,7 +7,7 @@ from kaiza.domain.patch import hunks as bodies
 from kaiza.domain.patch.errors import cap_exceeded, invalid_patch
 from kaiza.domain.patch.file_patch import MAX_FILES, MAX_HUNKS, FilePatch, Hunk, PatchOperation
 from kaiza.domain.patch.header import FileHeader
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 
 _ParsedEntry = tuple[FileHeader, tuple[Hunk, ...]]
@@ -56,7 +56,7 @@ def _require_change(header: FileHeader, hunks: tuple[Hunk, ...]) -> None:
 
 def _build_file_patch(header: FileHeader, hunks: tuple[Hunk, ...]) -> FilePatch:
     old, new = _parse_path(header.old, header.line), _parse_path(header.new, header.line)
-    path = new or old or paths.ROOT
+    path = new or old or rel_path.ROOT
     return FilePatch(
         path=path,
         operation=_infer_operation(header),
@@ -80,8 +80,8 @@ def _parse_path(name: bytes | None, line: int) -> RelPath | None:
     """The path that a name spells; a name that is not UTF-8 is left for the rules of paths to refuse."""
     if name is None:
         return None
-    path = paths.parse(name.decode(errors="surrogateescape"))
-    if path == paths.ROOT:
+    path = rel_path.parse(name.decode(errors="surrogateescape"))
+    if path == rel_path.ROOT:
         raise invalid_patch(line, "root")
     return path
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from kaiza.domain.finding import Finding, has_error
-from kaiza.domain.plans import front_matter as head
+from kaiza.domain.plans import front_matter
 from kaiza.domain.plans.field_types import FieldReader
 from kaiza.domain.plans.layout_warnings import warn_about_layout
 from kaiza.domain.plans.plan import LIMITS, MAX_ID_LENGTH, STATUSES, ContentPolicy, Limits, Phase, Plan, is_plan_id
@@ -51,7 +51,7 @@ class StoredPlan:
 def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
     """Read a plan's bytes; where the name of its file is known, its `plan_id` must be that name."""
     plan_hash = sha256(content).hexdigest()
-    bare = head.parse(content)
+    bare = front_matter.parse(content)
     if bare.root is None:
         return ParsedPlan(plan_hash, tuple(sorted(bare.findings)), text=bare.text)
     shape = FieldReader()

@@ -4,8 +4,7 @@ import re
 from functools import partial
 
 from kaiza.domain import errors
-from kaiza.domain.paths import protected_names
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import protected_names, rel_path
 from kaiza.domain.paths.confusables import find_suspicious, make_visible
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.domain.paths.glob import Glob
@@ -119,7 +118,7 @@ def _read_unlocked(shape: FieldReader, node: YamlNode) -> RelPath | None:
         shape.error(node.position, "unlock-literal", "A pattern unlocks nothing", "Name the path itself")
         return None
     try:
-        path = paths.parse(node.value)
+        path = rel_path.parse(node.value)
     except errors.SystemError:
         shape.error(node.position, "unlock-literal", "This is no path", "Name the path itself")
         return None

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import DRAFT, STATUSES, Plan
 from kaiza.domain.plans.yaml_tree import ScalarNode
 
@@ -17,13 +17,13 @@ _STATUS_LINE = re.compile(r"""[\s"'{,?#>*\\-]*status["'\s]*:""", re.IGNORECASE)
 _APPROVAL_KEYS = ("approved_by", "approved_at")
 
 
-def find_draft_errors(reading: lint.ParsedPlan) -> tuple[Finding, ...]:
+def find_draft_errors(reading: parser.ParsedPlan) -> tuple[Finding, ...]:
     """What keeps an agent from saving this as a draft; warnings do not."""
     errors = [finding for finding in reading.findings if finding.severity == ERROR]
     return tuple(errors or _draft_violations(reading))
 
 
-def _draft_violations(reading: lint.ParsedPlan) -> Iterator[Finding]:
+def _draft_violations(reading: parser.ParsedPlan) -> Iterator[Finding]:
     plan = reading.plan
     if plan is None or plan.status != DRAFT:
         yield _draft_finding(reading, "status", "The status is not DRAFT", "Write status: DRAFT; a person approves")
@@ -42,7 +42,7 @@ def _draft_violations(reading: lint.ParsedPlan) -> Iterator[Finding]:
         yield Finding(own, 0, ERROR, "draft", "A comment reads like a status", "Remove the comment")
 
 
-def _draft_finding(reading: lint.ParsedPlan, key: str, message: str, fix: str) -> Finding:
+def _draft_finding(reading: parser.ParsedPlan, key: str, message: str, fix: str) -> Finding:
     place = reading.scalars[key].position
     return Finding(place.line, place.column, ERROR, "draft", message, fix)
 
@@ -52,7 +52,7 @@ def edit_fields(content: bytes, words: Mapping[str, str | None]) -> bytes:
 
     The result has been read again: it is the same plan but for these words.
     """
-    before = lint.parse(content)
+    before = parser.parse(content)
     if before.plan is None:
         raise ValueError("the plan has errors")
     text = before.text
@@ -64,7 +64,7 @@ def edit_fields(content: bytes, words: Mapping[str, str | None]) -> bytes:
         text, before.scalars["status"].position.line, {word: _format_value(word, words[word]) for word in missing}
     )
     after = text.encode()
-    _require_same_plan(before.plan, lint.parse(after).plan, words)
+    _require_same_plan(before.plan, parser.parse(after).plan, words)
     return after
 
 

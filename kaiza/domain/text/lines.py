@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from kaiza.domain.paging import response_size as room
+from kaiza.domain.paging import response_size
 
 LF = b"\n"
 _CRLF = b"\r\n"
@@ -155,9 +155,9 @@ def fit_content(data: bytes, space: int, *, final: bool) -> ContentPiece:
     try:
         _, whole = codecs.utf_8_decode(data, "strict", final)
     except UnicodeDecodeError:
-        part = data[: _line_boundary(data, space // (4 * room.MIN_BYTE_COST) * 3)]
+        part = data[: _line_boundary(data, space // (4 * response_size.MIN_BYTE_COST) * 3)]
         return ContentPiece("base64", base64.b64encode(part).decode(), len(part), count(part))
-    end = _line_boundary(data[:whole], room.longest_fitting_prefix(data[:whole], space))
+    end = _line_boundary(data[:whole], response_size.longest_fitting_prefix(data[:whole], space))
     while end < whole and data[end] in UTF8_CONTINUATION:
         end -= 1
     part = data[:end]

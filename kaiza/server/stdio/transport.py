@@ -24,8 +24,7 @@ from kaiza.server.stdio.wakeup_pipe import (
     WakeupPipe,
 )
 from kaiza.server.stdio.worker_pool import Job, WorkerPool
-from kaiza.wire import framing as frame
-from kaiza.wire import message, reply
+from kaiza.wire import framing, message, reply
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 
 DRAIN_SECONDS: Final = 2.0
@@ -49,7 +48,7 @@ class StdioTransport:
 
     def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make: Callable[[], AppProtocol]) -> None:
         self._wakeup = WakeupPipe()
-        self._reader = LineReader(incoming, frame.MAX_LINE)
+        self._reader = LineReader(incoming, framing.MAX_LINE)
         self._writer = LineWriter(outgoing, partial(self._wakeup.put, OUTPUT_BROKEN))
         self._pipeline = pipeline
         self._app = LazyApp(make, partial(self._wakeup.put, BUILD_FAILED))

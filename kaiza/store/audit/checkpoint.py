@@ -17,7 +17,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from kaiza.domain.audit.record import LogHead
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
@@ -87,7 +87,7 @@ class Checkpoint:
         if step is not None:
             self.write(step)
         os.fsync(self._descriptor)
-        state.sync_directory(self._state_path)
+        state_dir.sync_directory(self._state_path)
 
     def close(self) -> None:
         """Leave our anchor to the next process. Whoever comes late is refused, and writes into nothing."""
@@ -136,7 +136,7 @@ class Checkpoint:
             if not lock.try_acquire():
                 lock.close()
                 return False
-            state.give_to_owner(self._state_path, descriptor)
+            state_dir.give_to_owner(self._state_path, descriptor)
             own = _newest_slot(os.pread(descriptor, _SECTOR + _SLOT_BYTES, 0))
         except BaseException:
             lock.close()

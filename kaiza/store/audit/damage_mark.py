@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain.audit.record import ChainFault, LogHead, Verdict
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 _HARMLESS_VERDICTS = frozenset({"intact", "torn_tail"})
 
@@ -30,7 +30,7 @@ class DamageMark:
             return
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            state.replace_file(self._path, orjson.dumps(verdict))
+            state_dir.replace_file(self._path, orjson.dumps(verdict))
         except OSError:
             self._in_memory = verdict
 

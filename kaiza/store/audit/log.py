@@ -20,7 +20,7 @@ from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.durability import Durability, LogPosition
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.verification.background import BackgroundVerification, LogStamp
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import lock_timeout
 
 _DIRECTORY_PROBLEMS = {
@@ -50,7 +50,7 @@ class AuditLog:
     ) -> None:
         self._root = root
         self._path = os.fsencode(log_file.path_of(root))
-        place = state.path_of(root)
+        place = state_dir.path_of(root)
         self._damage_mark = DamageMark(place)
         self._durability = Durability(place, self._damage_mark, lock_seconds)
         self._continuity = ContinuityCheck(root, follow, start, Checkpoint(place), self._damage_mark)

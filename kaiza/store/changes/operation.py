@@ -10,7 +10,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.directory_handles import DirectoryHandles, last_name
-from kaiza.store.disk import atomic_rename as rename
+from kaiza.store.disk import atomic_rename
 from kaiza.store.disk.file_metadata import NO_KNOWN_DIGESTS, FileMetadata, FileSnapshot, inode_at, snapshot
 
 OperationKind = Literal["put", "swap", "take", "move"]
@@ -118,13 +118,13 @@ class ActiveOperation:
         """Do the step; HASH_MISMATCH where what came out is not what was expected."""
         try:
             if self.operation.kind == "swap":
-                rename.exchange(self.directory_fd, self.temp, self.name)
+                atomic_rename.exchange(self.directory_fd, self.temp, self.name)
             elif self.operation.kind == "take":
-                rename.rename_noreplace(self.directory_fd, self.name, self.directory_fd, self.temp)
+                atomic_rename.rename_noreplace(self.directory_fd, self.name, self.directory_fd, self.temp)
             elif self.operation.kind == "put":
-                rename.rename_noreplace(self.directory_fd, self.temp, self.directory_fd, self.name)
+                atomic_rename.rename_noreplace(self.directory_fd, self.temp, self.directory_fd, self.name)
             else:
-                rename.rename_noreplace(*self.source_location, self.directory_fd, self.name)
+                atomic_rename.rename_noreplace(*self.source_location, self.directory_fd, self.name)
         except FileExistsError as error:
             raise _exists_error(self.operation.path) from error
         self.is_done = True
@@ -135,7 +135,7 @@ class ActiveOperation:
             return
         if self.operation.kind == "move":
             self.is_done = False
-            rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
+            atomic_rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
         raise mismatch_error(self.operation.source or self.operation.path, self.operation.before_hash, None)
 
     def roll_back(self) -> str | None:
@@ -182,7 +182,7 @@ class ActiveOperation:
 
     def _undo_delete(self) -> str | None:
         try:
-            rename.rename_noreplace(self.directory_fd, self.temp, self.directory_fd, self.name)
+            atomic_rename.rename_noreplace(self.directory_fd, self.temp, self.directory_fd, self.name)
         except FileExistsError:
             return self._leave_changed()
         return None
@@ -191,7 +191,7 @@ class ActiveOperation:
         if seen is None or seen.digest != self.operation.before_hash:
             return CHANGED_SINCE
         try:
-            rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
+            atomic_rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
         except FileExistsError:
             return CHANGED_SINCE
         return None
@@ -202,7 +202,7 @@ class ActiveOperation:
         original = inode_at(self.directory_fd, self.temp)
         for _ in range(MAX_EXCHANGES):
             known.add(self._identify_temporary())
-            rename.exchange(self.directory_fd, self.temp, self.name)
+            atomic_rename.exchange(self.directory_fd, self.temp, self.name)
             if self._identify_temporary() in known:
                 break
         kept = inode_at(self.directory_fd, self.name) == original
@@ -213,7 +213,7 @@ class ActiveOperation:
         return None if kept else CHANGED_SINCE
 
     def _undo_create(self) -> str | None:
-        rename.rename_noreplace(self.directory_fd, self.name, self.directory_fd, self.temp)
+        atomic_rename.rename_noreplace(self.directory_fd, self.name, self.directory_fd, self.temp)
         if self._identify_temporary() == (self.our_inode, self.operation.after_hash):
             os.unlink(self.temp, dir_fd=self.directory_fd)
             return None

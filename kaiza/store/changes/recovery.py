@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kaiza.domain import errors
-from kaiza.domain.audit import canonical_json as canonical
+from kaiza.domain.audit import canonical_json
 from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.changes import path_locks
@@ -123,7 +123,7 @@ def _expected_outlines(change: Mapping[str, Any]) -> Iterator[list[OperationOutl
 
 def _recorded_path(path: RelPath) -> str:
     """A path as records spell it, where bytes that are not UTF-8 are escaped."""
-    spelled, _ = canonical.to_recordable({"path": str(path)})
+    spelled, _ = canonical_json.to_recordable({"path": str(path)})
     return str(spelled["path"])
 
 

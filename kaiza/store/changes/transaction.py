@@ -17,7 +17,7 @@ from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_e
 from kaiza.store.changes.preflight import Preflight
 from kaiza.store.changes.recovery import CommitState, RecordedIntent, RecoveryResult
 from kaiza.store.changes.staging import Staging
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.process_liveness import LivenessLock
@@ -88,7 +88,7 @@ class TransactionManager:
     def for_root(cls, workspace: ConfinedRoot) -> "TransactionManager":
         """Make one that keeps what it needs in the workspace's `.kaiza`, from the first change on."""
         own = KaizaDir(workspace.fd)
-        return cls(workspace, BlobStore(own), JournalStore(own, StateKey(state.path_of(workspace.root))))
+        return cls(workspace, BlobStore(own), JournalStore(own, StateKey(state_dir.path_of(workspace.root))))
 
     @property
     def liveness_id(self) -> str:

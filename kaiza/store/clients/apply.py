@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from kaiza.store.clients import config_files as files
+from kaiza.store.clients import config_files
 from kaiza.store.clients.changes import ConfigChange
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstallManifest
@@ -20,11 +20,11 @@ def apply_changes(changes: Sequence[ConfigChange], directories: Sequence[Path], 
                 made.append(directory)
         for change in changes:
             begun.append(change)
-            files.replace(change.path, change.before, change.after)
+            config_files.replace(change.path, change.before, change.after)
     except (OSError, ConfigError):
         for change in reversed(begun):
-            if files.read(change.path.parent, (change.path.name,)) == change.after:
-                files.replace(change.path, change.after, change.before)
+            if config_files.read(change.path.parent, (change.path.name,)) == change.after:
+                config_files.replace(change.path, change.after, change.before)
         remove_empty_directories(list(reversed(made)))
         raise
     remove_empty_directories(away)
@@ -43,7 +43,7 @@ def removal_changes(memory: InstallManifest, owner: str, root: Path) -> list[Con
     for path, done in memory.files.items():
         if done.owner == owner and Path(path).is_relative_to(root):
             parts = Path(path).relative_to(root).parts
-            now = files.read(root, parts)
+            now = config_files.read(root, parts)
             if done.is_unchanged(now):
                 found.append(ConfigChange(Path(path), "/".join(parts), owner, now, done.before, done.before))
     return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kaiza.store.clients import config_files as files
+from kaiza.store.clients import config_files
 from kaiza.store.clients.client import Client, ConfigFile, ServerCommand
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstalledFile, InstallManifest, content_hash
@@ -60,7 +60,7 @@ def find_entries(client: Client, site: InstallTarget) -> Iterator[tuple[ConfigFi
     """The entries of Kaiza that are there, with the text they stand in."""
     for file in client.files:
         try:
-            text = _decode_text(files.read(site.base_directory(file), file.path) or b"")
+            text = _decode_text(config_files.read(site.base_directory(file), file.path) or b"")
             entry = file.find_entry(text) if text.strip() else None
         except ConfigError as fault:
             raise ConfigFileError(file.name, fault) from fault
@@ -98,20 +98,20 @@ def _install_change(
 ) -> ConfigChange | None:
     base = site.base_directory(file)
     path = base.joinpath(*file.path)
-    now = files.read(base, file.path)
+    now = config_files.read(base, file.path)
     if now is not None and file.insert(_decode_text(now), server).encode() == now:
         return None
     before = _content_without_kaiza(file, now, site.manifest.files.get(str(path)))
     after = file.insert(_decode_text(before or b""), server).encode()
-    files.require_writable(base, file.path)
-    directories = tuple(files.missing_directories(base, file.path))
+    config_files.require_writable(base, file.path)
+    directories = tuple(config_files.missing_directories(base, file.path))
     return ConfigChange(path, file.name, client.name, now, after, before, directories)
 
 
 def _removal_change(site: InstallTarget, client: Client, file: ConfigFile) -> ConfigChange | None:
     base = site.base_directory(file)
     path = base.joinpath(*file.path)
-    now, done = files.read(base, file.path), site.manifest.files.get(str(path))
+    now, done = config_files.read(base, file.path), site.manifest.files.get(str(path))
     if now is None:
         return None
     if done is not None:
@@ -122,7 +122,7 @@ def _removal_change(site: InstallTarget, client: Client, file: ConfigFile) -> Co
         return None
     if after == now:
         return None
-    files.require_writable(base, file.path)
+    config_files.require_writable(base, file.path)
     return ConfigChange(path, file.name, client.name, now, after, after)
 
 

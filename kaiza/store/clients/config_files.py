@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.store.clients.errors import ConfigError
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 MAX_BYTES = 4 * 1024 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -72,7 +72,7 @@ def replace(path: Path, before: bytes | None, after: bytes | None) -> None:
                 beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-    state.sync_directory(path.parent)
+    state_dir.sync_directory(path.parent)
 
 
 def _path_prefixes(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:

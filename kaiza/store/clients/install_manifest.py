@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 _NAME = "init.json"
 _FORMAT = 1
@@ -46,7 +46,7 @@ def content_hash(content: bytes) -> str:
 def load(root: str) -> InstallManifest:
     """What is remembered; nothing where there is no memory, or a strange one."""
     try:
-        told = orjson.loads((state.path_of(root) / _NAME).read_bytes())
+        told = orjson.loads((state_dir.path_of(root) / _NAME).read_bytes())
         if told["format"] != _FORMAT:
             return InstallManifest()
         return InstallManifest(
@@ -59,7 +59,7 @@ def load(root: str) -> InstallManifest:
 def save(root: str, memory: InstallManifest) -> None:
     """The memory is on disk when this returns; an empty one leaves no file. OSError where it cannot be kept."""
     if not memory.files and not memory.directories:
-        (state.path_of(root) / _NAME).unlink(missing_ok=True)
+        (state_dir.path_of(root) / _NAME).unlink(missing_ok=True)
         return
     files = {
         path: {
@@ -70,7 +70,7 @@ def save(root: str, memory: InstallManifest) -> None:
         for path, done in memory.files.items()
     }
     told = {"format": _FORMAT, "files": files, "directories": dict(memory.directories)}
-    state.replace_file(state.path_of(root, create=True) / _NAME, orjson.dumps(told))
+    state_dir.replace_file(state_dir.path_of(root, create=True) / _NAME, orjson.dumps(told))
 
 
 def _parse_entry(told: Mapping[str, Any]) -> InstalledFile:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kaiza.domain import errors
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 
 def resolve_roots(named: Sequence[str], environment: dict[str, str]) -> tuple[str, ...]:
@@ -32,14 +32,14 @@ def require_state_outside(roots: Sequence[str]) -> None:
 
 def has_state_inside(root: str, *, of: str) -> bool:
     """Whether the state directory of a workspace really is this root, or somewhere below it."""
-    place = os.path.realpath(state.path_of(of))
+    place = os.path.realpath(state_dir.path_of(of))
     return place == root or _is_parent_of(root, place)
 
 
 def state_inside_message(roots: Sequence[str]) -> str:
     """Say what is wrong where a root holds the state directory, with the line that moves it out."""
     wrong = "Kaiza's state directory is inside a workspace, where an agent could change it."
-    for place, line in state.alternative_locations():
+    for place, line in state_dir.alternative_locations():
         if not any(place == root or _is_parent_of(root, place) for root in roots):
             return f"{wrong} Move it, and run kaiza init again so that clients know: export XDG_STATE_HOME={line}"
     return f"{wrong} Name a narrower workspace."

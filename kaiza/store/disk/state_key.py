@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain import errors
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 _NAME = "key.json"
 _KEY_BYTES = 32
@@ -87,7 +87,7 @@ class StateKey:
         content = orjson.dumps({"format": _FORMAT, "key": key.hex(), "unsigned": unsigned})
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self._path.with_name(f"{_NAME}.{os.urandom(6).hex()}")
-        state.write_new(beside, content)
+        state_dir.write_new(beside, content)
         try:
             os.link(beside, self._path)
         except OSError:  # something is there already, or this file system knows no second names
@@ -95,5 +95,5 @@ class StateKey:
                 beside.replace(self._path)
         finally:
             beside.unlink(missing_ok=True)
-        state.sync_directory(self._path.parent)
+        state_dir.sync_directory(self._path.parent)
         return self._read_key() or (key, unsigned)

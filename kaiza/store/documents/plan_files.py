@@ -11,10 +11,9 @@ from typing import TypeVar
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import MAX_BYTES, is_plan_id
-from kaiza.store.disk import atomic_rename as rename
-from kaiza.store.disk import file_metadata as facts
+from kaiza.store.disk import atomic_rename, file_metadata
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory, OpenFile
 
 DIRECTORY = RelPath(("plans",))
@@ -33,7 +32,7 @@ class PlanFiles:
 
     def __init__(self, workspace: ConfinedRoot) -> None:
         self._files = workspace
-        self._parsed_by_hash: dict[tuple[str, str], lint.ParsedPlan] = {}
+        self._parsed_by_hash: dict[tuple[str, str], parser.ParsedPlan] = {}
         self._id_by_hash: dict[str, str] = {}
 
     def plan_ids(self) -> list[str]:
@@ -47,19 +46,19 @@ class PlanFiles:
             raise
         return sorted(stem for stem in stems if is_plan_id(stem))[:MAX_PLANS]
 
-    def read(self, plan_id: str) -> lint.StoredPlan | None:
+    def read(self, plan_id: str) -> parser.StoredPlan | None:
         """The plan of that name, if it has a file."""
         found = self._read_bytes(plan_id)
         return None if found is None else self._plan_file(plan_id, *found)
 
-    def read_all(self) -> Iterator[lint.StoredPlan]:
+    def read_all(self) -> Iterator[parser.StoredPlan]:
         """Every plan, in order of name."""
         for plan_id in self.plan_ids():
             stored = self.read(plan_id)
             if stored is not None:
                 yield stored
 
-    def find_by_hash(self, plan_hash: str) -> lint.StoredPlan | None:
+    def find_by_hash(self, plan_hash: str) -> parser.StoredPlan | None:
         """The plan whose bytes have this hash now; looked for first where it was found last."""
         for plan_id in self._candidate_ids(plan_hash):
             found = self._read_bytes(plan_id)
@@ -112,7 +111,7 @@ class PlanFiles:
             except FileNotFoundError:
                 return False
             finally:
-                left = facts.snapshot(directory.fd, own)
+                left = file_metadata.snapshot(directory.fd, own)
                 if left is not None and left.digest in {expected_hash, sha256(content).hexdigest()}:
                     os.unlink(own, dir_fd=directory.fd)
                 os.fsync(directory.fd)
@@ -123,14 +122,14 @@ class PlanFiles:
         if stored is None or stored.parsed.plan_hash != expected_hash:
             return False
         os.chmod(own, os.stat(name, dir_fd=where, follow_symlinks=False).st_mode & 0o777, dir_fd=where)
-        rename.exchange(where, own, name)
-        out = facts.snapshot(where, own)
+        atomic_rename.exchange(where, own, name)
+        out = file_metadata.snapshot(where, own)
         if out is not None and out.digest == expected_hash:
             return True
         older = {sha256(content).hexdigest(), out.digest if out is not None else ""}
         for _ in range(_MAX_EXCHANGES):
-            rename.exchange(where, own, name)
-            out = facts.snapshot(where, own)
+            atomic_rename.exchange(where, own, name)
+            out = file_metadata.snapshot(where, own)
             if out is not None and out.digest in older:
                 break
         return False
@@ -151,12 +150,12 @@ class PlanFiles:
                 return None
             raise
 
-    def _plan_file(self, plan_id: str, content: bytes, plan_hash: str) -> lint.StoredPlan:
+    def _plan_file(self, plan_id: str, content: bytes, plan_hash: str) -> parser.StoredPlan:
         kept = self._parsed_by_hash.get((plan_id, plan_hash))
         if kept is None:
-            kept = replace(lint.parse(content, plan_id), plan_hash=plan_hash, text="")
+            kept = replace(parser.parse(content, plan_id), plan_hash=plan_hash, text="")
             self._parsed_by_hash = _add_bounded(self._parsed_by_hash, (plan_id, plan_hash), kept)
-        return lint.StoredPlan(plan_id, content, kept)
+        return parser.StoredPlan(plan_id, content, kept)
 
 
 def _add_bounded(kept: dict[K, V], key: K, value: V) -> dict[K, V]:

@@ -13,7 +13,7 @@ from kaiza.domain.paths.protected_names import is_control_plane, is_unreadable
 from kaiza.domain.paths.rel_path import ROOT, RelPath
 from kaiza.domain.plans.plan import Plan, Scope
 from kaiza.domain.plans.scope import DELETE, MODIFY, MOVE, RequestedOperation, is_allowed, is_unlocked
-from kaiza.store.files import tree_walk as scan
+from kaiza.store.files import tree_walk
 from kaiza.store.files.confined_root import ConfinedRoot
 
 MAX_LISTED = 200
@@ -39,7 +39,7 @@ def match_files(plan: Plan, workspace: ConfinedRoot, *, seconds: float = 5.0) ->
     matched = {(operation, glob.text): 0 for operation, glob in patterns}
     named: dict[str, tuple[str, ...]] = {}
     files = 0
-    with scan.walk(workspace, ROOT, include_ignored=True, over=lambda: time.monotonic() > until, since="") as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=lambda: time.monotonic() > until, since="") as walk:
         for path, real, operations in _files_in_scope(plan, walk):
             files += 1
             if files <= MAX_LISTED:
@@ -56,7 +56,7 @@ def _scope_patterns(scope: Scope) -> Iterator[tuple[str, Glob]]:
     yield from ((MOVE, pair.source) for pair in scope.move)
 
 
-def _files_in_scope(plan: Plan, walk: scan.TreeWalk) -> Iterator[tuple[str, RelPath, tuple[str, ...]]]:
+def _files_in_scope(plan: Plan, walk: tree_walk.TreeWalk) -> Iterator[tuple[str, RelPath, tuple[str, ...]]]:
     for one in walk:
         if one.type != "file":
             continue

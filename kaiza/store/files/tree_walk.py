@@ -10,7 +10,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths.file_entry import FileEntry, FileKind
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
-from kaiza.store.files import ignore_rules as ignore
+from kaiza.store.files import ignore_rules
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 from kaiza.store.files.resolved import OwnedDescriptor
 
@@ -39,7 +39,7 @@ class DirectoryLevel:
     def __init__(self, workspace: ConfinedRoot, real: RelPath) -> None:
         self.real = real
         self.prefix = f"{real}/" if real.parts else ""
-        self.chain: ignore.RuleChain = ()
+        self.chain: ignore_rules.RuleChain = ()
         self.waiting: list[str] = []
         self.kinds: dict[str, FileKind] = {}
         self._workspace = workspace
@@ -123,7 +123,7 @@ class TreeWalk:
         self._include_ignored = include_ignored
         self._should_stop = over
         self._since = since
-        chain = () if include_ignored else ignore.load_inherited(workspace, start)
+        chain = () if include_ignored else ignore_rules.load_inherited(workspace, start)
         self._levels = [self._enter_directory(start, chain)]
 
     def __enter__(self) -> Self:
@@ -154,7 +154,7 @@ class TreeWalk:
         self.visited_count += 1
         return WalkedEntry(level.prefix + key, key, level.kinds[key], level)
 
-    def _enter_directory(self, real: RelPath, chain: ignore.RuleChain) -> DirectoryLevel:
+    def _enter_directory(self, real: RelPath, chain: ignore_rules.RuleChain) -> DirectoryLevel:
         level = DirectoryLevel(self._workspace, real)
         directory = level.open_directory()
         if directory is None:
@@ -166,8 +166,8 @@ class TreeWalk:
         except OSError:
             self.unlisted_count += 1
             return level
-        if not self._include_ignored and ignore.NAME in kinds:
-            chain = ignore.add_directory(self._workspace, chain, real)
+        if not self._include_ignored and ignore_rules.NAME in kinds:
+            chain = ignore_rules.add_directory(self._workspace, chain, real)
         level.chain, level.kinds = chain, kinds
         level.waiting = sorted(self._pending_names(level), reverse=True)
         return level
@@ -177,7 +177,7 @@ class TreeWalk:
         since = self._since[len(level.prefix) :] if self._since.startswith(level.prefix) else ""
         for name, kind in level.kinds.items():
             directory = kind == "directory"
-            if level.chain and ignore.is_ignored(level.chain, level.prefix + name, directory=directory):
+            if level.chain and ignore_rules.is_ignored(level.chain, level.prefix + name, directory=directory):
                 continue
             self.listed_count += 1
             if name >= since:

@@ -11,11 +11,9 @@ from kaiza.domain.patch import FilePatch
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import CREATE, MODIFY, MOVE, RequestedOperation
 from kaiza.domain.text.unified_diff import FileDiff
-from kaiza.tools.changing import change_summary as proposal
-from kaiza.tools.changing import content_argument as given
-from kaiza.tools.changing import target_file as target
+from kaiza.tools.changing import change_summary, content_argument, target_file
 from kaiza.tools.changing.target_file import TargetFile
-from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "apply_patch"
@@ -33,7 +31,7 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     """Read the patch strictly, and have a second reader agree."""
-    text = given.decode("patch", arguments["patch"], arguments.get("encoding"))
+    text = content_argument.decode("patch", arguments["patch"], arguments.get("encoding"))
     if len(text) > patch.MAX_BYTES:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE",
@@ -56,7 +54,7 @@ def run(request: Request, view: FilesView) -> Answer:
     _require_within_cap(sum(_estimate_bytes(file, view) for file in request.files), view)
     changes, diffs = _apply_files(request, view)
     output: dict[str, Any] = {
-        "changes": [proposal.change_output(change, dry_run=request.dry_run) for change in changes],
+        "changes": [change_summary.change_output(change, dry_run=request.dry_run) for change in changes],
         "files": len(changes),
         "hunks": sum(len(file.hunks) for file in request.files),
         "lines_added": sum(change.lines_added for change in changes),
@@ -66,7 +64,7 @@ def run(request: Request, view: FilesView) -> Answer:
     }
     output["summary"] = _build_summary(output)
     if request.dry_run:
-        output = proposal.with_diff(output, diffs, view)
+        output = change_summary.with_diff(output, diffs, view)
     return Answer(output, changes)
 
 
@@ -76,7 +74,7 @@ def _apply_files(request: Request, view: FilesView) -> tuple[tuple[Change, ...],
     diffs: list[FileDiff] = []
     size = room = 0
     for file in request.files:
-        passage.require_time_left(view)
+        file_reader.require_time_left(view)
         change, there, diff = _apply_file(file, view, with_diff=request.dry_run and room <= view.caps.response_bytes)
         size += there + len(change.content or b"")
         _require_within_cap(size, view)
@@ -90,13 +88,13 @@ def _apply_files(request: Request, view: FilesView) -> tuple[tuple[Change, ...],
 def _apply_file(file: FilePatch, view: FilesView, *, with_diff: bool) -> tuple[Change, int, FileDiff | None]:
     """One change, the size of what is there, and the diff where one is wanted."""
     found, change = _propose_change(file, view)
-    diff = proposal.build_diff(found, change) if with_diff else None
+    diff = change_summary.build_diff(found, change) if with_diff else None
     return change, found.size if found else 0, diff
 
 
 def _estimate_bytes(file: FilePatch, view: FilesView) -> int:
     """The bytes of what is there and of what is to be there instead, before anything is read."""
-    there = 0 if file.operation == CREATE else target.target_size(file.source or file.path, view)
+    there = 0 if file.operation == CREATE else target_file.target_size(file.source or file.path, view)
     if not _has_content(file):
         return there
     added = sum(len(line) for hunk in file.hunks for line in hunk.new)
@@ -116,7 +114,7 @@ def _require_within_cap(size: int, view: FilesView) -> None:
 
 def _requested_operation(file: FilePatch, view: FilesView) -> RequestedOperation:
     operation = file.operation
-    if operation == CREATE and target.read_target(file.path, view) is not None:
+    if operation == CREATE and target_file.read_target(file.path, view) is not None:
         return RequestedOperation(MODIFY, file.path)
     return RequestedOperation(
         operation, file.path, file.source, edited=operation == MOVE and bool(file.hunks or file.new_mode)
@@ -125,14 +123,14 @@ def _requested_operation(file: FilePatch, view: FilesView) -> RequestedOperation
 
 def _propose_change(file: FilePatch, view: FilesView) -> tuple[TargetFile | None, Change]:
     if file.operation == "create":
-        target.require_absent(target.read_target(file.path, view))
+        target_file.require_absent(target_file.read_target(file.path, view))
         return None, _new_change(file, None, patch.apply_file_patch(file, None))
-    found = target.read_existing(file.source or file.path, view, keep=view.caps.hashed_bytes)
-    before = target.require_content(found, view)
+    found = target_file.read_existing(file.source or file.path, view, keep=view.caps.hashed_bytes)
+    before = target_file.require_content(found, view)
     if file.hunks and file.operation != "delete":
-        target.require_writable(found)
+        target_file.require_writable(found)
     if file.source is not None:
-        target.require_absent(target.read_target(file.path, view))
+        target_file.require_absent(target_file.read_target(file.path, view))
     return found, _new_change(file, found, patch.apply_file_patch(file, before, found.mode))
 
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 from kaiza.domain.change import Change
-from kaiza.domain.paging import response_size as room
-from kaiza.domain.text import lines
-from kaiza.domain.text import unified_diff as diff
+from kaiza.domain.paging import response_size
+from kaiza.domain.text import lines, unified_diff
 from kaiza.domain.text.unified_diff import FileDiff, FileVersion
 from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.view import CallView
@@ -65,15 +64,17 @@ def shorten_sentence(sentence: str, most: int = 200) -> str:
 
 def with_diff(output: Mapping[str, Any], diffs: Iterable[FileDiff], view: CallView) -> dict[str, Any]:
     """The output with the diffs, cut at a line where a response would not carry more."""
-    space = view.caps.response_bytes - room.RESERVED_BYTES - _FRAME_BYTES - room.response_bytes(output)
+    space = (
+        view.caps.response_bytes - response_size.RESERVED_BYTES - _FRAME_BYTES - response_size.response_bytes(output)
+    )
     kept: list[str] = []
     cut = False
     for one in diffs:
         text = one.text.encode()
-        fits = room.longest_fitting_prefix(text, max(space, 0))
+        fits = response_size.longest_fitting_prefix(text, max(space, 0))
         cut = one.truncated or fits < len(text)
         kept.append(text[: text.rfind(b"\n", 0, fits) + 1 if fits < len(text) else fits].decode())
-        space -= room.text_response_bytes(text[:fits])
+        space -= response_size.text_response_bytes(text[:fits])
         if cut:
             break
     return {**output, "diff": "".join(kept), "diff_truncated": cut}
@@ -84,14 +85,14 @@ def build_diff(found: TargetFile | None, change: Change) -> FileDiff:
     mode = change.mode if change.mode is not None else (found.mode if found else DEFAULT_FILE_MODE)
     path = change.source or change.path
     if found is None:
-        return diff.compare(FileVersion(path, None), FileVersion(change.path, change.content, mode))
+        return unified_diff.compare(FileVersion(path, None), FileVersion(change.path, change.content, mode))
     at_hand = found.content is not None and _line_count(found.content, change.content) <= MAX_DIFF_LINES
     before = found.content if at_hand and found.content is not None else b""
     told_whole = at_hand or change.is_plain_move
     after = before if change.is_plain_move or not told_whole else change.content
     if change.operation == "delete":
         after = None
-    made = diff.compare(FileVersion(path, before, found.mode), FileVersion(change.path, after, mode))
+    made = unified_diff.compare(FileVersion(path, before, found.mode), FileVersion(change.path, after, mode))
     return made if told_whole else replace(made, truncated=True)
 
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.change import Change
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import DELETE, RequestedOperation
-from kaiza.domain.text import unified_diff as diff
-from kaiza.tools.changing import change_summary as proposal
-from kaiza.tools.changing import target_file as target
+from kaiza.domain.text import unified_diff
+from kaiza.tools.changing import change_summary, target_file
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "delete_file"
@@ -27,7 +26,7 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them."""
-    path = paths.parse(arguments["path"], root)
+    path = rel_path.parse(arguments["path"], root)
     return Request(path, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
@@ -38,11 +37,11 @@ def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedO
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the deletion."""
-    found = target.read_existing(request.path, view, keep=diff.MAX_DIFF_BYTES if request.dry_run else 0)
-    target.require_hash(found, request.expected_hash)
+    found = target_file.read_existing(request.path, view, keep=unified_diff.MAX_DIFF_BYTES if request.dry_run else 0)
+    target_file.require_hash(found, request.expected_hash)
     change = Change(request.path, "delete", found.hash, lines_removed=found.total_lines, stat_signature=found.stamp)
-    output = proposal.change_output(change, dry_run=request.dry_run)
-    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
+    output = change_summary.change_output(change, dry_run=request.dry_run)
+    output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = proposal.with_diff(output, [proposal.build_diff(found, change)], view)
+        output = change_summary.with_diff(output, [change_summary.build_diff(found, change)], view)
     return Answer(output, (change,))

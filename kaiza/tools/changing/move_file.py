@@ -6,11 +6,10 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
-from kaiza.tools.changing import change_summary as proposal
-from kaiza.tools.changing import target_file as target
+from kaiza.tools.changing import change_summary, target_file
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "move_file"
@@ -28,7 +27,7 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them."""
-    source, destination = (paths.parse(arguments[name], root) for name in ("source", "destination"))
+    source, destination = (rel_path.parse(arguments[name], root) for name in ("source", "destination"))
     if source == destination:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE",
@@ -45,9 +44,9 @@ def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedO
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the move."""
-    found = target.read_existing(request.source, view)
-    target.require_hash(found, request.expected_hash)
-    target.require_absent(target.read_target(request.destination, view))
+    found = target_file.read_existing(request.source, view)
+    target_file.require_hash(found, request.expected_hash)
+    target_file.require_absent(target_file.read_target(request.destination, view))
     change = Change(
         request.destination,
         "move",
@@ -57,8 +56,8 @@ def run(request: Request, view: FilesView) -> Answer:
         source=request.source,
         stat_signature=found.stamp,
     )
-    output = proposal.change_output(change, dry_run=request.dry_run)
-    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
+    output = change_summary.change_output(change, dry_run=request.dry_run)
+    output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = proposal.with_diff(output, [proposal.build_diff(found, change)], view)
+        output = change_summary.with_diff(output, [change_summary.build_diff(found, change)], view)
     return Answer(output, (change,))

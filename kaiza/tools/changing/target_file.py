@@ -7,7 +7,7 @@ from kaiza.domain.paths.file_entry import FileEntry
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.lines import FileDigest
 from kaiza.tools.handles import ReadableFile
-from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.reading import file_reader
 from kaiza.tools.view import FilesView
 
 _MISSING_CODES = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
@@ -135,7 +135,7 @@ def _scan_target(path: RelPath, file: ReadableFile, view: FilesView, keep: int) 
             kept.extend(chunk)
 
     whole = FileDigest()
-    passage.scan_file(file, view, whole, take)
+    file_reader.scan_file(file, view, whole, take)
     content = bytes(kept) if len(kept) == whole.size else None
     return TargetFile(path, whole.hex_digest, whole.size, whole.total_lines, file.mode, content, file.stamp)
 

@@ -17,12 +17,10 @@ from kaiza.domain.audit.inverse_changes import (
     undone_paths,
 )
 from kaiza.domain.change import Change
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.plans import scope
-from kaiza.domain.text import lines
-from kaiza.domain.text import unified_diff as diff
-from kaiza.tools.changing import change_summary as proposal
-from kaiza.tools.changing import target_file as target
+from kaiza.domain.text import lines, unified_diff
+from kaiza.tools.changing import change_summary, target_file
 from kaiza.tools.changing.undo_plan import OTHER_PLAN, PROTECTED, TAKEN_BACK, undo_changes_for
 from kaiza.tools.view import Answer, ChangesView, PlansView, PreImagesView
 
@@ -73,7 +71,7 @@ def run(request: Request, view: _UndoView) -> Answer:
         changes = [_with_line_counts(change, view) for change in changes]
     kept += _other_plan_skips(others, changes, kept)
     output: dict[str, Any] = {
-        "changes": [proposal.change_output(change, dry_run=request.dry_run) for change in changes],
+        "changes": [change_summary.change_output(change, dry_run=request.dry_run) for change in changes],
         "kept": kept,
         "dry_run": request.dry_run,
     }
@@ -127,7 +125,7 @@ def _excluded_paths(records: ChangeRecords, known: ChangeRecords, request: Reque
     barred = dict.fromkeys(_other_plan_paths(records, known, request), OTHER_PLAN)
     for record in records:
         for path in touched_paths(record):
-            where = paths.parse(path)
+            where = rel_path.parse(path)
             if put_back.get(path, 0) > record["seq"]:
                 barred[path] = TAKEN_BACK
             if scope.is_denied(plan, phase, where) or not scope.is_unlocked(plan, where):
@@ -162,12 +160,12 @@ def _with_line_counts(change: Change, view: _UndoView) -> Change:
     """The change with its bytes and lines, for the rules that look at them."""
     if change.operation == "move" or (change.after_hash is not None and change.size > view.caps.hashed_bytes):
         return change
-    found = target.read_target(change.path, view, keep=view.caps.hashed_bytes)
+    found = target_file.read_target(change.path, view, keep=view.caps.hashed_bytes)
     content = None if change.after_hash is None else view.stored_content(change.after_hash)
     if found is not None and found.content is None:
         added, removed = lines.count(content or b""), found.total_lines
     else:
-        added, removed = diff.count_changed_lines(found.content if found else None, content)
+        added, removed = unified_diff.count_changed_lines(found.content if found else None, content)
     return replace(change, content=content, lines_added=added, lines_removed=removed)
 
 

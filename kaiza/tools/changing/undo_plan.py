@@ -8,8 +8,7 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import Inverse, PathState, invert
 from kaiza.domain.change import Change, OperationKind
-from kaiza.domain.paths import protected_names
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import protected_names, rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.tools.changing import target_file as target
 from kaiza.tools.changing.target_file import TargetFile
@@ -73,7 +72,7 @@ def undo_changes_for(
 
 def _examine_path(path: str, way: Inverse, sketch: UndoDraft, view: PreImagesView, reason: str | None) -> None:
     """Decide about one path from what stands there; with a reason, it is kept unless it is as it should be."""
-    where = paths.parse(path)
+    where = rel_path.parse(path)
     if protected_names.is_control_plane(where) or view.is_unreadable(where):
         sketch.skip(path, PROTECTED)
         return

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kaiza.domain.change import Change
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import CREATE, MODIFY, RequestedOperation
-from kaiza.domain.text import lines
-from kaiza.domain.text import unified_diff as diff
-from kaiza.tools.changing import change_summary as proposal
-from kaiza.tools.changing import content_argument as given
-from kaiza.tools.changing import target_file as target
+from kaiza.domain.text import lines, unified_diff
+from kaiza.tools.changing import change_summary, content_argument, target_file
 from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.view import Answer, FilesView
 
@@ -37,30 +34,30 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them."""
-    content = given.decode("content", arguments["content"], arguments.get("encoding"))
-    path = paths.parse(arguments["path"], root)
+    content = content_argument.decode("content", arguments["content"], arguments.get("encoding"))
+    path = rel_path.parse(arguments["path"], root)
     return Request(path, content, arguments.get("expected_hash"), arguments.get("dry_run", False))
 
 
 def requested_operations(request: Request, view: FilesView) -> tuple[RequestedOperation, ...]:
     """What is there is modified, what is not is created; where all is as asked, what was asked."""
-    size = target.stat_target(request.path, view)
+    size = target_file.stat_target(request.path, view)
     there = size is not None
-    if size == len(request.content) and _is_unchanged(request, target.read_target(request.path, view)):
+    if size == len(request.content) and _is_unchanged(request, target_file.read_target(request.path, view)):
         there = request.expected_hash is not None
     return (RequestedOperation(MODIFY if there else CREATE, request.path),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the file; where it is there already, say so."""
-    found = target.read_target(request.path, view, keep=view.caps.hashed_bytes)
+    found = target_file.read_target(request.path, view, keep=view.caps.hashed_bytes)
     if found is not None and _is_unchanged(request, found):
-        return Answer(proposal.unchanged_output(found, dry_run=request.dry_run))
+        return Answer(change_summary.unchanged_output(found, dry_run=request.dry_run))
     change = _creation_change(request, found) if request.expected_hash is None else _replacement_change(request, found)
-    output = proposal.change_output(change, dry_run=request.dry_run)
-    output["summary"] = proposal.summarize_change(change, dry_run=request.dry_run)
+    output = change_summary.change_output(change, dry_run=request.dry_run)
+    output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = proposal.with_diff(output, [proposal.build_diff(found, change)], view)
+        output = change_summary.with_diff(output, [change_summary.build_diff(found, change)], view)
     return Answer(output, (change,))
 
 
@@ -69,7 +66,7 @@ def _is_unchanged(request: Request, found: TargetFile | None) -> bool:
 
 
 def _creation_change(request: Request, found: TargetFile | None) -> Change:
-    target.require_absent(found)
+    target_file.require_absent(found)
     return Change(
         request.path,
         "create",
@@ -81,13 +78,13 @@ def _creation_change(request: Request, found: TargetFile | None) -> Change:
 
 
 def _replacement_change(request: Request, found: TargetFile | None) -> Change:
-    found = target.require_present(request.path, found)
-    target.require_hash(found, request.expected_hash or "")
-    target.require_writable(found)
+    found = target_file.require_present(request.path, found)
+    target_file.require_hash(found, request.expected_hash or "")
+    target_file.require_writable(found)
     if found.content is None:
         added, removed = lines.count(request.content), found.total_lines
     else:
-        added, removed = diff.count_changed_lines(found.content, request.content)
+        added, removed = unified_diff.count_changed_lines(found.content, request.content)
     return Change(
         request.path,
         "modify",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.tools.planning import read_plan
 from kaiza.tools.view import Answer, PlansView
 
@@ -43,7 +43,7 @@ def run(request: Request, view: PlansView) -> Answer:
     if request.plan_id is not None:
         reading = read_plan.require_plan(request.plan_id, view).parsed
     else:
-        reading = lint.parse(encode_content(request.content or ""))
+        reading = parser.parse(encode_content(request.content or ""))
     valid = reading.plan is not None
     output = {"valid": valid, "findings": read_plan.findings_output(reading.findings)}
     sentence = "The plan is valid" if valid else "The plan has errors and counts for nothing"

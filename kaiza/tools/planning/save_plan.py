@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.finding import Finding
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import MAX_SAVED_PLANS
 from kaiza.domain.plans.status_edit import find_draft_errors
 from kaiza.tools.planning.lint_plan import encode_content
@@ -32,7 +32,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(request: Request, view: PlansView) -> Answer:
     """Propose the file, if it is a sound draft under a new name."""
-    reading = lint.parse(request.content, request.plan_id)
+    reading = parser.parse(request.content, request.plan_id)
     faults = find_draft_errors(reading)
     if faults:
         raise _draft_error(request.plan_id, faults)

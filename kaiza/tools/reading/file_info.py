@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
-from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "file_info"
@@ -22,7 +22,7 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them."""
-    return Request(paths.parse(arguments["path"], root))
+    return Request(rel_path.parse(arguments["path"], root))
 
 
 def run(request: Request, view: FilesView) -> Answer:
@@ -44,7 +44,7 @@ def run(request: Request, view: FilesView) -> Answer:
 def _content_info(path: RelPath, view: FilesView) -> dict[str, Any]:
     with view.open_file(path) as file:
         text = lines.Utf8Check()
-        whole = passage.summarize_file(file, view, text)
+        whole = file_reader.summarize_file(file, view, text)
     if whole is None:
         return {}
     encoding = "utf-8" if text.is_valid else "base64"

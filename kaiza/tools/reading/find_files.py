@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import PageBuilder
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
 from kaiza.tools.handles import Walk, WalkEntry
@@ -45,7 +45,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments; a cursor says after which path to go on."""
     request = Request(
         pattern=pattern.parse(arguments["pattern"], "pattern"),
-        path=paths.parse(arguments.get("path", "."), root),
+        path=rel_path.parse(arguments.get("path", "."), root),
         include_ignored=arguments.get("include_ignored", False),
         page_size=arguments.get("pageSize"),
         paged="pageSize" in arguments,

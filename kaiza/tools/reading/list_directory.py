@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import PageBuilder
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
 from kaiza.tools.handles import ListableDirectory
@@ -31,7 +31,7 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments; a cursor says after which name to go on."""
-    request = Request(paths.parse(arguments["path"], root), "", arguments.get("pageSize"))
+    request = Request(rel_path.parse(arguments["path"], root), "", arguments.get("pageSize"))
     if "cursor" not in arguments:
         return request
     (after,) = cursor.decode(arguments["cursor"], NAME, request.cursor_binding, (str,))

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.paging import response_size as room
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paging import response_size
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
 from kaiza.domain.text.lines import LineWindow
-from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_file"
@@ -32,7 +32,7 @@ class Request:
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them."""
     return Request(
-        paths.parse(arguments["path"], root),
+        rel_path.parse(arguments["path"], root),
         arguments.get("start_line", 0),
         arguments.get("max_lines"),
         arguments.get("byte_offset", 0),
@@ -41,7 +41,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 def run(request: Request, view: FilesView) -> Answer:
     """Give the window, cut to what a response carries."""
-    output = read_window(request, view, view.caps.response_bytes - room.RESERVED_BYTES)
+    output = read_window(request, view, view.caps.response_bytes - response_size.RESERVED_BYTES)
     return Answer({**output, "summary": _build_summary(output)})
 
 
@@ -51,19 +51,19 @@ def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]
         request.start_line,
         request.byte_offset,
         most_lines=request.max_lines or view.caps.read_lines,
-        most_bytes=max(space, 0) // room.MIN_BYTE_COST,
+        most_bytes=max(space, 0) // response_size.MIN_BYTE_COST,
     )
     with view.open_file(request.path) as file:
-        whole = passage.summarize_file(file, view, window)
+        whole = file_reader.summarize_file(file, view, window)
         size = whole.size if whole else file.size
         output: dict[str, Any] = {
             "path": lines.escape_bytes(str(file.real)),
-            "uri": paths.to_uri(view.root, file.real),
+            "uri": rel_path.to_uri(view.root, file.real),
             "size": size,
             "start_line": window.start_line,
-            **passage.summary_fields(whole),
+            **file_reader.summary_fields(whole),
         }
-    left = space - room.response_bytes(output) - _FRAME_BYTES
+    left = space - response_size.response_bytes(output) - _FRAME_BYTES
     part = lines.fit_content(bytes(window.data), left, final=window.offset + len(window.data) >= size)
     return {
         **output,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.paging import response_size as room
+from kaiza.domain.paging import response_size
 from kaiza.domain.paths import rel_path as paths
 from kaiza.tools.reading import read_file
 from kaiza.tools.view import Answer, FilesView
@@ -28,11 +28,11 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 def run(request: Request, view: FilesView) -> Answer:
     """Give each file its share of the response; what one leaves over is the next ones'."""
-    space = view.caps.response_bytes - room.RESERVED_BYTES
+    space = view.caps.response_bytes - response_size.RESERVED_BYTES
     files: list[dict[str, Any]] = []
     for number, path in enumerate(request.paths):
         files.append(_read_or_error(path, request.root, view, space // (len(request.paths) - number)))
-        space -= room.response_bytes(files[-1]) + room.MIN_BYTE_COST
+        space -= response_size.response_bytes(files[-1]) + response_size.MIN_BYTE_COST
     output = {"files": files}
     return Answer({**output, "summary": _build_summary(output)})
 

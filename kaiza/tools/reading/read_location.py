@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
 from kaiza.domain.text.excerpt import excerpt
 from kaiza.domain.text.lines import LF, LineWindow
-from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_location"
@@ -37,7 +37,7 @@ def parse(arguments: Mapping[str, Any], root: str) -> Request:
     """Take the arguments as the schema left them."""
     position = arguments["position"]
     return Request(
-        paths.parse_uri(arguments["uri"], root),
+        rel_path.parse_uri(arguments["uri"], root),
         position["line"],
         position["character"],
         arguments.get("context_lines", 0),
@@ -49,10 +49,10 @@ def run(request: Request, view: FilesView) -> Answer:
     most_lines = request.line + request.context_lines + 1 - request.first_line
     window = LineWindow(request.first_line, 0, most_lines=most_lines, most_bytes=MAX_WINDOW_BYTES)
     with view.open_file(request.path) as file:
-        whole = passage.summarize_file(file, view, window)
+        whole = file_reader.summarize_file(file, view, window)
         real = file.real
     output: dict[str, Any] = {
-        "uri": paths.to_uri(view.root, real),
+        "uri": rel_path.to_uri(view.root, real),
         "path": lines.escape_bytes(str(real)),
         "position": {"line": request.line, "character": request.character},
         "lines": _excerpt_lines(request, bytes(window.data)),

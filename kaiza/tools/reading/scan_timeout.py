@@ -3,7 +3,7 @@
 import time
 
 from kaiza.tools.handles import Walk
-from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.reading import file_reader
 from kaiza.tools.view import CallView
 
 
@@ -28,7 +28,7 @@ class ScanTimeout:
         """What limited a scan that has ended; CAP_EXCEEDED if it was the call's own time."""
         told = []
         if walk.stopped_early:
-            passage.require_time_left(self._view)
+            file_reader.require_time_left(self._view)
             told.append(
                 f"Scan stopped after {self.elapsed_ms}ms. "
                 f"Processed {walk.visited_count} of {walk.listed_count} items. Results may be partial."

@@ -7,17 +7,15 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.paging.response_size import PageBuilder
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import line_chunks as stretches
-from kaiza.domain.text import lines
-from kaiza.domain.text import search as matching
+from kaiza.domain.text import line_chunks, lines, search
 from kaiza.domain.text.excerpt import excerpt
 from kaiza.domain.text.line_chunks import LineChunk, LineTooLongError
 from kaiza.domain.text.lines import LF
 from kaiza.domain.text.search import Matcher, SearchHit
 from kaiza.tools.handles import FileContent
-from kaiza.tools.reading import file_reader as passage
+from kaiza.tools.reading import file_reader
 from kaiza.tools.view import FilesView
 
 MAX_LINE_BYTES = 16 << 20
@@ -64,8 +62,8 @@ class HitCollector:
             return
         most = 2 * self._view.caps.total_hits + 1
         try:
-            for stretch in stretches.iter_chunks(self._text_chunks(content), self._context_lines, MAX_LINE_BYTES):
-                for hit in matching.find_hits(stretch, self._finder, most):
+            for stretch in line_chunks.iter_chunks(self._text_chunks(content), self._context_lines, MAX_LINE_BYTES):
+                for hit in search.find_hits(stretch, self._finder, most):
                     if not after.has_passed(str(real), hit):
                         self._add_hit(real, stretch, hit)
                     if self.is_full and enough:
@@ -83,7 +81,7 @@ class HitCollector:
     def _text_chunks(self, content: FileContent) -> Iterator[bytes]:
         """The file's bytes; none where the first of them say that it is no text."""
         text = lines.Utf8Check()
-        size = min(content.size + 1, passage.CHUNK_BYTES)
+        size = min(content.size + 1, file_reader.CHUNK_BYTES)
         chunk = content.read(size)
         if b"\0" in chunk:
             self.notes[SKIPPED_BINARY] += 1
@@ -92,9 +90,9 @@ class HitCollector:
             if not chunk.isascii():
                 text.feed(chunk)
             yield chunk
-            passage.require_time_left(self._view)
-            chunk = content.read(passage.CHUNK_BYTES) if len(chunk) == size else b""
-            size = passage.CHUNK_BYTES
+            file_reader.require_time_left(self._view)
+            chunk = content.read(file_reader.CHUNK_BYTES) if len(chunk) == size else b""
+            size = file_reader.CHUNK_BYTES
         if not text.is_valid:
             self.notes[SHOWN_NOT_UTF8] += 1
 
@@ -102,7 +100,7 @@ class HitCollector:
         data, begin, end = stretch.data, hit.line_start, hit.line_end
         item: dict[str, Any] = {
             "path": lines.escape_bytes(str(real)),
-            "uri": paths.to_uri(self._view.root, real),
+            "uri": rel_path.to_uri(self._view.root, real),
             "range": {
                 "start": {"line": hit.line, "character": hit.start},
                 "end": {"line": hit.line, "character": hit.end},

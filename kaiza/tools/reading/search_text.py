@@ -6,12 +6,12 @@ from typing import Any
 
 from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import PageBuilder
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import search as matching
+from kaiza.domain.text import search
 from kaiza.domain.text.search import Matcher
 from kaiza.tools.handles import Walk
-from kaiza.tools.reading import path_pattern as pattern
+from kaiza.tools.reading import path_pattern
 from kaiza.tools.reading.path_pattern import GlobFilter
 from kaiza.tools.reading.scan_timeout import ScanTimeout
 from kaiza.tools.reading.search_hits import BEFORE_FIRST, SKIPPED_PROTECTED, HitCollector, HitPosition
@@ -43,12 +43,12 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments; a cursor says after which hit to go on."""
-    path = paths.parse(arguments.get("path", "."), root)
+    path = rel_path.parse(arguments.get("path", "."), root)
     regex, ignore_case = arguments.get("regex", False), arguments.get("ignore_case", False)
     request = Request(
-        finder=matching.make_matcher(arguments["query"], regex=regex, ignore_case=ignore_case),
+        finder=search.make_matcher(arguments["query"], regex=regex, ignore_case=ignore_case),
         path=path,
-        glob=pattern.parse(arguments["glob"], "glob") if "glob" in arguments else None,
+        glob=path_pattern.parse(arguments["glob"], "glob") if "glob" in arguments else None,
         include_ignored=arguments.get("include_ignored", False),
         context_lines=arguments.get("context_lines", 0),
         page_size=arguments.get("pageSize"),

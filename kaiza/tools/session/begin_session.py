@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.domain.plans.plan import APPROVED
 from kaiza.tools.planning.list_plans import plan_row
 from kaiza.tools.view import Answer, RecoveryView
@@ -34,7 +34,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         "session_id": session.session_id,
         "role": session.role,
         "workspace_root": session.workspace_root,
-        "workspace_uri": paths.to_uri(session.workspace_root, paths.ROOT),
+        "workspace_uri": rel_path.to_uri(session.workspace_root, rel_path.ROOT),
         "state": "locked" if session.role in view.audit_state.locks else "active",
         "expires_at": session.expires_at(view.caps.session_idle_hours),
         "plans": plans,

@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import day_before
-from kaiza.domain.paths import confusables as lookalike
+from kaiza.domain.paths import confusables
 from kaiza.tools.view import Answer, ReportDraft, ReportView
 
 NAME = "write_report"
@@ -42,7 +42,7 @@ def run(request: Request, view: ReportView) -> Answer:
     told = (
         "Changes are open again." if unlocks else "Only a person can unlock now." if locked else "Nothing was locked."
     )
-    text = lookalike.spell_out_controls(text)
+    text = confusables.spell_out_controls(text)
     output = {"path": f"docs/reports/{name}", "state": state, "summary": f"Report written. {told}"}
     content = text.encode("utf-8", "backslashreplace")
     _require_within_cap("report_bytes", len(content), view.caps.report_bytes)

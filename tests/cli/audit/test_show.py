@@ -9,7 +9,7 @@ from itertools import islice
 import pytest
 
 from kaiza.app import App
-from kaiza.cli.console import audit_reader as reading
+from kaiza.cli.console import audit_reader
 from kaiza.domain.audit import record
 from kaiza.render import terminal
 
@@ -233,8 +233,8 @@ def test_ctrl_c_ends_with_130_and_without_a_trace(story, screen):
 def test_reading_is_lazy(written, body, workspace):
     written(*(body(at=at) for at in range(3000)))
 
-    assert [one["seq"] for one in islice(reading.read_forward(str(workspace)), 2)] == [1, 2]
-    assert [one["seq"] for one in islice(reading.read_backward(str(workspace)), 2)] == [3000, 2999]
+    assert [one["seq"] for one in islice(audit_reader.read_forward(str(workspace)), 2)] == [1, 2]
+    assert [one["seq"] for one in islice(audit_reader.read_backward(str(workspace)), 2)] == [3000, 2999]
 
 
 def test_without_a_workspace_the_message_says_what_to_do(kaiza, tmp_path, monkeypatch):

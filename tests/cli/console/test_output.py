@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from kaiza.cli.console import audit_reader as log_of
-from kaiza.cli.console import output as say
+from kaiza.cli.console import audit_reader, output
 from kaiza.domain.audit import record
 
 LONG = 1_000_000 if os.environ.get("KAIZA_LONG") else 20_000
@@ -27,14 +26,14 @@ def shown_at_a_terminal(act):
 
 
 def verifying():
-    with say.Progress("verifying") as progress:
+    with output.Progress("verifying") as progress:
         progress(1, 4)
         progress(2, 4)
-    say.print_error("end")
+    output.print_error("end")
 
 
 def test_progress_is_shown_at_a_terminal_and_taken_away_at_the_end(monkeypatch):
-    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
+    monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
 
     assert shown_at_a_terminal(verifying) == b"\rverifying 25 %\x1b[K\r\x1b[Kend\r\n"
 
@@ -44,34 +43,34 @@ def test_what_takes_less_than_a_second_shows_no_progress():
 
 
 def test_progress_makes_room_for_what_comes_between(monkeypatch):
-    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
+    monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
 
     def searching():
-        with say.Progress("searching") as progress:
+        with output.Progress("searching") as progress:
             progress(1, 4)
             progress.clear()
-            say.print_error("found")
+            output.print_error("found")
 
     assert shown_at_a_terminal(searching) == b"\rsearching 25 %\x1b[K\r\x1b[Kfound\r\n"
 
 
 def test_a_search_makes_room_before_it_hands_out_what_it_found(monkeypatch, written, body, workspace):
-    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
+    monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
     written(body("read_file"), body("write_file"))
 
     def searching():
-        records = log_of.read_forward(str(workspace))
-        for record_found in log_of.filter_records(
+        records = audit_reader.read_forward(str(workspace))
+        for record_found in audit_reader.filter_records(
             records, lambda one: one["tool_name"] == "write_file", str(workspace)
         ):
-            say.print_error(record_found["tool_name"])
+            output.print_error(record_found["tool_name"])
 
     assert shown_at_a_terminal(searching) == b"\rsearching 50 %\x1b[K\r\x1b[Kwrite_file\r\n"
 
 
 def test_where_there_is_no_terminal_there_is_no_progress(monkeypatch, capfd):
-    monkeypatch.setattr(say, "_FIRST_AFTER_SECONDS", 0)
-    with say.Progress("verifying") as progress:
+    monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
+    with output.Progress("verifying") as progress:
         progress(1, 4)
 
     assert capfd.readouterr().err == ""

@@ -7,9 +7,7 @@ import subprocess
 import pytest
 
 from kaiza.app import App
-from kaiza.cli.doctor import clients as doctor_clients
-from kaiza.cli.doctor import machine as doctor_machine
-from kaiza.cli.doctor import workspace as doctor_workspace
+from kaiza.cli.doctor import clients, machine, workspace
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
 from kaiza.store.clients.client import ServerCommand
@@ -187,7 +185,7 @@ def test_a_read_only_record_is_a_problem(root, doctor, recorded):
 def test_root_is_warned(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
-    assert [check.verdict for check in doctor_machine.check_user()] == ["warning"]
+    assert [check.verdict for check in machine.check_user()] == ["warning"]
 
 
 @pytest.mark.parametrize("lacking", ["sync", "lock", "link"])
@@ -196,7 +194,7 @@ def test_a_file_system_that_cannot_keep_the_promise_is_a_problem(workspace, monk
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(probe, "_TRIALS", {**probe._TRIALS, lacking: fails})
-    told = {check.name: check.verdict for check in doctor_machine.check_file_system(workspace)}
+    told = {check.name: check.verdict for check in machine.check_file_system(workspace)}
 
     assert told[lacking] == "problem"
     assert list((workspace / "audit").iterdir()) == []
@@ -209,8 +207,8 @@ def test_exchange_and_openat2_may_lack_with_a_warning(workspace, monkeypatch):
     monkeypatch.setattr(probe, "_TRIALS", {**probe._TRIALS, "exchange": fails})
     monkeypatch.setattr(probe, "is_supported", lambda _: False)
 
-    assert {check.name: check.verdict for check in doctor_machine.check_file_system(workspace)}["exchange"] == "warning"
-    assert [check.verdict for check in doctor_machine.check_kernel(workspace)] == ["warning"]
+    assert {check.name: check.verdict for check in machine.check_file_system(workspace)}["exchange"] == "warning"
+    assert [check.verdict for check in machine.check_kernel(workspace)] == ["warning"]
 
 
 def test_a_lock_that_is_given_twice_is_found(workspace, monkeypatch):
@@ -224,7 +222,7 @@ def test_what_the_disk_does_not_tell_is_unknown_and_3(root, doctor, monkeypatch)
         raise OSError(5, "Input/output error")
         yield
 
-    monkeypatch.setattr(doctor_workspace, "check_plans", fails)
+    monkeypatch.setattr(workspace, "check_plans", fails)
     status, checks = doctor()
 
     assert (status, checks["plans"]["verdict"]) == (3, "unknown")
@@ -277,7 +275,7 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(root, doctor):
 
 @pytest.mark.parametrize("command", ["/nonexistent", "/bin/true", "/bin/cat"])
 def test_a_server_that_does_not_answer_is_found(command):
-    assert doctor_clients.probe_server(ServerCommand(command, ())) is not None
+    assert clients.probe_server(ServerCommand(command, ())) is not None
 
 
 def test_journals_that_were_set_aside_are_named(root, doctor):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 
 HEAD = """---
 kaiza_plan: 1
@@ -63,7 +63,7 @@ def test_a_new_plan_is_a_sound_draft_that_allows_nothing_and_is_written_once(kai
     path = workspace / "plans" / "PLAN-0002-tokens.md"
     before = path.read_bytes()
     again = kaiza("plan", "new", "PLAN-0002-tokens")
-    read = lint.parse(before, "PLAN-0002-tokens").plan
+    read = parser.parse(before, "PLAN-0002-tokens").plan
 
     assert (told.status, told.out) == (0, "plans/PLAN-0002-tokens.md\n")
     assert (read.status, read.author, read.title) == ("DRAFT", 'Ann "A"', "Rotate: tokens")
@@ -79,7 +79,7 @@ def test_what_the_skeleton_explains_is_sound_too(kaiza, workspace):
         example = re.search(rf"(?m)^  {name}: \[\] .*?(\[.*\])", path.read_text())[1]
         path.write_text(path.read_text().replace(f"  {name}: []", f"  {name}: {example}"))
 
-    read = lint.parse(path.read_bytes(), "PLAN-1")
+    read = parser.parse(path.read_bytes(), "PLAN-1")
     assert read.plan, read.findings
     assert [phase.phase_id for phase in read.plan.phases] == ["PHASE_1", "PHASE_2"]
     assert read.plan.expires

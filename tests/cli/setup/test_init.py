@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.store.clients import CLIENTS, jsonc
 
 MAIN = {
@@ -87,7 +87,7 @@ def test_the_workspace_is_made_ready(kaiza, bare):
 
 def test_the_first_plan_is_a_draft_without_a_finding(kaiza, bare):
     kaiza("init", "--yes")
-    reading = lint.parse((bare / "plans/PLAN-0001-example.md").read_bytes(), "PLAN-0001-example")
+    reading = parser.parse((bare / "plans/PLAN-0001-example.md").read_bytes(), "PLAN-0001-example")
 
     assert reading.findings == ()
     assert reading.plan.status == "DRAFT"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kaiza.app import App
-from kaiza.boundary import human_undo as put_back
+from kaiza.boundary import human_undo
 from kaiza.store.audit import log as audit_log
 from kaiza.store.changes.transaction import TransactionManager
 
@@ -226,7 +226,7 @@ def test_what_a_record_names_of_the_control_plane_is_kept(kaiza, agent, workspac
 
 
 def test_more_than_one_record_holds_goes_back_in_parts(kaiza, agent, workspace, log, monkeypatch):
-    monkeypatch.setattr(put_back, "MAX_BATCH_BYTES", 1000)
+    monkeypatch.setattr(human_undo, "MAX_BATCH_BYTES", 1000)
     change = agent()
     before = manifest(workspace)
     for number in range(12):

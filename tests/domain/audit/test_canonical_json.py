@@ -7,7 +7,7 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaiza.domain.audit import canonical_json as canonical
+from kaiza.domain.audit import canonical_json
 
 KEYS = st.text(st.count_characters(max_codepoint=127), max_size=8)
 TEXTS = st.text(st.count_characters(exclude_categories=["Cs"]), max_size=20)
@@ -22,7 +22,7 @@ ANYTHING = st.recursive(
 
 @given(INSIDE)
 def test_inside_the_profile_the_bytes_are_those_of_rfc_8785(value):
-    assert canonical.encode(value) == rfc8785.dumps(value)
+    assert canonical_json.encode(value) == rfc8785.dumps(value)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_inside_the_profile_the_bytes_are_those_of_rfc_8785(value):
 @pytest.mark.parametrize("around", [lambda value: value, lambda value: {"a": [value]}, lambda value: [{"b": value}]])
 def test_what_is_outside_the_profile_is_refused(outside, around):
     with pytest.raises(ValueError, match="outside the profile"):
-        canonical.encode(around(outside))
+        canonical_json.encode(around(outside))
 
 
 def test_a_value_that_contains_itself_is_refused():
@@ -41,12 +41,12 @@ def test_a_value_that_contains_itself_is_refused():
     loop.append(loop)
 
     with pytest.raises(ValueError, match="outside the profile"):
-        canonical.encode(loop)
+        canonical_json.encode(loop)
 
 
 @given(st.dictionaries(KEYS, INSIDE, max_size=5))
 def test_decoding_gives_back_what_was_encoded(value):
-    assert canonical.decode(canonical.encode(value)) == value
+    assert canonical_json.decode(canonical_json.encode(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -57,21 +57,21 @@ def test_decoding_gives_back_what_was_encoded(value):
      b'{"a":' + b"[" * 300 + b"]" * 300 + b"}"],
 )  # fmt: skip
 def test_bytes_in_any_other_form_are_no_canonical_object(other):
-    assert canonical.decode(other) is None
+    assert canonical_json.decode(other) is None
 
 
 @given(ANYTHING)
 def test_everything_a_client_can_send_becomes_tellable(value):
-    told, places = canonical.to_recordable(value)
+    told, places = canonical_json.to_recordable(value)
 
-    assert canonical.encode_unchecked({"told": told}) == canonical.encode({"told": told})
-    assert canonical.to_recordable(told) == (told, ())
+    assert canonical_json.encode_unchecked({"told": told}) == canonical_json.encode({"told": told})
+    assert canonical_json.to_recordable(told) == (told, ())
     assert (told == value) == (not places)
 
 
 @given(st.binary(min_size=1, max_size=20))
 def test_odd_bytes_of_a_name_can_be_read_back_from_what_is_told(name):
-    told, places = canonical.to_recordable({"path": os.fsdecode(name)})
+    told, places = canonical_json.to_recordable({"path": os.fsdecode(name)})
 
     back = name.decode("utf-8", "backslashreplace").replace("\x7f", "\\x7f")
     assert told == {"path": back}
@@ -79,14 +79,14 @@ def test_odd_bytes_of_a_name_can_be_read_back_from_what_is_told(name):
 
 
 def test_where_something_was_told_differently_is_said():
-    told, places = canonical.to_recordable({"a": [{"b": "x\x7f"}, 1.5], "é": 2**60, "plain": "é"})
+    told, places = canonical_json.to_recordable({"a": [{"b": "x\x7f"}, 1.5], "é": 2**60, "plain": "é"})
 
     assert told == {"a": [{"b": "x\\x7f"}, "1.5"], "\\xe9": str(2**60), "plain": "é"}
     assert places == ("a.0.b", "a.1", "\\xe9", "\\xe9")
 
 
 def test_keys_that_become_the_same_are_kept_apart():
-    told, _ = canonical.to_recordable({"\\xe9": 1, "é": 2})
+    told, _ = canonical_json.to_recordable({"\\xe9": 1, "é": 2})
 
     assert told == {"\\xe9": 1, "\\xe9~": 2}
 
@@ -95,7 +95,7 @@ def test_keys_that_become_the_same_are_kept_apart():
 @given(st.lists(st.dictionaries(KEYS, ANYTHING, max_size=4), min_size=1, max_size=20))
 @settings(max_examples=10)
 def test_jq_gives_the_same_bytes_for_what_is_tellable(values):
-    lines = [canonical.encode(canonical.to_recordable(value)[0]) for value in values]
+    lines = [canonical_json.encode(canonical_json.to_recordable(value)[0]) for value in values]
 
     told = subprocess.run(["jq", "-cS", "."], input=b"\n".join(lines), capture_output=True, check=True)
     assert told.stdout.splitlines() == lines

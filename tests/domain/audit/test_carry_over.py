@@ -2,8 +2,7 @@
 
 import pytest
 
-from kaiza.domain.audit import carry_over as carried
-from kaiza.domain.audit import record
+from kaiza.domain.audit import carry_over, record
 from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, Freeze, PlanSeal, RoleLock
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.plans import limits
@@ -21,7 +20,7 @@ def seal(plan_hash):
 def accepted(facts):
     """The facts that the new log gives, and its lines."""
     told, lines = AuditState(), []
-    for part in carried.split(facts):
+    for part in carry_over.split(facts):
         detail = {"action": "accept", "reason": "r" * 1000, "person": "p" * 200, "standing": part}
         body = record.new_body("person", timestamp=AT, workspace_root="w" * 4096, outcome="ok", detail=detail)
         line, whole = record.serialize_and_hash(body, len(lines) + 1, record.GENESIS)
@@ -58,7 +57,7 @@ def test_of_two_accounts_the_stricter_counts():
         withdrawn={"PLAN-2": "reject"},
         usage={"PLAN-1": PlanUsage({"b": 1, "c": 1}, lines=9, bytes=1, operations=9, refusals=1)},
     )
-    found = carried.merge(known, told, AT)
+    found = carry_over.merge(known, told, AT)
 
     assert found.approvals == {"SAME": ONE, "DIFFER": UNMATCHABLE_HASH, "KNOWN": ONE}
     assert {name: one.plan_hash for name, one in found.seals.items()} == {
@@ -73,7 +72,7 @@ def test_of_two_accounts_the_stricter_counts():
 
 def test_a_release_counts_for_a_day_and_once_however_many_accounts_know_it():
     old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
-    found = carried.merge(
+    found = carry_over.merge(
         AuditState(released={"WINDSURF": [old, new]}), AuditState(released={"WINDSURF": [new, AT]}), AT
     )
 
@@ -82,9 +81,9 @@ def test_a_release_counts_for_a_day_and_once_however_many_accounts_know_it():
 
 def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_day_counts():
     old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
-    found = carried.merge(AuditState(reports=[old, new, new]), AuditState(reports=[new, AT]), AT)
+    found = carry_over.merge(AuditState(reports=[old, new, new]), AuditState(reports=[new, AT]), AT)
     for _ in range(2):
-        for part in carried.split(found):
+        for part in carry_over.split(found):
             detail = {"action": "accept", "standing": part}
             apply_record(found, {**record.new_body("person", detail=detail), "seq": 1})
 
@@ -92,7 +91,7 @@ def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_d
 
 
 def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
-    monkeypatch.setattr(carried, "MAX_NAME_BYTES", 500_000)
+    monkeypatch.setattr(carry_over, "MAX_NAME_BYTES", 500_000)
     use = PlanUsage({f"src/{number}/{'x' * 400}": 1 for number in range(2000)}, operations=2000)
     told, lines = accepted(AuditState(usage={"PLAN-1": use, "PLAN-2": PlanUsage({"a": 1})}))
     after = told.usage["PLAN-1"]
@@ -145,7 +144,7 @@ def test_the_first_record_of_an_older_kaiza_is_still_read(standing):
 
 def test_a_process_that_knew_the_old_log_keeps_what_is_stricter():
     knows = AuditState(usage={"P": PlanUsage({"a": 1, "b": 1}, operations=5)}, intents={})
-    for part in carried.split(AuditState(usage={"P": PlanUsage({"a": 1}, lines=3, operations=2)})):
+    for part in carry_over.split(AuditState(usage={"P": PlanUsage({"a": 1}, lines=3, operations=2)})):
         detail = {"action": "accept", "standing": part}
         apply_record(knows, {**record.new_body("person", detail=detail), "seq": 1})
 

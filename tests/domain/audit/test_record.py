@@ -12,8 +12,7 @@ from logs import body, chained, head_of
 
 import kaiza
 from kaiza.domain import errors
-from kaiza.domain.audit import record
-from kaiza.domain.audit import redaction as told
+from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.hash_chain import Chain, InvalidLineError, is_torn, parse_and_verify
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
@@ -227,10 +226,10 @@ def test_one_change_alone_always_fits_into_a_record(letter):
     names = (letter * (255 // size),) * 15
     source, path = RelPath((*names, letter * (200 // size))), RelPath((*names, letter * (240 // size)))
     moved = Change(path, "move", "a" * 64, "b" * 64, 2**40, 10**9, 10**9, 0o7777, source)
-    asked = dict.fromkeys(told.PLAIN_ARGUMENTS, letter * (told.MAX_TEXT // size))
+    asked = dict.fromkeys(redaction.PLAIN_ARGUMENTS, letter * (redaction.MAX_TEXT // size))
     one = body(
-        tool_name="t" * told.MAX_NAME,
-        arguments=told.redact_arguments({"source": str(source), "destination": str(path)}),
+        tool_name="t" * redaction.MAX_NAME,
+        arguments=redaction.redact_arguments({"source": str(source), "destination": str(path)}),
         changes=[moved.as_record()],
         workspace_root="/" + "/".join(names),
         client=letter * 200,
@@ -239,6 +238,6 @@ def test_one_change_alone_always_fits_into_a_record(letter):
 
     assert len(record.serialize_and_hash(one, 10**12, record.GENESIS)[0]) < record.MAX_RECORD_BYTES
     assert (
-        len(record.serialize_and_hash(body(arguments=told.redact_arguments(asked)), 1, record.GENESIS)[0])
+        len(record.serialize_and_hash(body(arguments=redaction.redact_arguments(asked)), 1, record.GENESIS)[0])
         < record.MAX_RECORD_BYTES // 2
     )

@@ -3,7 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.paging import response_size as room
+from kaiza.domain.paging import response_size
 
 TEXT = st.text(st.sampled_from('ab"\\\n\t\x01\x7fé\U0001f600\u2028'))
 VALUES = st.recursive(
@@ -21,25 +21,27 @@ def response(output):
 
 @given(value=VALUES)
 def test_a_value_weighs_what_it_adds_to_a_response(value):
-    assert room.response_bytes(value) == response([value]) - response([])
+    assert response_size.response_bytes(value) == response([value]) - response([])
 
 
 @given(text=TEXT)
 def test_a_text_weighs_what_its_characters_add(text):
-    assert room.text_response_bytes(text.encode()) == room.response_bytes(text) - room.response_bytes("")
+    assert response_size.text_response_bytes(text.encode()) == response_size.response_bytes(
+        text
+    ) - response_size.response_bytes("")
 
 
 @given(text=TEXT, repeated=st.sampled_from([1, 30, 900]), space=st.integers(-5, 30_000))
 def test_the_longest_beginning_that_fits_is_found(text, repeated, space):
     data = (text * repeated).encode()
-    size = room.longest_fitting_prefix(data, space)
+    size = response_size.longest_fitting_prefix(data, space)
 
-    assert size == 0 or room.text_response_bytes(data[:size]) <= space
-    assert size == len(data) or room.text_response_bytes(data[: size + 1]) > space
+    assert size == 0 or response_size.text_response_bytes(data[:size]) <= space
+    assert size == len(data) or response_size.text_response_bytes(data[: size + 1]) > space
 
 
 def test_a_page_takes_one_item_whatever_it_weighs_and_then_only_what_fits():
-    page = room.PageBuilder(9, room.RESERVED_BYTES + 400)
+    page = response_size.PageBuilder(9, response_size.RESERVED_BYTES + 400)
 
     assert page.add({"text": "x" * 500}, ("a",))
     assert not page.add({"text": "x"}, ("b",))
@@ -47,7 +49,7 @@ def test_a_page_takes_one_item_whatever_it_weighs_and_then_only_what_fits():
 
 
 def test_a_page_takes_as_many_as_it_may():
-    page = room.PageBuilder(2, 512 * 1024)
+    page = response_size.PageBuilder(2, 512 * 1024)
 
     assert [page.add({}, (str(number),)) for number in range(3)] == [True, True, False]
     assert page.last_key == ("1",)

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain import errors
-from kaiza.domain.paths import name_folding, protected_names
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import name_folding, protected_names, rel_path
 from kaiza.domain.paths.rel_path import ROOT, RelPath, parse, parse_uri, to_uri
 
 WORKSPACE = "/home/ada/project"
@@ -109,7 +108,7 @@ def test_a_path_that_cannot_be_meant_has_its_own_code(text, code):
 def test_the_longest_path_is_still_a_path():
     text = "a/" * 2047 + "a"
 
-    assert len(text) == paths.MAX_PATH
+    assert len(text) == rel_path.MAX_PATH
     assert str(parse(text)) == text
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import ContentPolicy, Limits
 
 HEAD = """\
@@ -34,16 +34,16 @@ def also(more):
 
 
 def rules(content, plan_id=None):
-    return {finding.rule for finding in lint.parse(content, plan_id).findings}
+    return {finding.rule for finding in parser.parse(content, plan_id).findings}
 
 
 def errors(content):
-    return {finding.rule for finding in lint.parse(content).findings if finding.severity == "error"}
+    return {finding.rule for finding in parser.parse(content).findings if finding.severity == "error"}
 
 
 def test_a_small_plan_is_read_whole():
     content = plan()
-    reading = lint.parse(content, "PLAN-0007-rotate-tokens")
+    reading = parser.parse(content, "PLAN-0007-rotate-tokens")
 
     assert reading.findings == ()
     assert reading.plan.plan_hash == hashlib.sha256(content).hexdigest()
@@ -56,7 +56,7 @@ def test_a_small_plan_is_read_whole():
 @pytest.mark.parametrize("key", ["kaiza_plan", "plan_id", "title", "status", "author", "created", "scope"])
 def test_a_plan_that_leaves_out_a_required_key_is_refused(key):
     without = re.sub(rf"^{key}:.*\n(?:  .*\n)*", "", HEAD, flags=re.MULTILINE)
-    reading = lint.parse(plan(without))
+    reading = parser.parse(plan(without))
 
     assert without != HEAD
     assert reading.plan is None
@@ -64,7 +64,7 @@ def test_a_plan_that_leaves_out_a_required_key_is_refused(key):
 
 
 def test_everything_that_a_plan_may_say_is_read():
-    told = lint.parse(
+    told = parser.parse(
         also(
             'approved_by: "Ada"\napproved_at: 2026-11-18T10:00:00+01:00\nexpires: "2026-11-25T00:00:00Z"\n'
             "limits: {files: 12, lines: 800, bytes: 200000, operations: 120, refusals: 8}\n"
@@ -89,12 +89,12 @@ def test_everything_that_a_plan_may_say_is_read():
 def test_a_plan_in_block_style_with_other_line_ends_is_the_same_plan():
     block = HEAD.replace('  modify: ["src/auth/*.py"]\n', '  modify:\n    - "src/auth/*.py"\n    - docs/a.md\n')
 
-    assert [glob.text for glob in lint.parse(plan(block)).plan.scope.modify] == ["src/auth/*.py", "docs/a.md"]
-    assert lint.parse(plan(block).replace(b"\n", b"\r\n")).plan.title == "Rotate session tokens"
+    assert [glob.text for glob in parser.parse(plan(block)).plan.scope.modify] == ["src/auth/*.py", "docs/a.md"]
+    assert parser.parse(plan(block).replace(b"\n", b"\r\n")).plan.title == "Rotate session tokens"
 
 
 def test_prose_may_hold_rules_tabs_and_anything_but_a_second_head():
-    assert lint.parse(plan(prose="a\n\n---\n\n\tmake\n---\nmore status: fine\n\u200dx")).plan
+    assert parser.parse(plan(prose="a\n\n---\n\n\tmake\n---\nmore status: fine\n\u200dx")).plan
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_prose_may_hold_rules_tabs_and_anything_but_a_second_head():
 )
 def test_what_yaml_would_forgive_takes_the_plans_effect_away(rule, content):
     assert rule in errors(content)
-    assert lint.parse(content).plan is None
+    assert parser.parse(content).plan is None
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_what_yaml_would_forgive_takes_the_plans_effect_away(rule, content):
 def test_what_a_person_should_look_at_twice_is_a_warning_and_no_more(rule, content):
     assert rule in rules(content)
     assert errors(content) == set()
-    assert lint.parse(content).plan
+    assert parser.parse(content).plan
 
 
 GAP = "  # a comment\n"
@@ -253,7 +253,7 @@ GAP = "  # a comment\n"
 )
 def test_a_scope_that_is_laid_out_so_that_it_is_overlooked_is_a_warning_at_its_line(rule, line, head):
     for content in (plan(head), plan(head).replace(b"\n", b"\r\n")):
-        reading = lint.parse(content)
+        reading = parser.parse(content)
 
         assert (rule, line) in {(one.rule, one.line) for one in reading.findings}, reading.findings
         assert reading.plan
@@ -281,7 +281,7 @@ def test_a_scope_that_is_seen_at_once_warns_of_nothing(head):
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_a_character_that_steers_a_terminal_takes_the_plans_effect_away_wherever_it_is(character, ends):
     for prose in (f"# Why\n\nab{character}c\n", f"{character}", f"a\n{character * 3}"):
-        reading = lint.parse(plan(prose=prose).replace(b"\n", ends.encode()))
+        reading = parser.parse(plan(prose=prose).replace(b"\n", ends.encode()))
 
         assert reading.plan is None
         assert {one.rule for one in reading.findings} == {"hidden-character"}
@@ -292,7 +292,7 @@ def test_a_character_that_steers_a_terminal_takes_the_plans_effect_away_wherever
     "character", "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\U000e0001\U000e0041"
 )
 def test_a_character_that_turns_or_hides_text_is_told_with_line_and_column(character):
-    (finding,) = lint.parse(plan(prose=f"# Why\n\nab{character}c\n")).findings
+    (finding,) = parser.parse(plan(prose=f"# Why\n\nab{character}c\n")).findings
 
     assert (finding.line, finding.column, finding.severity, finding.rule) == (12, 2, "error", "hidden-character")
     assert f"U+{ord(character):04X}" in finding.message
@@ -319,7 +319,7 @@ FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbsct") 
     ],
 )
 def test_flags_emoji_and_joiners_between_letters_are_text(text):
-    assert lint.parse(plan(prose=f"{text}\n")).findings == ()
+    assert parser.parse(plan(prose=f"{text}\n")).findings == ()
 
 
 @pytest.mark.parametrize("text", [FLAG[:-1], FLAG[1:], FLAG[:2] + FLAG[1:] * 3, FLAG + FLAG[1], "\U0001f3f4\U000e007f"])
@@ -328,8 +328,8 @@ def test_tags_that_are_no_flag_are_errors(text):
 
 
 def test_a_text_full_of_control_characters_is_refused_with_its_first_ones():
-    assert 1 <= len(lint.parse(plan(prose="\x1b" * 200_000)).findings) <= 200
-    assert 1 <= len(lint.parse(plan(HEAD + "# " + "\x1b\t\r" * 40_000 + "\n")).findings) <= 600
+    assert 1 <= len(parser.parse(plan(prose="\x1b" * 200_000)).findings) <= 200
+    assert 1 <= len(parser.parse(plan(HEAD + "# " + "\x1b\t\r" * 40_000 + "\n")).findings) <= 600
 
 
 def test_a_name_in_another_writing_is_no_lookalike():
@@ -342,7 +342,7 @@ def test_the_plan_id_is_the_files_name():
 
 
 def test_a_finding_tells_the_place_from_zero_and_what_to_write_instead():
-    finding = lint.parse(also("  unlock: []\nowner: me\n")).findings[0]
+    finding = parser.parse(also("  unlock: []\nowner: me\n")).findings[0]
 
     assert (finding.line, finding.column, finding.severity) == (10, 0, "error")
     assert finding.fix
@@ -361,20 +361,20 @@ def test_all_faults_are_told_at_once():
 @example("a: !<\x25ff> b\n", 0)
 @example("%TAG ! tag:x,2000:\n", 0)
 def test_no_text_breaks_the_reader(text, index):
-    reading = lint.parse(plan(HEAD[:index] + text + HEAD[index:]))
+    reading = parser.parse(plan(HEAD[:index] + text + HEAD[index:]))
 
     assert (reading.plan is None) == any(finding.severity == "error" for finding in reading.findings)
 
 
 @given(st.binary(max_size=100))
 def test_no_bytes_break_the_reader(content):
-    assert lint.parse(content).plan is None
-    assert lint.parse(content).findings
+    assert parser.parse(content).plan is None
+    assert parser.parse(content).findings
 
 
 @given(st.lists(st.sampled_from([*"[]{},:&*!|>'\"%@`?-# \n\\a", "- ", "? ", ": "]), max_size=40))
 def test_no_arrangement_of_yamls_signs_breaks_the_reader(signs):
-    reading = lint.parse(also("".join(signs) + "\n"))
+    reading = parser.parse(also("".join(signs) + "\n"))
 
     assert reading.plan is None or reading.plan.status == "DRAFT"
 
@@ -389,10 +389,10 @@ def test_a_second_status_never_counts(key, value, after):
     second = f"{key}: {value}{'}' if '{' in key else ''}\n"
     content = plan(HEAD + second if after else second + HEAD)
 
-    assert lint.parse(content).plan is None
+    assert parser.parse(content).plan is None
 
 
 def test_findings_never_show_more_of_the_text_than_one_key():
-    findings = lint.parse(also(f"{'k' * 600}: secret-value\n")).findings
+    findings = parser.parse(also(f"{'k' * 600}: secret-value\n")).findings
 
     assert not re.search("secret-value|kkkk", " ".join(finding.message + finding.fix for finding in findings))

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain.paths.rel_path import parse
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.scope import (
     CREATE,
     DELETE,
@@ -23,7 +23,7 @@ def plan(scope, phases="[]"):
         "kaiza_plan: 1\nplan_id: P\ntitle: t\nstatus: APPROVED\nauthor: a\ncreated: 2026-11-18\n"
         f"scope: {scope}\nphases: {phases}\n"
     )
-    read = lint.parse(f"---\n{head}---\n".encode())
+    read = parser.parse(f"---\n{head}---\n".encode())
     assert read.plan, read.findings
     return read.plan
 

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.plans import parser as lint
-from kaiza.domain.plans import status_edit as plan_words
+from kaiza.domain.plans import parser, status_edit
 from kaiza.domain.plans.status_edit import edit_fields, find_draft_errors
 
 HEAD = """\
@@ -26,7 +25,7 @@ def plan(head=HEAD, prose="Why: status is a word.\n\n---\n\nMore\n"):
 
 
 def is_draft_only(content, plan_id=None):
-    return not find_draft_errors(lint.parse(content, plan_id))
+    return not find_draft_errors(parser.parse(content, plan_id))
 
 
 def test_a_plain_draft_is_a_draft():
@@ -119,7 +118,7 @@ def test_a_draft_is_saved_under_its_own_name_only():
 
 
 def test_faults_say_what_to_write_instead():
-    faults = find_draft_errors(lint.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
+    faults = find_draft_errors(parser.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
 
     assert [(fault.rule, fault.line) for fault in faults] == [("draft", 4)]
     assert faults[0].fix
@@ -134,7 +133,7 @@ def test_approving_changes_the_words_and_no_other_byte():
         .replace(b"approved_by: null", 'approved_by: "Ada Löve"'.encode())
         .replace(b"approved_at:", f'approved_at: "{AT}"'.encode())
     )
-    assert lint.parse(after).plan.status == "APPROVED"
+    assert parser.parse(after).plan.status == "APPROVED"
 
 
 def test_words_that_were_not_there_follow_the_status_with_its_line_end():
@@ -145,7 +144,7 @@ def test_words_that_were_not_there_follow_the_status_with_its_line_end():
 
     told = after.decode().split("\r\n")
     assert told[5:7] == ['approved_by: "Ada"', f'approved_at: "{AT}"']
-    assert lint.parse(after).plan.approved_by == "Ada"
+    assert parser.parse(after).plan.approved_by == "Ada"
     assert b"\n" not in after.replace(b"\r\n", b"")
 
 
@@ -173,7 +172,7 @@ def test_what_cannot_be_said_is_not_written(words):
 
 
 def test_a_word_that_would_say_more_than_itself_is_not_written(monkeypatch):
-    monkeypatch.setattr(plan_words, "_format_value", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
+    monkeypatch.setattr(status_edit, "_format_value", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
 
     with pytest.raises(ValueError, match="what else"):
         edit_fields(plan(), {"status": "APPROVED"})
@@ -191,5 +190,5 @@ def test_any_name_comes_back_as_it_was_said_or_not_at_all(name):
     except ValueError:
         return
 
-    assert lint.parse(after).plan.approved_by == name
-    assert lint.parse(after).plan.status == "APPROVED"
+    assert parser.parse(after).plan.approved_by == name
+    assert parser.parse(after).plan.status == "APPROVED"

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.text import excerpt, lines
-from kaiza.domain.text import line_chunks as stretches
+from kaiza.domain.text import excerpt, line_chunks, lines
 
 FILES = st.text(st.sampled_from("ab\n\né\r")).map(str.encode) | st.binary(max_size=40)
 
@@ -67,7 +66,7 @@ def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
 @given(data=FILES, size=st.integers(1, 9), company=st.integers(0, 3))
 def test_each_line_is_fresh_once_and_in_company(data, size, company):
     met = []
-    for stretch in stretches.iter_chunks(chunked(data, size), company, 1 << 20):
+    for stretch in line_chunks.iter_chunks(chunked(data, size), company, 1 << 20):
         number = stretch.first_line + stretch.data.count(b"\n", 0, stretch.begin)
         at = stretch.begin
         while at < stretch.end:
@@ -81,8 +80,8 @@ def test_each_line_is_fresh_once_and_in_company(data, size, company):
 
 
 def test_a_line_longer_than_anybody_holds_ends_the_stretches():
-    with pytest.raises(stretches.LineTooLongError):
-        list(stretches.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
+    with pytest.raises(line_chunks.LineTooLongError):
+        list(line_chunks.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
 
 
 @given(data=FILES, space=st.integers(16, 60))

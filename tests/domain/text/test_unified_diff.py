@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from kaiza.domain import patch
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import line_diff as line_match
-from kaiza.domain.text import unified_diff as diff
+from kaiza.domain.text import line_diff, unified_diff
 from kaiza.domain.text.unified_diff import FileVersion
 
 ROUNDS = 3000 if os.environ.get("KAIZA_LONG") else 150
@@ -21,7 +20,7 @@ files = st.builds(lambda lines, rest: b"".join(lines) + rest, contents, st.sampl
 
 
 def told(before, after, **more):
-    return diff.compare(FileVersion(F, before), FileVersion(F, after), **more)
+    return unified_diff.compare(FileVersion(F, before), FileVersion(F, after), **more)
 
 
 def taken_back(made, before):
@@ -71,7 +70,7 @@ def test_nothing_changed_is_an_empty_diff():
     ],
 )
 def test_what_becomes_of_a_file_stands_in_its_header(old, new, header):
-    made = diff.compare(old, new)
+    made = unified_diff.compare(old, new)
 
     assert made.data.partition(b"\n")[2] == header
     assert taken_back(made, old.content)[1] == new.content
@@ -87,7 +86,7 @@ def test_the_strict_reader_takes_a_diff_back(before, after):
 @given(st.text(st.count_characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20))
 def test_any_name_comes_through(name):
     path = RelPath(("x" + name, "b " + name))
-    made = diff.compare(FileVersion(path, b"a\n"), FileVersion(path / "c", b"b\n"))
+    made = unified_diff.compare(FileVersion(path, b"a\n"), FileVersion(path / "c", b"b\n"))
 
     file, _ = taken_back(made, b"a\n")
     assert (file.source, file.path) == (path, path / "c")
@@ -136,18 +135,18 @@ def test_the_work_has_a_bound():
     shuffled = [b"%d\n" % number for number in range(20_000)]
     other = shuffled.copy()
     chance.shuffle(other)
-    search = line_match._MyersSearch(shuffled, other)
+    search = line_diff._MyersSearch(shuffled, other)
     spans = list(search.run())
     kept = 20_000 - sum(span.old_end - span.old_start for span in spans)
 
-    assert search._remaining_work > -line_match.MAX_WORK
+    assert search._remaining_work > -line_diff.MAX_WORK
     assert kept > 100
 
 
 def test_past_the_bound_unique_lines_still_match():
     old = [b"%d\n" % number for number in range(8000)]
     new = [line if at % 3 else b"x" + line for at, line in enumerate(old)]
-    spans = line_match.diff_lines(old, new)
+    spans = line_diff.diff_lines(old, new)
 
     assert sum(span.new_end - span.new_start for span in spans) == len(range(0, 8000, 3))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.policy.content import secrets as content_secrets
+from kaiza.policy.content import secrets
 from kaiza.policy.content.lines import find_suspect_lines
 from kaiza.policy.content.secrets import find_secrets
 
@@ -162,7 +162,7 @@ def test_the_quick_search_passes_no_line_over_in_which_the_exact_shapes_find_som
         finding
         for number, line in enumerate(text.split(b"\n"))
         if added is None or number in added
-        for finding in content_secrets._scan_line(number, line)
+        for finding in secrets._scan_line(number, line)
     ]
 
     assert list(find_secrets(text, added)) == line_by_line
@@ -176,7 +176,7 @@ def test_any_space_may_stand_around_the_sign_behind_a_keys_name(space):
 def test_ordinary_lines_are_not_looked_at_twice():
     text = b"def f(a):\n    return ghp_config + sk_test(a, AKIA)\n" * 100 + b"a" * 8192 + b"\0" * 100
 
-    assert list(find_suspect_lines(content_secrets._CANDIDATES, text, None)) == []
+    assert list(find_suspect_lines(secrets._CANDIDATES, text, None)) == []
 
 
 def test_the_places_of_many_in_one_line_are_counted_in_one_go():

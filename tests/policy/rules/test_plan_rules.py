@@ -6,7 +6,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Freeze, PlanSeal, RoleLock, Session
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths.rel_path import parse
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.scope import RequestedOperation
 from kaiza.domain.plans.usage import PlanUsage
 from kaiza.domain.tool_card import ToolCard
@@ -30,7 +30,7 @@ phases: [{phase_id: ONE, scope: {modify: [src/*, AGENTS.md]}}]
 
 def reading(old="", new=""):
     assert old in HEAD
-    return lint.parse(f"---\n{HEAD.replace(old, new)}---\n".encode(), "PLAN-1")
+    return parser.parse(f"---\n{HEAD.replace(old, new)}---\n".encode(), "PLAN-1")
 
 
 CARD = ToolCard(

@@ -9,7 +9,7 @@ from logs import python
 from kaiza.domain import errors
 from kaiza.domain.audit.record import LogHead
 from kaiza.store.audit.checkpoint import Checkpoint
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.state_key import StateKey
 
 ADVANCE = """
@@ -277,9 +277,9 @@ def test_the_state_directory_is_named_by_the_real_path(tmp_path, monkeypatch):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-    place = state.path_of(str(tmp_path / "link"))
+    place = state_dir.path_of(str(tmp_path / "link"))
 
-    assert place == state.path_of(str(tmp_path / "real"))
+    assert place == state_dir.path_of(str(tmp_path / "real"))
     assert place.parent == tmp_path / "xdg" / "kaiza"
     assert len(place.name) == 16
 
@@ -290,7 +290,7 @@ def test_without_an_absolute_xdg_directory_it_is_in_the_home(tmp_path, monkeypat
     monkeypatch.delenv("XDG_STATE_HOME")
     if told is not None:
         monkeypatch.setenv("XDG_STATE_HOME", told)
-    place = state.path_of(os.fspath(tmp_path), create=True)
+    place = state_dir.path_of(os.fspath(tmp_path), create=True)
 
     assert place.parent == tmp_path / ".local" / "state" / "kaiza"
     assert stat.S_IMODE(place.stat().st_mode) == 0o700

@@ -16,7 +16,7 @@ from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.audit.verification import verify
 from kaiza.store.audit.verification.accept import accept_damage
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
 
 
@@ -59,7 +59,7 @@ def refused(log, make=intent, *, durable=True):
 
 
 def anchored(root):
-    found = Checkpoint(state.path_of(str(root))).read()
+    found = Checkpoint(state_dir.path_of(str(root))).read()
     return found and found.head.seq
 
 
@@ -77,7 +77,7 @@ def test_a_record_is_in_the_file_when_append_returns(root, log):
 def test_a_durable_record_is_anchored_when_append_returns(root, log):
     written = log.append(body, durable=True)
 
-    assert Checkpoint(state.path_of(str(root))).read().head == record.LogHead(
+    assert Checkpoint(state_dir.path_of(str(root))).read().head == record.LogHead(
         1, written["entry_hash"], log_path(root).stat().st_size
     )
 
@@ -362,7 +362,7 @@ def test_a_directory_put_in_the_place_of_a_running_log(root, log):
 
 
 def test_an_anchor_that_cannot_be_written_refuses_changes(root, log, monkeypatch):
-    place = state.path_of(str(root))
+    place = state_dir.path_of(str(root))
     place.parent.mkdir(parents=True)
     place.write_text("in the way")
 
@@ -459,7 +459,7 @@ def test_damage_under_a_running_process_stops_changes_and_reads_go_on(root, log,
 def test_damage_that_somebody_else_found_stops_changes_and_the_anchor(root, log):
     log.append(body, durable=True)
     found = record.Verdict("broken", 0, None, record.ChainFault(1, "edited", 0), anchored=False)
-    DamageMark(state.path_of(str(root))).save(found)
+    DamageMark(state_dir.path_of(str(root))).save(found)
 
     log.append(body, durable=True)
     log.append(body, durable=False)
@@ -785,7 +785,7 @@ def test_every_process_anchors_what_it_made_durable_and_the_newest_counts(root, 
     written = other.append(body, durable=True)
     log.append(body, durable=False)
 
-    assert Checkpoint(state.path_of(str(root))).read().head.entry_hash == written["entry_hash"]
+    assert Checkpoint(state_dir.path_of(str(root))).read().head.entry_hash == written["entry_hash"]
     log.sync()
     assert anchored(root) == 3
     other.close()

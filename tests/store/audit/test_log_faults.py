@@ -10,7 +10,7 @@ from scenes import records as lines_of
 from kaiza.domain import errors
 from kaiza.domain.audit import record
 from kaiza.store.audit.verification import verify
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 APPENDS = """
 import sys
@@ -85,7 +85,7 @@ def lines_of_whole(root):
 
 def injected(root, calls, fault, when):
     """strace between the process and the kernel, for these calls on the log and what stands beside it only."""
-    place = state.path_of(str(root), create=True)
+    place = state_dir.path_of(str(root), create=True)
     files = [log_path(root), *(place / name for name in ("anchor", "anchor-2"))]
     for file in files:
         file.touch()

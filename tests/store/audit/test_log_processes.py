@@ -13,7 +13,7 @@ from scenes import records as lines_of
 from kaiza.domain import errors
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.verification import verify
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 WRITER = """
 import sys
@@ -119,7 +119,7 @@ def stopped(root):
 
 
 def test_a_process_stopped_with_its_anchor_in_hand_holds_up_nobody(root):
-    log, place = open_log(root, lock_seconds=0.3), state.path_of(str(root), create=True)
+    log, place = open_log(root, lock_seconds=0.3), state_dir.path_of(str(root), create=True)
     with stopped_with(place / "anchor"):
         log.append(body, durable=True)
         log.append(body, durable=False)
@@ -137,7 +137,7 @@ def test_threads_that_sync_together_are_all_anchored(root):
     for thread in threads:
         thread.join()
 
-    assert Checkpoint(state.path_of(str(root))).read().head.seq == 40
+    assert Checkpoint(state_dir.path_of(str(root))).read().head.seq == 40
     log.close()
 
 

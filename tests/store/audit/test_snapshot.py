@@ -8,13 +8,13 @@ from agents import person
 from test_changes import code, plan
 
 from kaiza.app import App
-from kaiza.store.audit import snapshot as index
-from kaiza.store.disk import state_dir as state
+from kaiza.store.audit import snapshot
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.state_key import StateKey
 
 
 def snapshot_of(root):
-    return state.path_of(os.path.realpath(root)) / "index.json"
+    return state_dir.path_of(os.path.realpath(root)) / "index.json"
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_a_snapshot_without_the_right_code_lifts_no_freeze(workspace, frozen, fo
 
 def test_a_snapshot_without_the_right_code_gives_no_used_up_limit_back(workspace, frozen, monkeypatch):
     lift(snapshot_of(workspace))
-    facts, head = index.load(
+    facts, head = snapshot.load(
         snapshot_of(workspace).parent,
         workspace / "audit/audit-log.jsonl",
         StateKey(snapshot_of(workspace).parent),
@@ -85,17 +85,17 @@ def test_a_snapshot_of_the_version_before_is_built_anew(workspace, frozen):
 
 def test_a_snapshot_of_our_own_spares_reading_the_log(workspace, frozen):
     place = snapshot_of(workspace).parent
-    facts, head = index.load(place, workspace / "audit/audit-log.jsonl", StateKey(place))
+    facts, head = snapshot.load(place, workspace / "audit/audit-log.jsonl", StateKey(place))
 
     assert head is not None
     assert facts.frozen is not None
-    assert index.load_unchecked(place, StateKey(place)) == (facts, head.seq, True)
+    assert snapshot.load_unchecked(place, StateKey(place)) == (facts, head.seq, True)
 
 
 def test_what_is_not_ours_is_known_as_such(workspace, frozen):
     place = snapshot_of(workspace).parent
     lift(snapshot_of(workspace))
-    facts, _, is_ours = index.load_unchecked(place, StateKey(place))
+    facts, _, is_ours = snapshot.load_unchecked(place, StateKey(place))
 
     assert is_ours is False
     assert facts.frozen is None

@@ -12,10 +12,9 @@ from kaiza.domain.audit import record
 from kaiza.domain.audit.record import Verdict
 from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.reader import read_records
-from kaiza.store.audit.verification import segment as stretch
-from kaiza.store.audit.verification import verify
+from kaiza.store.audit.verification import segment, verify
 from kaiza.store.audit.verification.accept import accept_damage
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 
 COUNT = 6
 LINES = chained(COUNT)
@@ -219,7 +218,7 @@ def test_a_head_kept_elsewhere_is_held_against_the_log(tmp_path):
         assert verdict(seq, head_of(LINES[:seq]).entry_hash) == "intact"
         assert verdict(seq, "f" * 64) == "replaced"
     assert verdict(COUNT + 1, "f" * 64) == "cut_off"
-    assert DamageMark(state.path_of(str(tmp_path))).read() is None
+    assert DamageMark(state_dir.path_of(str(tmp_path))).read() is None
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
@@ -263,7 +262,7 @@ def test_progress_is_told_to_the_end(tmp_path):
 
 @pytest.mark.parametrize("tamper", [None, 0, 399, 400, 777, 1199])
 def test_a_long_log_is_judged_the_same_in_stretches(tmp_path, monkeypatch, tamper):
-    monkeypatch.setattr(stretch, "_MIN_PARALLEL_BYTES", 1)
+    monkeypatch.setattr(segment, "_MIN_PARALLEL_BYTES", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     lines = chained(1200)
     if tamper is not None:
@@ -276,7 +275,7 @@ def test_a_long_log_is_judged_the_same_in_stretches(tmp_path, monkeypatch, tampe
 
 
 def test_stretches_that_do_not_meet_are_no_sound_log(tmp_path, monkeypatch):
-    monkeypatch.setattr(stretch, "_MIN_PARALLEL_BYTES", 1)
+    monkeypatch.setattr(segment, "_MIN_PARALLEL_BYTES", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     lines = chained(400)
     write(tmp_path, b"".join(lines[:200] + lines[201:]))
@@ -342,7 +341,7 @@ def test_a_log_that_is_accepted_while_it_is_judged_is_not_held_against_the_new_o
     found = verify.verify_log(str(tmp_path))
 
     assert (found.verdict, found.records, found.anchored) == ("intact", 1, True)
-    assert DamageMark(state.path_of(str(tmp_path))).read() is None
+    assert DamageMark(state_dir.path_of(str(tmp_path))).read() is None
 
 
 def test_a_state_directory_that_cannot_be_listed_is_no_absence_of_anchors(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import path_locks
 from kaiza.store.changes.blob_store import BlobStore
-from kaiza.store.disk import atomic_rename as rename
+from kaiza.store.disk import atomic_rename
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -28,8 +28,8 @@ def keep(objects, digest, content, *, pack=True):
         batch.sync()
 
 
-EXCHANGES = (rename.exchange, rename.exchange_portably)
-PUTS = (rename.rename_noreplace, rename.rename_portably)
+EXCHANGES = (atomic_rename.exchange, atomic_rename.exchange_portably)
+PUTS = (atomic_rename.rename_noreplace, atomic_rename.rename_portably)
 
 
 @pytest.fixture

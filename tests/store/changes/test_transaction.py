@@ -17,13 +17,10 @@ from announcing import recovered
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes import directory_handles as directories
-from kaiza.store.changes import transaction as store_commit
+from kaiza.store.changes import directory_handles, transaction
 from kaiza.store.changes.operation import ActiveOperation
 from kaiza.store.changes.transaction import TransactionManager
-from kaiza.store.disk import atomic_rename as rename
-from kaiza.store.disk import file_metadata as facts
-from kaiza.store.disk import fsync_batch
+from kaiza.store.disk import atomic_rename, file_metadata, fsync_batch
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, file_stamp
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -275,7 +272,7 @@ def synced(root, monkeypatch):
         really(fds)
 
     monkeypatch.setattr(fsync_batch, "fsync_all", looking)
-    monkeypatch.setattr(directories, "fsync_all", looking)
+    monkeypatch.setattr(directory_handles, "fsync_all", looking)
     return told
 
 
@@ -391,7 +388,7 @@ def test_a_new_file_that_somebody_wrote_into_is_not_replaced_even_for_a_moment(r
     for name in "mn":
         (root / name).write_bytes(b"theirs")
     for name in ("exchange", "put"):
-        monkeypatch.setattr(rename, name, partial(looking, getattr(rename, name)))
+        monkeypatch.setattr(atomic_rename, name, partial(looking, getattr(atomic_rename, name)))
     left = committer.take_back(prepared)
 
     assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mn", "changed_since")
@@ -444,8 +441,8 @@ def large(root, monkeypatch):
     """A file above what is packed, how it is known to the system, and which files have been read to the end since."""
     (root / "big").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
     read = []
-    whole = facts.digest_of
-    monkeypatch.setattr(facts, "digest_of", lambda fd: (read.append(fd), whole(fd))[1])
+    whole = file_metadata.digest_of
+    monkeypatch.setattr(file_metadata, "digest_of", lambda fd: (read.append(fd), whole(fd))[1])
     return digest(b"x" * (MAX_PACKED_BYTES + 1)), file_stamp((root / "big").stat()), read
 
 
@@ -496,7 +493,7 @@ def test_many_files_change_together(root, committer):
 
 @pytest.mark.parametrize("lacking", ["exchange", "put"])
 def test_the_portable_ways_give_the_same(root, committer, monkeypatch, lacking):
-    monkeypatch.setattr(rename, lacking, getattr(rename, f"{lacking}_portably"))
+    monkeypatch.setattr(atomic_rename, lacking, getattr(atomic_rename, f"{lacking}_portably"))
     before = manifest(root)
     prepared = committer.prepare("t", [create("n"), modify("m", b"m"), delete("d", b"d"), move("s", "t", b"s")])
     committer.apply(prepared)
@@ -590,7 +587,7 @@ def test_a_change_to_a_file_that_another_process_is_changing_fails_after_its_wai
     root, committer, stopped, monkeypatch, second
 ):
     first = stopped(modify("m", b"m", b"first"))
-    monkeypatch.setattr(store_commit, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(transaction, "LOCK_SECONDS", 0.1)
     before = manifest(root)
 
     assert code_of(commit, committer, "second", second) == "FILE_WRITE_FAILED"

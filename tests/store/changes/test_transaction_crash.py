@@ -18,7 +18,7 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import recovery
 from kaiza.store.changes.transaction import TransactionManager
-from kaiza.store.disk import atomic_rename as rename
+from kaiza.store.disk import atomic_rename
 from kaiza.store.files.confined_root import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
@@ -213,7 +213,7 @@ def test_a_move_cut_in_two_where_names_are_linked_is_taken_back(tmp_path, worlds
     lay_out(root)
     child = os.fork()
     if child == 0:
-        monkeypatch.setattr(rename, "rename_noreplace", half)
+        monkeypatch.setattr(atomic_rename, "rename_noreplace", half)
         change(root)
         os._exit(1)
 
@@ -225,7 +225,7 @@ def test_a_move_cut_in_two_where_names_are_linked_is_taken_back(tmp_path, worlds
 @pytest.mark.long
 @pytest.mark.parametrize("lacking", ["exchange", "put"])
 def test_killed_in_the_portable_ways_it_comes_to_the_same(tmp_path, worlds, monkeypatch, lacking):
-    monkeypatch.setattr(rename, lacking, getattr(rename, f"{lacking}_portably"))
+    monkeypatch.setattr(atomic_rename, lacking, getattr(atomic_rename, f"{lacking}_portably"))
     seen = set()
     for at in range(1 if LONG else 345, LAST, 1 if LONG else 11):
         root = tmp_path / f"p{at}"
@@ -282,7 +282,7 @@ def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
     lay_out(root)
     dies_unsettled(root)
     here = os.open(root, os.O_RDONLY)
-    rename.exchange(here, b".kaiza-t-1", b"m")
+    atomic_rename.exchange(here, b".kaiza-t-1", b"m")
     (root / "to/t").rename(root / "s")
     os.close(here)
     (found,) = recover(root)
@@ -296,7 +296,7 @@ def test_a_committed_step_whose_new_content_was_changed_meanwhile_is_not_done_ag
     lay_out(root)
     dies_unsettled(root)
     here = os.open(root, os.O_RDONLY)
-    rename.exchange(here, b".kaiza-t-1", b"m")
+    atomic_rename.exchange(here, b".kaiza-t-1", b"m")
     os.close(here)
     (root / ".kaiza-t-1").write_bytes(b"evil")
     (found,) = recover(root)

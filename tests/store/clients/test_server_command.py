@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kaiza.store.clients import server_command as launch
+from kaiza.store.clients import server_command
 
-WAYS = {"installed": launch.kaiza_command(), "module": (sys.executable, "-P", "-m", "kaiza")}
+WAYS = {"installed": server_command.kaiza_command(), "module": (sys.executable, "-P", "-m", "kaiza")}
 
 
 @pytest.mark.parametrize("words", WAYS.values(), ids=WAYS)
@@ -27,18 +27,18 @@ def test_a_kaiza_in_the_workspace_is_never_the_one_that_starts(tmp_path, words):
 def test_where_no_program_is_installed_the_module_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
 
-    assert launch.kaiza_command() == (str(tmp_path / "python"), "-P", "-m", "kaiza")
-    assert not launch.can_start()
+    assert server_command.kaiza_command() == (str(tmp_path / "python"), "-P", "-m", "kaiza")
+    assert not server_command.can_start()
 
 
 def test_the_state_goes_where_the_commands_look_for_it(monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/s")
-    told = launch.for_workspace(Path("/w")).env
+    told = server_command.for_workspace(Path("/w")).env
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
 
     assert told == {"XDG_STATE_HOME": "/s"}
-    assert launch.for_workspace(Path("/w")).env == {}
+    assert server_command.for_workspace(Path("/w")).env == {}
 
 
 def test_this_kaiza_works():
-    assert launch.can_start()
+    assert server_command.can_start()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import ValidationError
 
-from kaiza.store.config import schema_registry as schemas
+from kaiza.store.config import schema_registry
 from kaiza.store.config.schema_registry import SchemaRegistry
 
 INPUT = {
@@ -28,7 +28,7 @@ def registry(tmp_path):
 
 
 def test_the_contract_files_are_beside_the_package():
-    assert (schemas.find_directory() / "catalog.json").is_file()
+    assert (schema_registry.find_directory() / "catalog.json").is_file()
 
 
 @pytest.mark.rows("S3-15")

@@ -6,7 +6,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.plans.plan import MAX_BYTES
-from kaiza.store.disk import atomic_rename as rename
+from kaiza.store.disk import atomic_rename
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -240,8 +240,8 @@ def test_of_what_an_editor_saves_again_and_again_the_newest_stays(root, plans, m
         exchange(where, own, name)
 
     put(root)
-    saves, exchange = [b"saved first", b"saved last"], rename.exchange
-    monkeypatch.setattr(rename, "exchange", busy)
+    saves, exchange = [b"saved first", b"saved last"], atomic_rename.exchange
+    monkeypatch.setattr(atomic_rename, "exchange", busy)
 
     assert not plans.replace("PLAN-1", digest(text()), b"new")
     assert (root / "plans" / "PLAN-1.md").read_bytes() == b"saved last"

@@ -1,4 +1,4 @@
-from kaiza.domain.plans import parser as lint
+from kaiza.domain.plans import parser
 from kaiza.store.documents.scope_preview import match_files
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -15,7 +15,7 @@ scope: {scope}
 
 
 def look(root, scope):
-    plan = lint.parse(HEAD.replace("{scope}", scope).encode(), "PLAN-1").plan
+    plan = parser.parse(HEAD.replace("{scope}", scope).encode(), "PLAN-1").plan
     with ConfinedRoot(str(root)) as workspace:
         return match_files(plan, workspace)
 

@@ -2,13 +2,13 @@ import os
 
 import pytest
 
-from kaiza.store.files import directory_cache as listing
+from kaiza.store.files import directory_cache
 from kaiza.store.files.directory_cache import DirectoryCache
 
 
 @pytest.fixture
 def directory(tmp_path):
-    for number in range(listing.MIN_NAMES):
+    for number in range(directory_cache.MIN_NAMES):
         (tmp_path / f"{number}").touch()
     fd = os.open(tmp_path, os.O_RDONLY)
     yield tmp_path, fd
@@ -18,7 +18,7 @@ def directory(tmp_path):
 @pytest.fixture
 def settled(monkeypatch):
     """Every directory counts as long unchanged."""
-    monkeypatch.setattr(listing, "MIN_AGE_NS", -(10**18))
+    monkeypatch.setattr(directory_cache, "MIN_AGE_NS", -(10**18))
 
 
 def everything(listings, fd):
@@ -32,7 +32,7 @@ def remembered(listings):
 def test_names_come_sorted(directory):
     _, fd = directory
 
-    assert everything(DirectoryCache(), fd) == sorted(map(str, range(listing.MIN_NAMES)))
+    assert everything(DirectoryCache(), fd) == sorted(map(str, range(directory_cache.MIN_NAMES)))
 
 
 @pytest.mark.usefixtures("settled")
@@ -87,16 +87,16 @@ def test_another_directory_is_another_listing(directory, tmp_path_factory):
     other_fd = os.open(other, os.O_RDONLY)
 
     assert everything(listings, other_fd) == ["only"]
-    assert len(everything(listings, fd)) == listing.MIN_NAMES
+    assert len(everything(listings, fd)) == directory_cache.MIN_NAMES
     os.close(other_fd)
 
 
 @pytest.mark.parametrize("fresh", [True, False])
 def test_a_page_is_the_same_remembered_or_not(directory, monkeypatch, fresh):
     _, fd = directory
-    monkeypatch.setattr(listing, "MIN_AGE_NS", 10**18 if fresh else -(10**18))
+    monkeypatch.setattr(directory_cache, "MIN_AGE_NS", 10**18 if fresh else -(10**18))
     listings = DirectoryCache()
-    names = sorted(map(str, range(listing.MIN_NAMES)))
+    names = sorted(map(str, range(directory_cache.MIN_NAMES)))
 
     for after, most in (("", 3), ("5", 4), ("50", 10_000), ("999", 5), ("zzz", 1)):
         assert listings.names_after(fd, after, most) == [name for name in names if name > after][:most]
@@ -104,9 +104,9 @@ def test_a_page_is_the_same_remembered_or_not(directory, monkeypatch, fresh):
 
 
 def test_where_times_are_whole_seconds_a_change_needs_longer_to_settle():
-    now = 1_500_000_000 * listing.SECOND_NS
+    now = 1_500_000_000 * directory_cache.SECOND_NS
 
-    assert listing._has_just_changed((1, 1, now - 2 * listing.SECOND_NS, 0), now)
-    assert not listing._has_just_changed((1, 1, now - 2 * listing.SECOND_NS - 1, 0), now)
-    assert not listing._has_just_changed((1, 1, now - 4 * listing.SECOND_NS, 0), now)
-    assert listing._has_just_changed((1, 1, 0, now - 1), now)
+    assert directory_cache._has_just_changed((1, 1, now - 2 * directory_cache.SECOND_NS, 0), now)
+    assert not directory_cache._has_just_changed((1, 1, now - 2 * directory_cache.SECOND_NS - 1, 0), now)
+    assert not directory_cache._has_just_changed((1, 1, now - 4 * directory_cache.SECOND_NS, 0), now)
+    assert directory_cache._has_just_changed((1, 1, 0, now - 1), now)

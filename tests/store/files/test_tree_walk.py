@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaiza.domain.paths.rel_path import ROOT, RelPath
-from kaiza.store.files import tree_walk as scan
+from kaiza.store.files import tree_walk
 from kaiza.store.files.confined_root import ConfinedRoot
 
 LONG = int(os.environ.get("KAIZA_LONG", "0"))
@@ -41,7 +41,7 @@ def never():
 
 
 def walked(workspace, start=ROOT, *, include_ignored=False, since="", over=never):
-    with scan.walk(workspace, start, include_ignored=include_ignored, over=over, since=since) as walk:
+    with tree_walk.walk(workspace, start, include_ignored=include_ignored, over=over, since=since) as walk:
         return [found.path for found in walk]
 
 
@@ -95,7 +95,7 @@ def hold_against_git(root, seed):
     ignore(root, rng)
     if rng.random() < 0.3:
         ignore(os.path.join(root, ".git", "info"), rng, "exclude")
-    with ConfinedRoot(root) as workspace, scan.walk(workspace, ROOT, include_ignored=False, over=never) as walk:
+    with ConfinedRoot(root) as workspace, tree_walk.walk(workspace, ROOT, include_ignored=False, over=never) as walk:
         ours = [found.path for found in walk if found.type != "directory"]
     return ours, listed_by_git(root)
 
@@ -148,7 +148,7 @@ def test_links_are_told_and_not_followed(workspace):
     put(workspace, "real/a")
     os.symlink("real", os.path.join(workspace.root, "alias"))
     os.symlink("/", os.path.join(workspace.root, "out"))
-    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
         kinds = {found.path: found.type for found in walk}
 
     assert kinds == {"alias": "link", "out": "link", "real": "directory", "real/a": "file"}
@@ -208,7 +208,7 @@ def test_a_walk_that_is_over_says_how_far_it_came(workspace):
     for number in range(10):
         put(workspace, f"{number}")
     steps = iter([False] * 4)
-    with scan.walk(workspace, ROOT, include_ignored=True, over=lambda: next(steps, True)) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=lambda: next(steps, True)) as walk:
         met = [found.path for found in walk]
 
     assert met == ["0", "1", "2", "3"]
@@ -220,7 +220,7 @@ def test_only_plain_files_give_content_and_none_is_waited_for(workspace):
     os.mkfifo(os.path.join(workspace.root, "pipe"))
     os.symlink("a", os.path.join(workspace.root, "z"))
     given_out = {}
-    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
         for found in walk:
             content = found.open()
             given_out[found.path] = content and content.read(99)
@@ -237,7 +237,7 @@ def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(works
     put(workspace, "a/c", "inside")
     put(workspace, f"{behind}/c", "behind")
     read = {}
-    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
         for found in walk:
             if found.path == "a/b/2":
                 os.rename(os.path.join(workspace.root, "a"), os.path.join(workspace.root, "moved"))
@@ -261,7 +261,7 @@ def test_a_deep_tree_costs_no_descriptors(workspace):
         fd = below
     os.close(fd)
     before = len(os.listdir("/proc/self/fd"))
-    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
         most = max(len(os.listdir("/proc/self/fd")) for _ in walk)
 
     assert walk.visited_count == depth
@@ -273,7 +273,7 @@ def test_a_directory_that_vanished_is_counted_and_passed_over(workspace):
     for path in ("a/1", "b/1"):
         put(workspace, path)
     met = []
-    with scan.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
         for found in walk:
             met.append(found.path)
             if found.path == "a":

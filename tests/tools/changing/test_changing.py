@@ -11,13 +11,12 @@ import pytest
 
 from kaiza.domain import errors, schema_lint
 from kaiza.domain.caps import Caps
-from kaiza.domain.paging import response_size as room
+from kaiza.domain.paging import response_size
 from kaiza.domain.paths.protected_names import is_unreadable
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.files.confined_root import ConfinedRoot
-from kaiza.tools.changing import apply_patch, delete_file, edit_file, move_file, write_file
-from kaiza.tools.changing import change_summary as proposal
+from kaiza.tools.changing import apply_patch, change_summary, delete_file, edit_file, move_file, write_file
 
 TOOLS = {tool.NAME: tool for tool in (write_file, edit_file, apply_patch, move_file, delete_file)}
 SCHEMAS = SchemaRegistry()
@@ -44,7 +43,7 @@ class Bench:
         io.input.validate(arguments)
         answer = TOOLS[name].run(TOOLS[name].parse(arguments, str(self.root)), self)
         io.output.validate({**answer.output, "request_id": "r"})
-        assert room.response_bytes(answer.output) < self.caps.response_bytes - room.RESERVED_BYTES
+        assert response_size.response_bytes(answer.output) < self.caps.response_bytes - response_size.RESERVED_BYTES
         assert str(self.root) not in str(answer.output)
         return answer.output, answer.changes
 
@@ -286,7 +285,7 @@ def test_one_file_that_does_not_fit_refuses_the_whole_patch(bench):
     assert (error.error_code, error.cause["path"]) == ("PATCH_APPLY_FAILED", "gone")
 
 
-DIFFERENCE = proposal.build_diff
+DIFFERENCE = change_summary.build_diff
 EDIT = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
 CREATE = "--- /dev/null\n+++ b/{}\n@@ -0,0 +1 @@\n+{}\n"
 DELETE = "diff --git a/{0} b/{0}\ndeleted file mode 100644\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
@@ -329,7 +328,7 @@ def test_a_file_that_grows_before_it_is_read_is_bounded_too(bench):
 
 def test_a_dry_run_works_out_no_more_diffs_than_an_answer_holds(bench, monkeypatch):
     made = []
-    monkeypatch.setattr(proposal, "build_diff", lambda *given: made.append(DIFFERENCE(*given)) or made[-1])
+    monkeypatch.setattr(change_summary, "build_diff", lambda *given: made.append(DIFFERENCE(*given)) or made[-1])
     line = b"x" * 60_000 + b"\n"
     for number in range(20):
         bench.write(f"f{number}", b"a\nc\n" + line)

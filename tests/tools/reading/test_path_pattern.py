@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
-from kaiza.tools.reading import path_pattern as pattern
+from kaiza.tools.reading import path_pattern
 
 
 @given(
@@ -18,7 +18,7 @@ def test_the_short_ways_agree_with_the_glob(text, paths):
         glob = Glob.parse(text)
     except GlobError:
         return
-    short = pattern.parse(text, "pattern")
+    short = path_pattern.parse(text, "pattern")
     fitting = [path for path in sorted(paths) if glob.matches_text(path)]
 
     assert [path for path in sorted(paths) if short.matches(path)] == fitting

@@ -3,10 +3,10 @@ import json
 import orjson
 import pytest
 
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.wire.dialect import Conversation
-from kaiza.wire.dialects import mcp_result as mcp_call
+from kaiza.wire.dialects import mcp_result
 from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription
 from kaiza.wire.dialects.mcp_result import ResultFormat
 from kaiza.wire.message import Request
@@ -37,7 +37,7 @@ def initialized():
 
 
 def told(outcome, form=None):
-    line = mcp_call.encode_result("x", outcome, form or ResultFormat())
+    line = mcp_result.encode_result("x", outcome, form or ResultFormat())
 
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -173,7 +173,7 @@ def test_a_summary_takes_the_place_of_the_text_where_that_is_asked_for():
 
 
 def test_a_failure_is_its_envelope_and_nothing_structured():
-    failed = Outcome("read_file", envelope=ENVELOPE, code=codes.lookup("FILE_NOT_FOUND"), receipt=RECEIPT)
+    failed = Outcome("read_file", envelope=ENVELOPE, code=error_codes.lookup("FILE_NOT_FOUND"), receipt=RECEIPT)
     result = told(failed)["result"]
 
     assert result["isError"] is True
@@ -185,7 +185,7 @@ def test_a_failure_is_its_envelope_and_nothing_structured():
 
 def test_evidence_is_a_second_block():
     evidence = {"expected": ["a"], "found": ["b"]}
-    failed = Outcome("edit_file", envelope=ENVELOPE, code=codes.lookup("PATCH_APPLY_FAILED"), evidence=evidence)
+    failed = Outcome("edit_file", envelope=ENVELOPE, code=error_codes.lookup("PATCH_APPLY_FAILED"), evidence=evidence)
 
     assert [json.loads(block["text"]) for block in told(failed)["result"]["content"]] == [ENVELOPE, evidence]
 
@@ -193,7 +193,7 @@ def test_evidence_is_a_second_block():
 @pytest.mark.parametrize("error_code", ["TOOL_NOT_FOUND", "INVALID_PARAMS"])
 def test_a_call_that_is_none_is_an_error_of_the_protocol_with_the_envelope_in_its_data(error_code):
     envelope = {**ENVELOPE, "error_code": error_code}
-    error = told(Outcome("zip", envelope=envelope, code=codes.lookup(error_code)))["error"]
+    error = told(Outcome("zip", envelope=envelope, code=error_codes.lookup(error_code)))["error"]
 
     assert error["code"] == -32602
     assert error["data"] == envelope

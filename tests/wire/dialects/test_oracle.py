@@ -13,7 +13,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import TypeAdapter
 
 import kaiza
-from kaiza.domain import error_codes as codes
+from kaiza.domain import error_codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.domain.server_instructions import INSTRUCTIONS
 from kaiza.store.config.schema_registry import SchemaRegistry
@@ -30,7 +30,7 @@ ENVELOPE = {"error_code": "FILE_NOT_FOUND", "human_message": "No such file. List
 OUTPUT = {"path": "a", "content": "b\n", "deep": {"nothing": None, "list": [1, {"c": 2.5}]}}
 OUTCOMES = {
     "good": Outcome("good", output=OUTPUT, receipt=RECEIPT),
-    "bad": Outcome("bad", envelope=ENVELOPE, code=codes.lookup("FILE_NOT_FOUND"), receipt=RECEIPT),
+    "bad": Outcome("bad", envelope=ENVELOPE, code=error_codes.lookup("FILE_NOT_FOUND"), receipt=RECEIPT),
 }
 UNKNOWN = {**ENVELOPE, "error_code": "TOOL_NOT_FOUND"}
 MODERN = {
@@ -98,7 +98,9 @@ def said_by_us(*requests):
         said = message.parse(json.dumps(one).encode())
         conversation, answer, call = DIALECT.decode(said, conversation)
         if call is not None:
-            outcome = OUTCOMES.get(call.tool_name, Outcome("?", envelope=UNKNOWN, code=codes.lookup("TOOL_NOT_FOUND")))
+            outcome = OUTCOMES.get(
+                call.tool_name, Outcome("?", envelope=UNKNOWN, code=error_codes.lookup("TOOL_NOT_FOUND"))
+            )
             answer = DIALECT.encode(said.id, outcome, call.reply_form)
         answers.append(json.loads(answer))
     return answers

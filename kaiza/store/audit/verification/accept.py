@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.audit import carry_over as carried
-from kaiza.domain.audit import record
+from kaiza.domain.audit import carry_over, record
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead, Verdict
 from kaiza.domain.audit.record_folding import apply_record
-from kaiza.store.audit import log_file
-from kaiza.store.audit import snapshot as index
+from kaiza.store.audit import log_file, snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.torn_tail import current_timestamp
 from kaiza.store.audit.verification.verify import verify_log
-from kaiza.store.disk import state_dir as state
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
@@ -42,7 +40,7 @@ def accept_damage(root: str, *, reason: str, person: str) -> AcceptedDamage | No
 
     None, and nothing done, where the log is intact or only torn. AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
     """
-    place = state.path_of(root, create=True)
+    place = state_dir.path_of(root, create=True)
     found = verify_log(root)
     held = DamageMark(place).read()
     if held is None and not is_damage(found.verdict):
@@ -62,7 +60,7 @@ def accept_damage(root: str, *, reason: str, person: str) -> AcceptedDamage | No
 
 def _collect_standing_state(root: str, place: Path) -> list[dict[str, Any]]:
     """What binds by the last account outside of the log and by the records that can still be read. The lock is held."""
-    known, seq, is_ours = index.load_unchecked(place, StateKey(place))
+    known, seq, is_ours = snapshot.load_unchecked(place, StateKey(place))
     if not is_ours:
         known.approvals.clear()  # what does not carry our code may only restrict
     told, since = AuditState(), AuditState()
@@ -73,8 +71,8 @@ def _collect_standing_state(root: str, place: Path) -> list[dict[str, Any]]:
                 apply_record(since, one)
             if one["kind"] != "intent":
                 known.intents.pop(one["request_id"], None)
-    known.usage = carried.sum_usage_by_plan(known.usage, since.usage)
-    return carried.split(carried.merge(known, told, current_timestamp()))
+    known.usage = carry_over.sum_usage_by_plan(known.usage, since.usage)
+    return carry_over.split(carry_over.merge(known, told, current_timestamp()))
 
 
 def _start_new_log(root: str, directory: int, place: Path, verdict: Verdict, word: dict[str, Any]) -> AcceptedDamage:

@@ -16,8 +16,8 @@ from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.line_reader import read_blocks
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.tail import TornTail, compare_with_head, diagnose_tail
-from kaiza.store.audit.verification import segment as stretch
-from kaiza.store.disk import state_dir as state
+from kaiza.store.audit.verification import segment
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
 
 Progress = Callable[[int, int], None]
@@ -30,7 +30,7 @@ def verify_log(root: str, *, head: tuple[int, str] | None = None, progress: Prog
 
     `progress` is told bytes judged and bytes in all. AUDIT_LOG_FAILED where there is something that cannot be read.
     """
-    place = state.path_of(root)
+    place = state_dir.path_of(root)
     found = compute_verdict(root, place, progress)
     if found.verdict == "intact":
         DamageMark(place).clear()
@@ -95,12 +95,12 @@ def _verify_descriptor(
 
 def _verify_in_parallel(chain: Chain, descriptor: int, size: int) -> None:
     """Let every processor judge a stretch; the chain goes on as far as they are sound and meet."""
-    places = stretch.split_offsets(descriptor, size)
+    places = segment.split_offsets(descriptor, size)
     if len(places) <= 2:  # noqa: PLR2004  one stretch is not worth a process
         return
     (start, end), *others = pairwise(places)
-    elsewhere = [stretch.start_process(descriptor, *other) for other in others]
-    found = [stretch.verify(descriptor, start, end), *map(stretch.read_result, elsewhere)]
+    elsewhere = [segment.start_process(descriptor, *other) for other in others]
+    found = [segment.verify(descriptor, start, end), *map(segment.read_result, elsewhere)]
     for one in found:
         if one is None or not chain.is_at(one.before):
             return
