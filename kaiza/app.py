@@ -13,7 +13,7 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolCard
 from kaiza.store.config import tool_list
 from kaiza.store.config.schema_registry import SchemaRegistry
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import AGENT_TOOLS, Tool
 
 PUBLISHED_LIMITS = frozenset(

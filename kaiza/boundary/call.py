@@ -13,7 +13,7 @@ from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, judge_plan_rules
-from kaiza.store.ground import Workspace
 from kaiza.store.tool_view import ToolView
+from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import Tool
 
 MAX_VERIFICATION_WAIT = 10.0

@@ -24,8 +24,8 @@ from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
 from kaiza.store import approved_plans
 from kaiza.store.audit.reader import read_records
-from kaiza.store.ground import Workspace
 from kaiza.store.tool_view import ToolView
+from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer
 
 

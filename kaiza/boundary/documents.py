@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 from kaiza.tools.view import PlanDraft, ReportDraft
 
 RollBack = Callable[[], Sequence[str]]

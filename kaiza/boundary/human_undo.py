@@ -13,7 +13,7 @@ from kaiza.boundary.outcome import as_system_error
 from kaiza.domain import errors
 from kaiza.domain.audit import canonical_json, record
 from kaiza.domain.change import Change
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 MAX_BATCH_BYTES = 160 * 1024
 """What a part's changes weigh at most; what stands around them has to fit into the record too."""

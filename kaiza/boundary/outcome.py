@@ -11,7 +11,7 @@ from kaiza.boundary.documents import write_proposed
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.call import Outcome, Receipt
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer
 
 DURABLE_TOOLS = frozenset({"begin_session", "end_session"})

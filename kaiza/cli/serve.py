@@ -148,7 +148,7 @@ def _find_roots(named: Sequence[str]) -> tuple[str, ...]:
 def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
     from kaiza.store.config.roots import require_state_outside, resolve_roots  # noqa: PLC0415  as above
     from kaiza.store.files.confined_root import ConfinedRoot  # noqa: PLC0415  as above
-    from kaiza.store.ground import read_settings  # noqa: PLC0415  see the top
+    from kaiza.store.workspace import read_settings  # noqa: PLC0415  see the top
 
     found = resolve_roots(named, dict(os.environ))
     require_state_outside(found)

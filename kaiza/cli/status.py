@@ -13,7 +13,7 @@ from kaiza.domain.caps import Caps
 from kaiza.render import plans
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 _MAX_ROWS = 10
 _LISTED_STATUSES = ("APPROVED", "DRAFT")

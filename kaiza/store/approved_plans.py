@@ -5,7 +5,7 @@ from contextlib import closing
 from kaiza.domain import errors
 from kaiza.domain.plans.plan import MAX_BYTES, Plan
 from kaiza.store.disk.fsync_batch import FsyncBatch
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 
 def store_current(ground: Workspace, plan: Plan) -> None:

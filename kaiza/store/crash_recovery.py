@@ -16,7 +16,7 @@ from kaiza.domain.audit.record import Body, new_body
 from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.audit.reader import read_records
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from kaiza.store.changes.recovery import RecordedIntent, RecoveryResult

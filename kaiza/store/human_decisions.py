@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kaiza.domain.audit.record import Body, new_body
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 Precondition = Callable[[], None]
 

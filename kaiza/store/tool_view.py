@@ -16,7 +16,7 @@ from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.crash_recovery import recover
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import OpenDirectory, OpenFile
-from kaiza.store.ground import Workspace, verdict_output
+from kaiza.store.workspace import Workspace, verdict_output
 
 if TYPE_CHECKING:
     from kaiza.store import check_runner as checks

@@ -8,7 +8,7 @@ from kaiza.cli.console import arguments, audit_reader, find_workspace, output
 from kaiza.domain.audit.record import Verdict
 from kaiza.render import log_verdict
 from kaiza.store.audit.verification.verify import verify_log
-from kaiza.store.ground import verdict_output
+from kaiza.store.workspace import verdict_output
 
 _HEAD_PATTERN = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
 

@@ -8,7 +8,7 @@ from kaiza.cli.console import find_workspace, output
 from kaiza.domain.caps import Caps
 from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 _POLL_SECONDS = 0.1
 

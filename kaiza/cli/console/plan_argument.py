@@ -6,7 +6,7 @@ from kaiza.cli.console import output
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import MAX_ID_LENGTH, is_plan_id
 from kaiza.store.documents.plan_files import SUFFIX
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 
 def add_argument(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:

@@ -13,7 +13,8 @@ from kaiza.domain.audit.record import FIELDS, Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.finding import has_error
 from kaiza.render import log_verdict
-from kaiza.store import git, ground
+from kaiza.store import git
+from kaiza.store import workspace as ground
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
 from kaiza.store.config import roots

@@ -14,7 +14,7 @@ from kaiza.domain.plans.plan import APPROVED, STATUS_TRANSITIONS
 from kaiza.domain.plans.status_edit import edit_fields
 from kaiza.render import plans
 from kaiza.store import approved_plans, human_decisions
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 CHANGED_MEANWHILE = "The plan's file changed meanwhile. Nothing was approved; run the command again and look once more."
 

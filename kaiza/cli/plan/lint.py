@@ -14,7 +14,7 @@ from kaiza.domain.plans.plan import APPROVED, DRAFT, is_plan_id
 from kaiza.render import plans
 from kaiza.store.documents.plan_files import SUFFIX
 from kaiza.store.documents.scope_preview import match_files
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 _SCOPE_PATTERN = re.compile(rb"^scope:", re.MULTILINE)
 

@@ -10,7 +10,7 @@ from kaiza.domain.plans.plan import INVALID, STATUSES
 from kaiza.domain.plans.usage import PlanUsage
 from kaiza.render import plans
 from kaiza.store import human_decisions
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 
 def add(commands: arguments.Subparsers) -> None:

@@ -9,7 +9,7 @@ from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import REJECTED, REVOKED, STATUS_TRANSITIONS
 from kaiza.domain.plans.status_edit import edit_fields
 from kaiza.store import human_decisions
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 _NEW_STATUS = {"reject": REJECTED, "revoke": REVOKED}
 _DESCRIPTIONS = {

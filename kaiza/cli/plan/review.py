@@ -27,7 +27,7 @@ from kaiza.render.terminal import escape
 from kaiza.store import approved_plans
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.documents.scope_preview import ScopePreview, match_files
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 BROAD_SCOPE_FILES = 200
 """So many files at once are worth a second look."""

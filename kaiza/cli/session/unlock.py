@@ -9,7 +9,7 @@ from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.domain.audit.projection import ROLES, RoleLock
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 
 def add(commands: arguments.Subparsers) -> None:

@@ -18,8 +18,8 @@ from kaiza.render import plans
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
 from kaiza.store.crash_recovery import recover
-from kaiza.store.ground import Workspace
 from kaiza.store.tool_view import ToolView
+from kaiza.store.workspace import Workspace
 from kaiza.tools.changing.undo_plan import undo_changes_for
 
 MAX_SHOWN_BYTES = 1 << 20

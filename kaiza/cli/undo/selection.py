@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.cli.console import audit_reader, output, plan_argument
 from kaiza.domain.audit.inverse_changes import effective_changes, took_effect
-from kaiza.store.ground import Workspace
+from kaiza.store.workspace import Workspace
 
 Record = Mapping[str, Any]
 
