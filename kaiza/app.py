@@ -11,7 +11,7 @@ from kaiza.domain import errors
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolCard
-from kaiza.store.config import tool_list
+from kaiza.store.config import schema_registry
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import AGENT_TOOLS, Tool
@@ -50,7 +50,7 @@ class App:
         self._is_closed = False
         self._tools = tools
         registry = registry or SchemaRegistry()
-        cards = list(tool_list.visible_cards(registry, allowed=allowed))
+        cards = list(schema_registry.visible_cards(registry, allowed=allowed))
         grounds = {root: Workspace(root, self.caps) for root in roots}
         self.services = Services(
             workspaces=MappingProxyType(grounds),

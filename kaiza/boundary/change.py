@@ -22,7 +22,7 @@ from kaiza.domain.text import line_diff
 from kaiza.policy.case import Case
 from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
-from kaiza.store import approved_plans
+from kaiza.store import human_decisions
 from kaiza.store.audit.reader import read_records
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
@@ -180,7 +180,7 @@ def _record_plan_seal(call: Call, case: Case, ground: Workspace) -> None:
     if plan is None or case.plan_id in case.audit_state.seals:
         return
     session = call.session
-    approved_plans.store_current(ground, plan)
+    human_decisions.store_current(ground, plan)
     members = {
         "timestamp": current_timestamp(),
         "request_id": call.request_id,

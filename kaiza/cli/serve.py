@@ -117,9 +117,8 @@ def _run_server(chosen: ServeOptions, roots: tuple[str, ...]) -> int:
 
 def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
     from kaiza.store.config import schema_registry as schemas  # noqa: PLC0415  see the top
-    from kaiza.store.config import tool_list as offer  # noqa: PLC0415  see the top
 
-    return offer.list_items(schemas.SchemaRegistry(), role, allowed)
+    return schemas.list_items(schemas.SchemaRegistry(), role, allowed)
 
 
 def _build_app(chosen: ServeOptions, roots: tuple[str, ...]) -> "App":

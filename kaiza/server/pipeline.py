@@ -4,9 +4,9 @@ The pipeline is used by one thread at a time, in the order in which lines came i
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from kaiza.wire import message, reply
+from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Dialect, ToolCall
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 
@@ -48,10 +48,41 @@ class Pipeline:
     def next_action(self, said: InvalidMessage | Notification | Request) -> TransportAction:
         """What is to be done about it."""
         if isinstance(said, InvalidMessage):
-            return TransportAction(answer=reply.rejection(said))
+            return TransportAction(answer=message.rejection(said))
         if isinstance(said, Notification):
             cancelled = said.params.get("requestId") if said.method == "notifications/cancelled" else None
             return TransportAction(cancelled=cancelled)
         dialect = next(one for one in self._dialects if one.can_decode(said))
         self._conversation, answer, call = dialect.decode(said, self._conversation)
         return TransportAction(answer, None if call is None else Incoming(said.id, call, dialect))
+
+
+if TYPE_CHECKING:
+    from kaiza.domain.call import CallRequest, Outcome
+
+
+class AppProtocol(Protocol):
+    """The house behind the door."""
+
+    def stamp(self, ask: "CallRequest", /) -> Any:
+        """Give the ask its request id, its time and its `deadline`, in seconds of `time.monotonic`."""
+        ...
+
+    def answer(self, call: Any, /) -> "Outcome | None":
+        """Carry the call out, whole; None where somebody else has answered it."""
+        ...
+
+    def expire(self, call: Any, cap: str = "timeout", /) -> "Outcome | None":
+        """End the call for its time; None where it is answered, or past the point where it can be ended."""
+        ...
+
+    def close(self) -> None:
+        """Make durable what is not."""
+        ...
+
+
+def to_call_request(call: ToolCall) -> "CallRequest":
+    """A decoded tool call as the application takes it."""
+    from kaiza.domain.call import CallRequest  # noqa: PLC0415  loaded with the application, not before the first answer
+
+    return CallRequest(call.tool_name, call.arguments, call.client, call.conversational)

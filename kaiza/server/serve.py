@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from kaiza.server.app_protocol import AppProtocol
-from kaiza.server.pipeline import Pipeline
-from kaiza.server.stdio import take_descriptors
+from kaiza.server.pipeline import AppProtocol, Pipeline
+from kaiza.server.stdio import framing
 from kaiza.server.stdio.transport import StdioTransport
 from kaiza.wire.dialects.mcp import McpDialect, ServerDescription
 
@@ -24,7 +23,7 @@ def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, su
     block, instead of the whole output once more.
     """
     gc.set_threshold(GC_THRESHOLD)
-    incoming, outgoing = take_descriptors.take_stdio()
+    incoming, outgoing = framing.take_stdio()
     pipeline = Pipeline((McpDialect(opening, summary=summary),))
     stdio = StdioTransport(incoming, outgoing, pipeline, partial(_build, make_app))
     clean = stdio.serve()

@@ -1,10 +1,14 @@
 """What a person decides is a record of kind `person`, durable before it takes effect."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
+from kaiza.domain import errors
 from kaiza.domain.audit.record import Body, new_body
+from kaiza.domain.plans.plan import MAX_BYTES, Plan
+from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.workspace import Workspace
 
 Precondition = Callable[[], None]
@@ -46,3 +50,25 @@ def record_plan_seal(ground: Workspace, plan_id: str, plan_hash: str, detail: Ma
     ground.log.append(
         lambda: new_body("plan", timestamp=current_timestamp(), workspace_root=ground.root, **members), durable=True
     )
+
+
+def store_current(ground: Workspace, plan: Plan) -> None:
+    """Keep the plan's file as it is now, if it still is the plan that was read."""
+    stored = ground.plans.read(plan.plan_id)
+    if stored is not None and stored.parsed.plan_hash == plan.plan_hash:
+        store_bytes(ground, plan.plan_hash, stored.content)
+
+
+def store_bytes(ground: Workspace, plan_hash: str, content: bytes) -> None:
+    """They are on disk when this returns."""
+    with closing(FsyncBatch()) as batch:
+        ground.blobs.store(plan_hash, [content], pack=True, batch=batch)
+        batch.sync()
+
+
+def load_bytes(ground: Workspace, plan_hash: str) -> bytes | None:
+    """The bytes that have this hash, if they were kept, are whole and no more than a plan has."""
+    try:
+        return b"".join(ground.blobs.chunks(plan_hash, MAX_BYTES))
+    except errors.SystemError:
+        return None

@@ -4,8 +4,7 @@ import orjson
 import pytest
 
 from kaiza.domain.server_instructions import INSTRUCTIONS
-from kaiza.store.config.schema_registry import SchemaRegistry
-from kaiza.store.config.tool_list import list_items
+from kaiza.store.config.schema_registry import SchemaRegistry, list_items
 
 KIB = 1024
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain import error_codes
-from kaiza.wire import message, reply
+from kaiza.wire import message
 from kaiza.wire.message import InvalidMessage, Notification, Request
 
 GOOD = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}}
@@ -26,8 +26,8 @@ def test_an_id_is_a_string_or_a_number_and_keeps_its_type(given_id):
     assert isinstance(said, Request)
     assert said.id == given_id
     assert type(said.id) is type(given_id)
-    assert json.loads(reply.result(said.id, b"{}"))["id"] == given_id
-    assert type(json.loads(reply.result(said.id, b"{}"))["id"]) is type(given_id)
+    assert json.loads(message.result(said.id, b"{}"))["id"] == given_id
+    assert type(json.loads(message.result(said.id, b"{}"))["id"]) is type(given_id)
 
 
 @pytest.mark.parametrize("given_id", [None, True, False, {}, [], ["1"]])
@@ -113,13 +113,13 @@ def test_an_answer_is_no_request():
 
 
 def test_the_rows_known_before_the_registry_are_the_registrys():
-    for error_code, (code, _) in reply.PROTOCOL.items():
+    for error_code, (code, _) in message.PROTOCOL.items():
         assert error_codes.lookup(error_code).rpc == code
 
 
 @pytest.mark.rows("S3-19")
 def test_a_refusal_names_its_code_in_both_vocabularies():
-    told = json.loads(reply.rejection(InvalidMessage("a", "INVALID_ENVELOPE", "Why.")))
+    told = json.loads(message.rejection(InvalidMessage("a", "INVALID_ENVELOPE", "Why.")))
 
     assert told == {
         "jsonrpc": "2.0",
@@ -138,4 +138,4 @@ def test_every_line_is_a_message_or_a_refusal(line):
 
     assert isinstance(said, Request | Notification | InvalidMessage)
     if isinstance(said, InvalidMessage):
-        assert reply.rejection(said).count(b"\n") == 1
+        assert message.rejection(said).count(b"\n") == 1

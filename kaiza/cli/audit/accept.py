@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.cli.audit import verify
-from kaiza.cli.console import arguments, find_workspace, operator, output
+from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.render import log_verdict
 from kaiza.render.terminal import escape
@@ -37,7 +37,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_accept(args: argparse.Namespace) -> int:
-    root, name = find_workspace.resolve_root(args), operator.resolve_name(args.name)
+    root, name = arguments.resolve_root(args), arguments.resolve_name(args.name)
     found = verify.verify_with_progress(root)
     held = DamageMark(state_dir.path_of(root)).read()
     if held is None and not is_damage(found["verdict"]):

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from kaiza.cli.console import arguments, audit_reader, find_workspace, output, record_filter
+from kaiza.cli.console import arguments, audit_reader, output, record_filter
 
 
 def add(commands: arguments.Subparsers) -> None:
@@ -23,7 +23,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_export(args: argparse.Namespace) -> int:
-    lines = _selected_lines(find_workspace.resolve_root(args), record_filter.from_arguments(args))
+    lines = _selected_lines(arguments.resolve_root(args), record_filter.from_arguments(args))
     if args.output is None:
         for line in lines:
             output.write_json_bytes(line)

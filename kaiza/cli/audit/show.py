@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 
-from kaiza.cli.console import arguments, audit_reader, find_workspace, output, record_filter
+from kaiza.cli.console import arguments, audit_reader, output, record_filter
 from kaiza.render import record_detail, record_timeline
 
 _SPAN_PATTERN = re.compile(r"([1-9][0-9]{0,15})(?:-([1-9][0-9]{0,15}))?")
@@ -33,7 +33,7 @@ def add(commands: arguments.Subparsers) -> None:
 def _run_show(args: argparse.Namespace) -> int:
     first, last = args.span or (1, None)
     wanted = record_filter.from_arguments(args)
-    root = find_workspace.resolve_root(args)
+    root = arguments.resolve_root(args)
     found = audit_reader.filter_records(_read_span(root, first, last), wanted.matches, root)
     one = next(found, None)
     if one is None:

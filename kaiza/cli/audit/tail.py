@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from kaiza.cli.console import arguments, audit_reader, find_workspace, output, record_filter
+from kaiza.cli.console import arguments, audit_reader, output, record_filter
 from kaiza.render import record_timeline
 
 _POLL_SECONDS = 0.2
@@ -30,7 +30,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_tail(args: argparse.Namespace) -> int:
-    root, wanted = find_workspace.resolve_root(args), record_filter.from_arguments(args)
+    root, wanted = arguments.resolve_root(args), record_filter.from_arguments(args)
     records = (
         _follow_records(root, args.lines, wanted) if args.follow else iter(_last_records(root, args.lines, wanted))
     )

@@ -4,7 +4,7 @@ import argparse
 import re
 from typing import Any
 
-from kaiza.cli.console import arguments, audit_reader, find_workspace, output
+from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.domain.audit.record import Verdict
 from kaiza.render import log_verdict
 from kaiza.store.audit.verification.verify import verify_log
@@ -52,7 +52,7 @@ def verify_with_progress(root: str, head: tuple[int, str] | None = None) -> dict
 
 
 def _run_verify(args: argparse.Namespace) -> int:
-    found = verify_with_progress(find_workspace.resolve_root(args), args.head)
+    found = verify_with_progress(arguments.resolve_root(args), args.head)
     if args.json:
         output.print_json(found)
     else:
@@ -61,7 +61,7 @@ def _run_verify(args: argparse.Namespace) -> int:
 
 
 def _run_head(args: argparse.Namespace) -> int:
-    last = audit_reader.last_record(find_workspace.resolve_root(args))
+    last = audit_reader.last_record(arguments.resolve_root(args))
     if last is None:
         raise output.CommandError("Nothing has been recorded yet, so there is no head to keep.", output.FAILURE)
     if args.json:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kaiza.cli.console import find_workspace, output
+from kaiza.cli.console import arguments, output
 from kaiza.domain.caps import Caps
 from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.1
 @contextmanager
 def open_workspace(args: argparse.Namespace, told: Settings | None = None) -> Iterator[Workspace]:
     """The workspace that the person means, with what every process recorded so far, under its settings or these."""
-    found = Workspace(find_workspace.resolve_root(args), Caps(), told)
+    found = Workspace(arguments.resolve_root(args), Caps(), told)
     try:
         if not found.is_recording():
             raise output.CommandError("There is no audit/ here to record in. Run kaiza init first.")

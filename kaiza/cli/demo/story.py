@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from kaiza.cli.console import output
-from kaiza.cli.demo.stage import DemoError, DemoStage
+from kaiza.cli.demo.command import DemoError, DemoStage
 from kaiza.server.mcp_client import McpClient, connect
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.documents import workspace_template

@@ -4,8 +4,7 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.cli.console import arguments, open_workspace, output, plan_argument
-from kaiza.cli.console import operator as person
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.plan import review
 from kaiza.domain.plans import parser
@@ -13,7 +12,7 @@ from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, STATUS_TRANSITIONS
 from kaiza.domain.plans.status_edit import edit_fields
 from kaiza.render import plans
-from kaiza.store import approved_plans, human_decisions
+from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace
 
 CHANGED_MEANWHILE = "The plan's file changed meanwhile. Nothing was approved; run the command again and look once more."
@@ -31,7 +30,7 @@ def add(commands: arguments.Subparsers) -> None:
         "kaiza plan approve PLAN-0007-rotate-tokens --as Ann",
         run=_run_approve,
     )
-    plan_argument.add_argument(parser)
+    arguments.add_argument(parser)
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
@@ -50,7 +49,7 @@ class ProposedApproval:
 def _run_approve(args: argparse.Namespace) -> int:
     with open_workspace.open_workspace(args) as ground:
         open_workspace.require_sound_log(ground)
-        word = _propose_approval(plan_argument.require_plan(ground, args.plan_id), person.resolve_name(args.name))
+        word = _propose_approval(arguments.require_plan(ground, args.plan_id), arguments.resolve_name(args.name))
         told = review.build_document(ground, word.stored, human_decisions.current_timestamp())
         told["difference"] = review.diff_since_approval(ground, args.plan_id, word.content)
         if not confirm_by_typing(_confirmation_text(told, word), args.plan_id):
@@ -98,7 +97,7 @@ def _record_approval(ground: Workspace, word: ProposedApproval, files: int) -> N
     """The word is recorded before it is written; what nobody saw is neither."""
     plan_id, seen = word.stored.plan_id, word.stored.parsed.plan_hash
     detail = {"approved_by": word.person, "files": files}
-    approved_plans.store_bytes(ground, word.plan_hash, word.content)
+    human_decisions.store_bytes(ground, word.plan_hash, word.content)
 
     def unchanged() -> None:
         stored = ground.plans.read(plan_id)

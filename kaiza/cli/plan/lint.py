@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kaiza.cli.console import arguments, open_workspace, output, plan_argument
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.cli.plan import review
 from kaiza.domain.finding import WARNING, Finding
 from kaiza.domain.plans.parser import StoredPlan
@@ -30,7 +30,7 @@ def add(commands: arguments.Subparsers) -> None:
         "kaiza plan lint\nkaiza plan lint PLAN-0007-rotate-tokens",
         run=_run_lint,
     )
-    plan_argument.add_argument(parser, nargs="*")
+    arguments.add_argument(parser, nargs="*")
     arguments.add_workspace(parser)
     arguments.add_json(parser)
 
@@ -38,7 +38,7 @@ def add(commands: arguments.Subparsers) -> None:
 def _run_lint(args: argparse.Namespace) -> int:
     with open_workspace.open_workspace(args) as ground:
         if args.plan_id:
-            stored = [plan_argument.require_plan(ground, one) for one in dict.fromkeys(args.plan_id)]
+            stored = [arguments.require_plan(ground, one) for one in dict.fromkeys(args.plan_id)]
             told = [_plan_document(ground, one) for one in stored]
         else:
             told = [*(_plan_document(ground, one) for one in ground.plans.read_all()), *_misnamed_files(ground)]

@@ -6,8 +6,7 @@ from typing import Any
 from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.cli.plan import review
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.domain.plans.plan import INVALID, STATUSES
-from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.plans.plan import INVALID, STATUSES, PlanUsage
 from kaiza.render import plans
 from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace

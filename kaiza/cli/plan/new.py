@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from kaiza.cli.console import arguments, open_workspace, operator, output, plan_argument
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.domain import errors
 from kaiza.domain.plans import parser
 from kaiza.store import human_decisions
@@ -50,7 +50,7 @@ def add(commands: arguments.Subparsers) -> None:
         'kaiza plan new PLAN-0007-rotate-tokens --title "Rotate session tokens"',
         run=_run_new,
     )
-    plan_argument.add_argument(parser)
+    arguments.add_argument(parser)
     parser.add_argument("--title", default="What this plan is for", help="what the plan is for, in one line")
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
@@ -58,7 +58,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_new(args: argparse.Namespace) -> int:
-    told = {"title": args.title, "author": operator.resolve_name(args.name)}
+    told = {"title": args.title, "author": arguments.resolve_name(args.name)}
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in told.items()}
     created = human_decisions.current_timestamp()[:-5] + "Z"
     content = _TEMPLATE.format(plan_id=args.plan_id, created=created, **quoted).encode("utf-8", "replace")

@@ -3,7 +3,7 @@
 import argparse
 from functools import partial
 
-from kaiza.cli.console import arguments, open_workspace, operator, output, plan_argument
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import REJECTED, REVOKED, STATUS_TRANSITIONS
@@ -30,7 +30,7 @@ def add(commands: arguments.Subparsers) -> None:
             f"kaiza plan {verb} PLAN-0007-rotate-tokens",
             run=partial(_run_withdraw, verb),
         )
-        plan_argument.add_argument(parser)
+        arguments.add_argument(parser)
         parser.add_argument("--reason", default="", help="why, for the record")
         arguments.add_operator(parser)
         arguments.add_workspace(parser)
@@ -38,9 +38,9 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_withdraw(verb: str, args: argparse.Namespace) -> int:
-    status, name = _NEW_STATUS[verb], operator.resolve_name(args.name)
+    status, name = _NEW_STATUS[verb], arguments.resolve_name(args.name)
     with open_workspace.open_workspace(args) as ground:
-        stored = plan_argument.require_plan(ground, args.plan_id)
+        stored = arguments.require_plan(ground, args.plan_id)
         content = _with_status(stored, status)
         plan_hash = parser.parse(content, args.plan_id).plan_hash
         detail = {"reason": args.reason, "seen_hash": stored.parsed.plan_hash}

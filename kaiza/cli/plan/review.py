@@ -9,10 +9,9 @@ from typing import Any
 from kaiza.domain.finding import WARNING
 from kaiza.domain.paths import confusables
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.plans import limits
+from kaiza.domain.plans import plan as limits
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.domain.plans.plan import LIMITS, Plan, Scope
-from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.plans.plan import LIMITS, Plan, PlanUsage, Scope
 from kaiza.domain.text import unified_diff
 from kaiza.domain.tool_card import for_unknown_tool
 from kaiza.policy.case import Case
@@ -24,7 +23,7 @@ from kaiza.policy.rules.plan_approved import (
 )
 from kaiza.policy.rules.plan_sound import check_plan_sound
 from kaiza.render.terminal import escape
-from kaiza.store import approved_plans
+from kaiza.store import human_decisions
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.documents.scope_preview import ScopePreview, match_files
 from kaiza.store.workspace import Workspace
@@ -91,7 +90,7 @@ def diff_since_approval(ground: Workspace, plan_id: str, content: bytes) -> dict
     seal = ground.audit_state.seals.get(plan_id)
     if seal is None:
         return None
-    before, path = approved_plans.load_bytes(ground, seal.plan_hash), plan_path(plan_id)
+    before, path = human_decisions.load_bytes(ground, seal.plan_hash), plan_path(plan_id)
     if before is None:
         return {"approved_hash": seal.plan_hash, "diff": None}
     made = unified_diff.compare(unified_diff.FileVersion(path, before), unified_diff.FileVersion(path, content))

@@ -2,7 +2,7 @@
 
 import argparse
 
-from kaiza.cli.console import arguments, open_workspace, output, plan_argument
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.cli.plan import review
 from kaiza.render import plans
 from kaiza.store import human_decisions
@@ -19,14 +19,14 @@ def add(commands: arguments.Subparsers) -> None:
         "kaiza plan show PLAN-0007-rotate-tokens",
         run=_run_show,
     )
-    plan_argument.add_argument(parser)
+    arguments.add_argument(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
 
 
 def _run_show(args: argparse.Namespace) -> int:
     with open_workspace.open_workspace(args) as ground:
-        stored = plan_argument.require_plan(ground, args.plan_id)
+        stored = arguments.require_plan(ground, args.plan_id)
         told = review.build_document(ground, stored, human_decisions.current_timestamp())
     if args.json:
         output.print_json(told)

@@ -3,7 +3,7 @@
 import argparse
 from datetime import UTC, datetime, timedelta
 
-from kaiza.cli.console import arguments, audit_reader, find_workspace, output
+from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.session import unlock
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import FIELDS
@@ -90,7 +90,7 @@ def _print_session(told: SessionSummary, state: str) -> None:
 
 def _read_sessions(args: argparse.Namespace, detailed: str | None) -> list[tuple[SessionSummary, str]]:
     """Every session with its state, by reading the record once."""
-    root, fold, facts = find_workspace.resolve_root(args), SessionProjection(detailed), AuditState()
+    root, fold, facts = arguments.resolve_root(args), SessionProjection(detailed), AuditState()
     last = next(audit_reader.read_backward(root), None)
     with output.Progress("reading") as progress:
         for record in audit_reader.read_forward(root):

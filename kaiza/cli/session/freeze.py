@@ -2,7 +2,7 @@
 
 import argparse
 
-from kaiza.cli.console import arguments, open_workspace, operator, output
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
 
@@ -31,7 +31,7 @@ def _run_freeze(args: argparse.Namespace) -> int:
         args, Settings()
     ) as ground:  # a kaiza.toml that cannot be read must not keep anybody from it
         detail = {"reason": args.reason}
-        record = human_decisions.record_decision(ground, "freeze", operator.resolve_name(args.name), detail=detail)
+        record = human_decisions.record_decision(ground, "freeze", arguments.resolve_name(args.name), detail=detail)
     if args.json:
         output.print_json({"frozen": True, "reason": args.reason, "at": record["timestamp"], "seq": record["seq"]})
     else:

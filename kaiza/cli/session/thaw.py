@@ -2,7 +2,7 @@
 
 import argparse
 
-from kaiza.cli.console import arguments, open_workspace, operator, output
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.domain.audit.projection import Freeze
 from kaiza.render.terminal import escape
@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_thaw(args: argparse.Namespace) -> int:
-    name = operator.resolve_name(args.name)
+    name = arguments.resolve_name(args.name)
     with open_workspace.open_workspace(args) as ground:
         open_workspace.require_sound_log(ground)
         frozen = ground.audit_state.frozen

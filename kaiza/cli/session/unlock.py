@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from functools import partial
 
-from kaiza.cli.console import arguments, open_workspace, operator, output
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.domain.audit.projection import ROLES, RoleLock
 from kaiza.render.terminal import escape
@@ -31,7 +31,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_unlock(args: argparse.Namespace) -> int:
-    name = operator.resolve_name(args.name)
+    name = arguments.resolve_name(args.name)
     with open_workspace.open_workspace(args) as ground:
         open_workspace.require_sound_log(ground)
         role = args.role or (_session_role(ground, args.session) if args.session else None)

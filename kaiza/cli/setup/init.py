@@ -14,8 +14,7 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.unified_diff import FileVersion, compare
 from kaiza.render.terminal import escape
 from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
-from kaiza.store.clients.apply import apply_changes, removal_changes
-from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget
+from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget, apply_changes, removal_changes
 from kaiza.store.clients.client import Client
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstallManifest

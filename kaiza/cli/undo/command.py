@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.boundary import human_undo
-from kaiza.cli.console import arguments, open_workspace, operator, output
+from kaiza.cli.console import arguments, open_workspace, output
 from kaiza.cli.console.confirm import confirm_yes_no
 from kaiza.cli.undo import selection
 from kaiza.domain import errors
@@ -65,7 +65,7 @@ class UndoPreview:
 
 
 def _run_undo(args: argparse.Namespace) -> int:
-    name = operator.resolve_name(args.name)
+    name = arguments.resolve_name(args.name)
     with open_workspace.open_workspace(args) as ground:
         open_workspace.verify_whole_log(ground)
         view = _open_view(ground)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from kaiza.cli.console import audit_reader, output, plan_argument
+from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.domain.audit.inverse_changes import effective_changes, took_effect
 from kaiza.store.workspace import Workspace
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--session", metavar="ID", help="everything this session changed; its first characters will do")
     which.add_argument("--request", metavar="ID", nargs="+", help="what these calls changed, undos too")
     which.add_argument(
-        "--plan", metavar="ID", type=plan_argument.parse_id, help="everything that was changed under this plan"
+        "--plan", metavar="ID", type=arguments.parse_id, help="everything that was changed under this plan"
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, PlanSeal, day_before, merge_times
-from kaiza.domain.plans.usage import PlanUsage, max_usage
+from kaiza.domain.plans.plan import PlanUsage, max_usage
 
 MAX_PART_BYTES = 160 * 1024
 """What a part weighs at most; what stands around it has to fit into its record too."""

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from kaiza.domain import error_codes
-from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.plans.plan import PlanUsage
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 CHANGING_TOOLS = frozenset(

@@ -20,9 +20,9 @@ from kaiza.domain.audit.projection import (
     is_locking_refusal,
     merge_times,
 )
-from kaiza.domain.audit.record_shape import require_carried_state, require_intent, require_texts
+from kaiza.domain.audit.record import require_carried_state, require_intent, require_texts
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
-from kaiza.domain.plans.usage import PlanUsage, max_usage
+from kaiza.domain.plans.plan import PlanUsage, max_usage
 
 _MAX_RELEASES_KEPT = 10
 _PLAN_DECISIONS = ("approve", "reject", "revoke")

@@ -4,7 +4,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kaiza.domain.patch import file_names
+from kaiza.domain.patch import header as file_names
 from kaiza.domain.patch.errors import invalid_patch
 from kaiza.domain.patch.file_patch import FilePatch
 from kaiza.domain.paths.rel_path import RelPath

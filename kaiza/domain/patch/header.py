@@ -3,8 +3,82 @@
 import re
 from dataclasses import dataclass
 
-from kaiza.domain.patch import file_names
 from kaiza.domain.patch.errors import InvalidReason, invalid_patch
+
+DEV_NULL = b"/dev/null"
+
+_QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
+_LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_SELF_ESCAPED = frozenset({b'"', b"\\"})
+_OCTAL = 3
+
+
+def read_quoted(text: bytes, line: int) -> tuple[bytes, bytes]:
+    """Read a quoted name at the beginning; give it back with what follows it."""
+    quoted = _QUOTED.match(text)
+    if not quoted:
+        raise invalid_patch(line, "quoting")
+    return _unquote(quoted[1], line), text[quoted.end() :]
+
+
+def read_whole(text: bytes, line: int) -> bytes:
+    """Read a name that fills the rest of its line."""
+    if not text.startswith(b'"'):
+        return text
+    name, rest = read_quoted(text, line)
+    if rest:
+        raise invalid_patch(line, "quoting")
+    return name
+
+
+def read_until_tab(text: bytes, line: int) -> bytes:
+    """Read a name as `---` and `+++` carry it: a tab ends it, and a time may follow."""
+    if not text.startswith(b'"'):
+        return text.partition(b"\t")[0]
+    name, rest = read_quoted(text, line)
+    if rest and not rest.startswith(b"\t"):
+        raise invalid_patch(line, "quoting")
+    return name
+
+
+def strip_prefix(prefix: bytes, name: bytes, line: int) -> bytes:
+    """Take the `a/` or `b/` away; a name without it is refused."""
+    if not name.startswith(prefix) or name == prefix:
+        raise invalid_patch(line, "prefix")
+    return name[len(prefix) :]
+
+
+def read_first(text: bytes, line: int) -> bytes:
+    """Read the first of the two names in a `diff --git` line; whether the other agrees is for `spells` to say."""
+    if text.startswith(b'"'):
+        return strip_prefix(b"a/", read_quoted(text, line)[0], line)
+    return strip_prefix(b"a/", text[: len(text) // 2], line)
+
+
+def is_pair(text: bytes, old: bytes, new: bytes, line: int) -> bool:
+    """Judge whether a `diff --git` line names exactly these two files."""
+    if text.startswith(b'"'):
+        first, rest = read_quoted(text, line)
+    else:
+        first = b"a/" + old
+        rest = text.removeprefix(first) if text.startswith(first + b" ") else b""
+    return first == b"a/" + old and rest[:1] == b" " and read_whole(rest[1:], line) == b"b/" + new
+
+
+def _unquote(text: bytes, line: int) -> bytes:
+    def plain(escape: re.Match[bytes]) -> bytes:
+        code = escape[1]
+        if len(code) == _OCTAL:
+            return bytes([int(code, 8)])
+        if code in _SELF_ESCAPED:
+            return code
+        if code not in _LETTERS:
+            raise invalid_patch(line, "quoting")
+        return _LETTERS[code]
+
+    return _ESCAPE.sub(plain, text)
+
 
 _MODES = {b"100644": 0o644, b"100755": 0o755}
 _INDEX = re.compile(rb"[0-9A-Za-z]+\.\.[0-9A-Za-z]+(?: ([0-9]{6}))?")
@@ -84,7 +158,7 @@ def _parse_git(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
         pair = _parse_pair(lines, after)
         after += 2
     old, new = _resolve_sides(fields, pair, told, at)
-    if not file_names.is_pair(told, old or new or b"", new or old or b"", at):
+    if not is_pair(told, old or new or b"", new or old or b"", at):
         raise invalid_patch(at, "names")
     return FileHeader(at, old, new, pair is not None, *_resolve_modes(fields, old, new, at)), after
 
@@ -133,8 +207,8 @@ def _parse_pair(lines: list[bytes], at: int) -> tuple[bytes | None, bytes | None
 def _parse_side(lines: list[bytes], at: int, prefix: bytes) -> bytes | None:
     if lines[at].endswith(b"\r\n"):
         raise invalid_patch(at, "line_ending")
-    name = file_names.read_until_tab(lines[at][4:-1], at)
-    return None if name == file_names.DEV_NULL else file_names.strip_prefix(prefix, name, at)
+    name = read_until_tab(lines[at][4:-1], at)
+    return None if name == DEV_NULL else strip_prefix(prefix, name, at)
 
 
 def _require_same_file(old: bytes | None, new: bytes | None, at: int) -> None:
@@ -151,7 +225,7 @@ def _resolve_sides(
         return _resolve_rename(fields, pair, at)
     created, deleted = b"new file mode" in fields, b"deleted file mode" in fields
     if pair is None:
-        name = file_names.read_first(told, at)
+        name = read_first(told, at)
         pair = (None if created else name, None if deleted else name)
     old, new = pair
     _require_same_file(old, new, at)
@@ -165,9 +239,7 @@ def _resolve_rename(
 ) -> tuple[bytes, bytes]:
     if not (b"rename from" in fields and b"rename to" in fields):
         raise invalid_patch(at, "header")
-    old, new = (
-        file_names.read_whole(field.value, field.line) for field in (fields[b"rename from"], fields[b"rename to"])
-    )
+    old, new = (read_whole(field.value, field.line) for field in (fields[b"rename from"], fields[b"rename to"]))
     if not old or not new or old == new or pair not in (None, (old, new)):
         raise invalid_patch(at, "names")
     return old, new

@@ -4,6 +4,7 @@ import base64
 import codecs
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -207,3 +208,81 @@ class Utf8Check:
                 self._decoder.decode(chunk, final)
             except UnicodeDecodeError:
                 self._broken = True
+
+
+MAX_EXCERPT = 500
+"""So many characters of a line are shown; what is left out shows as an ellipsis."""
+
+_LEAD_CHARACTERS = 120
+
+
+def count_characters(data: bytes) -> int:
+    """How many code points these bytes are; a byte that is no part of one counts for itself."""
+    return len(data) if data.isascii() else len(data.decode(errors="surrogateescape"))
+
+
+def excerpt(data: bytes, begin: int, end: int, at: int) -> str:
+    """The line from `begin` to `end` as it is shown: of a long one, what is around `at`, and ellipses."""
+    if end - begin > 4 * MAX_EXCERPT or count_characters(data[begin:end]) > MAX_EXCERPT:
+        first = max(begin, at - 4 * _LEAD_CHARACTERS)
+        before = _decode_whole(data[first:at])[-_LEAD_CHARACTERS:]
+        after = data[at : min(end, at + 4 * MAX_EXCERPT + 4)].decode(errors="surrogateescape")
+        after = after[: MAX_EXCERPT - len(before)]
+        size = len((before + after).encode(errors="surrogateescape"))
+        from_begin = at - len(before.encode(errors="surrogateescape"))
+        text = ("…" if from_begin > begin else "") + before + after + ("…" if from_begin + size < end else "")
+    else:
+        text = data[begin:end].decode(errors="surrogateescape")
+    return LONE_BYTE.sub("\ufffd", text)
+
+
+def _decode_whole(data: bytes) -> str:
+    """The text, without what is left of a character that began before it."""
+    begin = 0
+    while begin < min(len(data), 3) and data[begin] in UTF8_CONTINUATION:
+        begin += 1
+    return data[begin:].decode(errors="surrogateescape")
+
+
+@dataclass(slots=True)
+class LineChunk:
+    """Some whole lines of a file: those that begin in `fresh` are new, the others are there for their company."""
+
+    data: bytes
+    first_line: int
+    begin: int
+    end: int
+
+
+class LineTooLongError(Exception):
+    """A line is longer than anybody will hold in memory."""
+
+
+def iter_chunks(chunks: Iterable[bytes], company: int, longest: int) -> Iterator[LineChunk]:
+    """A file in stretches, each line fresh once and then with `company` lines before and after it.
+
+    TooLongError if a line and its company weigh more than `longest`.
+    """
+    data, first_line, begin = b"", 0, 0
+    for chunk in chunks:
+        data += chunk
+        end = _last_lines_start(data, company)
+        if end > begin:
+            yield LineChunk(data, first_line, begin, end)
+            kept = _last_lines_start(data[:end], company) if company else end
+            first_line += data.count(LF, 0, kept)
+            data, begin = data[kept:], end - kept
+        if len(data) > longest:
+            raise LineTooLongError
+    if begin < len(data):
+        yield LineChunk(data, first_line, begin, len(data))
+
+
+def _last_lines_start(data: bytes, lines: int) -> int:
+    """Where the last so many whole lines begin, and what follows them; 0 if there are not that many."""
+    at = len(data)
+    for _ in range(lines + 1):
+        at = data.rfind(LF, 0, at)
+        if at < 0:
+            return 0
+    return at + 1

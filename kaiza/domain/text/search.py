@@ -9,9 +9,7 @@ from typing import Protocol
 import re2
 
 from kaiza.domain import errors
-from kaiza.domain.text.excerpt import count_characters
-from kaiza.domain.text.line_chunks import LineChunk
-from kaiza.domain.text.lines import LF
+from kaiza.domain.text.lines import LF, LineChunk, count_characters
 
 _MAX_MEMORY = 4 << 20
 _NEEDS_LINE_BY_LINE = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-[a-zA-Z]*m")

@@ -1,9 +1,8 @@
 """A plan's limits hold over all sessions, processes and restarts, because the record counts what was used."""
 
 from kaiza.domain import errors
-from kaiza.domain.plans import limits
-from kaiza.domain.plans.plan import Plan
-from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.plans import plan as limits
+from kaiza.domain.plans.plan import Plan, PlanUsage
 from kaiza.policy.case import Case
 
 

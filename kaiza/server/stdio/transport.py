@@ -6,12 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from kaiza.server.app_protocol import AppProtocol, to_call_request
-from kaiza.server.pipeline import Incoming, Pipeline, TransportAction
+from kaiza.server.pipeline import AppProtocol, Incoming, Pipeline, TransportAction, to_call_request
 from kaiza.server.stdio.deadlines import DeadlineWatcher
+from kaiza.server.stdio.framing import LineReader, LineWriter
 from kaiza.server.stdio.lazy_app import LazyApp
-from kaiza.server.stdio.line_reader import LineReader
-from kaiza.server.stdio.line_writer import LineWriter
 from kaiza.server.stdio.pending_requests import PendingRequest, PendingRequests
 from kaiza.server.stdio.wakeup_pipe import (
     ALL_ANSWERED,
@@ -24,7 +22,7 @@ from kaiza.server.stdio.wakeup_pipe import (
     WakeupPipe,
 )
 from kaiza.server.stdio.worker_pool import Job, WorkerPool
-from kaiza.wire import framing, message, reply
+from kaiza.wire import framing, message
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 
 DRAIN_SECONDS: Final = 2.0
@@ -207,4 +205,4 @@ class StdioTransport:
 
 
 def _internal_error(request_id: RequestId | None, reason: str = "Kaiza itself failed.") -> bytes:
-    return reply.rejection(InvalidMessage(request_id, "INTERNAL_ERROR", reason))
+    return message.rejection(InvalidMessage(request_id, "INTERNAL_ERROR", reason))

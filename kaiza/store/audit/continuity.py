@@ -1,7 +1,7 @@
 """Whether the log still is what this process knows of it, and what is new: the continuity of one process's view."""
 
 from kaiza.domain.audit.record import Body, LogHead, Verdict
-from kaiza.store.audit import log_file, torn_tail
+from kaiza.store.audit import damage_mark, log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.log_file import LogFile
@@ -127,7 +127,7 @@ class ContinuityCheck:
     def _handle_torn_tail(self, file: LogFile, torn: TornTail, *, mend: bool) -> Verdict | None:
         if not mend:
             return Verdict("torn_tail", self.follower.chain.seq, self.head, None, anchored=False)
-        self.pending_records.append(torn_tail.set_aside(self._root, file, torn))
+        self.pending_records.append(damage_mark.set_aside(self._root, file, torn))
         return None
 
     def _remember_delivered(self) -> None:

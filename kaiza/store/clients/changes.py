@@ -1,6 +1,6 @@
 """What putting Kaiza into a client, or taking it out, would change: decided in full before a byte is written."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -150,3 +150,43 @@ def _decode_text(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError("This is no UTF-8", line) from error
+
+
+def apply_changes(changes: Sequence[ConfigChange], directories: Sequence[Path], away: Sequence[Path]) -> None:
+    """Everything is done when this returns; OSError or ConfigFault, and everything as before, where something fails."""
+    made: list[Path] = []
+    begun: list[ConfigChange] = []
+    try:
+        for directory in (*directories, *(needed for change in changes for needed in change.directories)):
+            if not directory.is_dir():
+                directory.mkdir()
+                made.append(directory)
+        for change in changes:
+            begun.append(change)
+            config_files.replace(change.path, change.before, change.after)
+    except (OSError, ConfigError):
+        for change in reversed(begun):
+            if config_files.read(change.path.parent, (change.path.name,)) == change.after:
+                config_files.replace(change.path, change.after, change.before)
+        remove_empty_directories(list(reversed(made)))
+        raise
+    remove_empty_directories(away)
+
+
+def remove_empty_directories(directories: Sequence[Path]) -> None:
+    """Those of the directories that are empty are gone when this returns."""
+    for directory in directories:
+        if directory.is_dir() and not directory.is_symlink() and not any(directory.iterdir()):
+            directory.rmdir()
+
+
+def removal_changes(memory: InstallManifest, owner: str, root: Path) -> list[ConfigChange]:
+    """The files made for this owner that nobody has changed since."""
+    found: list[ConfigChange] = []
+    for path, done in memory.files.items():
+        if done.owner == owner and Path(path).is_relative_to(root):
+            parts = Path(path).relative_to(root).parts
+            now = config_files.read(root, parts)
+            if done.is_unchanged(now):
+                found.append(ConfigChange(Path(path), "/".join(parts), owner, now, done.before, done.before))
+    return found

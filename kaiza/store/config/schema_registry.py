@@ -5,6 +5,7 @@ Neither is imported before the first arguments are checked.
 """
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kaiza
+from kaiza.domain.tool_card import ToolCard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,3 +174,31 @@ def _compile_strict(schema: dict[str, Any]) -> "Draft202012Validator":
 def _is_integer(_checker: object, value: object) -> bool:
     """An integer is written as one: 5.0 is a number, and true is neither."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def visible_cards(
+    registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
+) -> Iterator[ToolCard]:
+    """The tools in the catalog's order; of a bound server those its role may call, and what the operator allowed."""
+    for row in registry.catalog():
+        card = ToolCard.from_row(row)
+        if (bound_role is None or bound_role in card.roles) and card.only_with in (None, *allowed):
+            yield card
+
+
+def list_items(
+    registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
+) -> list[Mapping[str, Any]]:
+    """The items of `tools/list`."""
+    return [_tool_item(card, registry) for card in visible_cards(registry, bound_role, allowed)]
+
+
+def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:
+    return {
+        "name": card.name,
+        "title": card.title,
+        "description": card.description,
+        "inputSchema": registry.read_document(f"{card.name}.json"),
+        "outputSchema": registry.read_document(f"{card.name}.output.json"),
+        "annotations": card.annotations(),
+    }

@@ -5,12 +5,56 @@ import re
 import stat
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
+
+import pydantic
 
 from kaiza.domain import errors
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.domain.paths.name_folding import skeleton
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
+
+
+class ClosedModel(pydantic.BaseModel):
+    """No unknown keys, no coercion, no changing afterwards."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class AuditSection(ClosedModel):
+    """`batched` syncs reads within a second; `every` syncs each record before its answer."""
+
+    sync: Literal["batched", "every"] = "batched"
+
+
+class ApprovalSection(ClosedModel):
+    """`edit`: the changed word in the plan approves; `command`: only `kaiza plan approve` does."""
+
+    require: Literal["edit", "command"] = "edit"
+
+
+class LockSection(ClosedModel):
+    """`report`: a report unlocks, three times a day; `person`: only a person does."""
+
+    release: Literal["report", "person"] = "report"
+
+
+class ChecksSection(ClosedModel):
+    """How long a plan's checks may take."""
+
+    seconds: int = pydantic.Field(default=300, ge=1, le=3600)
+
+
+class SettingsFile(ClosedModel):
+    """The whole file."""
+
+    deny_read: list[str] = []
+    allow_read: list[str] = []
+    audit: AuditSection = AuditSection()
+    approval: ApprovalSection = ApprovalSection()
+    lock: LockSection = LockSection()
+    checks: ChecksSection = ChecksSection()
+
 
 NAME = "kaiza.toml"
 MAX_FILE_BYTES = 64 * 1024
@@ -89,8 +133,6 @@ def _require_regular_file(found: os.stat_result) -> None:
 def _validate_settings(told: dict[str, Any], text: str) -> Settings:
     """Closed and typed by pydantic, which is loaded only where there is a file to check."""
     import pydantic  # noqa: PLC0415  a workspace without kaiza.toml does not pay for it
-
-    from kaiza.store.config.settings_schema import SettingsFile  # noqa: PLC0415  as above
 
     try:
         file = SettingsFile.model_validate(told)

@@ -11,7 +11,7 @@ from kaiza.domain.patch import FilePatch
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import CREATE, MODIFY, MOVE, RequestedOperation
 from kaiza.domain.text.unified_diff import FileDiff
-from kaiza.tools.changing import change_summary, content_argument, target_file
+from kaiza.tools.changing import change_summary, target_file
 from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
@@ -31,7 +31,7 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     """Read the patch strictly, and have a second reader agree."""
-    text = content_argument.decode("patch", arguments["patch"], arguments.get("encoding"))
+    text = target_file.decode("patch", arguments["patch"], arguments.get("encoding"))
     if len(text) > patch.MAX_BYTES:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE",

@@ -13,7 +13,7 @@ from kaiza.domain.plans.scope import MODIFY, RequestedOperation
 from kaiza.domain.text import edits as edit
 from kaiza.domain.text import unified_diff
 from kaiza.domain.text.edits import Position, ReplaceRange, ReplaceText
-from kaiza.tools.changing import change_summary, content_argument, target_file
+from kaiza.tools.changing import change_summary, target_file
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "edit_file"
@@ -61,14 +61,14 @@ def run(request: Request, view: FilesView) -> Answer:
 
 
 def _parse_edit(number: int, told: Mapping[str, Any]) -> ReplaceText | ReplaceRange:
-    new_text = content_argument.decode(f"edits.{number}.new_text", told["new_text"])
+    new_text = target_file.decode(f"edits.{number}.new_text", told["new_text"])
     if "old_text" not in told and "range" not in told:
         raise _edit_error(number, "MISSING_REQUIRED_FIELD", "old_text")
     if "old_text" in told and "range" in told:
         raise _edit_error(number, "INVALID_INPUT_VALUE", "range")
     if "range" in told:
         return ReplaceRange(Position(**told["range"]["start"]), Position(**told["range"]["end"]), new_text)
-    old_text = content_argument.decode(f"edits.{number}.old_text", told["old_text"])
+    old_text = target_file.decode(f"edits.{number}.old_text", told["old_text"])
     if old_text == new_text:
         raise _edit_error(number, "INVALID_INPUT_VALUE", "new_text")
     return ReplaceText(old_text, new_text)

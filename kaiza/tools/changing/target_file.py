@@ -1,5 +1,7 @@
 """What stands where a change is wanted; what no change may touch is refused here, in a dry run too."""
 
+import base64
+import binascii
 from dataclasses import dataclass
 
 from kaiza.domain import errors
@@ -168,3 +170,16 @@ def _write_error(path: RelPath, sentence: str, why: str) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "FILE_WRITE_FAILED", human_message=sentence, cause={"path": str(path), "why": why}
     )
+
+
+def decode(argument: str, text: str, encoding: str | None = None) -> bytes:
+    """Give the bytes that an argument means; INVALID_INPUT_FORMAT where it means none."""
+    try:
+        return base64.b64decode(text, validate=True) if encoding == "base64" else text.encode()
+    except (binascii.Error, UnicodeEncodeError, ValueError):
+        wanted = "base64 with padding" if encoding == "base64" else "text without half characters"
+        raise errors.SystemError.tool_failure(
+            "INVALID_INPUT_FORMAT",
+            human_message=f"{argument} is malformed. Send {wanted}.",
+            cause={"faults": [{"argument": argument, "code": "INVALID_INPUT_FORMAT"}], "count": 1},
+        ) from None

@@ -10,7 +10,7 @@ from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import CREATE, MODIFY, RequestedOperation
 from kaiza.domain.text import lines, unified_diff
-from kaiza.tools.changing import change_summary, content_argument, target_file
+from kaiza.tools.changing import change_summary, target_file
 from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.view import Answer, FilesView
 
@@ -34,7 +34,7 @@ class Request:
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Take the arguments as the schema left them."""
-    content = content_argument.decode("content", arguments["content"], arguments.get("encoding"))
+    content = target_file.decode("content", arguments["content"], arguments.get("encoding"))
     path = rel_path.parse(arguments["path"], root)
     return Request(path, content, arguments.get("expected_hash"), arguments.get("dry_run", False))
 

@@ -8,8 +8,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
-from kaiza.domain.text.excerpt import excerpt
-from kaiza.domain.text.lines import LF, LineWindow
+from kaiza.domain.text.lines import LF, LineWindow, excerpt
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
 

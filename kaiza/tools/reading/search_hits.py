@@ -9,10 +9,8 @@ from kaiza.domain import errors
 from kaiza.domain.paging.response_size import PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import line_chunks, lines, search
-from kaiza.domain.text.excerpt import excerpt
-from kaiza.domain.text.line_chunks import LineChunk, LineTooLongError
-from kaiza.domain.text.lines import LF
+from kaiza.domain.text import lines, search
+from kaiza.domain.text.lines import LF, LineChunk, LineTooLongError, excerpt
 from kaiza.domain.text.search import Matcher, SearchHit
 from kaiza.tools.handles import FileContent
 from kaiza.tools.reading import file_reader
@@ -62,7 +60,7 @@ class HitCollector:
             return
         most = 2 * self._view.caps.total_hits + 1
         try:
-            for stretch in line_chunks.iter_chunks(self._text_chunks(content), self._context_lines, MAX_LINE_BYTES):
+            for stretch in lines.iter_chunks(self._text_chunks(content), self._context_lines, MAX_LINE_BYTES):
                 for hit in search.find_hits(stretch, self._finder, most):
                     if not after.has_passed(str(real), hit):
                         self._add_hit(real, stretch, hit)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.audit.net_changes import net_changes
+from kaiza.domain.audit.inverse_changes import net_changes
 from kaiza.tools.session.session_status import session_counts
 from kaiza.tools.view import Answer, ChangesView
 

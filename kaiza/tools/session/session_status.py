@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kaiza.domain.audit.projection import Session
-from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.plans.plan import PlanUsage
 from kaiza.tools.view import Answer, PlansView, SessionView
 
 NAME = "session_status"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kaiza.wire import reply
+from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Decoded, ToolCall
 from kaiza.wire.message import InvalidMessage, Request, RequestId
 
@@ -92,13 +92,13 @@ class McpDialect:
             "instructions": self._description.instructions,
         }
         now = so_far._replace(initialized=True, client=client)
-        return Decoded(now, reply.result(request.id, reply.encode_json(body)))
+        return Decoded(now, message.result(request.id, message.encode_json(body)))
 
     def _decode_legacy(self, request: Request, so_far: Conversation) -> Decoded:
         if not isinstance(request.params.get("_meta"), dict | None):
             return Decoded(so_far, _invalid_params(request, "_meta must be an object."))
         if request.method == "ping":
-            return Decoded(so_far, reply.result(request.id, b"{}"))
+            return Decoded(so_far, message.result(request.id, b"{}"))
         if request.method == "tools/list":
             return Decoded(so_far, self._list_tools(request, self._legacy_list))
         if request.method == "tools/call":
@@ -111,7 +111,7 @@ class McpDialect:
             return Decoded(so_far, refused)
         so_far = so_far._replace(modern=True)
         if request.method == "server/discover":
-            return Decoded(so_far, reply.result(request.id, self._discovery_body))
+            return Decoded(so_far, message.result(request.id, self._discovery_body))
         if request.method == "tools/list":
             return Decoded(so_far, self._list_tools(request, self._modern_list))
         if request.method == "tools/call":
@@ -122,22 +122,22 @@ class McpDialect:
     def _list_tools(self, request: Request, body: Callable[[], bytes]) -> bytes:
         cursor = request.params.get("cursor")
         if cursor is None:
-            return reply.result(request.id, body())
+            return message.result(request.id, body())
         if isinstance(cursor, str):
-            return reply.rejection(
+            return message.rejection(
                 InvalidMessage(request.id, "CURSOR_INVALID", "The list has one page; ask without a cursor.")
             )
         return _invalid_params(request, "cursor must be a string.")
 
     @cached_property
     def _tools_member(self) -> bytes:
-        return b'"tools":' + reply.encode_json(list(self._description.tools()))
+        return b'"tools":' + message.encode_json(list(self._description.tools()))
 
     def _legacy_list(self) -> bytes:
         return b"{" + self._tools_member + b"}"
 
     def _modern_list(self) -> bytes:
-        return reply.encode_json({**_CACHE_HINTS, "_meta": self.modern_meta})[:-1] + b"," + self._tools_member + b"}"
+        return message.encode_json({**_CACHE_HINTS, "_meta": self.modern_meta})[:-1] + b"," + self._tools_member + b"}"
 
     @cached_property
     def _discovery_body(self) -> bytes:
@@ -146,7 +146,7 @@ class McpDialect:
             "capabilities": _SERVER_CAPABILITIES,
             "instructions": self._description.instructions,
         }
-        return reply.encode_json({**body, **_CACHE_HINTS, "_meta": self.modern_meta})
+        return message.encode_json({**body, **_CACHE_HINTS, "_meta": self.modern_meta})
 
 
 def _is_modern(request: Request, so_far: Conversation) -> bool:
@@ -167,7 +167,9 @@ def _envelope_error(request: Request) -> bytes | None:
         return _invalid_params(request, f"{_VERSION} must be a string and {_CAPABILITIES} an object.")
     if asked not in MODERN_VERSIONS:
         data = {"supported": MODERN_VERSIONS, "requested": asked[:_MAX_ECHO]}
-        return reply.error(request.id, _UNSUPPORTED_VERSION, "Unsupported protocol version", reply.encode_json(data))
+        return message.error(
+            request.id, _UNSUPPORTED_VERSION, "Unsupported protocol version", message.encode_json(data)
+        )
     if meta.get(_CLIENT_INFO) is not None and _client_name(meta[_CLIENT_INFO]) is None:
         return _invalid_params(request, f"{_CLIENT_INFO} must have a name and a version.")
     return None
@@ -192,8 +194,10 @@ def _client_name(info: object) -> str | None:
 
 
 def _invalid_params(request: Request, reason: str) -> bytes:
-    return reply.rejection(InvalidMessage(request.id, "INVALID_PARAMS", reason))
+    return message.rejection(InvalidMessage(request.id, "INVALID_PARAMS", reason))
 
 
 def _method_not_found(request: Request) -> bytes:
-    return reply.rejection(InvalidMessage(request.id, "METHOD_NOT_FOUND", "There is no such method in this revision."))
+    return message.rejection(
+        InvalidMessage(request.id, "METHOD_NOT_FOUND", "There is no such method in this revision.")
+    )

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from kaiza.domain.call import Outcome
-from kaiza.wire import reply
+from kaiza.wire import message as reply
 from kaiza.wire.message import RequestId
 
 RECEIPT_KEY: Final = "kaiza/receipt"

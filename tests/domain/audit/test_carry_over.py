@@ -5,9 +5,8 @@ import pytest
 from kaiza.domain.audit import carry_over, record
 from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, Freeze, PlanSeal, RoleLock
 from kaiza.domain.audit.record_folding import apply_record
-from kaiza.domain.plans import limits
-from kaiza.domain.plans.plan import Limits
-from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.plans import plan
+from kaiza.domain.plans.plan import Limits, PlanUsage
 
 AT = "2026-11-18T12:00:00.000Z"
 ONE, OTHER = "1" * 64, "2" * 64
@@ -99,8 +98,8 @@ def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
     assert (after.file_count, after.operations, told.usage["PLAN-2"].file_count) == (2000, 2000, 1)
     assert 0 < after.unnamed < 2000
     assert len(lines) > 1
-    assert limits.overrun_before(Limits(files=2000), after, ["src/new"], 1).limit == "files"
-    assert limits.overrun_before(Limits(files=2000), after, [next(iter(after.files))], 1) is None
+    assert plan.overrun_before(Limits(files=2000), after, ["src/new"], 1).limit == "files"
+    assert plan.overrun_before(Limits(files=2000), after, [next(iter(after.files))], 1) is None
 
 
 def test_a_long_reason_for_a_freeze_leaves_its_room_to_others():

@@ -1,4 +1,4 @@
-from kaiza.domain.audit.net_changes import net_changes
+from kaiza.domain.audit.inverse_changes import net_changes
 
 
 def change(path, before, after, source=None):

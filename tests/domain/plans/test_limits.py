@@ -1,8 +1,6 @@
 import pytest
 
-from kaiza.domain.plans.limits import overrun_after, overrun_before
-from kaiza.domain.plans.plan import Limits
-from kaiza.domain.plans.usage import PlanUsage
+from kaiza.domain.plans.plan import Limits, PlanUsage, overrun_after, overrun_before
 
 
 def used(**more):

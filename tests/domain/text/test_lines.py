@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.domain.text import excerpt, line_chunks, lines
+from kaiza.domain.text import lines
 
 FILES = st.text(st.sampled_from("ab\n\né\r")).map(str.encode) | st.binary(max_size=40)
 
@@ -66,7 +66,7 @@ def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
 @given(data=FILES, size=st.integers(1, 9), company=st.integers(0, 3))
 def test_each_line_is_fresh_once_and_in_company(data, size, company):
     met = []
-    for stretch in line_chunks.iter_chunks(chunked(data, size), company, 1 << 20):
+    for stretch in lines.iter_chunks(chunked(data, size), company, 1 << 20):
         number = stretch.first_line + stretch.data.count(b"\n", 0, stretch.begin)
         at = stretch.begin
         while at < stretch.end:
@@ -80,8 +80,8 @@ def test_each_line_is_fresh_once_and_in_company(data, size, company):
 
 
 def test_a_line_longer_than_anybody_holds_ends_the_stretches():
-    with pytest.raises(line_chunks.LineTooLongError):
-        list(line_chunks.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
+    with pytest.raises(lines.LineTooLongError):
+        list(lines.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
 
 
 @given(data=FILES, space=st.integers(16, 60))
@@ -102,11 +102,11 @@ def test_an_excerpt_of_a_long_line_shows_what_is_at_the_place(letter, at):
     begin = 7
     end = begin + len(line.encode())
 
-    shown = excerpt.excerpt(data, begin, end, begin + len((letter * at).encode()))
+    shown = lines.excerpt(data, begin, end, begin + len((letter * at).encode()))
 
     assert "HERE" in shown
     assert shown.strip("…") in line
-    assert len(shown.strip("…")) <= excerpt.MAX_EXCERPT
+    assert len(shown.strip("…")) <= lines.MAX_EXCERPT
     assert shown.startswith("…") == (not line.startswith(shown.strip("…")))
     assert shown.endswith("…") == (not line.endswith(shown.strip("…")))
 
@@ -114,9 +114,9 @@ def test_an_excerpt_of_a_long_line_shows_what_is_at_the_place(letter, at):
 def test_a_line_of_500_characters_is_shown_whole():
     for letter in ("x", "\U0001f600"):
         data = (letter * 500).encode()
-        assert excerpt.excerpt(data, 0, len(data), 0) == letter * 500
+        assert lines.excerpt(data, 0, len(data), 0) == letter * 500
         longer = (letter * 501).encode()
-        assert excerpt.excerpt(longer, 0, len(longer), 0) == letter * 500 + "…"
+        assert lines.excerpt(longer, 0, len(longer), 0) == letter * 500 + "…"
 
 
 def test_odd_bytes_of_a_name_are_shown():

@@ -7,8 +7,8 @@ from kaiza.domain.audit.projection import AuditState, Freeze, PlanSeal, RoleLock
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths.rel_path import parse
 from kaiza.domain.plans import parser
+from kaiza.domain.plans.plan import PlanUsage
 from kaiza.domain.plans.scope import RequestedOperation
-from kaiza.domain.plans.usage import PlanUsage
 from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge

@@ -4,7 +4,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kaiza.server.stdio.line_reader import LineReader
+from kaiza.server.stdio.framing import LineReader
 
 
 def through_a_pipe(pieces, longest):

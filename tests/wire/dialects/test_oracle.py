@@ -16,8 +16,7 @@ import kaiza
 from kaiza.domain import error_codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.domain.server_instructions import INSTRUCTIONS
-from kaiza.store.config.schema_registry import SchemaRegistry
-from kaiza.store.config.tool_list import list_items
+from kaiza.store.config.schema_registry import SchemaRegistry, list_items
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation
 from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription

@@ -14,9 +14,8 @@ from kaiza.domain.audit.record import LogHead, Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.store.audit import log_file, snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
-from kaiza.store.audit.damage_mark import DamageMark, is_damage
+from kaiza.store.audit.damage_mark import DamageMark, current_timestamp, is_damage
 from kaiza.store.audit.reader import read_records
-from kaiza.store.audit.torn_tail import current_timestamp
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
