@@ -1,4 +1,4 @@
-"""The reference is made from the code, and the four pages above the code say which of them comes first."""
+"""docs/CONTRACT.md matches the code, and the four reference pages state their order of precedence."""
 
 import json
 import re
@@ -16,11 +16,11 @@ ORDER = ["PROTOCOL.md", "SECURITY.md", "CONTRACT.md", "SCHEMA.md"]
 
 
 @pytest.mark.rows("S2-40")
-def test_the_contract_is_what_the_code_says():
+def test_contract_page_matches_the_code():
     assert contract_page.PAGE.read_text() == contract_page.page(), "run `python tests/contract_page.py`"
 
 
-def test_the_contract_names_every_tool_code_cap_and_argument():
+def test_contract_page_names_every_tool_code_cap_and_argument():
     text = contract_page.PAGE.read_text()
     registry = SchemaRegistry()
     tools = [row["id"] for row in registry.catalog()]
@@ -33,21 +33,21 @@ def test_the_contract_names_every_tool_code_cap_and_argument():
 
 @pytest.mark.rows("S2-1")
 @pytest.mark.parametrize("name", ORDER)
-def test_the_four_pages_say_in_which_order_they_count(name):
-    beginning = (DOCS / name).read_text().split("\n## ")[0]
+def test_reference_pages_state_their_order_of_precedence(name):
+    introduction = (DOCS / name).read_text().split("\n## ")[0]
 
-    assert "where two of them differ, the earlier counts" in beginning
-    assert re.findall(r"\[(\w+\.md)\]\(\1\)", beginning) == ORDER
+    assert "where two disagree, the earlier one applies" in introduction
+    assert re.findall(r"\[(\w+\.md)\]\(\1\)", introduction) == ORDER
 
 
 @pytest.mark.rows("S2-2")
-def test_the_page_on_schemas_leaves_behaviour_paging_and_security_to_the_others():
+def test_schema_page_does_not_specify_behaviour_paging_or_security():
     words = set(re.findall(r"[a-z]+", (DOCS / "SCHEMA.md").read_text().lower()))
 
     assert not words & {"cursor", "nextcursor", "retry", "lock", "locks", "approved", "workspace", "secret", "role"}
 
 
-def test_the_protocols_example_of_a_failure_has_the_keys_that_failures_have():
+def test_failure_example_in_protocol_page_has_the_envelope_keys():
     (block,) = re.findall(r"^```json\n(.*?)^```$", (DOCS / "PROTOCOL.md").read_text(), re.MULTILINE | re.DOTALL)
 
     assert list(json.loads(block)) == list(error_envelope.KEYS)

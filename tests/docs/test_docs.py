@@ -1,4 +1,4 @@
-"""The documents are true: commands exist, links lead somewhere, configurations are what init writes."""
+"""Documentation matches the program: commands parse, links resolve, configurations are what init writes."""
 
 import argparse
 import os
@@ -25,55 +25,57 @@ WRITTEN = [
 ]
 
 
-def name(page):
+def page_name(page):
     return str(page.relative_to(ROOT))
 
 
 def blocks(page, *languages):
-    found = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    matches = re.findall(r"^( *)```(\w*)\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL)
     return [
-        re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, language, text in found if language in languages
+        re.sub(rf"^{indent}", "", text, flags=re.MULTILINE)
+        for indent, language, text in matches
+        if language in languages
     ]
 
 
 def command_lines():
-    """Every call of kaiza in a block of shell, with its page."""
+    """The arguments of every `kaiza` call in a shell block, with its page."""
     for page in WRITTEN:
         for block in blocks(page, "sh"):
             for line in block.splitlines():
                 for words in calls(line):
                     if words[:1] == ["kaiza"]:
-                        yield pytest.param(words[1:], id=f"{name(page)}: {' '.join(words)}")
+                        yield pytest.param(words[1:], id=f"{page_name(page)}: {' '.join(words)}")
 
 
 def calls(line):
-    """The words of each program that a line of shell starts."""
+    """The words of each command in a line of shell."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
-    found = [[]]
+    commands = [[]]
     for token in lexer:
         if set(token) <= set("|&;<>()"):
-            found.append([])
+            commands.append([])
         else:
-            found[-1].append(token)
-    return found
+            commands[-1].append(token)
+    return commands
 
 
 def spans():
-    """Every `kaiza …` in a line of text: a command and, where one follows, its subcommand and options."""
+    """The words of every inline `kaiza …`: a command, and its subcommand and options if given."""
     for page in [*WRITTEN, Path(workspace_template.__file__)]:
         text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         for span in sorted(set(re.findall(r"`kaiza ([^`\n]+)`", text))):
-            yield pytest.param(shlex.split(span.replace("\\|", "|")), id=f"{name(page)}: {span}")
+            yield pytest.param(shlex.split(span.replace("\\|", "|")), id=f"{page_name(page)}: {span}")
 
 
-def known(words):
+def require_command(words):
     assert words[0] in dispatch.COMMANDS
 
 
 @pytest.mark.parametrize("words", list(command_lines()))
-def test_every_command_line_is_one_that_kaiza_understands(words):
-    known(words)
+def test_command_lines_in_docs_parse(words):
+    require_command(words)
     words = [re.sub(r"^\$\(tail .*", "1:" + "0" * 64, word) for word in words]
     if words[0] == "serve":
         assert serve.parse_options(words[1:]).workspaces
@@ -86,10 +88,10 @@ def test_every_command_line_is_one_that_kaiza_understands(words):
 
 
 @pytest.mark.parametrize("words", list(spans()))
-def test_every_command_in_a_sentence_is_there(words, capsys):
+def test_commands_named_in_sentences_exist(words, capsys):
     if words[0].startswith("-"):
         return
-    known(words)
+    require_command(words)
     if words[0] == "serve":
         assert serve.parse_options(words[1:])
         return
@@ -97,12 +99,12 @@ def test_every_command_in_a_sentence_is_there(words, capsys):
     import_module(dispatch.COMMANDS[words[0]][0]).add(parser)
     subcommands = next((a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction)), None)
     if subcommands is None or len(words) == 1:
-        subcommands, named = {"": parser}, [""]
+        subcommands, names = {"": parser}, [""]
     else:
-        named = words[1].split("|")
+        names = words[1].split("|")
 
-    assert set(named) <= set(subcommands)
-    options = {option for one in named for action in subcommands[one]._actions for option in action.option_strings}
+    assert set(names) <= set(subcommands)
+    options = {option for name in names for action in subcommands[name]._actions for option in action.option_strings}
     assert {word for word in words if word.startswith("-")} <= options
 
 
@@ -111,8 +113,8 @@ def headings(page):
         yield re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_link_leads_somewhere(page):
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_links_resolve(page):
     missing = []
     text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
@@ -127,22 +129,22 @@ def test_every_link_leads_somewhere(page):
 
 
 @pytest.mark.parametrize("client", CLIENTS.values(), ids=lambda client: client.name)
-def test_the_page_on_a_client_shows_exactly_what_init_writes(client):
+def test_client_page_shows_exactly_what_init_writes(client):
     server = ServerCommand("/path/to/kaiza", ("serve", "--workspace", "/path/to/project"))
     page = ROOT / "docs/how-to" / f"under-{client.name}.md"
 
-    assert blocks(page, "json", "toml") == [file.put("", server) for file in client.files]
+    assert blocks(page, "json", "toml") == [file.insert("", server) for file in client.files]
     assert all(file.name in page.read_text() for file in client.files)
 
 
-def test_the_tutorial_leads_to_every_page_on_how_to():
-    named = (ROOT / "docs/tutorial.md").read_text()
+def test_tutorial_links_to_every_how_to_page():
+    tutorial = (ROOT / "docs/tutorial.md").read_text()
     pages = [page.name for page in (ROOT / "docs/how-to").glob("*.md") if not page.name.startswith("under-")]
 
-    assert [page for page in pages if f"how-to/{page}" not in named] == []
+    assert [page for page in pages if f"how-to/{page}" not in tutorial] == []
 
 
-def test_the_tutorials_story_is_what_happens(tmp_path, monkeypatch, capfd):
+def test_tutorial_steps_have_the_stated_results(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("HOME", str(tmp_path))
     root = tmp_path / "project"
     root.mkdir()
@@ -160,8 +162,8 @@ def test_the_tutorials_story_is_what_happens(tmp_path, monkeypatch, capfd):
     plan.write_text(plan.read_text().replace("status: DRAFT ", "status: APPROVED "))
     approved, elsewhere, locked = write("notes/hello.md"), write("notes/other.md"), write("notes/hello.md")
     app.close()
-    told = (ROOT / "docs/tutorial.md").read_text()
+    tutorial = (ROOT / "docs/tutorial.md").read_text()
 
     assert (draft, approved, elsewhere, locked) == ("PLAN_NOT_APPROVED", None, "PLAN_SCOPE_VIOLATION", "SESSION_LOCKED")
     assert (root / "notes/hello.md").read_text() == "Hello\n"
-    assert all(code in told for code in (draft, elsewhere))
+    assert all(code in tutorial for code in (draft, elsewhere))

@@ -1,4 +1,4 @@
-"""What the examples say is what happens: the record that can be tampered with, and this repository's own plans."""
+"""Commands on the example page print what it shows, and this repository's plans are valid."""
 
 import os
 import re
@@ -18,26 +18,26 @@ STEPS = re.findall(
 )
 
 
-def test_the_example_has_its_steps():
+def test_example_page_has_six_steps():
     assert len(STEPS) == 6
 
 
-@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not there")
-@pytest.mark.parametrize(("commands", "told"), STEPS, ids=range(len(STEPS)))
-def test_each_step_with_the_record_says_what_the_page_says(tmp_path, commands, told):
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@pytest.mark.parametrize(("commands", "output"), STEPS, ids=range(len(STEPS)))
+def test_commands_in_the_example_print_what_the_page_shows(tmp_path, commands, output):
     shutil.copytree(EXAMPLE, tmp_path / "audit")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {"PATH": path, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", commands], cwd=tmp_path / "audit", env=environment, capture_output=True, text=True, check=False
     )
 
-    assert done.stdout.startswith(told)
+    assert process.stdout.startswith(output)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plans").glob("*.md")), ids=lambda path: path.stem)
-def test_this_repositorys_plans_are_sound(path):
-    reading = parser.parse(path.read_bytes(), path.stem)
+def test_plans_of_this_repository_are_valid(path):
+    parsed = parser.parse(path.read_bytes(), path.stem)
 
-    assert reading.findings == ()
-    assert reading.plan is not None
+    assert parsed.findings == ()
+    assert parsed.plan is not None

@@ -1,4 +1,4 @@
-"""The table from statement to test and the tests' own marks are the same thing seen from two sides."""
+"""docs/traceability.md agrees with the `rows` marks of the tests."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,7 @@ rows = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(rows)
 
 
-def test_the_table_has_every_statement_once():
+def test_table_lists_every_statement_once():
     expected = {f"{document}-{number}" for document, count in rows.COUNTS.items() for number in range(1, count + 1)}
     listed = [row for row, _, _ in rows.ROW.findall(rows.TABLE.read_text())]
 
@@ -16,16 +16,16 @@ def test_the_table_has_every_statement_once():
     assert set(listed) == expected
 
 
-def test_every_statement_is_shown_by_the_tests_the_table_names_or_says_why_not_yet():
+def test_table_names_the_tests_marked_for_each_statement():
     shown = rows.marked()
     wrong = {
-        row: told
-        for row, told in rows.table().items()
-        if (told != rows.cell(shown[row]) if row in shown else not told.startswith("not yet: "))
+        row: cell
+        for row, cell in rows.table().items()
+        if (cell != rows.cell(shown[row]) if row in shown else not cell.startswith("not yet: "))
     }
 
     assert wrong == {}
 
 
-def test_no_test_claims_a_statement_that_does_not_exist():
+def test_marks_name_existing_statements():
     assert rows.marked().keys() <= rows.table().keys()
