@@ -1,32 +1,32 @@
-# One definition of good: `just check` is what CI, pre-commit and people run.
+# `just check` is what CI, pre-commit and people run.
 
 uv := env("UV", "uv")
 run := uv + " run --locked"
 
-# everything that must be true before a change lands
+# all checks; every change must pass them
 check: tools lint test
 
-# how the code reads, and that its layers hold
+# format, lint, types and import layers
 lint:
     {{run}} ruff format --check .
     {{run}} ruff check .
     {{run}} mypy
     {{run}} lint-imports
 
-# the tests, with branch coverage; the long ones in their bounded version
+# the tests with branch coverage; long tests run a bounded version
 test *args:
     {{run}} pytest -n auto --cov --cov-report=term:skip-covered {{args}}
 
-# the long tests whole: every crash point, every race, fuzzing at length
+# the long tests in full: every crash point, every race, fuzzing
 long *args:
     KAIZA_LONG=1 {{run}} pytest -m long {{args}}
 
-# mend what a machine can mend
+# format the code and apply automatic lint fixes
 fix:
     {{run}} ruff format .
     {{run}} ruff check --fix .
 
-# on a CI machine of Debian's kind: the programs that some tests hold Kaiza against; elsewhere those tests say why they skip
+# install the programs that some tests compare Kaiza with, on Debian CI machines; elsewhere those tests are skipped with a reason
 tools:
     #!/usr/bin/env bash
     set -euo pipefail

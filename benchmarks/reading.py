@@ -1,9 +1,9 @@
-"""Measure the reading tools as a client sees them, beside the filesystem server from npm, ripgrep and bare floors.
+"""Time the reading tools over stdio, compared with the filesystem server from npm, ripgrep and bare system calls.
 
-    uv run python benchmarks/reading.py [--rounds 15] [--beside "npx -y @modelcontextprotocol/server-filesystem"]
+    uv run python benchmarks/reading.py [--rounds 15] [--baseline "npx -y @modelcontextprotocol/server-filesystem"]
 
-Both servers answer over standard input and output in the same run, rounds are interleaved, so that a busy machine
-slows both sides; ratios are what counts. Prints a Markdown table. Rows whose other side is not installed are left out.
+Rounds of both servers are interleaved in one run, so that other load slows both sides; compare the ratios. Prints
+a Markdown table. Rows whose baseline is not installed are omitted.
 """
 
 import argparse
@@ -27,7 +27,7 @@ FILE_BYTES = 5_000
 LARGE_BYTES = 20_000_000
 WORDS = ("alpha", "beta", "gamma", "delta", "return", "import", "class", "value", "index", "token", "session")
 IGNORED = "*.pyc\n__pycache__/\n/build\nnode_modules/\n*.o\ndocs/_build/\n.venv\ndist/\n**/tmp/*.log\n"
-BESIDE = "npx -y @modelcontextprotocol/server-filesystem"
+BASELINE = "npx -y @modelcontextprotocol/server-filesystem"
 WARM_UP = 2
 
 Work = Callable[[], object]
@@ -35,17 +35,17 @@ Work = Callable[[], object]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: our work, the other's, and how many times the other's time it may take."""
+    """One row of the table: Kaiza's work, the baseline's, and the largest accepted ratio."""
 
     measure: str
-    ours: Work
-    other: Work | None
-    beside: str
-    bar: float
+    kaiza: Work
+    baseline: Work | None
+    baseline_name: str
+    limit: float
 
 
 class Server:
-    """An MCP server as a child, asked one question at a time."""
+    """An MCP server in a child process; one request at a time."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._child = subprocess.Popen(
@@ -57,19 +57,19 @@ class Server:
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def call(self, name: str, /, **arguments: object) -> dict:
-        """The result of a tool's call; RuntimeError if it failed."""
+        """Return the result of a tool call; RuntimeError if it failed."""
         result = self._ask("tools/call", {"name": name, "arguments": arguments})["result"]
         if result.get("isError"):
             raise RuntimeError(result["content"][0]["text"])
         return result
 
-    def resident(self) -> int:
-        """Megabytes in memory now."""
+    def resident_megabytes(self) -> int:
+        """Resident memory in megabytes."""
         status = Path(f"/proc/{self._child.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0]) // 1024
 
     def close(self) -> None:
-        """End it as a client does."""
+        """Close standard input and wait for the exit, as a client does."""
         self._child.stdin.close()
         self._child.wait(10)
 
@@ -86,15 +86,15 @@ class Server:
         self._child.stdin.flush()
 
 
-def project(root: Path) -> None:
-    chance = random.Random(5)
+def create_project(root: Path) -> None:
+    generator = random.Random(5)
     for name in ("plans", "audit", "flat", "tree"):
         (root / name).mkdir()
     for number in range(FILES):
         (root / "flat" / f"entry{number:05d}.txt").touch()
         parent = root / "tree" / f"pkg{number % 20:02d}" / f"mod{number // 20 % 25:02d}"
         parent.mkdir(parents=True, exist_ok=True)
-        text = "\n".join(" ".join(chance.choices(WORDS, k=9)) for _ in range(FILE_BYTES // 50))
+        text = "\n".join(" ".join(generator.choices(WORDS, k=9)) for _ in range(FILE_BYTES // 50))
         hit = "\nneedle_in_haystack\n" if number % 100 == 0 else "\n"
         (parent / f"file{number:05d}.{'py' if number % 2 else 'txt'}").write_text(text + hit)
     (root / ".gitignore").write_text(IGNORED)
@@ -102,7 +102,7 @@ def project(root: Path) -> None:
     (root / "large").write_bytes(line * (LARGE_BYTES // len(line)))
 
 
-def bare(path: Path) -> str:
+def hash_file(path: Path) -> str:
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
         while chunk := file.read(1 << 18):
@@ -110,41 +110,41 @@ def bare(path: Path) -> str:
     return digest.hexdigest()
 
 
-def rows(root: Path, ours: Server, other: Server | None, rg: str | None) -> list[Row]:
+def build_rows(root: Path, kaiza: Server, filesystem: Server | None, rg: str | None) -> list[Row]:
     tree, flat = str(root / "tree"), str(root / "flat")
     search = [rg, "--no-config", "--line-number", "needle_in_haystack", tree] if rg else []
     return [
         Row(
             "first page of `list_directory`, 10,000 entries",
-            lambda: ours.call("list_directory", path="flat"),
-            other and (lambda: other.call("list_directory", path=flat)),
+            lambda: kaiza.call("list_directory", path="flat"),
+            filesystem and (lambda: filesystem.call("list_directory", path=flat)),
             "filesystem server, `list_directory`",
             0.5,
         ),
         Row(
             "`find_files` over 10,000 files",
-            lambda: ours.call("find_files", pattern="**/*.py", path="tree"),
-            other and (lambda: other.call("search_files", path=tree, pattern="**/*.py")),
+            lambda: kaiza.call("find_files", pattern="**/*.py", path="tree"),
+            filesystem and (lambda: filesystem.call("search_files", path=tree, pattern="**/*.py")),
             "filesystem server, `search_files`",
             0.2,
         ),
         Row(
-            "`read_file`, first window of 20 MB",
-            lambda: ours.call("read_file", path="large", max_lines=200),
-            lambda: bare(root / "large"),
-            "reading and hashing bare",
+            "`read_file`, first page of 20 MB",
+            lambda: kaiza.call("read_file", path="large", max_lines=200),
+            lambda: hash_file(root / "large"),
+            "reading and hashing alone",
             1.8,
         ),
         Row(
             "`search_text` over 10,000 files, 50 MB",
-            lambda: ours.call("search_text", query="needle_in_haystack", path="tree"),
+            lambda: kaiza.call("search_text", query="needle_in_haystack", path="tree"),
             (lambda: subprocess.run(search, capture_output=True, check=True)) if rg else None,
             "ripgrep",
             10,
         ),
         Row(
-            "the same with an expression, ignoring case",
-            lambda: ours.call("search_text", query="NEEDLE_in.hay", regex=True, ignore_case=True, path="tree"),
+            "the same with a regular expression, ignoring case",
+            lambda: kaiza.call("search_text", query="NEEDLE_in.hay", regex=True, ignore_case=True, path="tree"),
             (lambda: subprocess.run([*search[:2], "-i", *search[2:]], capture_output=True, check=True)) if rg else None,
             "ripgrep",
             10,
@@ -152,49 +152,50 @@ def rows(root: Path, ours: Server, other: Server | None, rg: str | None) -> list
     ]
 
 
-def timed(work: Work) -> float:
-    begin = time.perf_counter()
+def milliseconds(work: Work) -> float:
+    start = time.perf_counter()
     work()
-    return (time.perf_counter() - begin) * 1000
+    return (time.perf_counter() - start) * 1000
 
 
-def measured(row: Row, rounds: int) -> str:
-    spent: list[tuple[float, float]] = []
+def measure_row(row: Row, rounds: int) -> str:
+    times: list[tuple[float, float]] = []
     for number in range(rounds + WARM_UP):
-        pair = (timed(row.ours), timed(row.other))
+        pair = (milliseconds(row.kaiza), milliseconds(row.baseline))
         if number >= WARM_UP:
-            spent.append(pair)
-    mine, theirs = (statistics.median(side) for side in zip(*spent, strict=True))
-    return f"| {row.measure} | {mine:.1f} | {theirs:.1f} ({row.beside}) | {mine / theirs:.2f} | {row.bar:g} |"
+            times.append(pair)
+    kaiza, baseline = (statistics.median(side) for side in zip(*times, strict=True))
+    compared = f"{kaiza:.1f} | {baseline:.1f} ({row.baseline_name}) | {kaiza / baseline:.2f}"
+    return f"| {row.measure} | {compared} | {row.limit:g} |"
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rounds", type=int, default=15)
-    options.add_argument("--beside", default=BESIDE, help="the command that starts the filesystem server")
-    asked = options.parse_args()
-    beside = shlex.split(asked.beside)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--baseline", default=BASELINE, help="the command that starts the filesystem server")
+    options = parser.parse_args()
+    baseline = shlex.split(options.baseline)
     with tempfile.TemporaryDirectory() as parent:
         root = Path(os.path.realpath(parent)) / "project"
         root.mkdir()
-        project(root)
+        create_project(root)
         os.environ["XDG_STATE_HOME"] = str(Path(parent) / "state")
-        ours = Server([sys.executable, "-m", "kaiza", "serve", "--workspace", str(root)])
-        ours.call("begin_session", role="WINDSURF")
-        other = Server([*beside, str(root)]) if shutil.which(beside[0]) else None
-        print("| measure | Kaiza, ms | beside it, ms | ratio | bar |\n|---|---|---|---|---|")
-        listed = rows(root, ours, other, shutil.which("rg"))
-        for row in listed:
-            if row.other is not None:
-                print(measured(row, asked.rounds))
-        before = ours.resident()
-        for _ in range(asked.rounds):
-            for row in listed:
-                row.ours()
-        print(f"\nKaiza's memory after these calls {before} MB, after as many again {ours.resident()} MB.")
-        ours.close()
-        if other:
-            other.close()
+        kaiza = Server([sys.executable, "-m", "kaiza", "serve", "--workspace", str(root)])
+        kaiza.call("begin_session", role="WINDSURF")
+        filesystem = Server([*baseline, str(root)]) if shutil.which(baseline[0]) else None
+        print("| measure | Kaiza, ms | baseline, ms | ratio | limit |\n|---|---|---|---|---|")
+        rows = build_rows(root, kaiza, filesystem, shutil.which("rg"))
+        for row in rows:
+            if row.baseline is not None:
+                print(measure_row(row, options.rounds))
+        before = kaiza.resident_megabytes()
+        for _ in range(options.rounds):
+            for row in rows:
+                row.kaiza()
+        print(f"\nKaiza's memory after these calls {before} MB, after as many again {kaiza.resident_megabytes()} MB.")
+        kaiza.close()
+        if filesystem:
+            filesystem.close()
 
 
 if __name__ == "__main__":
