@@ -1,6 +1,6 @@
-"""docs/CONTRACT.md, made from the schema files, the catalog, the registry, the caps and the commands.
+"""Generates docs/CONTRACT.md from the schema files, the catalog, the error codes, the caps and the commands.
 
-`python tests/contract_page.py` writes it; a test fails where it differs from the code.
+`python tests/contract_page.py` writes the page; a test compares it with the code.
 """
 
 from pathlib import Path
@@ -17,15 +17,15 @@ PAGE = Path(__file__).parent.parent / "docs" / "CONTRACT.md"
 INTRO = """\
 # The contract
 
-Made from the code by `python tests/contract_page.py`, and held to it by a test; edit the code, not this page.
-Four pages say what holds; where two of them differ, the earlier counts:
-[PROTOCOL.md](PROTOCOL.md), [SECURITY.md](SECURITY.md), [CONTRACT.md](CONTRACT.md), [SCHEMA.md](SCHEMA.md).
+Generated from the code by `python tests/contract_page.py`; a test compares the two. Do not edit this page.
+The reference has four pages; where two disagree, the earlier one applies: [PROTOCOL.md](PROTOCOL.md),
+[SECURITY.md](SECURITY.md), [CONTRACT.md](CONTRACT.md), [SCHEMA.md](SCHEMA.md).
 
-A `?` marks what may be left out. Lists come in pages: pass `nextCursor` back as `cursor` with the same arguments; the
-last page has none; `pageSize` is 1 to 200, and a larger one is refused, never cut down. Every tool but `server_info`
-and `begin_session` takes the `session_id`; it is not repeated below. A success holds the output below, with a `summary`
-of at most 200 characters; a failure holds the envelope that PROTOCOL.md shows. The fingerprint is the beginning of what
-`kaiza schema fingerprint` prints: it changes with any word of a tool's two schema files.
+A `?` marks an optional member. Lists are paged: pass `nextCursor` as `cursor` with the same arguments; the last page
+has none. `pageSize` is 1 to 200; a larger value is refused. Every tool except `server_info` and `begin_session` takes
+`session_id`, which is not repeated below. A successful result has the output below, with a `summary` of at most 200
+characters; a failed one has the envelope of PROTOCOL.md. The fingerprint is the beginning of the output of
+`kaiza schema fingerprint`: it changes with every change of a tool's two schema files.
 """
 
 
