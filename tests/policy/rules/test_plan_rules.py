@@ -75,8 +75,8 @@ def sealed(plan_hash, *, by_command=False):
 
 def test_a_change_that_an_approved_plan_names_may_go_ahead():
     assert refusal(case()) is None
-    assert refusal(case(facts=sealed(GOOD.plan_hash))) is None
-    assert refusal(case(facts=sealed(GOOD.plan_hash, by_command=True), by_command=True)) is None
+    assert refusal(case(audit_state=sealed(GOOD.plan_hash))) is None
+    assert refusal(case(audit_state=sealed(GOOD.plan_hash, by_command=True), by_command=True)) is None
     assert refusal(case(path="AGENTS.md")) is None
 
 
@@ -106,44 +106,44 @@ def test_bytes_that_changed_after_approval_are_refused_under_either_hash(by_comm
     facts = sealed(GOOD.plan_hash, by_command=by_command)
     expected = ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
 
-    assert code(case(changed, facts=facts)) == expected
-    assert code(case(changed, facts=facts, arguments={"plan_hash": GOOD.plan_hash})) == expected
-    told = refusal(case(changed, facts=facts)).cause
+    assert code(case(changed, audit_state=facts)) == expected
+    assert code(case(changed, audit_state=facts, arguments={"plan_hash": GOOD.plan_hash})) == expected
+    told = refusal(case(changed, audit_state=facts)).cause
     assert (told["approved_hash"], told["plan_hash"]) == (GOOD.plan_hash, changed.plan_hash)
 
 
 def test_a_change_that_also_breaks_the_plan_is_told_as_a_change():
     broken = reading("title: t", "titel: t")
 
-    assert code(case(broken, facts=sealed(GOOD.plan_hash)))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
+    assert code(case(broken, audit_state=sealed(GOOD.plan_hash)))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
 
 
 def test_a_new_word_by_command_replaces_the_old_seal():
     changed = reading("title: t", "title: u")
     facts = replace(sealed(GOOD.plan_hash), approvals={"PLAN-1": changed.plan_hash})
 
-    assert code(case(changed, facts=facts)) is None
-    assert code(case(GOOD, facts=facts))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
-    assert code(case(changed, facts=facts, arguments={"plan_hash": GOOD.plan_hash}))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
+    assert code(case(changed, audit_state=facts)) is None
+    assert code(case(GOOD, audit_state=facts))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
+    assert code(case(changed, audit_state=facts, arguments={"plan_hash": GOOD.plan_hash}))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
 
 
 def test_what_a_person_took_back_by_command_is_refused_whatever_brought_its_word_back():
     facts = AuditState(withdrawn={"PLAN-1": "revoke"})
-    told = refusal(case(facts=facts))
+    told = refusal(case(audit_state=facts))
 
     assert (told.error_code, told.invariant_id, told.cause["action"]) == (
         "PLAN_NOT_APPROVED",
         "PLAN_WITHDRAWN",
         "revoke",
     )
-    assert code(case(facts=replace(sealed("0" * 64), withdrawn=facts.withdrawn)))[1] == "PLAN_WITHDRAWN"
-    assert code(case(reading("APPROVED", "REVOKED"), facts=facts)) == ("PLAN_NOT_APPROVED", None)
-    assert code(case(facts=AuditState(withdrawn={"PLAN-2": "revoke"}))) is None
+    assert code(case(audit_state=replace(sealed("0" * 64), withdrawn=facts.withdrawn)))[1] == "PLAN_WITHDRAWN"
+    assert code(case(reading("APPROVED", "REVOKED"), audit_state=facts)) == ("PLAN_NOT_APPROVED", None)
+    assert code(case(audit_state=AuditState(withdrawn={"PLAN-2": "revoke"}))) is None
 
 
 def test_where_only_a_command_approves_an_edited_word_does_not():
     assert code(case(by_command=True)) == ("PLAN_NOT_APPROVED", None)
-    assert code(case(by_command=True, facts=sealed(GOOD.plan_hash))) == ("PLAN_NOT_APPROVED", None)
+    assert code(case(by_command=True, audit_state=sealed(GOOD.plan_hash))) == ("PLAN_NOT_APPROVED", None)
 
 
 @pytest.mark.parametrize("path", ["CLAUDE.md", ".claude/x", "src/AGENTS.md", "agents.MD", ".github/workflows/x"])
@@ -154,7 +154,7 @@ def test_what_steers_agents_is_reached_only_by_its_name(path):
 def test_the_end_of_a_move_is_protected_too():
     move = RequestedOperation("move", parse("CLAUDE.md"), parse("src/a"))
 
-    assert code(case(wanted=(move,), paths=(parse("src/a"),)))[1] == "CONTROL_PLANE_PROTECTED"
+    assert code(case(requested_operations=(move,), paths=(parse("src/a"),)))[1] == "CONTROL_PLANE_PROTECTED"
 
 
 def test_a_plan_with_phases_asks_for_one_that_it_has():
@@ -185,7 +185,7 @@ def test_what_is_out_of_scope_is_told_with_what_comes_nearest():
     ],
 )
 def test_a_limit_that_is_reached_is_told_and_does_not_lock(usage, more):
-    assert code(case(facts=AuditState(usage={"PLAN-1": usage}), **more)) == (
+    assert code(case(audit_state=AuditState(usage={"PLAN-1": usage}), **more)) == (
         "PLAN_SCOPE_VIOLATION",
         "PLAN_LIMIT_REACHED",
     )
