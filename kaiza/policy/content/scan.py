@@ -1,4 +1,4 @@
-"""What a plan's content rules find in what is added to one file."""
+"""Runs a plan's content rules over one file."""
 
 from collections.abc import Container
 
@@ -12,7 +12,7 @@ from kaiza.policy.content.stubs import find_stubs
 def scan_file(
     policy: ContentPolicy, name: str, after: bytes, added: Container[int] | None = None
 ) -> tuple[Finding, ...]:
-    """The findings of every rule that refuses; `added` holds line numbers from 0, None means that all are new."""
+    """Findings of the rules that the plan sets to refuse, in the added lines (all, if `added` is None)."""
     found: list[Finding] = []
     if policy.secrets:
         found += find_secrets(after, added)
