@@ -53,7 +53,7 @@ def _exact_pattern(name: str, pattern: bytes, not_followed_by: bytes) -> bytes:
 # One group per format, so that `lastindex` tells which one matched.
 _TOKEN = re.compile(b"|".join(_exact_pattern(name, pattern, tail) for name, _, pattern, tail in _FORMATS))
 _CANDIDATES = compile_patterns(_PRIVATE_KEY, *(pattern for _, _, pattern, _ in _FORMATS))
-"""The same patterns without word boundaries, which RE2 lacks: finds every line that `_TOKEN` does, and some others."""
+"""The same patterns without lookaround, which RE2 lacks: finds every line that `_TOKEN` does, and some others."""
 
 
 def find_secrets(after: bytes, added: AddedLines = None) -> Iterator[Finding]:
