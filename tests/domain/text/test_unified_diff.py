@@ -122,7 +122,7 @@ def fewest(place: Path, before: bytes, after: bytes) -> int:
 
 
 def test_a_large_diff_is_cut_at_a_line_and_counted_whole():
-    made = told(b"", b"word\n" * 50_000, largest=1000)
+    made = told(b"", b"word\n" * 50_000, max_bytes=1000)
 
     assert made.truncated
     assert 990 < len(made.data) <= 1000
