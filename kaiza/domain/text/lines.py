@@ -196,7 +196,7 @@ def escape_bytes(text: str) -> str:
 class Utf8Check:
     """Checks that a file, fed in chunks, is valid UTF-8."""
 
-    # It reads along with a scan of the whole file, and never asks for more.
+    # A file over the size cap is not read for this check alone.
     is_full = True
 
     def __init__(self) -> None:
