@@ -56,7 +56,7 @@ class _LineIndex:
         self._number = self._at = 0
 
     def offset(self, number: int) -> int:
-        """Offset of a line, from 0, or the end of the content. Must not be before a line asked for earlier."""
+        """Offset of a line, from 0, or the end of the content. Must not be less than in earlier calls."""
         while self._number < number and self._at < len(self.content):
             end = self._at + _STRIDE
             line_breaks = self.content.count(b"\n", self._at, end)

@@ -157,11 +157,11 @@ def _tag_lines(tag: bytes, lines: Sequence[bytes]) -> Iterator[bytes]:
 
 def _truncate_pieces(pieces: Iterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
     """Join pieces up to `max_bytes`, and whether some were left out."""
-    kept: list[bytes] = []
+    fitting: list[bytes] = []
     left = max_bytes
     for piece in pieces:
         left -= len(piece)
         if left < 0:
-            return b"".join(kept), True
-        kept.append(piece)
-    return b"".join(kept), False
+            return b"".join(fitting), True
+        fitting.append(piece)
+    return b"".join(fitting), False

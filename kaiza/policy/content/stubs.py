@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
@@ -42,12 +41,8 @@ def find_stubs(name: str, after: bytes, added: AddedLines = None) -> Iterator[Fi
         yield from _scan_lines(after, added)
     elif file_language is not None:
         parsed = parse_tree(after, file_language)
-        found = (
-            _find_notes(parsed, file_language, added),
-            _find_empty_bodies(parsed, file_language, added),
-            _find_empty_catches(parsed, file_language, added),
-        )
-        yield from sorted(chain.from_iterable(found))
+        finders = (_find_notes, _find_empty_bodies, _find_empty_catches)
+        yield from sorted(finding for find in finders for finding in find(parsed, file_language, added))
 
 
 def _find_notes(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:

@@ -8,8 +8,8 @@ from kaiza.policy.case import Case
 def check_plan_unchanged(case: Case) -> errors.SystemError | None:
     """Refuse a plan whose file or requested hash is not the approved one, whatever its status says."""
     sealed = sealed_hash(case)
-    asked = case.arguments.get("plan_hash")
-    if case.parsed is None or sealed is None or sealed == asked == case.parsed.plan_hash:
+    requested = case.arguments.get("plan_hash")
+    if case.parsed is None or sealed is None or sealed == requested == case.parsed.plan_hash:
         return None
     return errors.SystemError.invariant_violation(
         "PLAN_CHANGED_AFTER_APPROVAL",

@@ -1,4 +1,4 @@
-"""The plan's limits are kept, across sessions, processes and restarts: usage is counted from the audit log."""
+"""The plan's limits are not exceeded, across sessions, processes and restarts: usage is counted from the audit log."""
 
 from kaiza.domain import errors
 from kaiza.domain.plans import plan as limits
