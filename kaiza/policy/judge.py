@@ -50,7 +50,7 @@ Rule = Callable[[Case], errors.SystemError | None]
 # well-formed comes before any comparison of it with protected names.
 
 OPENING_RULES: tuple[Rule, ...] = (check_role_bound,)
-"""For tools that need no session: `begin_session`, `server_info` and their like."""
+"""For tools that need no session: `begin_session` and `server_info`."""
 READ_RULES: tuple[Rule, ...] = (check_session_open, check_role_allowed, check_path_sound, check_readable)
 """For tools that read. A damaged log, a freeze or a lock does not stop reading."""
 REPORT_RULES: tuple[Rule, ...] = (check_session_open, check_role_allowed, check_log_sound)
@@ -90,8 +90,8 @@ SCOPE_RULES: tuple[Rule, ...] = (check_paths_in_scope, check_limits_before)
 
 # 4. The proposed changes.
 #
-# The protected paths are checked again, because only the result says which files are really touched: a patch or an
-# undo may touch more than its arguments name. Limits on lines and bytes, and the content, are known only now.
+# The protected paths are checked again, because only the result lists every file that is touched: those of a patch or
+# an undo are not arguments of the call. Limits on lines and bytes, and the content, are known only now.
 
 RESULT_RULES: tuple[Rule, ...] = (
     check_control_plane_untouched,

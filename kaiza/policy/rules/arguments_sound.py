@@ -92,9 +92,9 @@ def _describe_bound(fault: Mapping[str, Any]) -> str:
     phrases = {
         "minimum": "must be at least {}",
         "maximum": "must be at most {}",
-        "minLength": "must have at least {} characters",
-        "maxLength": "must have at most {} characters",
-        "minItems": "must have at least {} items",
+        "minLength": "must be {} or more characters long",
+        "maxLength": "must be at most {} characters long",
+        "minItems": "must have {} or more items",
         "maxItems": "must have at most {} items",
     }
     return next((phrase.format(fault[bound]) for bound, phrase in phrases.items() if bound in fault), "is malformed")
