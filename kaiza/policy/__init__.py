@@ -1,1 +1,1 @@
-"""May it go ahead? One rule a file."""
+"""Decide whether a call is allowed. Start with `judge`: it lists every rule in the order it is checked."""

@@ -1,7 +1,7 @@
-"""Everything a rule may look at, gathered before it is asked. Rules look at nothing else."""
+"""Input of the rules: all that is known of a call, read before it is judged. Rules read nothing else."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
@@ -15,7 +15,7 @@ from kaiza.domain.tool_card import ToolCard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One call before the law."""
+    """One call to be judged, with the state it is judged by."""
 
     card: ToolCard
     arguments: Mapping[str, Any]
@@ -24,27 +24,27 @@ class Case:
     session: Session | None = None
     bound_role: str | None = None
     damage: str | None = None
+    """What verification found wrong with the log."""
     unverified: Mapping[str, int] | None = None
-    """How far the verification of the whole log has come, where a change did not wait for its end."""
+    """Progress of the log's verification, if it did not finish in the time that a change waits for it."""
     fault: errors.SystemError | None = None
-    """What was wrong with a path the caller named, held back until the paths' turn."""
+    """The error of parsing a path, held back so that session and role are judged first."""
     paths: Sequence[RelPath] = ()
-    """Every path the request names, as asked."""
+    """Every path that the request names; at the result, every path that the changes touch."""
     hidden: Sequence[RelPath] = ()
-    """Those of them whose content nobody may read."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Those of `paths` whose content may not be read."""
     plan_id: str | None = None
-    """The plan that the asked hash, or the approval that sealed it, belongs to."""
+    """The plan whose file, or whose approval, has the requested `plan_hash`."""
     parsed: ParsedPlan | None = None
-    """That plan's file as it is now; None where it is gone."""
+    """That plan's file as it is now; None if there is none."""
     by_command: bool = False
-    """Whether only an approval by command counts."""
+    """Whether the workspace accepts only approvals made with `kaiza plan approve`."""
     requested_operations: Sequence[RequestedOperation] = ()
-    """What would happen to which file, judged by the files that are there."""
+    """Operations that the request means, given the files that exist."""
     lines: int = 0
     bytes: int = 0
-    """What the result adds to the plan's use."""
+    """Lines and bytes that the changes add to the plan's usage."""
     exempt: bool = False
-    """Whether its changes only put back what the plan allowed and counted: its scope, phases and limits do not hold."""
+    """Whether the call only undoes changes of the same plan, so that scope, phases and limits do not apply."""
     content: Sequence[tuple[RelPath, Finding]] = ()
-    """What the content rules found in what is added, for the rules that the plan sets to refuse."""
+    """Findings of the plan's content rules in the lines that the changes add."""

@@ -1,1 +1,1 @@
-"""How it is asked and told; one dialect a file."""
+"""Wire formats: lines to tool calls, outcomes to lines. Pure; the transports are in `kaiza.server`."""

@@ -1,6 +1,6 @@
-"""Interface of a dialect: a request decoded into a tool call, and what the call came to encoded as its answer.
+"""Interface of a dialect: decodes requests into tool calls, and encodes their outcomes into answers.
 
-Values here are named tuples, because they are made before the first answer and dataclasses cost 10 ms to import.
+Dialects do no input or output and call no tools.
 """
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -11,28 +11,32 @@ if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
 
 
+# Named tuples, not dataclasses: these are needed before the first answer, and importing `dataclasses` costs 8 ms.
+
+
 class Conversation(NamedTuple):
-    """State of one connection: what it has been used for so far."""
+    """State of one connection."""
 
     initialized: bool = False
     modern: bool = False
+    """Whether it has had a request without a handshake."""
     client: str | None = None
 
 
 class ToolCall(NamedTuple):
-    """A tool call as it was decoded, before anything about it is checked."""
+    """A decoded tool call. Its tool name and arguments are not checked yet."""
 
     tool_name: str
     arguments: object
     client: str | None
     conversational: bool
-    """Whether the client opened this connection with a handshake, so that a session may be implied."""
+    """Whether the connection began with a handshake, so that a call without `session_id` may use the open session."""
     reply_form: object = None
-    """How the dialect words the answer; opaque to the transport, which hands it back to `encode`."""
+    """Passed to `encode` with the outcome; opaque to the transport."""
 
 
 class Decoded(NamedTuple):
-    """A request decoded: an answer ready to be sent, or a tool call to be made; and the conversation after it."""
+    """Result of decoding a request: an answer to send or a tool call to make, and the new conversation state."""
 
     conversation: Conversation
     answer: bytes | None = None
@@ -40,16 +44,16 @@ class Decoded(NamedTuple):
 
 
 class Dialect(Protocol):
-    """One way of calling tools. The shape of the request chooses it, never the transport."""
+    """One protocol for calling tools. It is chosen by the shape of the request, not by the transport."""
 
     def can_decode(self, request: Request) -> bool:
         """Whether the request is in this dialect."""
         ...
 
-    def decode(self, request: Request, so_far: Conversation) -> Decoded:
-        """Answer the request, or return the tool call that it asks for."""
+    def decode(self, request: Request, conversation: Conversation) -> Decoded:
+        """Answer the request, or return the tool call that it requests."""
         ...
 
     def encode(self, request_id: RequestId, outcome: "Outcome", reply_form: object) -> bytes:
-        """The line that answers a tool call."""
+        """Line that answers a tool call."""
         ...

@@ -1,6 +1,6 @@
-"""A line is a request, a notification, or refused with a reason: there is no fourth, and none is dropped.
+"""JSON-RPC 2.0 messages: parses a line into a request, a notification or an invalid message, and encodes answers.
 
-Values here are named tuples, because they are made before the first answer and dataclasses cost 10 ms to import.
+Every line becomes one of the three, so none is dropped without an answer.
 """
 
 import json
@@ -12,8 +12,11 @@ from kaiza.wire import framing
 RequestId: TypeAlias = str | int | float
 
 
+# Named tuples, not dataclasses: these are needed before the first answer, and importing `dataclasses` costs 8 ms.
+
+
 class Request(NamedTuple):
-    """Something to be answered, under the id it came with."""
+    """A message that must be answered under its id."""
 
     id: RequestId
     method: str
@@ -21,14 +24,14 @@ class Request(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """Something said that is never answered."""
+    """A message that is never answered."""
 
     method: str
     params: Mapping[str, Any]
 
 
 class InvalidMessage(NamedTuple):
-    """A line that is no message, or a message that cannot be served: answered, never carried out."""
+    """A line that is not a valid message. It is answered with an error and not executed."""
 
     id: RequestId | None
     error_code: str
@@ -40,42 +43,42 @@ _ABSENT: Final = object()
 
 
 def parse(line: bytes) -> Request | Notification | InvalidMessage:
-    """What the line says."""
+    """Parse one line."""
     try:
         value = framing.decode(line)
     except ValueError:
-        return InvalidMessage(None, "PARSE_ERROR", "The line is not one strict JSON value in UTF-8.")
+        return InvalidMessage(None, "PARSE_ERROR", "The line is not a single, strict JSON value in UTF-8.")
     if isinstance(value, list):
-        return InvalidMessage(None, "INVALID_ENVELOPE", "Batches are not served; send each request on its own line.")
+        return InvalidMessage(
+            None, "INVALID_ENVELOPE", "Batches are not supported; send each request on a line of its own."
+        )
     if not isinstance(value, dict):
-        return InvalidMessage(None, "INVALID_ENVELOPE", "A message is a JSON object.")
+        return InvalidMessage(None, "INVALID_ENVELOPE", "A message must be a JSON object.")
     return _parse_message(value)
 
 
 def line_too_long() -> InvalidMessage:
-    """A line beyond the bound, of which nothing was kept."""
-    return InvalidMessage(None, "INVALID_ENVELOPE", f"A line is at most {framing.MAX_LINE} bytes.")
+    """Error for a line over the limit. The transport discards such a line, so its id is unknown."""
+    return InvalidMessage(None, "INVALID_ENVELOPE", f"A line must be at most {framing.MAX_LINE} bytes long.")
 
 
 def id_in_use(request_id: RequestId) -> InvalidMessage:
-    """A request under an id that is still waiting for its answer."""
-    return InvalidMessage(
-        request_id, "INVALID_ENVELOPE", "The id is still in use by a request that is not answered yet."
-    )
+    """Error for a request whose id belongs to a request in progress."""
+    return InvalidMessage(request_id, "INVALID_ENVELOPE", "The id belongs to a request that has not been answered yet.")
 
 
 def _parse_message(value: Mapping[str, Any]) -> Request | Notification | InvalidMessage:
-    given = value.get("id", _ABSENT)
-    request_id = given if isinstance(given, str | int | float) and not isinstance(given, bool) else None
+    raw_id = value.get("id", _ABSENT)
+    request_id = raw_id if isinstance(raw_id, str | int | float) and not isinstance(raw_id, bool) else None
     fault = _find_fault(value)
     if fault is not None:
         return InvalidMessage(request_id, "INVALID_ENVELOPE", fault)
     method, params = value["method"], value.get("params", _NO_PARAMS)
     if request_id is not None:
         return Request(request_id, method, params)
-    if given is _ABSENT and method.startswith("notifications/"):
+    if raw_id is _ABSENT and method.startswith("notifications/"):
         return Notification(method, params)
-    return InvalidMessage(None, "INVALID_ENVELOPE", "A request needs an id that is a string or a number.")
+    return InvalidMessage(None, "INVALID_ENVELOPE", "A request needs an id, a string or a number.")
 
 
 def _find_fault(value: Mapping[str, Any]) -> str | None:
@@ -83,9 +86,9 @@ def _find_fault(value: Mapping[str, Any]) -> str | None:
         return 'jsonrpc must be "2.0".'
     method = value.get("method")
     if not isinstance(method, str) or not method:
-        return "method must be a string that is not empty."
+        return "method must be a non-empty string."
     if not isinstance(value.get("params", _NO_PARAMS), dict):
-        return "params must be an object, or left out."
+        return "params must be an object or absent."
     return None
 
 
@@ -97,28 +100,28 @@ PROTOCOL: Final[Mapping[str, tuple[int, str]]] = {
     "CURSOR_INVALID": (-32602, "Invalid cursor"),
     "INTERNAL_ERROR": (-32603, "Internal error"),
 }
-"""The registry's rows that are needed before the registry is loaded; a test holds the two together."""
+"""Codes and messages needed before the table of error codes is imported; a test compares the two."""
 
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def encode_json(value: object) -> bytes:
-    """The value as JSON without blanks, in ASCII."""
+    """Encode a value as compact ASCII JSON."""
     return _ENCODER.encode(value).encode()
 
 
 def result(request_id: RequestId, body: bytes) -> bytes:
-    """The line that answers a request with a result."""
+    """Line that answers a request with a result."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode_json(request_id), body)
 
 
 def error(request_id: RequestId | None, code: int, message: str, data: bytes) -> bytes:
-    """The line that answers a request with an error of the protocol."""
+    """Line that answers a request with a JSON-RPC error."""
     head = b'{"jsonrpc":"2.0","id":%b,"error":{"code":%d,"message":%b,"data":%b}}\n'
     return head % (encode_json(request_id), code, encode_json(message), data)
 
 
-def rejection(refusal: InvalidMessage) -> bytes:
-    """The line that answers a refusal."""
-    code, message = PROTOCOL[refusal.error_code]
-    return error(refusal.id, code, message, encode_json({"error_code": refusal.error_code, "reason": refusal.reason}))
+def rejection(invalid: InvalidMessage) -> bytes:
+    """Line that answers an invalid message."""
+    code, message = PROTOCOL[invalid.error_code]
+    return error(invalid.id, code, message, encode_json({"error_code": invalid.error_code, "reason": invalid.reason}))

@@ -30,24 +30,24 @@ def refusal(rules, case):
     return refused.value
 
 
-def test_no_rules_at_all_means_no():
+def test_an_empty_list_of_rules_refuses_every_call():
     refused = refusal((), Case(card=card(), arguments={}, now=NOW, audit_state=AuditState(), session=session()))
 
     assert (refused.error_code, refused.invariant_id) == ("INVARIANT_VIOLATION", "NO_RULES")
 
 
-def test_each_kind_of_tool_has_its_rules():
-    free = ToolCard("server_info", "", "", "", "", "read", (), needs_session=False, idempotent=True)
+def test_rules_are_chosen_by_the_safety_level_of_the_tool():
+    sessionless = ToolCard("server_info", "", "", "", "", "read", (), needs_session=False, idempotent=True)
 
     assert rules_for(card("change")) == CHANGE_RULES
     assert rules_for(card("keep")) == ADD_RULES
     assert rules_for(card("read")) == READ_RULES
-    assert rules_for(free) == OPENING_RULES
+    assert rules_for(sessionless) == OPENING_RULES
 
 
-def test_the_first_refusal_is_the_answer_and_mending_one_shows_the_next():
+def test_the_first_refusal_in_order_is_raised():
     outside = errors.SystemError.tool_failure("OUTSIDE_WORKSPACE")
-    wrong = {
+    faults = {
         "session": None,
         "damage": "broken",
         "audit_state": AuditState(
@@ -56,7 +56,7 @@ def test_the_first_refusal_is_the_answer_and_mending_one_shows_the_next():
         "fault": outside,
         "paths": (parse("plans/x.md"),),
     }
-    mends = [
+    corrections = [
         ("SESSION_NOT_INITIALIZED", {"session": session("ANTIGRAVITY")}),
         ("UNAUTHORIZED_ACTION", {"session": session("WINDSURF")}),
         ("SELF_AUDIT_FAILURE", {"damage": None}),
@@ -65,36 +65,36 @@ def test_the_first_refusal_is_the_answer_and_mending_one_shows_the_next():
         ("OUTSIDE_WORKSPACE", {"fault": None}),
         ("POLICY_VIOLATION", {"paths": ()}),
     ]
-    seen = []
-    for _, mend in mends:
-        case = Case(card=card(), arguments={}, now=NOW, **wrong)
-        seen.append(refusal(CHANGE_RULES[:7], case).error_code)
-        wrong |= mend
+    error_codes = []
+    for _, correction in corrections:
+        case = Case(card=card(), arguments={}, now=NOW, **faults)
+        error_codes.append(refusal(CHANGE_RULES, case).error_code)
+        faults |= correction
 
-    assert seen == [code for code, _ in mends]
-    judge(CHANGE_RULES[:7], Case(card=card(), arguments={}, now=NOW, **wrong))
+    assert error_codes == [code for code, _ in corrections]
+    judge(CHANGE_RULES, Case(card=card(), arguments={}, now=NOW, **faults))
 
 
-def test_a_lock_of_one_role_does_not_bind_the_other():
+def test_a_lock_on_one_role_does_not_affect_the_other():
     case = Case(
         card=card(), arguments={}, now=NOW, audit_state=AuditState(locks={"ANTIGRAVITY": lock()}), session=session()
     )
 
-    judge(CHANGE_RULES[:7], case)
+    judge(CHANGE_RULES, case)
 
 
 @pytest.mark.parametrize(
     "path", ["plans/P.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml", "a/.git/hooks/x", "PLANS/x"]
 )
-def test_what_governs_the_agent_is_never_changed(path):
+def test_changes_to_the_control_plane_are_refused(path):
     case = Case(card=card(), arguments={}, now=NOW, audit_state=AuditState(), session=session(), paths=(parse(path),))
-    refused = refusal(CHANGE_RULES[:7], case)
+    refused = refusal(CHANGE_RULES, case)
 
     assert (refused.error_code, refused.invariant_id) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
 
 
-def test_a_read_is_refused_by_neither_lock_freeze_nor_damage():
-    facts = AuditState(frozen=Freeze("because", None, NOW), locks={"WINDSURF": lock()})
-    case = Case(card=card("read"), arguments={}, now=NOW, audit_state=facts, session=session(), damage="broken")
+def test_reading_is_allowed_despite_lock_freeze_and_a_damaged_log():
+    state = AuditState(frozen=Freeze("because", None, NOW), locks={"WINDSURF": lock()})
+    case = Case(card=card("read"), arguments={}, now=NOW, audit_state=state, session=session(), damage="broken")
 
     judge(READ_RULES, case)

@@ -1,4 +1,7 @@
-"""What a value weighs in a response, where it stands twice: as structured content and as the text of that."""
+"""Response size budget. Output counts twice: as structured content and as its JSON text.
+
+In the text block the JSON is a string, so its quotes and backslashes are escaped once more.
+"""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -10,25 +13,26 @@ from kaiza.domain.paging import cursor
 from kaiza.domain.paging.cursor import CursorKey
 
 RESERVED_BYTES = 4096
-"""What is kept free for the message around the output: its id, its receipt, its own names."""
+"""Reserved for the rest of the message: its id, its receipt and its member names."""
 
 MIN_BYTE_COST = 2
-"""No byte of text weighs less."""
+"""Bytes that one byte of text adds at least."""
 
 _BLOCK = 4096
+# Characters by the length of their JSON escape: one backslash, a letter escape, or \u00XX.
 _QUOTED = b'"\\'
 _SHORT = b"\b\t\n\f\r"
 _LONG = bytes(code for code in range(0x20) if code not in _SHORT)
 
 
 def response_bytes(value: object) -> int:
-    """How many bytes a value adds to a response."""
-    once = orjson.dumps(value)
-    return len(once) + len(orjson.dumps(once.decode())) - 2
+    """Bytes that a value adds to a response."""
+    structured = orjson.dumps(value)
+    return len(structured) + len(orjson.dumps(structured.decode())) - 2  # the quotes of the text are not its own
 
 
 def text_response_bytes(text: bytes) -> int:
-    """How many bytes the characters of this UTF-8 text add, without the quotes around them."""
+    """Bytes that this UTF-8 text adds to a response as part of a string."""
     size = len(text)
     quoted = size - len(text.translate(None, _QUOTED))
     short = size - len(text.translate(None, _SHORT))
@@ -37,31 +41,31 @@ def text_response_bytes(text: bytes) -> int:
 
 
 def longest_fitting_prefix(text: bytes, space: int) -> int:
-    """The length of the longest beginning of a text that weighs at most `space`."""
+    """Length of the longest prefix that adds at most `space` bytes to a response."""
     end = 0
     while end < len(text):
         block = text[end : end + _BLOCK]
-        adds = text_response_bytes(block)
-        if adds > space:
+        cost = text_response_bytes(block)
+        if cost > space:
             return end + bisect_right(range(1, len(block)), space, key=lambda size: text_response_bytes(block[:size]))
-        space -= adds
+        space -= cost
         end += len(block)
     return end
 
 
 class PageBuilder:
-    """A page being filled: it is full when the next item would be one too many or too heavy."""
+    """Collects the items of a page up to a number of items and a response size."""
 
-    def __init__(self, most: int, max_bytes: int, frame: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, max_items: int, max_bytes: int, frame: Mapping[str, Any] | None = None) -> None:
         self.items: list[dict[str, Any]] = []
         self.last_key: CursorKey = ()
-        self._max_items = most
+        self._max_items = max_items
         self._bytes_left = max_bytes - RESERVED_BYTES - response_bytes(frame or {})
 
     def add(self, item: dict[str, Any], key: CursorKey = ()) -> bool:
-        """Take an item in, with the key that a cursor after it would carry; False where it does not fit.
+        """Add an item and its cursor key; False if the page is full.
 
-        An empty page takes any item, so that a listing always goes on.
+        An empty page takes an item of any size, so that a listing always makes progress.
         """
         if len(self.items) >= self._max_items:
             return False

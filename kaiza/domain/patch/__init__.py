@@ -1,4 +1,8 @@
-"""Patches: read strictly, held against a second reader, applied exactly or not at all; pure, over bytes."""
+"""Unified diffs: parsed strictly, cross-checked with a second parser, applied exactly or not at all.
+
+One parser decides what a patch changes and applies it. With two, a patch that they read differently could be approved
+for one file and change another.
+"""
 
 from kaiza.domain.patch.apply import apply_file_patch
 from kaiza.domain.patch.cross_check import check_with_unidiff

@@ -1,4 +1,4 @@
-"""What a patch says about one file, after every rule that needs no file has agreed."""
+"""Parsed patch of one file. That one exists proves that it is well-formed; it may still not fit the file."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,32 +14,33 @@ PatchOperation = Literal["create", "modify", "delete", "move"]
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Some lines of a file, and what stands in their place afterwards; each line with its line feed, if it has one."""
+    """Old lines of a file and the new lines that replace them, each with its LF if it has one."""
 
     line: int
-    """Where its header stands in the patch, from 0."""
+    """Line of its header in the patch, from 0."""
     start: int
-    """The first line of the file that it covers, from 0."""
+    """First line of the old file that it covers, from 0."""
     old: tuple[bytes, ...]
     new: tuple[bytes, ...]
     context: int
+    """Number of context lines, which are in both `old` and `new`."""
     ends_file: bool
-    """Nothing after the change holds it in place, so it must reach the end of the file."""
+    """It must reach the end of the file, because no context after its change ties it to another place."""
 
     @property
     def lines_added(self) -> int:
-        """How many lines it adds."""
+        """Number of added lines."""
         return len(self.new) - self.context
 
     @property
     def lines_removed(self) -> int:
-        """How many lines it removes."""
+        """Number of removed lines."""
         return len(self.old) - self.context
 
 
 @dataclass(frozen=True, slots=True)
 class FilePatch:
-    """One file's entry in a patch. `source` is where a moved file comes from; modes are permission bits."""
+    """Entry of one file in a patch. `source` is the old path of a moved file; modes are permission bits."""
 
     path: RelPath
     operation: PatchOperation
@@ -48,14 +49,14 @@ class FilePatch:
     new_mode: int | None = None
     hunks: tuple[Hunk, ...] = ()
     line: int = 0
-    """Where its header begins in the patch, from 0."""
+    """Line where its header begins in the patch, from 0."""
 
     @property
     def lines_added(self) -> int:
-        """How many lines it adds."""
+        """Number of added lines."""
         return sum(hunk.lines_added for hunk in self.hunks)
 
     @property
     def lines_removed(self) -> int:
-        """How many lines it removes."""
+        """Number of removed lines."""
         return sum(hunk.lines_removed for hunk in self.hunks)

@@ -1,4 +1,8 @@
-"""The lines before a file's hunks: every name in them must agree, and nothing unknown may stand among them."""
+"""Parser of the header lines of one file. All names in them must agree, and unknown lines are refused.
+
+The names decide which file is judged, so a disagreement is an attack or a mistake: `git apply`, for one, takes the
+name in `---` where other tools take the one in `diff --git`.
+"""
 
 import re
 from dataclasses import dataclass
@@ -12,74 +16,6 @@ _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)", re.DOTALL)
 _LETTERS = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 _SELF_ESCAPED = frozenset({b'"', b"\\"})
 _OCTAL = 3
-
-
-def read_quoted(text: bytes, line: int) -> tuple[bytes, bytes]:
-    """Read a quoted name at the beginning; give it back with what follows it."""
-    quoted = _QUOTED.match(text)
-    if not quoted:
-        raise invalid_patch(line, "quoting")
-    return _unquote(quoted[1], line), text[quoted.end() :]
-
-
-def read_whole(text: bytes, line: int) -> bytes:
-    """Read a name that fills the rest of its line."""
-    if not text.startswith(b'"'):
-        return text
-    name, rest = read_quoted(text, line)
-    if rest:
-        raise invalid_patch(line, "quoting")
-    return name
-
-
-def read_until_tab(text: bytes, line: int) -> bytes:
-    """Read a name as `---` and `+++` carry it: a tab ends it, and a time may follow."""
-    if not text.startswith(b'"'):
-        return text.partition(b"\t")[0]
-    name, rest = read_quoted(text, line)
-    if rest and not rest.startswith(b"\t"):
-        raise invalid_patch(line, "quoting")
-    return name
-
-
-def strip_prefix(prefix: bytes, name: bytes, line: int) -> bytes:
-    """Take the `a/` or `b/` away; a name without it is refused."""
-    if not name.startswith(prefix) or name == prefix:
-        raise invalid_patch(line, "prefix")
-    return name[len(prefix) :]
-
-
-def read_first(text: bytes, line: int) -> bytes:
-    """Read the first of the two names in a `diff --git` line; whether the other agrees is for `spells` to say."""
-    if text.startswith(b'"'):
-        return strip_prefix(b"a/", read_quoted(text, line)[0], line)
-    return strip_prefix(b"a/", text[: len(text) // 2], line)
-
-
-def is_pair(text: bytes, old: bytes, new: bytes, line: int) -> bool:
-    """Judge whether a `diff --git` line names exactly these two files."""
-    if text.startswith(b'"'):
-        first, rest = read_quoted(text, line)
-    else:
-        first = b"a/" + old
-        rest = text.removeprefix(first) if text.startswith(first + b" ") else b""
-    return first == b"a/" + old and rest[:1] == b" " and read_whole(rest[1:], line) == b"b/" + new
-
-
-def _unquote(text: bytes, line: int) -> bytes:
-    def plain(escape: re.Match[bytes]) -> bytes:
-        code = escape[1]
-        if len(code) == _OCTAL:
-            return bytes([int(code, 8)])
-        if code in _SELF_ESCAPED:
-            return code
-        if code not in _LETTERS:
-            raise invalid_patch(line, "quoting")
-        return _LETTERS[code]
-
-    return _ESCAPE.sub(plain, text)
-
-
 _MODES = {b"100644": 0o644, b"100755": 0o755}
 _INDEX = re.compile(rb"[0-9A-Za-z]+\.\.[0-9A-Za-z]+(?: ([0-9]{6}))?")
 _PERCENT = re.compile(rb"[0-9]{1,3}%")
@@ -105,7 +41,7 @@ _REJECTED_PREFIXES: tuple[tuple[bytes, InvalidReason], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
-    """Which file an entry is about; a side that is None does not exist. `paired`: `---` and `+++` name it."""
+    """Names and modes of one entry. A side that does not exist is None. `paired`: it has `---` and `+++` lines."""
 
     line: int
     old: bytes | None
@@ -121,8 +57,8 @@ class _HeaderField:
     value: bytes
 
 
-def parse(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
-    """Read the header that begins at a line; give it back with the number of the line after it."""
+def parse_header(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
+    """Parse the header that begins at line `at`. Returns it and the number of the line after it."""
     line = lines[at]
     if line.startswith(b"diff --git "):
         return _parse_git(lines, at)
@@ -140,25 +76,25 @@ def _parse_plain(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
 
 
 def _parse_recorded(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
-    """Read the command line that `diff -r` writes above each file."""
+    """Parse a header with the command line that `diff -r` writes above each file."""
     header, after = _parse_plain(lines, at + 1) if _has_prefix(lines, at + 1, b"--- ") else (None, at)
     if header is None:
         raise invalid_patch(at, "header")
-    spelled = [lines[row][4:-1].partition(b"\t")[0] for row in (at + 1, at + 2)]
-    if not lines[at].endswith(b" %s %s\n" % tuple(spelled)):
+    names = [lines[row][4:-1].partition(b"\t")[0] for row in (at + 1, at + 2)]
+    if not lines[at].endswith(b" %s %s\n" % tuple(names)):
         raise invalid_patch(at, "names")
     return FileHeader(at, header.old, header.new), after
 
 
 def _parse_git(lines: list[bytes], at: int) -> tuple[FileHeader, int]:
-    told = lines[at][len(b"diff --git ") : -1]
+    git_names = lines[at][len(b"diff --git ") : -1]
     fields, after = _parse_fields(lines, at + 1)
     pair = None
     if _has_prefix(lines, after, b"--- "):
         pair = _parse_pair(lines, after)
         after += 2
-    old, new = _resolve_sides(fields, pair, told, at)
-    if not is_pair(told, old or new or b"", new or old or b"", at):
+    old, new = _resolve_sides(fields, pair, git_names, at)
+    if not _is_pair(git_names, old or new or b"", new or old or b"", at):
         raise invalid_patch(at, "names")
     return FileHeader(at, old, new, pair is not None, *_resolve_modes(fields, old, new, at)), after
 
@@ -207,8 +143,8 @@ def _parse_pair(lines: list[bytes], at: int) -> tuple[bytes | None, bytes | None
 def _parse_side(lines: list[bytes], at: int, prefix: bytes) -> bytes | None:
     if lines[at].endswith(b"\r\n"):
         raise invalid_patch(at, "line_ending")
-    name = read_until_tab(lines[at][4:-1], at)
-    return None if name == DEV_NULL else strip_prefix(prefix, name, at)
+    name = _read_until_tab(lines[at][4:-1], at)
+    return None if name == DEV_NULL else _strip_prefix(prefix, name, at)
 
 
 def _require_same_file(old: bytes | None, new: bytes | None, at: int) -> None:
@@ -219,13 +155,13 @@ def _require_same_file(old: bytes | None, new: bytes | None, at: int) -> None:
 
 
 def _resolve_sides(
-    fields: dict[bytes, _HeaderField], pair: tuple[bytes | None, bytes | None] | None, told: bytes, at: int
+    fields: dict[bytes, _HeaderField], pair: tuple[bytes | None, bytes | None] | None, git_names: bytes, at: int
 ) -> tuple[bytes | None, bytes | None]:
     if b"rename from" in fields or b"rename to" in fields:
         return _resolve_rename(fields, pair, at)
     created, deleted = b"new file mode" in fields, b"deleted file mode" in fields
     if pair is None:
-        name = read_first(told, at)
+        name = _read_first(git_names, at)
         pair = (None if created else name, None if deleted else name)
     old, new = pair
     _require_same_file(old, new, at)
@@ -248,25 +184,93 @@ def _resolve_rename(
 def _resolve_modes(
     fields: dict[bytes, _HeaderField], old: bytes | None, new: bytes | None, at: int
 ) -> tuple[int | None, int | None]:
-    told = {name: _MODES.get(field.value) for name, field in fields.items()}
+    modes = {name: _MODES.get(field.value) for name, field in fields.items()}
     if old is None or new is None:
-        if b"old mode" in told or b"new mode" in told:
+        if b"old mode" in modes or b"new mode" in modes:
             raise invalid_patch(at, "mode")
-        return told.get(b"deleted file mode"), told.get(b"new file mode")
-    if b"new file mode" in told or b"deleted file mode" in told:
+        return modes.get(b"deleted file mode"), modes.get(b"new file mode")
+    if b"new file mode" in modes or b"deleted file mode" in modes:
         raise invalid_patch(at, "names")
-    before, after = told.get(b"old mode"), told.get(b"new mode")
+    before, after = modes.get(b"old mode"), modes.get(b"new mode")
     if (before is None) != (after is None) or (before is not None and before == after):
         raise invalid_patch(at, "mode")
-    return (told.get(b"index"), None) if before is None else (before, after)
+    # `index a..b 100644` gives the mode of a file that keeps it.
+    return (modes.get(b"index"), None) if before is None else (before, after)
 
 
-def _has_prefix(lines: list[bytes], at: int, beginning: bytes) -> bool:
-    return at < len(lines) and lines[at].startswith(beginning)
+def _has_prefix(lines: list[bytes], at: int, prefix: bytes) -> bool:
+    return at < len(lines) and lines[at].startswith(prefix)
 
 
 def _unknown_line(line: bytes, at: int) -> Exception:
-    for beginning, why in _REJECTED_PREFIXES:
-        if line.startswith(beginning):
-            return invalid_patch(at, why)
+    for prefix, reason in _REJECTED_PREFIXES:
+        if line.startswith(prefix):
+            return invalid_patch(at, reason)
     return invalid_patch(at, "not_a_patch")
+
+
+def _read_quoted(text: bytes, line: int) -> tuple[bytes, bytes]:
+    """Read the quoted name at the start. Returns it and the text after it."""
+    quoted = _QUOTED.match(text)
+    if not quoted:
+        raise invalid_patch(line, "quoting")
+    return _unquote(quoted[1], line), text[quoted.end() :]
+
+
+def read_whole(text: bytes, line: int) -> bytes:
+    """Read a name, quoted or not, that is the whole text."""
+    if not text.startswith(b'"'):
+        return text
+    name, rest = _read_quoted(text, line)
+    if rest:
+        raise invalid_patch(line, "quoting")
+    return name
+
+
+def _read_until_tab(text: bytes, line: int) -> bytes:
+    """Read a name of `---` or `+++`. A tab ends it, and a timestamp may follow."""
+    if not text.startswith(b'"'):
+        return text.partition(b"\t")[0]
+    name, rest = _read_quoted(text, line)
+    if rest and not rest.startswith(b"\t"):
+        raise invalid_patch(line, "quoting")
+    return name
+
+
+def _strip_prefix(prefix: bytes, name: bytes, line: int) -> bytes:
+    if not name.startswith(prefix) or name == prefix:
+        raise invalid_patch(line, "prefix")
+    return name[len(prefix) :]
+
+
+def _read_first(text: bytes, line: int) -> bytes:
+    """Read the first of the two names in a `diff --git` line; `_is_pair` checks the other."""
+    if text.startswith(b'"'):
+        return _strip_prefix(b"a/", _read_quoted(text, line)[0], line)
+    # Blanks in unquoted names make the line ambiguous. Where no other line names the file, both names are equal, so
+    # the first one is the first half.
+    return _strip_prefix(b"a/", text[: len(text) // 2], line)
+
+
+def _is_pair(text: bytes, old: bytes, new: bytes, line: int) -> bool:
+    """Whether the names of a `diff --git` line are exactly these two."""
+    if text.startswith(b'"'):
+        first, rest = _read_quoted(text, line)
+    else:
+        first = b"a/" + old
+        rest = text.removeprefix(first) if text.startswith(first + b" ") else b""
+    return first == b"a/" + old and rest[:1] == b" " and read_whole(rest[1:], line) == b"b/" + new
+
+
+def _unquote(text: bytes, line: int) -> bytes:
+    def unescape(escape: re.Match[bytes]) -> bytes:
+        code = escape[1]
+        if len(code) == _OCTAL:
+            return bytes([int(code, 8)])
+        if code in _SELF_ESCAPED:
+            return code
+        if code not in _LETTERS:
+            raise invalid_patch(line, "quoting")
+        return _LETTERS[code]
+
+    return _ESCAPE.sub(unescape, text)

@@ -1,12 +1,11 @@
-"""A unified diff read strictly: what no producer of correct diffs would write is refused, and nothing is guessed."""
+"""Strict parser of unified diffs. What git diff and diff -u never write is refused; nothing is repaired or guessed."""
 
 import io
 
-from kaiza.domain.patch import header as headers
-from kaiza.domain.patch import hunks as bodies
 from kaiza.domain.patch.errors import cap_exceeded, invalid_patch
 from kaiza.domain.patch.file_patch import MAX_FILES, MAX_HUNKS, FilePatch, Hunk, PatchOperation
-from kaiza.domain.patch.header import FileHeader
+from kaiza.domain.patch.header import FileHeader, parse_header
+from kaiza.domain.patch.hunks import parse_hunks
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 
@@ -14,10 +13,11 @@ _ParsedEntry = tuple[FileHeader, tuple[Hunk, ...]]
 
 
 def parse(patch: bytes) -> tuple[FilePatch, ...]:
-    """Read a patch whole; its form is judged before its paths."""
+    """Parse a patch. Errors of form are reported before errors of paths."""
     lines = io.BytesIO(patch).readlines()
     if not lines:
         raise invalid_patch(0, "empty")
+    # A cut patch may still be well-formed, and would then change less than was meant.
     if not lines[-1].endswith(b"\n"):
         raise invalid_patch(len(lines) - 1, "cut_last_line")
     files = tuple(_build_file_patch(header, hunks) for header, hunks in _parse_entries(lines))
@@ -29,8 +29,8 @@ def _parse_entries(lines: list[bytes]) -> list[_ParsedEntry]:
     entries: list[_ParsedEntry] = []
     at = hunk_count = 0
     while at < len(lines):
-        header, at = headers.parse(lines, at)
-        hunks, at = bodies.parse(lines, at)
+        header, at = parse_header(lines, at)
+        hunks, at = parse_hunks(lines, at)
         _require_change(header, hunks)
         entries.append((header, hunks))
         hunk_count += len(hunks)
@@ -77,7 +77,7 @@ def _infer_operation(header: FileHeader) -> PatchOperation:
 
 
 def _parse_path(name: bytes | None, line: int) -> RelPath | None:
-    """The path that a name spells; a name that is not UTF-8 is left for the rules of paths to refuse."""
+    """Parse a name as a path, which also refuses names that are not UTF-8."""
     if name is None:
         return None
     path = rel_path.parse(name.decode(errors="surrogateescape"))

@@ -1,4 +1,4 @@
-"""Which lines of one text became which of another: the shortest account that a bounded amount of work finds."""
+"""Line diff with bounded work: Myers' algorithm, with a patience diff where that would take too long."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import compress
 
 MAX_WORK = 500_000
-"""So many pairs of lines are looked at; what is left then counts as replaced."""
+"""Line comparisons of one diff. What is not matched by then counts as replaced."""
 
 _MAX_DISTANCE = 1_000
 _INVERTED = bytes([1, 0]) + bytes(254)
@@ -15,7 +15,7 @@ _INVERTED = bytes([1, 0]) + bytes(254)
 
 @dataclass(frozen=True, slots=True)
 class ChangedSpan:
-    """Lines `old_start` to `old_end` became lines `new_start` to `new_end`; the ends are outside."""
+    """Old lines that became new lines. The ends are exclusive."""
 
     old_start: int
     old_end: int
@@ -24,61 +24,62 @@ class ChangedSpan:
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether a side has no line, so that nothing is left to match."""
+        """Whether one side has no lines, so that nothing is left to match."""
         return self.old_start == self.old_end or self.new_start == self.new_end
 
     @property
     def is_empty(self) -> bool:
-        """Whether neither side has a line."""
+        """Whether neither side has lines."""
         return self.old_start == self.old_end and self.new_start == self.new_end
 
 
 def diff_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[ChangedSpan]:
-    """Every place where the two differ, in order, none touching the next."""
+    """Spans in which the two differ, in order, with equal lines between them."""
     head = _common_prefix_length(old, new)
     tail = _common_prefix_length(old[head:][::-1], new[head:][::-1])
     ours, theirs = old[head : len(old) - tail], new[head : len(new) - tail]
+    # Lines that only one side has match nothing. Without them the search is much smaller.
     shared = set(ours).intersection(theirs)
     if not shared:
         whole = ChangedSpan(head, head + len(ours), head, head + len(theirs))
         return [] if whole.is_empty else [whole]
-    rows, gone = _split_shared(ours, shared)
-    columns, came = _split_shared(theirs, shared)
+    rows, removed = _split_shared(ours, shared)
+    columns, added = _split_shared(theirs, shared)
     for span in _MyersSearch([ours[row] for row in rows], [theirs[column] for column in columns]).run():
         for row in rows[span.old_start : span.old_end]:
-            gone[row] = True
+            removed[row] = True
         for column in columns[span.new_start : span.new_end]:
-            came[column] = True
-    return list(_marked_spans(gone, came, head))
+            added[column] = True
+    return list(_marked_spans(removed, added, head))
 
 
 def _split_shared(lines: Sequence[bytes], shared: AbstractSet[bytes]) -> tuple[list[int], bytearray]:
-    """Where lines stand that the other side has too, and a mark for each that it has not: such a line matches none."""
-    there = bytearray(map(shared.__contains__, lines))
-    return list(compress(range(len(lines)), there)), there.translate(_INVERTED)
+    """Indices of the lines in `shared`, and a mark for each line: 1 if it is not."""
+    is_shared = bytearray(map(shared.__contains__, lines))
+    return list(compress(range(len(lines)), is_shared)), is_shared.translate(_INVERTED)
 
 
-def _marked_spans(gone: bytearray, came: bytearray, head: int) -> Iterator[ChangedSpan]:
-    """The marked stretches of both sides, between which line answers to line."""
+def _marked_spans(removed: bytearray, added: bytearray, head: int) -> Iterator[ChangedSpan]:
+    """Spans of marked lines. Unmarked lines of the two sides correspond one to one."""
     x = y = 0
-    while x < len(gone) or y < len(came):
-        row, column = _run_end(gone, x, marked=False), _run_end(came, y, marked=False)
+    while x < len(removed) or y < len(added):
+        row, column = _run_end(removed, x, marked=False), _run_end(added, y, marked=False)
         step = min(row - x, column - y)
         x, y = x + step, y + step
-        row, column = _run_end(gone, x, marked=True), _run_end(came, y, marked=True)
+        row, column = _run_end(removed, x, marked=True), _run_end(added, y, marked=True)
         if row > x or column > y:
             yield ChangedSpan(head + x, head + row, head + y, head + column)
         x, y = row, column
 
 
 def _run_end(marks: bytearray, start: int, *, marked: bool) -> int:
-    """Where a stretch ends that is marked, or is not."""
+    """End of the run of marked, or unmarked, lines."""
     end = marks.find(not marked, start)
     return len(marks) if end < 0 else end
 
 
 def _common_prefix_length(old: Sequence[bytes], new: Sequence[bytes]) -> int:
-    """How many lines at the beginning are the same."""
+    """Number of equal lines at the start. Bisects over slice comparisons, which run in C."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
@@ -90,24 +91,26 @@ def _common_prefix_length(old: Sequence[bytes], new: Sequence[bytes]) -> int:
 
 
 class _MyersSearch:
-    """Shortest edit scripts (Myers), over lines turned into numbers; past the allowed work, unique lines divide."""
+    """Shortest edit script (Myers). A span over its share of the work is divided at unique lines (patience diff)."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
-        number: dict[bytes, int] = {}
-        self._old = [number.setdefault(line, len(number)) for line in old]
-        self._new = [number.setdefault(line, len(number)) for line in new]
+        # Comparing numbers is faster than comparing lines.
+        numbers: dict[bytes, int] = {}
+        self._old = [numbers.setdefault(line, len(numbers)) for line in old]
+        self._new = [numbers.setdefault(line, len(numbers)) for line in new]
         self._remaining_work = MAX_WORK
 
     def run(self) -> Iterator[ChangedSpan]:
-        waiting = [ChangedSpan(0, len(self._old), 0, len(self._new))]
-        while waiting:
-            span = self._trim_span(waiting.pop())
+        # A stack instead of recursion: hostile input could divide thousands of levels deep.
+        pending = [ChangedSpan(0, len(self._old), 0, len(self._new))]
+        while pending:
+            span = self._trim_span(pending.pop())
             found = [span] if span.is_one_sided else self._shortest_script(span)
             if found is None:
                 parts = self._divide_span(span)
                 found = [span] if len(parts) == 1 else []
-                waiting += parts[::-1] if len(parts) > 1 else []
-            yield from (one for one in found if not one.is_empty)
+                pending += parts[::-1] if len(parts) > 1 else []
+            yield from (span for span in found if not span.is_empty)
 
     def _trim_span(self, span: ChangedSpan) -> ChangedSpan:
         old, new = self._old, self._new
@@ -119,7 +122,7 @@ class _MyersSearch:
         return ChangedSpan(low, high, left, right)
 
     def _shortest_script(self, span: ChangedSpan) -> list[ChangedSpan] | None:
-        """A shortest script, or None where it would take more than half of the work that is left."""
+        """A shortest edit script; None if it would take more than half of the remaining work."""
         old, new = self._old[span.old_start : span.old_end], self._new[span.new_start : span.new_end]
         most = min(len(old) + len(new), _MAX_DISTANCE)
         reach = [0] * (2 * most + 3)
@@ -127,17 +130,17 @@ class _MyersSearch:
         allowed = self._remaining_work // 2
         for distance in range(most + 1):
             history.append(reach[most - distance : most + distance + 3])
-            work, arrived = _advance_diagonals(old, new, distance, reach)
+            work, is_complete = _advance_diagonals(old, new, distance, reach)
             self._remaining_work -= work
             allowed -= work
-            if arrived:
+            if is_complete:
                 return _trace_back(history, span)
             if allowed < 0:
                 break
         return None
 
     def _divide_span(self, span: ChangedSpan) -> list[ChangedSpan]:
-        """The span cut at the longest rising chain of lines that each side has once."""
+        """Divide a span at the lines that both sides have exactly once, in the longest common order."""
         ours = _unique_lines(self._old, span.old_start, span.old_end)
         theirs = _unique_lines(self._new, span.new_start, span.new_end)
         parts: list[ChangedSpan] = []
@@ -149,7 +152,7 @@ class _MyersSearch:
 
 
 def _advance_diagonals(old: list[int], new: list[int], distance: int, reach: list[int]) -> tuple[int, bool]:
-    """Take every diagonal one added or removed line further; tell the work, and whether one is through both."""
+    """Advance every diagonal by one added or removed line. Returns the work, and whether one reached both ends."""
     middle, high, wide = len(reach) // 2, len(old), len(new)
     work = 0
     for diagonal in range(-distance, distance + 1, 2):
@@ -166,12 +169,12 @@ def _advance_diagonals(old: list[int], new: list[int], distance: int, reach: lis
 
 
 def _is_down(reach: list[int], at: int, diagonal: int, distance: int) -> bool:
-    """Whether the diagonal is best reached by an added line, else by a removed one."""
+    """Whether the diagonal is reached by an added line rather than a removed one."""
     return diagonal == -distance or (diagonal != distance and reach[at - 1] < reach[at + 1])
 
 
 def _trace_back(history: list[list[int]], span: ChangedSpan) -> list[ChangedSpan]:
-    """Walk back from the end over how far each diagonal had got, and note each added and removed line."""
+    """Follow the recorded diagonals from the end, and collect the added and removed lines."""
     x, y = span.old_end - span.old_start, span.new_end - span.new_start
     spans: list[ChangedSpan] = []
     for distance in range(len(history) - 1, 0, -1):
@@ -186,7 +189,7 @@ def _trace_back(history: list[list[int]], span: ChangedSpan) -> list[ChangedSpan
 
 
 def _unique_lines(numbers: list[int], start: int, end: int) -> dict[int, int]:
-    """Where each line stands that stands there exactly once."""
+    """Position of each line that occurs exactly once in the range."""
     places: dict[int, int] = {}
     for at in range(start, end):
         places[numbers[at]] = -1 if numbers[at] in places else at
@@ -194,7 +197,7 @@ def _unique_lines(numbers: list[int], start: int, end: int) -> dict[int, int]:
 
 
 def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest chain of pairs that rise on both sides."""
+    """Longest subsequence of the sorted pairs that increases on both sides (patience sorting)."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

@@ -1,4 +1,8 @@
-"""Lines end at LF and nowhere else, and an empty file has none; files are looked at as they pass, never held."""
+"""Line scanning of files read in chunks: digest, line counts, windows, excerpts. No file is held in memory.
+
+A line ends at LF only, so that line numbers agree with git and editors' LSP positions whatever else the bytes are. An
+empty file has no lines.
+"""
 
 import base64
 import codecs
@@ -13,6 +17,7 @@ from kaiza.domain.paging import response_size
 LF = b"\n"
 _CRLF = b"\r\n"
 _SCAN_BELOW = 4096
+# What "surrogateescape" makes of a byte that is not UTF-8.
 LONE_BYTE = re.compile("[\udc80-\udcff]")
 UTF8_CONTINUATION = bytes(range(0x80, 0xC0))
 
@@ -20,7 +25,7 @@ LineEnding = Literal["lf", "crlf", "mixed", "none"]
 
 
 class FileDigest:
-    """What a whole file comes to, told chunk by chunk: its size, hash and number of lines."""
+    """Size, SHA-256 and line count of a file, fed in chunks."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -42,12 +47,12 @@ class FileDigest:
 
     @property
     def total_lines(self) -> int:
-        """How many lines there are; what follows the last LF is one more."""
+        """Number of lines, including a last one without LF."""
         return self._line_breaks + (self._last not in {b"", LF})
 
 
 class FileSummary(FileDigest):
-    """The same, and how its lines end."""
+    """A file digest with the file's line ending."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,13 +62,14 @@ class FileSummary(FileDigest):
         """Take the next bytes, never none, into the hash and the counts."""
         if b"\r" in chunk:
             self._crlf_breaks += chunk.count(_CRLF)
+        # A CRLF may be split between two chunks.
         if self._last == b"\r" and chunk[:1] == LF:
             self._crlf_breaks += 1
         super().feed(chunk)
 
     @property
     def line_ending(self) -> LineEnding:
-        """How the lines end; `none` where no LF is."""
+        """Line ending of the file; `none` without any LF."""
         if not self._line_breaks:
             return "none"
         if not self._crlf_breaks:
@@ -72,9 +78,9 @@ class FileSummary(FileDigest):
 
 
 class LineWindow:
-    """The bytes of some lines, kept while the file passes.
+    """Keeps the bytes of some lines of a file, fed in chunks.
 
-    It begins `byte_offset` bytes after the beginning of a line, and ends after so many lines or so many bytes.
+    The window begins `byte_offset` bytes after the start of `start_line`, and ends after `most_lines` or `most_bytes`.
     """
 
     def __init__(self, start_line: int, byte_offset: int, *, most_lines: int, most_bytes: int) -> None:
@@ -83,28 +89,28 @@ class LineWindow:
         self.data = bytearray()
         self._skip_lines = start_line
         self._skip_bytes = byte_offset
-        self._lines = most_lines
-        self._bytes = most_bytes
+        self._lines_left = most_lines
+        self._bytes_left = most_bytes
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more will be kept."""
-        return self._lines == 0 or self._bytes == 0
+        """Whether the window has all its lines or bytes."""
+        return self._lines_left == 0 or self._bytes_left == 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the file in."""
+        """Add the next bytes of the file."""
         if self.is_full:
             return
         begin = self._skip_to_start(chunk)
         self.offset += begin
         if begin < len(chunk):
-            self._keep_lines(chunk[begin : begin + self._bytes])
+            self._keep_lines(chunk[begin : begin + self._bytes_left])
 
     def _skip_to_start(self, chunk: bytes) -> int:
         begin = 0
         if self._skip_lines:
-            begin, passed = skip_lines(chunk, self._skip_lines)
-            self._skip_lines -= passed
+            begin, skipped = skip_lines(chunk, self._skip_lines)
+            self._skip_lines -= skipped
             if self._skip_lines:
                 return len(chunk)
         end = min(begin + self._skip_bytes, len(chunk))
@@ -113,25 +119,26 @@ class LineWindow:
         return end
 
     def _keep_lines(self, data: bytes) -> None:
-        end, passed = skip_lines(data, self._lines)
-        self._lines -= passed
-        self._bytes -= end
+        end, line_breaks = skip_lines(data, self._lines_left)
+        self._lines_left -= line_breaks
+        self._bytes_left -= end
         self.data += data[:end]
 
 
 def skip_lines(data: bytes, count: int) -> tuple[int, int]:
-    """Where the line after so many LF begins, and how many there were: the end of the data if there are fewer."""
-    there = data.count(LF)
-    if there < count:
-        return len(data), there
+    """Offset after `count` LFs, and `count`; if there are fewer, the length of the data and their number."""
+    total = data.count(LF)
+    if total < count:
+        return len(data), total
+    # Bisection with `bytes.count`, which is many times faster than a Python loop over lines.
     begin, end, left = 0, len(data), count
     while end - begin > _SCAN_BELOW:
         middle = (begin + end) // 2
-        here = data.count(LF, begin, middle)
-        if here >= left:
+        in_half = data.count(LF, begin, middle)
+        if in_half >= left:
             end = middle
         else:
-            begin, left = middle, left - here
+            begin, left = middle, left - in_half
     for _ in range(left):
         begin = data.index(LF, begin) + 1
     return begin, count
@@ -139,7 +146,7 @@ def skip_lines(data: bytes, count: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class ContentPiece:
-    """Bytes of a file as an answer carries them."""
+    """Part of a file as text or base64."""
 
     encoding: Literal["utf-8", "base64"]
     content: str
@@ -148,44 +155,48 @@ class ContentPiece:
 
 
 def fit_content(data: bytes, space: int, *, final: bool) -> ContentPiece:
-    """As much of the data as weighs at most `space`: whole lines if one fits, else a part of the first.
+    """As much of the data as adds at most `space` bytes to a response: whole lines, or a part of one too long line.
 
-    It is text where these bytes are valid UTF-8, whatever the rest of the file is, and base64 where they are not.
-    `final` says that the data ends where the file does, so that half a character at the end is a fault.
+    The piece is text if these bytes are valid UTF-8, whatever the rest of the file is, and base64 if not. `final`: the
+    data ends where the file does, so an incomplete character at its end makes it invalid.
     """
     try:
+        # `whole` leaves out a character that is cut at the end of the data.
         _, whole = codecs.utf_8_decode(data, "strict", final)
     except UnicodeDecodeError:
+        # Base64 makes 4 characters of 3 bytes, and none of them needs an escape.
         part = data[: _line_boundary(data, space // (4 * response_size.MIN_BYTE_COST) * 3)]
         return ContentPiece("base64", base64.b64encode(part).decode(), len(part), count(part))
     end = _line_boundary(data[:whole], response_size.longest_fitting_prefix(data[:whole], space))
-    while end < whole and data[end] in UTF8_CONTINUATION:
+    while end < whole and data[end] in UTF8_CONTINUATION:  # never cut a character
         end -= 1
     part = data[:end]
     return ContentPiece("utf-8", part.decode(), end, count(part))
 
 
 def _line_boundary(data: bytes, end: int) -> int:
+    """Offset after the last whole line before `end`; `end` itself if no line ends before it."""
     if end >= len(data):
         return len(data)
     return data.rfind(LF, 0, end) + 1 or end
 
 
 def count(data: bytes) -> int:
-    """How many lines these bytes have a part of."""
+    """Number of lines, including incomplete ones at the ends."""
     return data.count(LF) + (bool(data) and not data.endswith(LF))
 
 
 def escape_bytes(text: str) -> str:
-    r"""A name as it can be told: a byte that is not UTF-8 as `\xNN`."""
+    r"""Printable form of a file name: each byte that is not UTF-8 becomes `\xNN`."""
     if text.isascii():
         return text
     return LONE_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) & 0xFF:02x}", text)
 
 
 class Utf8Check:
-    """Whether all bytes that pass are UTF-8; keeps none of them."""
+    """Checks that a file, fed in chunks, is valid UTF-8."""
 
+    # A file over the size cap is not read for this check alone.
     is_full = True
 
     def __init__(self) -> None:
@@ -193,12 +204,12 @@ class Utf8Check:
         self._broken = False
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes in."""
+        """Check the next bytes."""
         self._decode(chunk)
 
     @property
     def is_valid(self) -> bool:
-        """Whether they are, now that all have passed."""
+        """Whether all bytes fed are valid UTF-8. To be read once, after the last chunk."""
         self._decode(b"", final=True)
         return not self._broken
 
@@ -211,18 +222,19 @@ class Utf8Check:
 
 
 MAX_EXCERPT = 500
-"""So many characters of a line are shown; what is left out shows as an ellipsis."""
+"""Characters of a line in an excerpt. Text left out becomes an ellipsis."""
 
 _LEAD_CHARACTERS = 120
 
 
 def count_characters(data: bytes) -> int:
-    """How many code points these bytes are; a byte that is no part of one counts for itself."""
+    """Number of code points; a byte that is not UTF-8 counts as one."""
     return len(data) if data.isascii() else len(data.decode(errors="surrogateescape"))
 
 
 def excerpt(data: bytes, begin: int, end: int, at: int) -> str:
-    """The line from `begin` to `end` as it is shown: of a long one, what is around `at`, and ellipses."""
+    """Excerpt of the line from `begin` to `end`: the part around `at`, if the line is long."""
+    # A code point has at most 4 bytes: only so many bytes are decoded, however long the line is.
     if end - begin > 4 * MAX_EXCERPT or count_characters(data[begin:end]) > MAX_EXCERPT:
         first = max(begin, at - 4 * _LEAD_CHARACTERS)
         before = _decode_whole(data[first:at])[-_LEAD_CHARACTERS:]
@@ -237,7 +249,7 @@ def excerpt(data: bytes, begin: int, end: int, at: int) -> str:
 
 
 def _decode_whole(data: bytes) -> str:
-    """The text, without what is left of a character that began before it."""
+    """Decode data that may begin inside a character; the rest of that character is dropped."""
     begin = 0
     while begin < min(len(data), 3) and data[begin] in UTF8_CONTINUATION:
         begin += 1
@@ -246,7 +258,7 @@ def _decode_whole(data: bytes) -> str:
 
 @dataclass(slots=True)
 class LineChunk:
-    """Some whole lines of a file: those that begin in `fresh` are new, the others are there for their company."""
+    """Whole lines of a file. Those from `begin` to `end` are to be searched, the others are their context."""
 
     data: bytes
     first_line: int
@@ -255,31 +267,31 @@ class LineChunk:
 
 
 class LineTooLongError(Exception):
-    """A line is longer than anybody will hold in memory."""
+    """A line with its context exceeds the memory bound."""
 
 
-def iter_chunks(chunks: Iterable[bytes], company: int, longest: int) -> Iterator[LineChunk]:
-    """A file in stretches, each line fresh once and then with `company` lines before and after it.
+def iter_chunks(chunks: Iterable[bytes], context_lines: int, max_bytes: int) -> Iterator[LineChunk]:
+    """Regroup a file into chunks of whole lines, each line searched once and with its context around it.
 
-    TooLongError if a line and its company weigh more than `longest`.
+    LineTooLongError if a line and its context exceed `max_bytes`.
     """
     data, first_line, begin = b"", 0, 0
     for chunk in chunks:
         data += chunk
-        end = _last_lines_start(data, company)
+        end = _last_lines_start(data, context_lines)
         if end > begin:
             yield LineChunk(data, first_line, begin, end)
-            kept = _last_lines_start(data[:end], company) if company else end
-            first_line += data.count(LF, 0, kept)
-            data, begin = data[kept:], end - kept
-        if len(data) > longest:
+            keep_from = _last_lines_start(data[:end], context_lines) if context_lines else end
+            first_line += data.count(LF, 0, keep_from)
+            data, begin = data[keep_from:], end - keep_from
+        if len(data) > max_bytes:
             raise LineTooLongError
     if begin < len(data):
         yield LineChunk(data, first_line, begin, len(data))
 
 
 def _last_lines_start(data: bytes, lines: int) -> int:
-    """Where the last so many whole lines begin, and what follows them; 0 if there are not that many."""
+    """Offset of the last `lines` whole lines; 0 if there are fewer."""
     at = len(data)
     for _ in range(lines + 1):
         at = data.rfind(LF, 0, at)

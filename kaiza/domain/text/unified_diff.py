@@ -1,4 +1,4 @@
-"""A unified diff over bytes, right to the end of the file, bounded in size and in work; the strict reader takes it."""
+"""Unified diffs of file contents, in git's format. `kaiza.domain.patch` and `git apply` both accept them."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from kaiza.domain.text.line_diff import ChangedSpan, diff_lines
 
 CONTEXT_LINES = 3
 MAX_DIFF_BYTES = 128 * 1024
-"""So many bytes are shown; the counts are of the whole."""
+"""Largest diff. A longer one is truncated at a line; its line counts are still those of the whole change."""
 
 _NO_NEWLINE_MARKER = b"\n\\ No newline at end of file\n"
 _PLAIN_BYTES = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\')
@@ -19,7 +19,7 @@ _ESCAPE_LETTERS = {7: b"a", 8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: 
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """What became of one file. `truncated`: not all of it is in `data`."""
+    """Diff of one file. `truncated`: `data` is not the whole diff."""
 
     data: bytes
     lines_added: int
@@ -28,32 +28,32 @@ class FileDiff:
 
     @property
     def text(self) -> str:
-        r"""The diff to look at; a byte that is not UTF-8 shows as `\xNN`."""
+        r"""Printable diff: each byte that is not UTF-8 becomes `\xNN`."""
         return self.data.decode(errors="backslashreplace")
 
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """A file on one side of a diff; no content, no file."""
+    """One side of a diff. `content` is None if the file does not exist."""
 
     path: RelPath
     content: bytes | None
     mode: int = 0o644
 
 
-def compare(old: FileVersion, new: FileVersion, *, largest: int = MAX_DIFF_BYTES) -> FileDiff:
-    """Tell one file's change; where there is none, the diff is empty."""
+def compare(old: FileVersion, new: FileVersion, *, max_bytes: int = MAX_DIFF_BYTES) -> FileDiff:
+    """Diff two versions of a file; empty if they are equal."""
     if (old.path, old.content, _git_mode(old)) == (new.path, new.content, _git_mode(new)):
         return FileDiff(b"", 0, 0, truncated=False)
     before, after = _split_lines(old.content), _split_lines(new.content)
     spans = diff_lines(before, after)
     pieces = chain(_header(old, new, with_hunks=bool(spans)), _hunks(before, after, spans))
-    data, truncated = _truncate_pieces(pieces, largest)
+    data, truncated = _truncate_pieces(pieces, max_bytes)
     return FileDiff(data, *_sum_spans(spans), truncated)
 
 
 def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """How many lines were added and removed."""
+    """Numbers of added and removed lines."""
     return _sum_spans(diff_lines(_split_lines(before), _split_lines(after)))
 
 
@@ -98,7 +98,7 @@ def _encode_path(path: RelPath) -> bytes:
 
 
 def _quote_name(name: bytes) -> bytes:
-    """A name as git spells it: quoted where it holds what a line or a reader would stumble over."""
+    """Quote a name as git does (`core.quotePath`): control characters, quotes, backslashes and non-ASCII bytes."""
     if _PLAIN_BYTES.issuperset(name):
         return name
     return b'"' + b"".join(_escape_byte(byte) for byte in name) + b'"'
@@ -111,7 +111,7 @@ def _escape_byte(byte: int) -> bytes:
 
 
 def _header_name(name: bytes) -> bytes:
-    """A name as `---` and `+++` carry it: a tab ends one that holds a blank."""
+    """Name for `---` and `+++`. As in git and diff, a tab ends a name with blanks: a timestamp could follow."""
     return _quote_name(name) + (b"\t\n" if b" " in name else b"\n")
 
 
@@ -132,7 +132,7 @@ def _hunks(before: list[bytes], after: list[bytes], spans: Sequence[ChangedSpan]
 
 
 def _group_spans(spans: Sequence[ChangedSpan]) -> Iterator[list[ChangedSpan]]:
-    """Spans whose context would touch share a hunk."""
+    """Group the spans whose context lines touch: each group is one hunk."""
     group: list[ChangedSpan] = []
     for span in spans:
         if group and span.old_start - group[-1].old_end > 2 * CONTEXT_LINES:
@@ -144,7 +144,7 @@ def _group_spans(spans: Sequence[ChangedSpan]) -> Iterator[list[ChangedSpan]]:
 
 
 def _format_range(start: int, end: int) -> bytes:
-    """An empty side is named by the line before it; a count of one is left out."""
+    """Range of a hunk header: an empty range is named by the line before it, and a count of one is left out."""
     if end - start == 1:
         return b"%d" % (start + 1)
     return b"%d,%d" % (start + (end > start), end - start)
@@ -155,13 +155,13 @@ def _tag_lines(tag: bytes, lines: Sequence[bytes]) -> Iterator[bytes]:
         yield tag + line if line.endswith(b"\n") else tag + line + _NO_NEWLINE_MARKER
 
 
-def _truncate_pieces(pieces: Iterator[bytes], largest: int) -> tuple[bytes, bool]:
-    """The first pieces that fit, whole."""
-    kept: list[bytes] = []
-    left = largest
+def _truncate_pieces(pieces: Iterator[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """Join pieces up to `max_bytes`, and whether some were left out."""
+    fitting: list[bytes] = []
+    left = max_bytes
     for piece in pieces:
         left -= len(piece)
         if left < 0:
-            return b"".join(kept), True
-        kept.append(piece)
-    return b"".join(kept), False
+            return b"".join(fitting), True
+        fitting.append(piece)
+    return b"".join(fitting), False

@@ -1,1 +1,1 @@
-"""Content rules: secrets, stubs and unfinished code in what a change adds."""
+"""Content rules: secrets, unfinished code and forbidden Rust in the lines that a change adds."""

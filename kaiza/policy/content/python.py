@@ -1,14 +1,26 @@
-"""Unfinished Python, found in its own syntax tree; strings and prose are not looked at."""
+"""Finds unfinished Python: TODO comments, empty bodies, swallowed exceptions.
+
+Python's own parser gives the syntax tree, so text in strings is never mistaken for code. A file that does not parse is
+scanned line by line.
+"""
 
 import ast
+import codecs
 import re
 import warnings
 from collections.abc import Iterator
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.policy.content.lines import AddedLines, compile_patterns, find_suspect_lines, overlapping_added
-from kaiza.policy.content.notes import NOTE_MARK, NOTE_SEARCH, find_note
-from kaiza.policy.content.python_text import comments, is_too_costly
+from kaiza.policy.content.lines import (
+    NOTE_MARK,
+    NOTE_SEARCH,
+    AddedLines,
+    compile_patterns,
+    find_note,
+    find_suspect_lines,
+    locate_positions,
+    overlapping_added,
+)
 from kaiza.policy.content.syntax import MAX_BYTES
 
 _COMMENT_START = re.compile("#")
@@ -16,22 +28,29 @@ _LINE_RULES = (
     ("stub-not-implemented", re.compile(r"\s*raise\s+NotImplementedError\b")),
     ("stub-empty-except", re.compile(r"\s*except\b.*:\s*(pass|\.\.\.)\s*(#.*)?$")),
 )
-"""Held against a line's beginning; neither tries any stretch of it twice."""
+"""Matched at the start of a line. Neither pattern backtracks, so a long line costs linear time."""
 _SUSPECT_WORDS = compile_patterns(rb"TODO|FIXME|NotImplementedError|except")
-"""Finds at least every line that is refused."""
+"""Finds every line that a rule may refuse, and some others."""
 _EXCUSED_DECORATORS = frozenset({"overload", "abstractmethod"})
 STUB_MESSAGES = {
-    "stub-todo": ("The added code leaves a note to finish it", "Finish it, or take it out"),
-    "stub-not-implemented": ("The added code raises NotImplementedError", "Write what is missing"),
-    "stub-empty-except": ("The added code swallows an exception", "Handle it, or let it pass on"),
-    "stub-empty-body": ("The added function does nothing", "Write what it does, or take it out"),
+    "stub-todo": ("The added code has a TODO or FIXME", "Finish it, or remove it"),
+    "stub-not-implemented": ("The added code raises NotImplementedError", "Implement what is missing"),
+    "stub-empty-except": ("The added code swallows an exception", "Handle it, or let it propagate"),
+    "stub-empty-body": ("The added function has an empty body", "Implement it, or remove it"),
 }
-FoundStub = tuple[int, int, int, str]
+_FoundStub = tuple[int, int, int, str]
 """First line, last line, column, rule."""
+
+_ESCAPED_CHARACTER = rb"\\(?:\r\n|(?s:.))"
+_STRING = rb"QQQ(?:Q{0,2}(?:[^Q\\]|ANY))*(?:QQQ)?|Q(?:[^Q\\\r\n]|ANY)*Q?".replace(b"ANY", _ESCAPED_CHARACTER)
+# An unclosed string extends as far as it can, so that no byte is scanned twice. `tokenize` is not used: it takes
+# quadratic time on long lines, on different ones in different Python releases.
+_COMMENT_OR_STRING = compile_patterns(rb"#[^\r\n]*", *(_STRING.replace(b"Q", quote) for quote in (b"'", b'"')))
+_MAX_COST = 1_000_000_000
 
 
 def find_python_stubs(name: str, after: bytes, added: AddedLines) -> Iterator[Finding]:
-    """What is unfinished in the added lines; a file that is no Python any more is looked at line by line."""
+    """Unfinished code in the added lines."""
     parsed = _parse_module(after)
     found = (
         _scan_lines(after)
@@ -44,24 +63,25 @@ def find_python_stubs(name: str, after: bytes, added: AddedLines) -> Iterator[Fi
 
 
 def _parse_module(after: bytes) -> ast.Module | None:
-    if len(after) > MAX_BYTES or is_too_costly(after):
+    if len(after) > MAX_BYTES or _is_too_costly(after):
         return None
     try:
         with warnings.catch_warnings():
+            # `ast.parse` warns about invalid escapes in the user's code; they are none of ours.
             warnings.simplefilter("ignore")
             return ast.parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _find_notes(after: bytes) -> Iterator[FoundStub]:
+def _find_notes(after: bytes) -> Iterator[_FoundStub]:
     if NOTE_SEARCH.search(after) is not None:
-        for line, column, comment in comments(after):
+        for line, column, comment in _find_comments(after):
             for mark in NOTE_MARK.finditer(comment):
                 yield line, line, column + mark.start(), "stub-todo"
 
 
-def _find_stub_nodes(root: ast.Module, *, typed_only: bool) -> Iterator[FoundStub]:
+def _find_stub_nodes(root: ast.Module, *, typed_only: bool) -> Iterator[_FoundStub]:
     excused = _excused_functions(root)
     for node in ast.walk(root):
         if isinstance(node, ast.Raise) and _last_name(node.exc) == "NotImplementedError":
@@ -73,7 +93,7 @@ def _find_stub_nodes(root: ast.Module, *, typed_only: bool) -> Iterator[FoundStu
 
 
 def _excused_functions(root: ast.Module) -> set[ast.AST]:
-    """Functions that only say what others do: in protocols, abstract, or overloads."""
+    """Functions that need no body: in protocols, abstract ones and overloads."""
     excused: set[ast.AST] = set()
     for node in ast.walk(root):
         if isinstance(node, ast.ClassDef) and "Protocol" in map(_last_name, node.bases):
@@ -86,19 +106,20 @@ def _excused_functions(root: ast.Module) -> set[ast.AST]:
 
 
 def _is_empty(body: list[ast.stmt]) -> bool:
+    """Whether a body is only `pass`, `...` and docstrings."""
     return all(
-        isinstance(one, ast.Pass)
+        isinstance(statement, ast.Pass)
         or (
-            isinstance(one, ast.Expr)
-            and isinstance(one.value, ast.Constant)
-            and isinstance(one.value.value, str | type(...))
+            isinstance(statement, ast.Expr)
+            and isinstance(statement.value, ast.Constant)
+            and isinstance(statement.value.value, str | type(...))
         )
-        for one in body
+        for statement in body
     )
 
 
 def _last_name(node: ast.expr | None) -> str:
-    """The last name of what is called, subscripted or reached for."""
+    """Last name of a dotted, called or subscripted expression: `c` of `a.b.c[T](x)`."""
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     if isinstance(node, ast.Attribute):
@@ -106,16 +127,40 @@ def _last_name(node: ast.expr | None) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _found_at(node: ast.stmt | ast.ExceptHandler, rule: str) -> FoundStub:
+def _found_at(node: ast.stmt | ast.ExceptHandler, rule: str) -> _FoundStub:
     return node.lineno - 1, (node.end_lineno or node.lineno) - 1, node.col_offset, rule
 
 
-def _scan_lines(after: bytes) -> Iterator[FoundStub]:
+def _scan_lines(after: bytes) -> Iterator[_FoundStub]:
     for number, encoded in find_suspect_lines(_SUSPECT_WORDS, after, None):
         line = encoded.decode("utf-8", "replace")
         column = find_note(line, _COMMENT_START)
         if column is not None:
             yield number, number, column, "stub-todo"
-        for rule, shape in _LINE_RULES:
-            if shape.match(line):
+        for rule, pattern in _LINE_RULES:
+            if pattern.match(line):
                 yield number, number, 0, rule
+
+
+def _find_comments(after: bytes) -> Iterator[tuple[int, int, str]]:
+    """Line, column and text of each comment of a file that parses.
+
+    Known gap: inside an f-string, Python 3.12 allows the string's own quote; it is taken for the end of the string.
+    """
+    text = after.removeprefix(codecs.BOM_UTF8)
+    spans = [(start, end) for start, end in _comment_and_string_spans(text) if text.startswith(b"#", start)]
+    positions = locate_positions(text, (start for start, _ in spans))
+    for (line, column), (start, end) in zip(positions, spans, strict=True):
+        yield line, column, text[start:end].decode("utf-8", "replace")
+
+
+def _is_too_costly(after: bytes) -> bool:
+    """Whether parsing could take very long: Python's parser reads an f-string again for each of its fields."""
+    if after.count(b"{") * len(after) <= _MAX_COST:
+        return False
+    spans = _comment_and_string_spans(after)
+    return sum((end - start) * after.count(b"{", start, end) for start, end in spans) > _MAX_COST
+
+
+def _comment_and_string_spans(text: bytes) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _COMMENT_OR_STRING.finditer(text))

@@ -1,18 +1,15 @@
-"""What a plan's content rules find in what is added to one file."""
-
-from collections.abc import Container
+"""Runs a plan's content rules over one file."""
 
 from kaiza.domain.finding import Finding
 from kaiza.domain.plans.plan import ContentPolicy
+from kaiza.policy.content.lines import AddedLines
 from kaiza.policy.content.rust import find_rust_violations
 from kaiza.policy.content.secrets import find_secrets
 from kaiza.policy.content.stubs import find_stubs
 
 
-def scan_file(
-    policy: ContentPolicy, name: str, after: bytes, added: Container[int] | None = None
-) -> tuple[Finding, ...]:
-    """The findings of every rule that refuses; `added` holds line numbers from 0, None means that all are new."""
+def scan_file(policy: ContentPolicy, name: str, after: bytes, added: AddedLines = None) -> tuple[Finding, ...]:
+    """Findings of the rules that the plan sets to refuse, in the added lines (all, if `added` is None)."""
     found: list[Finding] = []
     if policy.secrets:
         found += find_secrets(after, added)

@@ -1,6 +1,6 @@
-"""No secret is written: every added byte is held against the published shapes of tokens and keys.
+"""Finds secrets: tokens and private keys by their published formats.
 
-One search over the whole finds the lines that may hold one; the exact shapes look at these alone.
+One linear RE2 search over the file finds candidate lines; the exact patterns run on these lines only.
 """
 
 import re
@@ -12,8 +12,8 @@ from kaiza.policy.content.lines import AddedLines, compile_patterns, find_suspec
 _WORD_CHARACTERS = rb"A-Za-z0-9"
 _AWS_SECRET = rb"(?i:aws_?secret_?access_?key)[\"']?[\s\v]{0,9}[:=][\s\v]{0,9}[\"']?[A-Za-z0-9/+]{40}"
 _SLACK_HOOK = rb"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]{8,}/[A-Za-z0-9]{8,}/[A-Za-z0-9]{16}"
-_SHAPES = (
-    # name, what it is, its shape for both re and RE2, what must not follow
+_FORMATS = (
+    # name, description, pattern in the syntax common to re and RE2, characters that must not follow
     ("aws", "an AWS key", rb"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}", _WORD_CHARACTERS),
     ("aws", "an AWS key", _AWS_SECRET, rb"A-Za-z0-9/+="),
     ("github", "a GitHub token", rb"gh[pousr]_[A-Za-z0-9]{36}", b""),
@@ -35,27 +35,30 @@ _SHAPES = (
     ("openai", "an OpenAI key", rb"sk-[A-Za-z0-9]{48}", _WORD_CHARACTERS),
 )  # fmt: skip
 _DISTINCT_PREFIXES = frozenset({"github", "gitlab", "slack", "npm", "pypi", "anthropic"})
-"""Whose tokens begin so that they are known also inside a longer word, as behind an escape or in a link."""
+"""Tokens with a prefix so distinct that they are found inside a longer word too, as in a URL."""
+# Other tokens must start a word. The letter of an escape before one (`\n`, `\r`, `\t`) is not part of the word.
 _WORD_START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 _PRIVATE_KEY = rb"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
 _KEY = re.compile(_PRIVATE_KEY)
-_FIX = "Take it out, and read it from the environment or a secret store"
+_FIX = "Remove it, and read it from the environment or a secret store"
 
 
-def _exact_pattern(name: str, shape: bytes, unfollowed: bytes) -> bytes:
-    """A shape where it stands for itself, as a group of its own."""
+def _exact_pattern(name: str, pattern: bytes, not_followed_by: bytes) -> bytes:
+    """The pattern with its word boundaries, as one group."""
     before = b"" if name in _DISTINCT_PREFIXES else _WORD_START
-    after = b"(?![" + unfollowed + b"])" if unfollowed else b""
-    return b"(" + before + shape + after + b")"
+    after = b"(?![" + not_followed_by + b"])" if not_followed_by else b""
+    return b"(" + before + pattern + after + b")"
 
 
-_TOKEN = re.compile(b"|".join(_exact_pattern(name, shape, unfollowed) for name, _, shape, unfollowed in _SHAPES))
-_CANDIDATES = compile_patterns(_PRIVATE_KEY, *(shape for _, _, shape, _ in _SHAPES))
-"""Wherever an exact shape matches, this does: it only asks less about what is around."""
+# One group per format, so that `lastindex` tells which one matched.
+_TOKEN = re.compile(b"|".join(_exact_pattern(name, pattern, tail) for name, _, pattern, tail in _FORMATS))
+_CANDIDATES = compile_patterns(_PRIVATE_KEY, *(pattern for _, _, pattern, _ in _FORMATS))
+"""The same patterns without lookaround, which RE2 lacks: finds every line that `_TOKEN` does, and some others."""
 
 
 def find_secrets(after: bytes, added: AddedLines = None) -> Iterator[Finding]:
-    """What looks like a secret in the added lines of a file; no shape holds a zero, so zeros never hide one."""
+    """Likely secrets in the added lines of a file."""
+    # UTF-16 puts NULs between ASCII characters. No pattern contains one, so removing them all hides nothing.
     suspected = [number for number, _ in find_suspect_lines(_CANDIDATES, after.replace(b"\0", b""), added)]
     lines = after.split(b"\n") if suspected else []
     for number in suspected:
@@ -63,18 +66,18 @@ def find_secrets(after: bytes, added: AddedLines = None) -> Iterator[Finding]:
 
 
 def _scan_line(number: int, line: bytes) -> Iterator[Finding]:
-    """A line as it is; and where nothing is found, without the zeros that wide encodings put between letters."""
-    width, found = 1, sorted(_match_shapes(line))
+    bytes_per_character, found = 1, sorted(_match_formats(line))
     if not found and b"\0" in line:
-        width, line = 2, line.replace(b"\0", b"")
-        found = sorted(_match_shapes(line))
-    for (_, column), (_, rule, what) in zip(locate_positions(line, (at for at, _, _ in found)), found, strict=True):
-        yield Finding(number, column * width, ERROR, rule, f"The added text looks like {what}", _FIX)
+        bytes_per_character, line = 2, line.replace(b"\0", b"")
+        found = sorted(_match_formats(line))
+    positions = locate_positions(line, (start for start, _, _ in found))
+    for (_, column), (_, rule, kind) in zip(positions, found, strict=True):
+        yield Finding(number, column * bytes_per_character, ERROR, rule, f"The added text looks like {kind}", _FIX)
 
 
-def _match_shapes(text: bytes) -> set[tuple[int, str, str]]:
+def _match_formats(text: bytes) -> set[tuple[int, str, str]]:
     found = {(key.start(), "secret-private-key", "a private key") for key in _KEY.finditer(text)}
     for token in _TOKEN.finditer(text):
-        name, what, *_ = _SHAPES[(token.lastindex or 1) - 1]
-        found.add((token.start(), f"secret-{name}", what))
+        name, kind, *_ = _FORMATS[(token.lastindex or 1) - 1]
+        found.add((token.start(), f"secret-{name}", kind))
     return found

@@ -1,19 +1,18 @@
-"""Nothing unfinished is added: no TODO, no empty body, no swallowed error; in code, not in prose or strings."""
+"""Finds unfinished code: TODO comments, empty bodies, swallowed errors. Strings and prose are ignored."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kaiza.domain.finding import ERROR, Finding
-from kaiza.policy.content.lines import AddedLines, find_suspect_lines, is_added
-from kaiza.policy.content.notes import NOTE_MARK, NOTE_SEARCH, find_note
+from kaiza.policy.content.lines import NOTE_MARK, NOTE_SEARCH, AddedLines, find_note, find_suspect_lines, is_added
 from kaiza.policy.content.python import STUB_MESSAGES, find_python_stubs
 from kaiza.policy.content.syntax import MAX_BYTES, SyntaxTree, language, parse_tree
 
 _COMMENT_START = re.compile(r"//|/\*|\*")
 _BODY_KINDS = frozenset({"block", "statement_block", "compound_statement"})
 _EMPTY_KINDS = frozenset({"{", "}", "comment", "line_comment", "block_comment"})
-_EMPTY_CATCH_MESSAGE = ("The added code swallows an error", "Handle it, or let it pass on")
+_EMPTY_CATCH_MESSAGE = ("The added code swallows an error", "Handle it, or let it propagate")
 
 _FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "javascript": ("function_declaration", "method_definition", "generator_function_declaration"),
@@ -34,24 +33,20 @@ _NO_CATCH = frozenset({"go", "rust", "c"})
 
 
 def find_stubs(name: str, after: bytes, added: AddedLines = None) -> Iterator[Finding]:
-    """What is unfinished in the added lines of a file."""
-    spoken = language(name)
-    if spoken == "python":
+    """Unfinished code in the added lines of a file. Files in other languages have none."""
+    file_language = language(name)
+    if file_language == "python":
         yield from find_python_stubs(name, after, added)
-    elif spoken is not None and len(after) > MAX_BYTES:
+    elif file_language is not None and len(after) > MAX_BYTES:
         yield from _scan_lines(after, added)
-    elif spoken is not None:
-        parsed = parse_tree(after, spoken)
-        found = (
-            _find_notes(parsed, spoken, added),
-            _find_empty_bodies(parsed, spoken, added),
-            _find_empty_catches(parsed, spoken, added),
-        )
-        yield from sorted(one for some in found for one in some)
+    elif file_language is not None:
+        parsed = parse_tree(after, file_language)
+        finders = (_find_notes, _find_empty_bodies, _find_empty_catches)
+        yield from sorted(finding for find in finders for finding in find(parsed, file_language, added))
 
 
-def _find_notes(parsed: SyntaxTree, spoken: str, added: AddedLines) -> Iterator[Finding]:
-    for node in parsed.find_kinds(_COMMENTS.get(spoken, ("comment",))):
+def _find_notes(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:
+    for node in parsed.find_kinds(_COMMENTS.get(file_language, ("comment",))):
         text = node.text()
         if NOTE_MARK.search(text):
             first, begin = parsed.position_of(node)
@@ -62,15 +57,15 @@ def _find_notes(parsed: SyntaxTree, spoken: str, added: AddedLines) -> Iterator[
                         yield Finding(first + offset, column, ERROR, "stub-todo", *STUB_MESSAGES["stub-todo"])
 
 
-def _find_empty_bodies(parsed: SyntaxTree, spoken: str, added: AddedLines) -> Iterator[Finding]:
-    functions = parsed.find_kinds(_FUNCTIONS[spoken])
-    empty = (node for node in functions if _has_empty_body(node) and not _is_constructor(node, spoken))
+def _find_empty_bodies(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:
+    functions = parsed.find_kinds(_FUNCTIONS[file_language])
+    empty = (node for node in functions if _has_empty_body(node) and not _is_constructor(node, file_language))
     for node in parsed.nodes_with_added_lines(empty, added):
         yield parsed.finding(node, "stub-empty-body", *STUB_MESSAGES["stub-empty-body"])
 
 
-def _find_empty_catches(parsed: SyntaxTree, spoken: str, added: AddedLines) -> Iterator[Finding]:
-    clauses = () if spoken in _NO_CATCH else parsed.find_kinds(("catch_clause",))
+def _find_empty_catches(parsed: SyntaxTree, file_language: str, added: AddedLines) -> Iterator[Finding]:
+    clauses = () if file_language in _NO_CATCH else parsed.find_kinds(("catch_clause",))
     for node in parsed.nodes_with_added_lines(filter(_has_empty_body, clauses), added):
         yield parsed.finding(node, "stub-empty-catch", *_EMPTY_CATCH_MESSAGE)
 
@@ -80,10 +75,11 @@ def _has_empty_body(node: Any) -> bool:
     return body is not None and {child.kind() for child in body.children()} <= _EMPTY_KINDS
 
 
-def _is_constructor(node: Any, spoken: str) -> bool:
-    """A constructor may do nothing: its parameters or its base do the work."""
+def _is_constructor(node: Any, file_language: str) -> bool:
+    """Whether it is a constructor or destructor. Their bodies may be empty: parameters and initializers do the work."""
     children = node.children()
-    if spoken == "cpp":
+    if file_language == "cpp":
+        # Only these have no return type, so the declarator is the first child.
         return bool(children[0].kind() == "function_declarator")
     return any(child.text() == "constructor" for child in children if child.kind() == "property_identifier")
 

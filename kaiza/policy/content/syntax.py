@@ -1,4 +1,4 @@
-"""What a file is written in, and its syntax tree for languages other than Python."""
+"""Language of a file, and its tree-sitter syntax tree for languages other than Python."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ from kaiza.domain.finding import ERROR, Finding
 from kaiza.policy.content.lines import AddedLines, overlapping_added
 
 MAX_BYTES = 2 * 1024 * 1024
-"""Larger files are looked at line by line."""
+"""Larger files are scanned line by line instead of parsed."""
 
 LANGUAGES = {
     "py": "python",
@@ -40,54 +40,52 @@ LANGUAGES = {
 
 
 def language(name: str) -> str | None:
-    """What a file of this name is written in, where that is known."""
+    """Language by the file name's suffix; None if unknown."""
     return LANGUAGES.get(name.rpartition(".")[2].lower()) if "." in name else None
 
 
 @dataclass(frozen=True)
 class SyntaxTree:
-    """A file's syntax tree; faults in the syntax are nodes like others.
+    """Syntax tree of a file. Syntax errors are nodes of the tree."""
 
-    A node's own `range()`, `parent()`, `next()` and `prev()` take time with the length of its line or with all that
-    is before it, so they are not asked.
-    """
+    # ast-grep's `range()`, `parent()`, `next()` and `prev()` take time in proportion to the line or to the nodes
+    # before, which is quadratic on a file of one long line. `replace("")` gives a node's position in constant time.
 
     text: str
     root: Any
 
     def find_nodes(self, rule: Mapping[str, Any]) -> list[Any]:
-        """The nodes that a rule of ast-grep finds, in order."""
+        """Nodes that match an ast-grep rule, in document order."""
         found: list[Any] = self.root.find_all({"rule": rule})
         return found
 
     def find_kinds(self, kinds: tuple[str, ...]) -> list[Any]:
-        """The nodes of any of these kinds, in order."""
+        """Nodes of any of these kinds, in document order."""
         return self.find_nodes({"any": [{"kind": kind} for kind in kinds]})
 
     def position_of(self, node: Any) -> tuple[int, int]:
-        """The line and column where a node begins."""
+        """Line and column where a node begins."""
         return self._position_at(node.replace("").start_pos)
 
     def nodes_with_added_lines(self, nodes: Iterable[Any], added: AddedLines) -> Iterator[Any]:
-        """Of these nodes, which come in order, those of which a line was added."""
+        """Those of the nodes that overlap an added line. The nodes must be in document order."""
         return overlapping_added(((*self._line_range(node), node) for node in nodes), added)
 
     def is_one_of(self, node: Any, *words: str) -> bool:
-        """Whether a node is there and is one of these few short words."""
+        """Whether the node exists and its text is one of these words."""
         if node is None:
             return False
-        edit = node.replace("")
+        edit = node.replace("")  # `text()` would copy the node, which may be most of the file
         return any(
             edit.end_pos - edit.start_pos == len(word) and self.text.startswith(word, edit.start_pos) for word in words
         )
 
     def finding(self, node: Any, rule: str, message: str, fix: str) -> Finding:
-        """A finding at a node's beginning."""
+        """A finding where a node begins."""
         return Finding(*self.position_of(node), ERROR, rule, message, fix)
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        """Where each line begins, in characters."""
         return list(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
 
     def _line_range(self, node: Any) -> tuple[int, int]:
@@ -99,9 +97,9 @@ class SyntaxTree:
         return line, at - self._line_starts[line]
 
 
-def parse_tree(after: bytes, spoken: str) -> SyntaxTree:
-    """The file's syntax tree."""
-    from ast_grep_py import SgRoot  # noqa: PLC0415  only plans that ask for it pay for it
+def parse_tree(after: bytes, file_language: str) -> SyntaxTree:
+    """Syntax tree of a file's content."""
+    from ast_grep_py import SgRoot  # noqa: PLC0415  slow to import; only plans with these rules need it
 
     text = after.decode("utf-8", "replace")
-    return SyntaxTree(text, SgRoot(text, spoken).root())
+    return SyntaxTree(text, SgRoot(text, file_language).root())

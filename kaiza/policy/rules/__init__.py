@@ -1,1 +1,1 @@
-"""Rules that decide whether a call may go ahead, one a file. The order is in `kaiza.policy.judge`."""
+"""Rules, one per file. `kaiza.policy.judge` has the order in which they are checked."""

@@ -1,10 +1,11 @@
-"""Arguments are what the tool's schema says, never coerced; all faults are told at once."""
+"""Arguments match the tool's schema. Nothing is coerced, and all faults are reported at once."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from kaiza.domain import errors
 
+# One code names the whole error: that of the first kind in this order which occurs.
 _CODE_ORDER = ("MISSING_REQUIRED_FIELD", "INVALID_INPUT_TYPE", "INVALID_INPUT_FORMAT", "INVALID_INPUT_VALUE")
 _CODES = {
     "required": "MISSING_REQUIRED_FIELD",
@@ -12,13 +13,14 @@ _CODES = {
     "pattern": "INVALID_INPUT_FORMAT",
     "format": "INVALID_INPUT_FORMAT",
 }
+# The cause is written to the log, and names and faults come from the caller.
 _MAX_FAULTS = 20
 _MAX_NAME = 64
 _REPORTED_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "enum", "type")
 
 
 class SchemaFault(Protocol):
-    """What a JSON Schema validator says of one place."""
+    """Error of a JSON Schema validator, from `jsonschema` or `jsonschema_rs`."""
 
     validator: Any
     validator_value: Any
@@ -26,21 +28,23 @@ class SchemaFault(Protocol):
 
     @property
     def absolute_path(self) -> Iterable[Any]:
-        """The way from the root to the place."""
+        """Path from the root to the faulty value."""
         ...
 
     @property
     def context(self) -> Any:
-        """What each branch of an alternative said."""
+        """Errors of each branch of an `anyOf` or `oneOf`."""
         ...
 
 
 def check_arguments_sound(faults: Iterable[SchemaFault]) -> errors.SystemError | None:
-    """Refuse arguments with faults, named by the first kind that occurs."""
-    found = list({(one["argument"], one["code"]): one for fault in faults for one in _describe_fault(fault)}.values())
+    """Refuse arguments with faults."""
+    # A validator may report one fault several times, once for each branch of an alternative.
+    described = (entry for fault in faults for entry in _describe_fault(fault))
+    found = list({(entry["argument"], entry["code"]): entry for entry in described}.values())
     if not found:
         return None
-    found.sort(key=lambda one: (_CODE_ORDER.index(one["code"]), one["argument"]))
+    found.sort(key=lambda entry: (_CODE_ORDER.index(entry["code"]), entry["argument"]))
     return errors.SystemError.tool_failure(
         found[0]["code"],
         human_message=_fault_sentence(found),
@@ -49,17 +53,17 @@ def check_arguments_sound(faults: Iterable[SchemaFault]) -> errors.SystemError |
 
 
 def _describe_fault(fault: SchemaFault) -> list[dict[str, Any]]:
-    way = [str(step)[:_MAX_NAME] for step in fault.absolute_path]
+    path = [str(step)[:_MAX_NAME] for step in fault.absolute_path]
     code = _CODES.get(fault.validator, "INVALID_INPUT_VALUE")
     if fault.validator == "required" and isinstance(fault.instance, Mapping):
         names = [name for name in fault.validator_value if name not in fault.instance]
-        return [{"argument": ".".join([*way, name]), "code": code} for name in names]
+        return [{"argument": ".".join([*path, name]), "code": code} for name in names]
     if fault.validator == "additionalProperties":
-        return [{"argument": ".".join([*way, name]), "code": code, "unknown": True} for name in _unknown_names(fault)]
-    told = {"argument": ".".join(way) or "arguments", "code": code}
+        return [{"argument": ".".join([*path, name]), "code": code, "unknown": True} for name in _unknown_names(fault)]
+    described = {"argument": ".".join(path) or "arguments", "code": code}
     if fault.validator in _REPORTED_BOUNDS:
-        told[fault.validator] = fault.validator_value
-    return [told]
+        described[fault.validator] = fault.validator_value
+    return [described]
 
 
 def _unknown_names(fault: SchemaFault) -> list[str]:
@@ -76,7 +80,7 @@ def _fault_sentence(found: list[dict[str, Any]]) -> str:
         wrong = f"{name} is not an argument of this tool"
     else:
         wrong = f"{name} {_describe_bound(first)}"
-    others = f", and {len(found) - 1} more; cause lists them all" if len(found) > 1 else ""
+    others = f", and {len(found) - 1} more; see cause" if len(found) > 1 else ""
     return f"{wrong}{others}. Correct the arguments and call again."
 
 
@@ -85,12 +89,12 @@ def _describe_bound(fault: Mapping[str, Any]) -> str:
         return f"must be of type {fault['type']}"
     if "enum" in fault:
         return f"must be one of {', '.join(map(str, fault['enum']))}"
-    words = {
-        "minimum": "must be at least",
-        "maximum": "must be at most",
-        "minLength": "must have a length of at least",
-        "maxLength": "must have a length of at most",
-        "minItems": "must have a number of items of at least",
-        "maxItems": "must have a number of items of at most",
+    phrases = {
+        "minimum": "must be at least {}",
+        "maximum": "must be at most {}",
+        "minLength": "must be {} or more characters long",
+        "maxLength": "must be at most {} characters long",
+        "minItems": "must have {} or more items",
+        "maxItems": "must have at most {} items",
     }
-    return next((f"{words[key]} {fault[key]}" for key in words if key in fault), "is malformed")
+    return next((phrase.format(fault[bound]) for bound, phrase in phrases.items() if bound in fault), "is malformed")

@@ -1,11 +1,12 @@
-"""After a refused attempt the role changes nothing until it has reported, or a person unlocks it."""
+"""No changes by a role that is locked after a refused attempt."""
 
 from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
 def check_not_locked(case: Case) -> errors.SystemError | None:
-    """Refuse changes of a locked role, in this session and every other."""
+    """Refuse until the role reports or a person unlocks it."""
+    # The lock is on the role, not the session: a new session must not be a way around it.
     lock = case.audit_state.locks.get(case.session.role) if case.session else None
     if lock is None:
         return None
@@ -13,7 +14,7 @@ def check_not_locked(case: Case) -> errors.SystemError | None:
         "SESSION_LOCKED",
         human_message=(
             "Changes are locked after a refused attempt. "
-            "Call write_report to say what happened, or ask a person to run kaiza session unlock."
+            "Call write_report and say what happened, or ask a person to run kaiza session unlock."
         ),
         cause={"locked_by": lock.error_code, "request_id": lock.request_id, "seq": lock.seq, "at": lock.at},
     )

@@ -1,11 +1,11 @@
-"""A change names a plan by the hash of its bytes, and that plan must be there."""
+"""The plan that the call names by its hash exists."""
 
 from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
 def check_plan_found(case: Case) -> errors.SystemError | None:
-    """Refuse a hash that is no plan's."""
+    """Refuse a hash that no plan has."""
     if case.parsed is not None and case.plan_id is not None:
         return None
     return errors.SystemError.tool_failure(

@@ -1,21 +1,21 @@
-"""Each role has its tools: one plans, the other executes, neither approves."""
+"""The tool is open to the session's role: planner (ANTIGRAVITY) or executor (WINDSURF). Neither approves plans."""
 
 from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
 def check_role_allowed(case: Case) -> errors.SystemError | None:
-    """Refuse a tool that belongs to the other role."""
+    """Refuse tools of the other role."""
     if case.session is not None and case.session.role in case.card.roles:
         return None
     return errors.SystemError.tool_failure(
         "UNAUTHORIZED_ACTION",
-        human_message=f"{case.card.name} is for {' and '.join(case.card.roles)}. {_next_step(case)}",
+        human_message=f"{case.card.name} is only for {' and '.join(case.card.roles)}. {_next_step(case)}",
         cause={"role": case.session.role if case.session else None, "allowed_roles": list(case.card.roles)},
     )
 
 
 def _next_step(case: Case) -> str:
     if case.bound_role is not None:
-        return "Leave it to a session of that role."
-    return "Call begin_session with that role, and pass its session_id."
+        return "Leave this to a session with that role."
+    return "Call begin_session with that role, then pass its session_id."

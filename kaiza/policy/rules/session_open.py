@@ -1,20 +1,20 @@
-"""A governed call belongs to an open session."""
+"""The call names an open session."""
 
 from kaiza.domain import errors
 from kaiza.policy.case import Case
 
 
 def check_session_open(case: Case) -> errors.SystemError | None:
-    """Refuse where no session is open, and a session of the role that this server is not for."""
+    """Refuse without an open session, or with one of a role that this server is not bound to."""
     if case.session is None:
         return errors.SystemError.tool_failure(
             "SESSION_NOT_INITIALIZED",
-            human_message="There is no open session for this call. Call begin_session, then pass its session_id.",
+            human_message="No open session for this call. Call begin_session, then pass its session_id.",
         )
     if case.bound_role is not None and case.session.role != case.bound_role:
         return errors.SystemError.tool_failure(
             "ROLE_MISMATCH",
-            human_message=f"This server serves {case.bound_role} only. Begin a session with that role.",
+            human_message=f"This server serves {case.bound_role} only. Call begin_session with that role.",
             cause={"bound_role": case.bound_role, "session_role": case.session.role},
         )
     return None

@@ -1,4 +1,4 @@
-"""What steers agents, editors and automation is changed only where a person saw the very path and agreed."""
+"""Files that steer agents, editors or CI are changed only if the plan unlocks them by exact path."""
 
 from kaiza.domain import errors
 from kaiza.domain.plans import scope
@@ -6,22 +6,23 @@ from kaiza.policy.case import Case
 
 
 def check_steering_files_unlocked(case: Case) -> errors.SystemError | None:
-    """Refuse a protected path that the plan does not name under `unlock`."""
+    """Refuse a steering file that the plan does not list under `scope.unlock`."""
     plan = case.parsed.plan if case.parsed else None
-    for path in (*case.paths, *(path for one in case.requested_operations for path in one.paths)):
+    operation_paths = (path for operation in case.requested_operations for path in operation.paths)
+    for path in (*case.paths, *operation_paths):
         if plan is None or not scope.is_unlocked(plan, path):
             return errors.SystemError.invariant_violation(
                 "CONTROL_PLANE_PROTECTED",
                 error_code="POLICY_VIOLATION",
                 human_message=(
-                    "This path steers agents or editors, and the plan does not unlock it. "
-                    "Save a plan that names it under scope.unlock, and ask a person to approve it."
+                    "This file steers agents or editors, and the plan does not unlock it. "
+                    "Save a plan that lists it under scope.unlock, and ask a person to approve it."
                 ),
                 cause={
                     "rule": "unlocked",
                     "path": str(path),
                     "plan_id": case.plan_id,
-                    "unlocked": [str(one) for one in plan.scope.unlock][:10] if plan else [],
+                    "unlocked": [str(unlocked) for unlocked in plan.scope.unlock][:10] if plan else [],
                 },
             )
     return None

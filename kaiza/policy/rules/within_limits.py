@@ -1,4 +1,4 @@
-"""A plan's limits hold over all sessions, processes and restarts, because the record counts what was used."""
+"""The plan's limits are not exceeded, across sessions, processes and restarts: usage is counted from the audit log."""
 
 from kaiza.domain import errors
 from kaiza.domain.plans import plan as limits
@@ -7,18 +7,17 @@ from kaiza.policy.case import Case
 
 
 def check_limits_before(case: Case) -> errors.SystemError | None:
-    """Refuse what would pass a limit on refusals, operations or files."""
+    """Refuse if the limit on refusals, operations or files would be exceeded."""
     plan = case.parsed.plan if case.parsed else None
     if plan is None:
         return None
-    paths = [str(path) for one in case.requested_operations for path in one.paths]
-    return _limit_error(
-        plan, limits.overrun_before(plan.limits, _plan_usage(case, plan), paths, len(case.requested_operations))
-    )
+    operations = case.requested_operations
+    paths = [str(path) for operation in operations for path in operation.paths]
+    return _limit_error(plan, limits.overrun_before(plan.limits, _plan_usage(case, plan), paths, len(operations)))
 
 
 def check_limits_after(case: Case) -> errors.SystemError | None:
-    """Refuse what would pass a limit on lines or bytes, now that the result is known."""
+    """Refuse if the limit on lines or bytes would be exceeded."""
     plan = case.parsed.plan if case.parsed else None
     if plan is None:
         return None
@@ -38,7 +37,7 @@ def _limit_error(plan: Plan, overrun: limits.Overrun | None) -> errors.SystemErr
         error_code="PLAN_SCOPE_VIOLATION",
         human_message=(
             f"The plan's limit on {overrun.limit} is reached: {left} of {overrun.allowed} left. "
-            "Keep within it, or save a new plan and ask a person to approve it."
+            "Stay within it, or save a new plan and ask a person to approve it."
         ),
         cause={
             "rule": "within_limits",

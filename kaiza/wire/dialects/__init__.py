@@ -1,1 +1,1 @@
-"""Dialects: how tool calls and their outcomes are encoded for a client."""
+"""Dialects: one protocol for calling tools per module."""

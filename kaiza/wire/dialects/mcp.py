@@ -1,6 +1,7 @@
-"""MCP, both eras on one pipe: `initialize` and what follows it, and requests that carry their own `_meta`.
+"""MCP dialect, for the revisions with an `initialize` handshake and those without, on one connection.
 
-The opening answers are made here, before anything heavy is loaded; results of tool calls are encoded by `mcp_call`.
+Answers everything but tool calls. Their results are encoded by `mcp_result`, which is imported on the first one:
+clients start a server for every window, often only to initialize it and list its tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
 
 HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""The revisions that are begun with `initialize`; a client that asks for another gets the newest of these."""
+"""Revisions with an `initialize` handshake. A client that asks for another one is offered the newest of these."""
 
 MODERN_VERSIONS: Final = ("2026-07-28",)
-"""The revisions without a handshake, where every request says which one it speaks."""
+"""Revisions without a handshake: every request names its revision in `_meta`."""
 
 _PREFIX: Final = "io.modelcontextprotocol/"
 _VERSION: Final = _PREFIX + "protocolVersion"
@@ -26,6 +27,7 @@ _CAPABILITIES: Final = _PREFIX + "clientCapabilities"
 _CLIENT_INFO: Final = _PREFIX + "clientInfo"
 _SERVER_INFO: Final = _PREFIX + "serverInfo"
 _UNSUPPORTED_VERSION: Final = -32022
+# Bounds on what is copied from a request into answers and records.
 _MAX_ECHO: Final = 64
 _MAX_CLIENT: Final = 200
 _SERVER_CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
@@ -33,91 +35,90 @@ _CACHE_HINTS: Final[Mapping[str, Any]] = {"ttlMs": 3_600_000, "cacheScope": "pub
 
 
 class ServerDescription(NamedTuple):
-    """What a client learns before it calls anything."""
+    """Server name, version, instructions and tools, as clients see them before the first call."""
 
     version: str
     instructions: str
     tools: Callable[[], Sequence[Mapping[str, Any]]]
-    """What tools/list shows, in order; asked for once, when a client first wants it."""
+    """Returns the items of tools/list, in order. Called once, on the first tools/list."""
     name: str = "kaiza"
     title: str = "Kaiza"
 
 
 class McpDialect:
-    """The dialect, with its opening answers ready-made.
+    """Decodes MCP requests and encodes their answers.
 
-    The reply form of a call is whether its request came without a handshake. `summary` puts an output's summary into
-    the text block, instead of the whole output once more.
+    With `summary`, the text block of a result holds the output's summary instead of the whole output as JSON. A call's
+    reply form is whether its request came without a handshake.
     """
 
-    def __init__(self, opening: ServerDescription, *, summary: bool = False) -> None:
-        self._description = opening
+    def __init__(self, description: ServerDescription, *, summary: bool = False) -> None:
+        self._description = description
         self._summary = summary
-        self._server_info = {"name": opening.name, "title": opening.title, "version": opening.version}
+        self._server_info = {"name": description.name, "title": description.title, "version": description.version}
 
     @property
     def modern_meta(self) -> Mapping[str, Any]:
-        """What every result without a handshake says about who gives it."""
+        """The `_meta` of every result without a handshake."""
         return {_SERVER_INFO: self._server_info}
 
-    def can_decode(self, request: Request) -> bool:  # noqa: ARG002  other dialects look before they claim
-        """MCP takes whatever no other dialect claims."""
+    def can_decode(self, request: Request) -> bool:  # noqa: ARG002  required by `Dialect`
+        """True: MCP is the fallback for requests that no other dialect can decode."""
         return True
 
-    def decode(self, request: Request, so_far: Conversation) -> Decoded:
-        """Answer a request, or return the tool call that it asks for."""
+    def decode(self, request: Request, conversation: Conversation) -> Decoded:
+        """Answer the request, or return the tool call that it requests."""
         if request.method == "initialize":
-            return self._decode_initialize(request, so_far)
-        if _is_modern(request, so_far):
-            return self._decode_modern(request, so_far)
-        return self._decode_legacy(request, so_far)
+            return self._decode_initialize(request, conversation)
+        if _is_modern(request, conversation):
+            return self._decode_modern(request, conversation)
+        return self._decode_legacy(request, conversation)
 
     def encode(self, request_id: RequestId, outcome: "Outcome", reply_form: object) -> bytes:
-        """The line that answers a tool call."""
-        from kaiza.wire.dialects import mcp_result as mcp_call  # noqa: PLC0415  what results need is loaded when there are calls
+        """Line that answers a tool call."""
+        from kaiza.wire.dialects import mcp_result  # noqa: PLC0415  imports orjson, which no opening answer needs
 
-        form = mcp_call.ResultFormat(self._summary, self.modern_meta if reply_form else None)
-        return mcp_call.encode_result(request_id, outcome, form)
+        result_format = mcp_result.ResultFormat(self._summary, self.modern_meta if reply_form else None)
+        return mcp_result.encode_result(request_id, outcome, result_format)
 
-    def _decode_initialize(self, request: Request, so_far: Conversation) -> Decoded:
-        asked, client = request.params.get("protocolVersion"), _client_name(request.params.get("clientInfo"))
-        if not isinstance(asked, str) or not isinstance(request.params.get("capabilities"), dict) or client is None:
+    def _decode_initialize(self, request: Request, conversation: Conversation) -> Decoded:
+        version, client = request.params.get("protocolVersion"), _client_name(request.params.get("clientInfo"))
+        if not isinstance(version, str) or not isinstance(request.params.get("capabilities"), dict) or client is None:
             reason = "initialize needs protocolVersion, capabilities and clientInfo with a name and a version."
-            return Decoded(so_far, _invalid_params(request, reason))
-        version = asked if asked in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1]
+            return Decoded(conversation, _invalid_params(request, reason))
         body = {
-            "protocolVersion": version,
+            "protocolVersion": version if version in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[-1],
             "capabilities": _SERVER_CAPABILITIES,
             "serverInfo": self._server_info,
             "instructions": self._description.instructions,
         }
-        now = so_far._replace(initialized=True, client=client)
-        return Decoded(now, message.result(request.id, message.encode_json(body)))
+        conversation = conversation._replace(initialized=True, client=client)
+        return Decoded(conversation, message.result(request.id, message.encode_json(body)))
 
-    def _decode_legacy(self, request: Request, so_far: Conversation) -> Decoded:
+    def _decode_legacy(self, request: Request, conversation: Conversation) -> Decoded:
         if not isinstance(request.params.get("_meta"), dict | None):
-            return Decoded(so_far, _invalid_params(request, "_meta must be an object."))
+            return Decoded(conversation, _invalid_params(request, "_meta must be an object."))
         if request.method == "ping":
-            return Decoded(so_far, message.result(request.id, b"{}"))
+            return Decoded(conversation, message.result(request.id, b"{}"))
         if request.method == "tools/list":
-            return Decoded(so_far, self._list_tools(request, self._legacy_list))
+            return Decoded(conversation, self._list_tools(request, self._legacy_list))
         if request.method == "tools/call":
-            return _decode_call(request, so_far, so_far.client)
-        return Decoded(so_far, _method_not_found(request))
+            return _decode_call(request, conversation, conversation.client)
+        return Decoded(conversation, _method_not_found(request))
 
-    def _decode_modern(self, request: Request, so_far: Conversation) -> Decoded:
-        refused = _envelope_error(request)
-        if refused is not None:
-            return Decoded(so_far, refused)
-        so_far = so_far._replace(modern=True)
+    def _decode_modern(self, request: Request, conversation: Conversation) -> Decoded:
+        error = _envelope_error(request)
+        if error is not None:
+            return Decoded(conversation, error)
+        conversation = conversation._replace(modern=True)
         if request.method == "server/discover":
-            return Decoded(so_far, message.result(request.id, self._discovery_body))
+            return Decoded(conversation, message.result(request.id, self._discovery_body))
         if request.method == "tools/list":
-            return Decoded(so_far, self._list_tools(request, self._modern_list))
+            return Decoded(conversation, self._list_tools(request, self._modern_list))
         if request.method == "tools/call":
             client = _client_name(request.params["_meta"].get(_CLIENT_INFO))
-            return _decode_call(request, so_far, client, modern=True)
-        return Decoded(so_far, _method_not_found(request))
+            return _decode_call(request, conversation, client, modern=True)
+        return Decoded(conversation, _method_not_found(request))
 
     def _list_tools(self, request: Request, body: Callable[[], bytes]) -> bytes:
         cursor = request.params.get("cursor")
@@ -125,7 +126,7 @@ class McpDialect:
             return message.result(request.id, body())
         if isinstance(cursor, str):
             return message.rejection(
-                InvalidMessage(request.id, "CURSOR_INVALID", "The list has one page; ask without a cursor.")
+                InvalidMessage(request.id, "CURSOR_INVALID", "The list has one page; call again without a cursor.")
             )
         return _invalid_params(request, "cursor must be a string.")
 
@@ -149,24 +150,25 @@ class McpDialect:
         return message.encode_json({**body, **_CACHE_HINTS, "_meta": self.modern_meta})
 
 
-def _is_modern(request: Request, so_far: Conversation) -> bool:
-    """Whether a request speaks, or by what came before it ought to speak, a revision without a handshake."""
+def _is_modern(request: Request, conversation: Conversation) -> bool:
+    """Whether the request is, or after earlier ones must be, of a revision without a handshake."""
     meta = request.params.get("_meta")
     if isinstance(meta, dict) and _VERSION in meta:
         return True
-    return request.method == "server/discover" or (so_far.modern and not so_far.initialized)
+    # A host may probe with `server/discover` and then initialize: after a handshake both kinds are served.
+    return request.method == "server/discover" or (conversation.modern and not conversation.initialized)
 
 
 def _envelope_error(request: Request) -> bytes | None:
-    """The answer to a request whose `_meta` is not what its revision requires."""
+    """Answer to a request whose `_meta` lacks what its revision requires; None if it is complete."""
     meta = request.params.get("_meta")
     if not isinstance(meta, dict) or _VERSION not in meta or _CAPABILITIES not in meta:
         return _invalid_params(request, f"params._meta must carry {_VERSION} and {_CAPABILITIES}.")
-    asked = meta[_VERSION]
-    if not isinstance(asked, str) or not isinstance(meta[_CAPABILITIES], dict):
+    version = meta[_VERSION]
+    if not isinstance(version, str) or not isinstance(meta[_CAPABILITIES], dict):
         return _invalid_params(request, f"{_VERSION} must be a string and {_CAPABILITIES} an object.")
-    if asked not in MODERN_VERSIONS:
-        data = {"supported": MODERN_VERSIONS, "requested": asked[:_MAX_ECHO]}
+    if version not in MODERN_VERSIONS:
+        data = {"supported": MODERN_VERSIONS, "requested": version[:_MAX_ECHO]}
         return message.error(
             request.id, _UNSUPPORTED_VERSION, "Unsupported protocol version", message.encode_json(data)
         )
@@ -175,16 +177,19 @@ def _envelope_error(request: Request) -> bytes | None:
     return None
 
 
-def _decode_call(request: Request, so_far: Conversation, client: str | None, *, modern: bool = False) -> Decoded:
+def _decode_call(request: Request, conversation: Conversation, client: str | None, *, modern: bool = False) -> Decoded:
     name = request.params.get("name")
     if not isinstance(name, str):
-        return Decoded(so_far, _invalid_params(request, "tools/call needs the tool's name, a string."))
-    conversational = so_far.initialized and not modern
-    return Decoded(so_far, call=ToolCall(name, request.params.get("arguments", {}), client, conversational, modern))
+        return Decoded(conversation, _invalid_params(request, "tools/call needs name, the tool's name as a string."))
+    # Arguments of any type make a call, so that it is recorded; the boundary refuses what is not an object.
+    conversational = conversation.initialized and not modern
+    return Decoded(
+        conversation, call=ToolCall(name, request.params.get("arguments", {}), client, conversational, modern)
+    )
 
 
 def _client_name(info: object) -> str | None:
-    """Who the client claims to be."""
+    """Name and version that the client reports; unverified."""
     if not isinstance(info, dict):
         return None
     name, version = info.get("name"), info.get("version")
@@ -199,5 +204,5 @@ def _invalid_params(request: Request, reason: str) -> bytes:
 
 def _method_not_found(request: Request) -> bytes:
     return message.rejection(
-        InvalidMessage(request.id, "METHOD_NOT_FOUND", "There is no such method in this revision.")
+        InvalidMessage(request.id, "METHOD_NOT_FOUND", "No such method in this protocol revision.")
     )

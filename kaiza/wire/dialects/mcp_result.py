@@ -1,4 +1,4 @@
-"""Outcomes of tool calls encoded for MCP: a result, a result that is an error, or an error of the protocol."""
+"""Encodes outcomes of tool calls for MCP: a result, a result with `isError`, or a JSON-RPC error."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -6,11 +6,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from kaiza.domain.call import Outcome
-from kaiza.wire import message as reply
+from kaiza.wire import message
 from kaiza.wire.message import RequestId
 
 RECEIPT_KEY: Final = "kaiza/receipt"
-_MESSAGES: Final[Mapping[str, str]] = {
+# A call that names no known tool is a JSON-RPC error. Any other failure is a result, which the model gets to read.
+_PROTOCOL_ERRORS: Final[Mapping[str, str]] = {
     "TOOL_NOT_FOUND": "Unknown tool",
     "INVALID_PARAMS": "Invalid request parameters",
 }
@@ -18,21 +19,22 @@ _INVALID_PARAMS: Final = -32602
 
 
 class ResultFormat(NamedTuple):
-    """How results are worded: what the text block holds, and what the client's revision wants beside it."""
+    """How results are encoded: what the text block holds, and the members that the revision requires."""
 
     summary: bool = False
-    """The text block is the output's summary instead of the whole output once more."""
+    """Put the output's summary into the text block, instead of the whole output as JSON."""
     modern_meta: Mapping[str, Any] | None = None
+    """The `_meta` of revisions without a handshake; None for the others."""
 
 
 def encode_result(request_id: RequestId, outcome: Outcome, form: ResultFormat) -> bytes:
-    """The line that answers a tool call."""
+    """Line that answers a tool call."""
     if outcome.output is not None:
-        return reply.result(request_id, _encode_success(outcome, outcome.output, form))
-    if outcome.code is not None and outcome.code.name in _MESSAGES:
-        message = _MESSAGES[outcome.code.name]
-        return reply.error(request_id, _INVALID_PARAMS, message, orjson.dumps(outcome.envelope))
-    return reply.result(request_id, _encode_failure(outcome, form))
+        return message.result(request_id, _encode_success(outcome, outcome.output, form))
+    if outcome.code is not None and outcome.code.name in _PROTOCOL_ERRORS:
+        text = _PROTOCOL_ERRORS[outcome.code.name]
+        return message.error(request_id, _INVALID_PARAMS, text, orjson.dumps(outcome.envelope))
+    return message.result(request_id, _encode_failure(outcome, form))
 
 
 def _encode_success(outcome: Outcome, output: Mapping[str, Any], form: ResultFormat) -> bytes:
@@ -43,8 +45,9 @@ def _encode_success(outcome: Outcome, output: Mapping[str, Any], form: ResultFor
 
 
 def _encode_failure(outcome: Outcome, form: ResultFormat) -> bytes:
-    told_of = [outcome.envelope] if outcome.evidence is None else [outcome.envelope, outcome.evidence]
-    blocks = b",".join(_text_block(orjson.dumps(one).decode()) for one in told_of)
+    # Evidence (file content) goes to the client only; it is never part of the envelope, which is logged.
+    documents = [outcome.envelope] if outcome.evidence is None else [outcome.envelope, outcome.evidence]
+    blocks = b",".join(_text_block(orjson.dumps(document).decode()) for document in documents)
     return b'{"content":[%b],"isError":true%b}' % (blocks, _closing_members(outcome, form))
 
 
@@ -53,9 +56,9 @@ def _text_block(text: str) -> bytes:
 
 
 def _closing_members(outcome: Outcome, form: ResultFormat) -> bytes:
-    """The members that follow: where the record stands, and what the revision wants in every result."""
+    """Members after `isError`: the receipt of the audit record, and what the revision requires in every result."""
     meta = dict(form.modern_meta or {})
     if outcome.receipt is not None:
         meta[RECEIPT_KEY] = outcome.receipt.as_json()
-    kind = b"" if form.modern_meta is None else b',"resultType":"complete"'
-    return kind + (b',"_meta":' + orjson.dumps(meta) if meta else b"")
+    result_type = b"" if form.modern_meta is None else b',"resultType":"complete"'
+    return result_type + (b',"_meta":' + orjson.dumps(meta) if meta else b"")

@@ -12,24 +12,24 @@ def git(header, pair="--- a/f\n+++ b/f\n", hunks="@@ -1 +1 @@\n-a\n+b\n", names=
     return f"diff --git {names}\n{header}{pair}{hunks}".encode("latin-1")
 
 
-def read(text):
+def parse(text):
     files = patch.parse(text)
     patch.check_with_unidiff(text, files)
     return files
 
 
-def applied(text, before, mode=None):
-    (file,) = read(text)
+def apply(text, before, mode=None):
+    (file,) = parse(text)
     return patch.apply_file_patch(file, before, mode)
 
 
-def refused(call, *arguments):
+def error_of(call, *arguments):
     with pytest.raises(errors.SystemError) as raised:
         call(*arguments)
     return raised.value
 
 
-FITS = {
+APPLICABLE = {
     "a line replaced": (modify("@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"), b"a\nb\nc\nd\n", b"a\nB\nc\nd\n"),
     "lines after the context stay": (modify("@@ -1,2 +1,3 @@\n a\n+x\n b\n"), b"a\nb\nc\n", b"a\nx\nb\nc\n"),
     "two hunks": (
@@ -148,11 +148,11 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize("case", FITS)
-def test_a_patch_gives_exactly_what_it_says(case):
-    text, before, after = FITS[case]
+@pytest.mark.parametrize("case", APPLICABLE)
+def test_a_well_formed_patch_is_applied_exactly(case):
+    text, before, after = APPLICABLE[case]
 
-    assert applied(text, before) == after
+    assert apply(text, before) == after
 
 
 NAMES = {
@@ -176,9 +176,9 @@ NAMES = {
 
 
 @pytest.mark.parametrize("case", NAMES)
-def test_names_are_understood_as_git_and_diff_spell_them(case):
+def test_names_are_parsed_as_git_and_diff_write_them(case):
     header, name = NAMES[case]
-    (file,) = read(header + b"@@ -1 +1 @@\n-a\n+b\n")
+    (file,) = parse(header + b"@@ -1 +1 @@\n-a\n+b\n")
 
     assert file.path == RelPath(tuple(name.split("/")))
 
@@ -187,28 +187,29 @@ def test_names_are_understood_as_git_and_diff_spell_them(case):
     "names",
     ['a/x b/y b/x b/z b/q"', "a/\xe9 b/plain"],
 )
-def test_a_move_needs_no_pair_of_names(names):
+def test_a_rename_needs_no_old_and_new_file_lines(names):
     old, new = ("x b/y", 'x b/z b/q"') if names.startswith("a/x") else ("\xe9", "plain")
     quoted = [f'"{side}{name}"'.replace('q"', 'q\\"').encode() for side, name in (("a/", old), ("b/", new))]
     bare = [b'"' + name[3:] for name in quoted]
     text = b"diff --git %s %s\nrename from %s\nrename to %s\n" % (*quoted, *bare)
-    (file,) = read(text)
+    (file,) = parse(text)
 
     assert (str(file.source), str(file.path), file.operation) == (old, new, "move")
 
 
-def test_an_entry_tells_operation_mode_and_counts():
+def test_an_entry_has_operation_modes_and_line_counts():
     text = (
         git("old mode 100644\nnew mode 100755\nindex 1..2\n", hunks="@@ -1,2 +1,3 @@\n-a\n+b\n+c\n d\n")
         + git("new file mode 100755\n", "--- /dev/null\n+++ b/n\n", "@@ -0,0 +1 @@\n+a\n", "a/n b/n")
         + git("deleted file mode 100644\n", "--- a/o\n+++ /dev/null\n", "@@ -1 +0,0 @@\n-a\n", "a/o b/o")
         + git("rename from p\nrename to q\n", "", "", "a/p b/q")
     )
-    told = [
-        (str(one.path), one.source and str(one.source), one.operation, one.old_mode, one.new_mode) for one in read(text)
+    parsed = [
+        (str(one.path), one.source and str(one.source), one.operation, one.old_mode, one.new_mode)
+        for one in parse(text)
     ]
 
-    assert told == [
+    assert parsed == [
         ("f", None, "modify", 0o644, 0o755),
         ("n", None, "create", None, 0o755),
         ("o", None, "delete", 0o644, None),
@@ -235,8 +236,8 @@ MALFORMED = {
     "too few lines": (modify("@@ -1,3 +1,3 @@\n a\n-b\n+c\n"), "counts"),
     "too few lines before another file": (modify("@@ -1,9 +1,9 @@\n a\n") + git(""), "hunk_line"),
     "a count of context that is one too small": (modify("@@ -1,2 +1,1 @@\n-a\n b\n c\n"), "not_a_patch"),
-    "more old lines than told": (modify("@@ -1,1 +1,2 @@\n-a\n-b\n+c\n+d\n"), "counts"),
-    "more new lines than told": (modify("@@ -1,2 +1,1 @@\n+a\n+b\n-c\n-d\n"), "counts"),
+    "more old lines than in the header": (modify("@@ -1,1 +1,2 @@\n-a\n-b\n+c\n+d\n"), "counts"),
+    "more new lines than in the header": (modify("@@ -1,2 +1,1 @@\n+a\n+b\n-c\n-d\n"), "counts"),
     "context where one side is full": (modify("@@ -1,1 +1,2 @@\n a\n b\n"), "counts"),
     "a cut last line": (modify("@@ -1 +1 @@\n-a\n+b"), "cut_last_line"),
     "a cut marker": (modify("@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file"), "cut_last_line"),
@@ -255,8 +256,8 @@ MALFORMED = {
     "git names one file, quoted otherwise": (git("old mode 100644\nnew mode 100755\n", "", "", '"a/f" "b/g"'), "names"),
     "git's line has more": (git("", names='"a/f" "b/f" c'), "quoting"),
     "a name has more after its quote": (git('rename from "f" x\nrename to g\n', "", "", "a/f b/g"), "quoting"),
-    "a new file that goes": (git("new file mode 100644\n", "--- a/f\n+++ /dev/null\n"), "names"),
-    "a deleted file that comes": (git("deleted file mode 100644\n", "--- /dev/null\n+++ b/f\n"), "names"),
+    "a new file without a new side": (git("new file mode 100644\n", "--- a/f\n+++ /dev/null\n"), "names"),
+    "a deleted file without an old side": (git("deleted file mode 100644\n", "--- /dev/null\n+++ b/f\n"), "names"),
     "a moved file's other names": (
         git("rename from f\nrename to g\n", "--- a/f\n+++ b/h\n", names="a/f b/g"),
         "names",
@@ -265,8 +266,8 @@ MALFORMED = {
     "a move to itself": (git("rename from f\nrename to f\n", "", ""), "names"),
     "half a move": (git("rename from f\n", "", ""), "header"),
     "the other half of a move": (git("rename to f\n", "", ""), "header"),
-    "a new file that was there": (git("new file mode 100644\n"), "names"),
-    "a deleted file that stays": (git("deleted file mode 100644\n"), "names"),
+    "a new file with an old side": (git("new file mode 100644\n"), "names"),
+    "a deleted file with a new side": (git("deleted file mode 100644\n"), "names"),
     "new and deleted": (git("new file mode 100644\ndeleted file mode 100644\n", "", ""), "names"),
     "moved and new": (git("new file mode 100644\nrename from f\nrename to g\n", "", "", "a/f b/g"), "names"),
     "nothing becomes nothing": (b"--- /dev/null\n+++ /dev/null\n@@ -0,0 +1 @@\n+a\n", "names"),
@@ -286,8 +287,8 @@ MALFORMED = {
     "something after a quoted name": (b'--- "a/f" x\n+++ "b/f" x\n@@ -1 +1 @@\n-a\n+b\n', "quoting"),
     "a header twice": (git("index 1..2\nindex 1..2\n"), "header_twice"),
     "an unknown header": (git("colour blue\n"), "not_a_patch"),
-    "an index that is none": (git("index 1.2\n"), "header"),
-    "a similarity that is none": (git("similarity index most\n"), "header"),
+    "a malformed index": (git("index 1.2\n"), "header"),
+    "a malformed similarity": (git("similarity index most\n"), "header"),
     "a combined diff": (b"diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1 -1 +1 @@@\n--a\n++b\n", "header"),
     "diff -r names another file": (b"diff -ru a/f b/g\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "names"),
     "diff -r names nothing": (b"diff -ru a/f b/f\n@@ -1 +1 @@\n-a\n+b\n", "header"),
@@ -319,11 +320,11 @@ MALFORMED = {
     "a number of 5,000 digits": (modify(f"@@ -{'9' * 5000} +1 @@\n-a\n+b\n"), "number"),
     "a count of 5,000 digits": (modify(f"@@ -1,{'9' * 5000} +1 @@\n-a\n+b\n"), "number"),
     "a number past 31 bits": (modify("@@ -2147483648 +1 @@\n-a\n+b\n"), "number"),
-    "a count that nothing meets": (modify("@@ -1,2147483647 +1 @@\n-a\n+b\n"), "counts"),
+    "a count beyond the patch": (modify("@@ -1,2147483647 +1 @@\n-a\n+b\n"), "counts"),
     "nothing on either side": (modify("@@ -0,0 +0,0 @@\n"), "changes_nothing"),
     "context only": (modify("@@ -1,2 +1,2 @@\n a\n b\n"), "changes_nothing"),
     "a line replaced by itself": (modify("@@ -1,2 +1,2 @@\n a\n-b\n+b\n"), "changes_nothing"),
-    "an insertion that nothing holds": (modify("@@ -12,0 +13 @@\n+a\n"), "position"),
+    "an insertion without context": (modify("@@ -12,0 +13 @@\n+a\n"), "position"),
     "line zero": (modify("@@ -0,1 +1 @@\n-a\n+b\n"), "position"),
     "line zero on both sides": (modify("@@ -0,1 +0,1 @@\n-a\n+b\n"), "position"),
     "a new side at line zero": (modify("@@ -1 +0,1 @@\n-a\n+b\n"), "position"),
@@ -335,7 +336,7 @@ MALFORMED = {
     "hunks out of order": (modify("@@ -5 +5 @@\n-a\n+b\n@@ -1 +1 @@\n-a\n+b\n"), "order"),
     "hunks that overlap": (modify("@@ -1,2 +1,2 @@\n-a\n+A\n b\n@@ -2 +2 @@\n-b\n+B\n"), "order"),
     "a line without a sign": (modify("@@ -1,2 +1,2 @@\n a\nb\n"), "hunk_line"),
-    "a CR for an empty line": (modify("@@ -1,2 +1,2 @@\n-a\n+b\n\r\n"), "hunk_line"),
+    "a bare CR as a line": (modify("@@ -1,2 +1,2 @@\n-a\n+b\n\r\n"), "hunk_line"),
     "a marker at the beginning": (modify("@@ -1 +1 @@\n\\ No newline at end of file\n-a\n+b\n"), "marker"),
     "two markers": (
         modify("@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n\\ No newline at end of file\n"),
@@ -366,7 +367,7 @@ MALFORMED = {
     "a new file with old lines": (b"--- /dev/null\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "create"),
     "a deleted file with new lines": (b"--- a/f\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "delete"),
     "one path twice": (modify("@@ -1 +1 @@\n-a\n+b\n") * 2, "path_twice"),
-    "one path twice, spelled otherwise": (
+    "one path twice, written differently": (
         modify("@@ -1 +1 @@\n-a\n+b\n", "d/f") + modify("@@ -1 +1 @@\n-a\n+b\n", "./d//f"),
         "path_twice",
     ),
@@ -384,7 +385,7 @@ MALFORMED = {
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_patch_is_refused_whole(case):
     text, why = MALFORMED[case]
-    error = refused(patch.parse, text)
+    error = error_of(patch.parse, text)
 
     assert (error.error_code, error.cause["why"]) == ("PATCH_INVALID", why)
     assert 0 <= error.cause["line"] <= text.count(b"\n")
@@ -404,26 +405,26 @@ def test_a_malformed_patch_is_refused_whole(case):
     ],
 )
 @pytest.mark.parametrize("side", ["both", "from", "to"])
-def test_a_path_is_judged_as_everywhere(name, code, side):
+def test_an_unsafe_path_in_a_patch_is_refused(name, code, side):
     old, new = (name if side in {"both", one} else "fine" for one in ("from", "to"))
     text = modify("@@ -1 +1 @@\n-a\n+b\n", name)
     if side != "both":
         text = git(f"rename from {old}\nrename to {new}\n", "", "", f"a/{old} b/{new}")
 
-    assert refused(patch.parse, text).error_code == code
+    assert error_of(patch.parse, text).error_code == code
 
 
-def test_form_is_judged_before_paths():
-    error = refused(patch.parse, modify("@@ -1 +1 @@\n-a\n+b\n", "../f") + b"prose\n")
+def test_errors_of_form_are_reported_before_errors_of_paths():
+    error = error_of(patch.parse, modify("@@ -1 +1 @@\n-a\n+b\n", "../f") + b"prose\n")
 
     assert error.error_code == "PATCH_INVALID"
 
 
-UNFIT = {
+MISMATCHES = {
     "another line": (modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), b"a\nx\n", "lines", 1),
     "another context": (modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), b"x\nb\n", "lines", 0),
     "the right lines elsewhere": (modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), b"x\na\nb\n", "lines", 0),
-    "a file that is too short": (modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), b"a\n", "lines", 1),
+    "a file too short": (modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), b"a\n", "lines", 1),
     "an empty file": (modify("@@ -1 +1 @@\n-a\n+b\n"), b"", "lines", 0),
     "a blank at the end": (modify("@@ -1 +1 @@\n-a\n+b\n"), b"a \n", "lines", 0),
     "CRLF in the file only": (modify("@@ -1 +1 @@\n-a\n+b\n"), b"a\r\n", "line_ending", 0),
@@ -435,7 +436,7 @@ UNFIT = {
         "line_ending",
         0,
     ),
-    "the file goes on after the marker": (
+    "the file has lines after the marker": (
         modify("@@ -1 +1 @@\n-a\n+b\n\\ No newline at end of file\n"),
         b"a\nc\n",
         "end_of_file",
@@ -449,7 +450,7 @@ UNFIT = {
         "end_of_file",
         2,
     ),
-    "the whole of a file that goes on": (modify("@@ -1 +1 @@\n-a\n+b\n"), b"a\nc\n", "end_of_file", 1),
+    "the whole of a file that has more lines": (modify("@@ -1 +1 @@\n-a\n+b\n"), b"a\nc\n", "end_of_file", 1),
     "-0,0 on a file with content": (modify("@@ -0,0 +1 @@\n+a\n"), b"b\n", "end_of_file", 0),
     "the second hunk": (
         modify("@@ -1,2 +1,2 @@\n-a\n+A\n b\n@@ -4,2 +4,2 @@\n-d\n+D\n e\n"),
@@ -460,11 +461,11 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize("case", UNFIT)
-def test_a_patch_that_does_not_fit_tells_where(case):
-    text, before, why, line = UNFIT[case]
-    (file,) = read(text)
-    error = refused(patch.apply_file_patch, file, before)
+@pytest.mark.parametrize("case", MISMATCHES)
+def test_a_patch_that_does_not_fit_is_refused_with_hunk_and_line(case):
+    text, before, why, line = MISMATCHES[case]
+    (file,) = parse(text)
+    error = error_of(patch.apply_file_patch, file, before)
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert (error.cause["path"], error.cause["why"], error.cause["line"]) == ("f", why, line)
@@ -472,9 +473,9 @@ def test_a_patch_that_does_not_fit_tells_where(case):
     assert {"expected", "found"} <= error.evidence.keys()
 
 
-def test_what_was_expected_and_found_is_shown_and_never_recorded():
-    (file,) = read(modify("@@ -1,2 +1,2 @@\n a\n-secret\n+b\n"))
-    error = refused(patch.apply_file_patch, file, b"a\n\xffother\n")
+def test_expected_and_found_lines_are_in_the_evidence_and_never_in_the_cause():
+    (file,) = parse(modify("@@ -1,2 +1,2 @@\n a\n-secret\n+b\n"))
+    error = error_of(patch.apply_file_patch, file, b"a\n\xffother\n")
 
     assert error.evidence["expected"] == ["secret\n"]
     assert error.evidence["found"] == ["\\xffother\n"]
@@ -482,9 +483,9 @@ def test_what_was_expected_and_found_is_shown_and_never_recorded():
     assert "other" not in repr(error.cause)
 
 
-def test_the_refusal_tells_where_the_lines_stand_now():
-    (file,) = read(modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"))
-    error = refused(patch.apply_file_patch, file, b"x\na\nb\nxa\nb\na\nb\n")
+def test_a_refusal_lists_where_the_lines_are_now():
+    (file,) = parse(modify("@@ -1,2 +1,2 @@\n a\n-b\n+c\n"))
+    error = error_of(patch.apply_file_patch, file, b"x\na\nb\nxa\nb\na\nb\n")
 
     assert error.cause["fits_at"] == [1, 5]
 
@@ -499,24 +500,24 @@ def test_the_refusal_tells_where_the_lines_stand_now():
         (git("rename from f\nrename to g\n", "", "", "a/f b/g"), None, "FILE_NOT_FOUND"),
     ],
 )
-def test_what_is_there_must_be_what_the_patch_takes_for_granted(text, before, code):
-    (file,) = read(text)
-    error = refused(patch.apply_file_patch, file, before)
+def test_a_file_must_exist_or_not_as_the_patch_expects(text, before, code):
+    (file,) = parse(text)
+    error = error_of(patch.apply_file_patch, file, before)
 
     assert (error.error_code, error.cause) == (code, {"path": "f"})
 
 
 @pytest.mark.parametrize("before", [b"a\nb\nc\n", b"a\nb\nc", b"x\na\nb\n"])
-def test_a_file_is_deleted_only_whole(before):
-    (file,) = read(b"--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n")
+def test_a_deletion_that_does_not_list_the_whole_file_is_refused(before):
+    (file,) = parse(b"--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n")
 
-    assert refused(patch.apply_file_patch, file, before).error_code == "PATCH_APPLY_FAILED"
+    assert error_of(patch.apply_file_patch, file, before).error_code == "PATCH_APPLY_FAILED"
 
 
-def test_an_empty_file_is_not_deleted_when_it_is_no_longer_empty():
-    (file,) = read(git("deleted file mode 100644\n", "", ""))
+def test_deleting_an_empty_file_is_refused_once_it_has_content():
+    (file,) = parse(git("deleted file mode 100644\n", "", ""))
 
-    assert refused(patch.apply_file_patch, file, b"a\n").cause["why"] == "whole_file"
+    assert error_of(patch.apply_file_patch, file, b"a\n").cause["why"] == "whole_file"
 
 
 @pytest.mark.parametrize(
@@ -528,11 +529,11 @@ def test_an_empty_file_is_not_deleted_when_it_is_no_longer_empty():
         ("index 1..2 100755\n", 0o700),
     ],
 )
-def test_the_old_mode_must_be_the_files(header, fits):
-    (file,) = read(git(header))
+def test_the_old_mode_must_agree_with_the_execute_bit_of_the_file(header, fits):
+    (file,) = parse(git(header))
 
     assert patch.apply_file_patch(file, b"a\n", fits) == b"b\n"
-    assert refused(patch.apply_file_patch, file, b"a\n", fits ^ 0o100).cause == {"path": "f", "why": "mode"}
+    assert error_of(patch.apply_file_patch, file, b"a\n", fits ^ 0o100).cause == {"path": "f", "why": "mode"}
 
 
 def entries(count):
@@ -543,25 +544,25 @@ def hunks(count):
     return "".join(f"@@ -{at} +{at} @@\n-a\n+b\n" for at in range(1, count + 1))
 
 
-def test_200_files_and_20_000_hunks_are_the_most():
-    assert len(read(entries(200))) == 200
-    assert refused(patch.parse, entries(201)).error_code == "CAP_EXCEEDED"
-    assert applied(modify(hunks(20_000)), b"a\n" * 20_000) == b"b\n" * 20_000
-    assert refused(patch.parse, modify(hunks(20_001))).error_code == "CAP_EXCEEDED"
+def test_a_patch_has_at_most_200_files_and_20_000_hunks():
+    assert len(parse(entries(200))) == 200
+    assert error_of(patch.parse, entries(201)).error_code == "CAP_EXCEEDED"
+    assert apply(modify(hunks(20_000)), b"a\n" * 20_000) == b"b\n" * 20_000
+    assert error_of(patch.parse, modify(hunks(20_001))).error_code == "CAP_EXCEEDED"
 
 
-def test_a_second_reader_that_sees_something_else_refuses():
+def test_a_patch_that_unidiff_reads_differently_is_refused():
     text, other = modify("@@ -1 +1 @@\n-a\n+b\n"), modify("@@ -1 +1 @@\n-a\n+b\n", "g")
     more = modify("@@ -1 +1,2 @@\n-a\n+b\n+c\n")
 
-    for seen in (other, more, text + other, git("old mode 100644\nnew mode 100755\n", "", "")):
-        assert refused(patch.check_with_unidiff, seen, patch.parse(text)).error_code == "PATCH_INVALID"
+    for reread in (other, more, text + other, git("old mode 100644\nnew mode 100755\n", "", "")):
+        assert error_of(patch.check_with_unidiff, reread, patch.parse(text)).error_code == "PATCH_INVALID"
 
 
-def test_reading_is_not_slowed_down_by_much_of_the_same():
+def test_long_lines_and_long_names_take_linear_time():
     long_line = b"x" * 400_000
     text = b"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-" + long_line + b"\n+y\n"
     quotes = b'--- "a/' + b"\\\\" * 100_000
 
-    assert applied(text, long_line + b"\n") == b"y\n"
-    assert refused(patch.parse, quotes + b"\n+++ x\n").error_code == "PATCH_INVALID"
+    assert apply(text, long_line + b"\n") == b"y\n"
+    assert error_of(patch.parse, quotes + b"\n+++ x\n").error_code == "PATCH_INVALID"

@@ -29,44 +29,44 @@ COMMON = [
     b"f\x0cf",
     "\u2028".encode(),
 ]
-needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is the other opinion")
-needs_diff = pytest.mark.skipif(not shutil.which("diff"), reason="diff is the other opinion")
+needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is compared with")
+needs_diff = pytest.mark.skipif(not shutil.which("diff"), reason="diff is compared with")
 
 
-def a_line(chance):
-    kind = chance.random()
+def random_line(rng):
+    kind = rng.random()
     if kind < 0.6:
-        return chance.choice(COMMON)
+        return rng.choice(COMMON)
     if kind < 0.9:
-        return b"line %d" % chance.randrange(30)
-    return chance.randbytes(5).replace(b"\n", b"")
+        return b"line %d" % rng.randrange(30)
+    return rng.randbytes(5).replace(b"\n", b"")
 
 
-def a_file(chance):
-    ending = chance.choice([b"\n", b"\n", b"\r\n", None])
-    count = chance.choice([0, 1, 2, 3, 5, 8, 13, 20, 40])
-    lines = [a_line(chance) + (ending or chance.choice([b"\n", b"\r\n"])) for _ in range(count)]
+def random_file(rng):
+    ending = rng.choice([b"\n", b"\n", b"\r\n", None])
+    count = rng.choice([0, 1, 2, 3, 5, 8, 13, 20, 40])
+    lines = [random_line(rng) + (ending or rng.choice([b"\n", b"\r\n"])) for _ in range(count)]
     content = b"".join(lines)
-    if chance.random() < 0.1:
+    if rng.random() < 0.1:
         content = b"\xef\xbb\xbf" + content
-    return content.removesuffix(b"\n") if chance.random() < 0.3 else content
+    return content.removesuffix(b"\n") if rng.random() < 0.3 else content
 
 
-def edited(chance, content, most):
+def edit(rng, content, max_edits):
     lines = io.BytesIO(content).readlines()
-    for _ in range(chance.randrange(1, most + 1)):
-        at = chance.randrange(len(lines) + 1)
-        what = chance.choice(["insert", "delete", "replace", "move"])
+    for _ in range(rng.randrange(1, max_edits + 1)):
+        at = rng.randrange(len(lines) + 1)
+        what = rng.choice(["insert", "delete", "replace", "move"])
         if what == "insert":
-            lines[at:at] = [a_line(chance) + b"\n" for _ in range(chance.randrange(1, 4))]
+            lines[at:at] = [random_line(rng) + b"\n" for _ in range(rng.randrange(1, 4))]
         elif what == "delete":
-            del lines[at : at + chance.randrange(1, 4)]
+            del lines[at : at + rng.randrange(1, 4)]
         elif what == "replace":
-            lines[at : at + 1] = [a_line(chance) + b"\n"]
+            lines[at : at + 1] = [random_line(rng) + b"\n"]
         elif lines:
-            lines.insert(at, lines.pop(chance.randrange(len(lines))))
+            lines.insert(at, lines.pop(rng.randrange(len(lines))))
     after = b"".join(lines)
-    return after.removesuffix(b"\n") if chance.random() < 0.1 else after
+    return after.removesuffix(b"\n") if rng.random() < 0.1 else after
 
 
 def by_git(before, after):
@@ -109,45 +109,45 @@ def sides(tmp_path, monkeypatch):
     (tmp_path / "b").mkdir()
 
 
-def changes(chance, most=3):
+def changes(rng, max_edits=3):
     while True:
-        before = a_file(chance)
-        after = edited(chance, before, most)
+        before = random_file(rng)
+        after = edit(rng, before, max_edits)
         if before != after:
             yield before, after
 
 
-def only_file(text):
+def parse_single_file(text):
     (file,) = files = patch.parse(text)
     patch.check_with_unidiff(text, files)
     return file
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("produced", PRODUCERS)
-def test_the_diff_of_an_edit_gives_what_the_edit_gave(sides, produced):
-    chance = random.Random(produced.__name__)
-    for (before, after), _ in zip(changes(chance), range(ROUNDS), strict=False):
-        file = only_file(produced(before, after))
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_diffs_of_other_tools_apply_to_the_exact_result(sides, producer):
+    rng = random.Random(producer.__name__)
+    for (before, after), _ in zip(changes(rng), range(ROUNDS), strict=False):
+        file = parse_single_file(producer(before, after))
 
         assert patch.apply_file_patch(file, before) == after
 
 
 @pytest.mark.long
 @needs_git
-@pytest.mark.parametrize("produced", PRODUCERS)
-def test_on_a_drifted_file_nothing_is_applied_that_a_merge_would_not_give(sides, produced):
-    chance = random.Random(f"drifted {produced.__name__}")
+@pytest.mark.parametrize("producer", PRODUCERS)
+def test_on_a_changed_file_a_patch_applies_only_to_the_result_of_a_clean_merge(sides, producer):
+    rng = random.Random(f"drifted {producer.__name__}")
     applied = 0
-    for (before, after), _ in zip(changes(chance), range(ROUNDS), strict=False):
-        drifted = edited(chance, before, 2)
+    for (before, after), _ in zip(changes(rng), range(ROUNDS), strict=False):
+        changed = edit(rng, before, 2)
         try:
-            given = patch.apply_file_patch(only_file(produced(before, after)), drifted)
+            result = patch.apply_file_patch(parse_single_file(producer(before, after)), changed)
         except errors.SystemError:
             continue
         write("before", before)
         write("after", after)
-        write("drifted", drifted)
+        write("drifted", changed)
         merged = subprocess.run(
             ["git", "merge-file", "-p", "drifted", "before", "after"], capture_output=True, check=False
         )
@@ -155,25 +155,25 @@ def test_on_a_drifted_file_nothing_is_applied_that_a_merge_would_not_give(sides,
             continue
         applied += 1
 
-        assert (merged.returncode, given) == (0, merged.stdout)
+        assert (merged.returncode, result) == (0, merged.stdout)
     assert applied
 
 
-def mutated(chance, text):
+def mutate(rng, text):
     lines = io.BytesIO(text).readlines()
-    for _ in range(chance.randrange(1, 4)):
-        at = chance.randrange(len(lines)) if lines else 0
-        what = chance.randrange(6)
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(len(lines)) if lines else 0
+        what = rng.randrange(6)
         if what == 0:
             lines[at : at + 1] = []
         elif what == 1:
             lines.insert(at, lines[at] if lines else b"")
         elif what == 2:
-            lines.insert(at, lines.pop(chance.randrange(len(lines))) if lines else b"")
+            lines.insert(at, lines.pop(rng.randrange(len(lines))) if lines else b"")
         elif lines:
             line = bytearray(lines[at])
-            place = chance.randrange(len(line) + 1)
-            line[place : place + chance.randrange(2)] = chance.choice(
+            place = rng.randrange(len(line) + 1)
+            line[place : place + rng.randrange(2)] = rng.choice(
                 [
                     b"",
                     b"9",
@@ -206,11 +206,11 @@ VALID = (
 
 
 @pytest.mark.long
-def test_whatever_is_made_of_a_patch_is_read_or_refused():
-    chance = random.Random("mutations")
+def test_any_mutation_of_a_patch_is_applied_or_refused():
+    rng = random.Random("mutations")
     outcomes = set()
     for _ in range(MUTATIONS):
-        text = mutated(chance, b"".join(chance.sample(VALID, chance.randrange(1, len(VALID)))))
+        text = mutate(rng, b"".join(rng.sample(VALID, rng.randrange(1, len(VALID)))))
         try:
             files = patch.parse(text)
             patch.check_with_unidiff(text, files)

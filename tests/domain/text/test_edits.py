@@ -9,7 +9,7 @@ from kaiza.domain.text import edits as edit
 from kaiza.domain.text.edits import Position, ReplaceRange, ReplaceText
 
 
-def refused(before, *edits):
+def error_of(before, *edits):
     with pytest.raises(errors.SystemError) as raised:
         edit.apply(before, edits)
     return raised.value
@@ -35,7 +35,7 @@ def splice(start, end, text):
 )
 def test_an_old_text_is_replaced_byte_for_byte(before, old, new, after):
     if after is None:
-        assert refused(before, ReplaceText(old, new)).error_code == "PATCH_APPLY_FAILED"
+        assert error_of(before, ReplaceText(old, new)).error_code == "PATCH_APPLY_FAILED"
     else:
         assert edit.apply(before, [ReplaceText(old, new)]) == after
 
@@ -59,7 +59,7 @@ def test_edits_apply_to_the_original_in_any_order():
         (b"a\x0cb\xc2\x85c\nd", (0, 5), (1, 0), b"", b"a\x0cb\xc2\x85cd"),
     ],
 )
-def test_a_range_counts_lines_at_lf_and_characters_as_code_points(before, start, end, text, after):
+def test_a_range_counts_lines_by_lf_and_characters_by_code_point(before, start, end, text, after):
     assert edit.apply(before, [splice(start, end, text)]) == after
 
 
@@ -77,7 +77,7 @@ def test_a_range_counts_lines_at_lf_and_characters_as_code_points(before, start,
     ],
 )
 def test_a_range_beyond_the_file_is_refused(before, start, end):
-    error = refused(before, splice(start, end, b"x"))
+    error = error_of(before, splice(start, end, b"x"))
 
     assert (error.error_code, error.cause["why"], error.cause["edit"]) == ("INVALID_INPUT_VALUE", "range", 0)
 
@@ -94,13 +94,13 @@ def test_a_range_beyond_the_file_is_refused(before, start, end):
     ],
 )
 def test_edits_that_overlap_are_refused(edits):
-    error = refused(b"abcde", *edits)
+    error = error_of(b"abcde", *edits)
 
     assert (error.error_code, error.cause["why"]) == ("INVALID_INPUT_VALUE", "overlap")
     assert error.cause["edits"] == [0, 1]
 
 
-def test_edits_may_touch():
+def test_adjacent_edits_are_applied():
     edits = [
         splice((0, 2), (0, 2), b"-"),
         ReplaceText(b"ab", b"A"),
@@ -123,30 +123,30 @@ def test_edits_may_touch():
     ],
 )
 def test_edits_must_change_something(edits):
-    error = refused(b"abc", *edits)
+    error = error_of(b"abc", *edits)
 
     assert (error.error_code, error.cause["why"]) == ("INVALID_INPUT_VALUE", "changes_nothing")
 
 
-def test_an_empty_old_text_is_nowhere_and_everywhere():
-    assert refused(b"abc", ReplaceText(b"", b"x")).error_code == "INVALID_INPUT_VALUE"
+def test_an_empty_old_text_is_refused():
+    assert error_of(b"abc", ReplaceText(b"", b"x")).error_code == "INVALID_INPUT_VALUE"
 
 
-def test_several_matches_are_all_told():
-    error = refused(b"x\na\nx\nbx x\n", ReplaceText(b"x", b"y"))
+def test_several_matches_are_refused_with_all_their_lines():
+    error = error_of(b"x\na\nx\nbx x\n", ReplaceText(b"x", b"y"))
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert (error.cause["matches"], error.cause["lines"], error.cause["more"]) == (4, [0, 2, 3, 3], False)
 
 
-def test_matches_that_overlap_are_several():
-    error = refused(b"aaa", ReplaceText(b"aa", b"b"))
+def test_overlapping_matches_are_counted():
+    error = error_of(b"aaa", ReplaceText(b"aa", b"b"))
 
     assert (error.cause["matches"], error.cause["lines"]) == (2, [0, 0])
 
 
-def test_very_many_matches_are_not_all_counted():
-    error = refused(b"x\n" * 5000, ReplaceText(b"x", b"y"))
+def test_the_list_of_matches_is_bounded():
+    error = error_of(b"x\n" * 5000, ReplaceText(b"x", b"y"))
 
     assert (len(error.cause["lines"]), error.cause["more"]) == (100, True)
 
@@ -165,8 +165,8 @@ FILE = b"import os\n\n\ndef first(one):\n    return one + 1\n\n\ndef second(two)
         (b"imports os", [0]),
     ],
 )
-def test_no_match_tells_the_nearest_lines(old, near):
-    error = refused(FILE, ReplaceText(old, b"x"))
+def test_a_text_without_match_is_refused_with_the_nearest_lines(old, near):
+    error = error_of(FILE, ReplaceText(old, b"x"))
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert (error.cause["matches"], error.cause["nearest_lines"]) == (0, near)
@@ -174,29 +174,29 @@ def test_no_match_tells_the_nearest_lines(old, near):
     assert error.evidence["found"][0]["text"] == [FILE.decode().split("\n")[line] for line in near]
 
 
-def test_nothing_alike_is_said_to_be_so():
-    error = refused(FILE, ReplaceText(b"zebra", b"x"))
+def test_a_text_unlike_any_line_is_refused_without_nearest_lines():
+    error = error_of(FILE, ReplaceText(b"zebra", b"x"))
 
     assert "nearest_lines" not in error.cause
 
 
-def test_line_endings_that_differ_are_named():
-    error = refused(b"a b\r\nc d\r\n", ReplaceText(b"a b\nc d\n", b"x\n"))
+def test_a_mismatch_of_line_endings_is_named():
+    error = error_of(b"a b\r\nc d\r\n", ReplaceText(b"a b\nc d\n", b"x\n"))
 
     assert error.cause["why"] == "line_ending"
     assert error.cause["nearest_lines"] == [0, 1]
 
 
-def test_content_is_shown_and_never_in_the_cause():
+def test_content_is_in_the_evidence_and_never_in_the_cause():
     for before, old in ((b"secret one\n", b"secret two"), (b"secret secret", b"secret")):
-        error = refused(before, ReplaceText(old, b"x"))
+        error = error_of(before, ReplaceText(old, b"x"))
 
         assert "secret" not in repr(error.cause)
         assert "secret" in repr(error.evidence["expected"])
 
 
 @given(st.binary(max_size=40), st.data())
-def test_an_edit_is_what_bytes_themselves_would_replace(before, data):
+def test_a_replacement_equals_bytes_replace(before, data):
     start = data.draw(st.integers(0, len(before)))
     old = before[start : data.draw(st.integers(start, len(before)))]
     if old and before.find(old) == before.rfind(old):
@@ -204,7 +204,7 @@ def test_an_edit_is_what_bytes_themselves_would_replace(before, data):
 
 
 @given(st.text(max_size=40), st.data())
-def test_a_range_means_what_an_editor_means(text, data):
+def test_an_insertion_at_a_position_equals_the_same_in_an_editor(text, data):
     at = data.draw(st.integers(0, len(text)))
     head = text[:at]
     position = (head.count("\n"), len(head) - head.rfind("\n") - 1)
@@ -223,9 +223,9 @@ def test_a_range_means_what_an_editor_means(text, data):
         (bytes(range(256)) * 4_000, b"\xff\xfe"),
     ],
 )
-def test_a_refusal_on_a_megabyte_is_soon_there(before, old):
+def test_a_refusal_on_a_megabyte_takes_less_than_three_seconds(before, old):
     begun = time.process_time()
-    error = refused(before, ReplaceText(old, b"x"))
+    error = error_of(before, ReplaceText(old, b"x"))
 
     assert error.error_code == "PATCH_APPLY_FAILED"
     assert time.process_time() - begun < 3

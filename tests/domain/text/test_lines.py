@@ -20,12 +20,12 @@ def split(data):
 
 
 @given(data=FILES, size=st.integers(1, 9))
-def test_the_facts_of_a_file_do_not_depend_on_its_chunks(data, size):
+def test_a_file_summary_does_not_depend_on_the_chunks(data, size):
     whole = lines.FileSummary()
     for chunk in chunked(data, size):
         whole.feed(chunk)
-    with_return = data.count(b"\r\n")
-    ending = "none" if b"\n" not in data else {0: "lf", data.count(b"\n"): "crlf"}.get(with_return, "mixed")
+    crlf_count = data.count(b"\r\n")
+    ending = "none" if b"\n" not in data else {0: "lf", data.count(b"\n"): "crlf"}.get(crlf_count, "mixed")
 
     assert whole.size == len(data)
     assert whole.hex_digest == hashlib.sha256(data).hexdigest()
@@ -41,7 +41,7 @@ def test_the_facts_of_a_file_do_not_depend_on_its_chunks(data, size):
     most_lines=st.integers(1, 4),
     most_bytes=st.integers(1, 20),
 )
-def test_a_window_is_the_same_whatever_the_chunks_are(data, size, start, offset, most_lines, most_bytes):
+def test_a_window_does_not_depend_on_the_chunks(data, size, start, offset, most_lines, most_bytes):
     window = lines.LineWindow(start, offset, most_lines=most_lines, most_bytes=most_bytes)
     for chunk in chunked(data, size):
         window.feed(chunk)
@@ -55,7 +55,7 @@ def test_a_window_is_the_same_whatever_the_chunks_are(data, size, start, offset,
 
 
 @given(data=FILES, count=st.integers(1, 50), repeated=st.integers(1, 400))
-def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
+def test_skip_lines_finds_the_offset_after_so_many_lines(data, count, repeated):
     data *= repeated
     end, there = lines.skip_lines(data, count)
 
@@ -63,29 +63,29 @@ def test_the_place_after_so_many_breaks_is_found(data, count, repeated):
     assert end == (len(b"".join(split(data)[:count])) if there == count else len(data))
 
 
-@given(data=FILES, size=st.integers(1, 9), company=st.integers(0, 3))
-def test_each_line_is_fresh_once_and_in_company(data, size, company):
-    met = []
-    for stretch in lines.iter_chunks(chunked(data, size), company, 1 << 20):
-        number = stretch.first_line + stretch.data.count(b"\n", 0, stretch.begin)
-        at = stretch.begin
-        while at < stretch.end:
-            end = stretch.data.find(b"\n", at) + 1 or len(stretch.data)
-            met.append((number, split(stretch.data[:at])[-company:] if company else [], stretch.data[at:end]))
-            assert split(stretch.data[end:])[:company] == split(data)[number + 1 : number + 1 + company]
+@given(data=FILES, size=st.integers(1, 9), context=st.integers(0, 3))
+def test_each_line_is_searched_once_and_with_its_context(data, size, context):
+    searched = []
+    for chunk in lines.iter_chunks(chunked(data, size), context, 1 << 20):
+        number = chunk.first_line + chunk.data.count(b"\n", 0, chunk.begin)
+        at = chunk.begin
+        while at < chunk.end:
+            end = chunk.data.find(b"\n", at) + 1 or len(chunk.data)
+            searched.append((number, split(chunk.data[:at])[-context:] if context else [], chunk.data[at:end]))
+            assert split(chunk.data[end:])[:context] == split(data)[number + 1 : number + 1 + context]
             number, at = number + 1, end
     parts = split(data)
 
-    assert met == [(n, parts[max(0, n - company) : n] if company else [], line) for n, line in enumerate(parts)]
+    assert searched == [(n, parts[max(0, n - context) : n] if context else [], line) for n, line in enumerate(parts)]
 
 
-def test_a_line_longer_than_anybody_holds_ends_the_stretches():
+def test_a_line_over_the_memory_bound_raises():
     with pytest.raises(lines.LineTooLongError):
         list(lines.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
 
 
 @given(data=FILES, space=st.integers(16, 60))
-def test_a_piece_is_a_beginning_that_fits_and_goes_on(data, space):
+def test_a_piece_is_a_prefix_that_fits_and_is_not_empty(data, space):
     piece = lines.fit_content(data, space, final=True)
 
     assert piece.size or not data
@@ -96,7 +96,7 @@ def test_a_piece_is_a_beginning_that_fits_and_goes_on(data, space):
 
 @pytest.mark.parametrize("at", [0, 100, 499, 500, 2_000, 4_990])
 @pytest.mark.parametrize("letter", ["x", "é", "\U0001f600"])
-def test_an_excerpt_of_a_long_line_shows_what_is_at_the_place(letter, at):
+def test_an_excerpt_of_a_long_line_shows_the_text_at_the_position(letter, at):
     line = letter * at + "HERE" + letter * (5_000 - at)
     data = f"before\n{line}\nafter".encode()
     begin = 7
@@ -119,5 +119,5 @@ def test_a_line_of_500_characters_is_shown_whole():
         assert lines.excerpt(longer, 0, len(longer), 0) == letter * 500 + "…"
 
 
-def test_odd_bytes_of_a_name_are_shown():
+def test_bytes_of_a_name_that_are_not_utf8_are_escaped():
     assert lines.escape_bytes(b"a\xff\xc3\xa9".decode(errors="surrogateescape")) == "a\\xffé"

@@ -19,19 +19,19 @@ contents = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"\r\n", b"\
 files = st.builds(lambda lines, rest: b"".join(lines) + rest, contents, st.sampled_from([b"", b"", b"a", b"\xe9"]))
 
 
-def told(before, after, **more):
+def diff(before, after, **more):
     return unified_diff.compare(FileVersion(F, before), FileVersion(F, after), **more)
 
 
-def taken_back(made, before):
-    (file,) = seen = patch.parse(made.data)
-    patch.check_with_unidiff(made.data, seen)
+def parse_and_apply(made, before):
+    (file,) = files = patch.parse(made.data)
+    patch.check_with_unidiff(made.data, files)
     assert (file.lines_added, file.lines_removed) == (made.lines_added, made.lines_removed)
     return file, patch.apply_file_patch(file, before)
 
 
-def test_a_diff_reads_as_git_writes_it():
-    made = told(b"1\n2\n3\n4\n5\n6\n7\n8\n", b"1\n2\n3\n4\nfive\n6\n7\n8")
+def test_a_diff_is_in_the_format_of_git():
+    made = diff(b"1\n2\n3\n4\n5\n6\n7\n8\n", b"1\n2\n3\n4\nfive\n6\n7\n8")
 
     assert made.text == (
         "diff --git a/d/f b/d/f\n--- a/d/f\n+++ b/d/f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n-8\n+8\n"
@@ -40,15 +40,15 @@ def test_a_diff_reads_as_git_writes_it():
     assert (made.lines_added, made.lines_removed, made.truncated) == (2, 2, False)
 
 
-def test_changes_far_apart_have_hunks_of_their_own():
+def test_distant_changes_are_in_separate_hunks():
     before = b"".join(b"%d\n" % number for number in range(20))
 
-    assert told(before, before.replace(b"\n3\n", b"\nx\n").replace(b"\n11\n", b"\ny\n")).data.count(b"\n@@ ") == 2
-    assert told(before, before.replace(b"\n3\n", b"\nx\n").replace(b"\n10\n", b"\ny\n")).data.count(b"\n@@ ") == 1
+    assert diff(before, before.replace(b"\n3\n", b"\nx\n").replace(b"\n11\n", b"\ny\n")).data.count(b"\n@@ ") == 2
+    assert diff(before, before.replace(b"\n3\n", b"\nx\n").replace(b"\n10\n", b"\ny\n")).data.count(b"\n@@ ") == 1
 
 
-def test_nothing_changed_is_an_empty_diff():
-    assert told(b"a", b"a").data == b""
+def test_equal_versions_give_an_empty_diff():
+    assert diff(b"a", b"a").data == b""
 
 
 @pytest.mark.parametrize(
@@ -69,51 +69,51 @@ def test_nothing_changed_is_an_empty_diff():
         (FileVersion(F, b"a"), FileVersion(G, b"a"), b"rename from d/f\nrename to d/g\n"),
     ],
 )
-def test_what_becomes_of_a_file_stands_in_its_header(old, new, header):
+def test_the_header_says_whether_a_file_is_created_deleted_renamed_or_changes_mode(old, new, header):
     made = unified_diff.compare(old, new)
 
     assert made.data.partition(b"\n")[2] == header
-    assert taken_back(made, old.content)[1] == new.content
+    assert parse_and_apply(made, old.content)[1] == new.content
 
 
 @given(files, files)
 @settings(max_examples=300)
-def test_the_strict_reader_takes_a_diff_back(before, after):
+def test_the_patch_parser_accepts_and_applies_every_diff(before, after):
     if before != after:
-        assert taken_back(told(before, after), before)[1] == after
+        assert parse_and_apply(diff(before, after), before)[1] == after
 
 
-@given(st.text(st.count_characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20))
-def test_any_name_comes_through(name):
+@given(st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=20))
+def test_any_file_name_survives_diff_and_parse(name):
     path = RelPath(("x" + name, "b " + name))
     made = unified_diff.compare(FileVersion(path, b"a\n"), FileVersion(path / "c", b"b\n"))
 
-    file, _ = taken_back(made, b"a\n")
+    file, _ = parse_and_apply(made, b"a\n")
     assert (file.source, file.path) == (path, path / "c")
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not shutil.which("git"), reason="git is the other opinion")
-def test_git_applies_a_diff_and_counts_no_fewer_lines(tmp_path):
-    chance = random.Random("diffs")
+@pytest.mark.skipif(not shutil.which("git"), reason="git is compared with")
+def test_git_applies_every_diff_and_none_is_longer_than_gits(tmp_path):
+    rng = random.Random("diffs")
     file = tmp_path / "d" / "f"
     file.parent.mkdir()
     for _ in range(ROUNDS):
         before, after = (
-            b"".join(chance.choice([b"a\n", b"b\n", b"c\n", b"d\r\n", b"\n"]) for _ in range(chance.randrange(1, 40)))
+            b"".join(rng.choice([b"a\n", b"b\n", b"c\n", b"d\r\n", b"\n"]) for _ in range(rng.randrange(1, 40)))
             for _ in range(2)
         )
         if before == after:
             continue
         file.write_bytes(before)
-        made = told(before, after)
+        made = diff(before, after)
         subprocess.run(["git", "apply", "--whitespace=nowarn"], cwd=tmp_path, input=made.data, check=True)
 
         assert file.read_bytes() == after
-        assert made.lines_added + made.lines_removed <= fewest(tmp_path, before, after)
+        assert made.lines_added + made.lines_removed <= minimal_line_count(tmp_path, before, after)
 
 
-def fewest(place: Path, before: bytes, after: bytes) -> int:
+def minimal_line_count(place: Path, before: bytes, after: bytes) -> int:
     (place / "before").write_bytes(before)
     (place / "after").write_bytes(after)
     command = ["git", "diff", "--no-index", "--numstat", "--text", "--minimal", "before", "after"]
@@ -121,8 +121,8 @@ def fewest(place: Path, before: bytes, after: bytes) -> int:
     return int(added) + int(removed)
 
 
-def test_a_large_diff_is_cut_at_a_line_and_counted_whole():
-    made = told(b"", b"word\n" * 50_000, largest=1000)
+def test_a_large_diff_is_truncated_at_a_line_with_full_counts():
+    made = diff(b"", b"word\n" * 50_000, max_bytes=1000)
 
     assert made.truncated
     assert 990 < len(made.data) <= 1000
@@ -130,20 +130,20 @@ def test_a_large_diff_is_cut_at_a_line_and_counted_whole():
     assert made.lines_added == 50_000
 
 
-def test_the_work_has_a_bound():
-    chance = random.Random("work")
+def test_the_work_of_a_diff_is_bounded():
+    rng = random.Random("work")
     shuffled = [b"%d\n" % number for number in range(20_000)]
     other = shuffled.copy()
-    chance.shuffle(other)
+    rng.shuffle(other)
     search = line_diff._MyersSearch(shuffled, other)
     spans = list(search.run())
-    kept = 20_000 - sum(span.old_end - span.old_start for span in spans)
+    unchanged = 20_000 - sum(span.old_end - span.old_start for span in spans)
 
     assert search._remaining_work > -line_diff.MAX_WORK
-    assert kept > 100
+    assert unchanged > 100
 
 
-def test_past_the_bound_unique_lines_still_match():
+def test_unique_lines_match_beyond_the_work_bound():
     old = [b"%d\n" % number for number in range(8000)]
     new = [line if at % 3 else b"x" + line for at, line in enumerate(old)]
     spans = line_diff.diff_lines(old, new)
@@ -151,5 +151,5 @@ def test_past_the_bound_unique_lines_still_match():
     assert sum(span.new_end - span.new_start for span in spans) == len(range(0, 8000, 3))
 
 
-def test_bytes_that_are_no_text_are_shown_as_such():
-    assert "+\\xff\0\n" in told(b"a\n", b"\xff\0\n").text
+def test_bytes_that_are_not_utf8_are_escaped_in_the_text():
+    assert "+\\xff\0\n" in diff(b"a\n", b"\xff\0\n").text

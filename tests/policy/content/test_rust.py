@@ -5,7 +5,7 @@ from kaiza.policy.content.rust import find_rust_violations
 from kaiza.policy.content.scan import scan_file
 
 
-def found(text, added=None, name="src/a.rs"):
+def find(text, added=None, name="src/a.rs"):
     return [
         (finding.rule.removeprefix("rust-"), finding.line)
         for finding in find_rust_violations(name, text.encode(), added)
@@ -34,8 +34,8 @@ def found(text, added=None, name="src/a.rs"):
         ("fn f() { m!(core::panic!(a :: unwrap)); }", ["panic", "unwrap"]),
     ],
 )
-def test_what_may_panic_or_needs_trust_is_found(text, words):
-    assert sorted(word for word, _ in found(text)) == sorted(words)
+def test_code_that_may_panic_or_is_unsafe_is_found(text, words):
+    assert sorted(word for word, _ in find(text)) == sorted(words)
 
 
 @pytest.mark.parametrize(
@@ -54,28 +54,28 @@ def test_what_may_panic_or_needs_trust_is_found(text, words):
         r'const A: &str = r#"x.unwrap()"#;',
     ],
 )
-def test_names_strings_comments_and_attributes_are_left_alone(text):
-    assert found(text) == []
+def test_other_names_strings_comments_and_attributes_are_ignored(text):
+    assert find(text) == []
 
 
-def test_only_added_lines_of_rust_files_count():
+def test_only_added_lines_of_rust_files_are_checked():
     text = "fn f() {\n a.unwrap();\n b.unwrap();\n}\n"
 
-    assert found(text, {2}) == [("unwrap", 2)]
-    assert found(text, {0, 3}) == []
-    assert found(text, name="a.py") == []
+    assert find(text, {2}) == [("unwrap", 2)]
+    assert find(text, {0, 3}) == []
+    assert find(text, name="a.py") == []
 
 
-def test_large_files_are_looked_at_line_by_line():
-    assert found("fn f() {}\n" * 250_000 + "a.unwrap(); // b.unwrap()\n") == [("unwrap", 250_000)]
+def test_large_rust_files_are_scanned_line_by_line():
+    assert find("fn f() {}\n" * 250_000 + "a.unwrap(); // b.unwrap()\n") == [("unwrap", 250_000)]
 
 
-def test_deep_or_broken_code_does_not_break_the_rule():
-    assert found("{" * 50_000) == []
-    assert found("fn f( { a.unwrap() ") == [("unwrap", 0)]
+def test_deep_or_malformed_rust_does_not_fail():
+    assert find("{" * 50_000) == []
+    assert find("fn f( { a.unwrap() ") == [("unwrap", 0)]
 
 
-def test_the_plan_decides_which_rules_look():
+def test_the_plan_chooses_the_content_rules():
     text = ("fn f() { a.unwrap(); } // TO" + "DO gh" + "p_" + "aB3" * 12).encode()
 
     def rules(**chosen):
@@ -86,11 +86,11 @@ def test_the_plan_decides_which_rules_look():
     assert rules(stubs=True, rust=True) == ["rust-unwrap", "stub-todo", "secret-github"]
 
 
-def test_many_in_one_line_or_deep_in_each_other_are_found_in_one_go():
+def test_many_or_nested_violations_in_one_line_take_linear_time():
     many = 50_000
 
-    assert found(".unwrap " * many) == []
-    assert len(found("fn f() { " + "a.unwrap(); " * many + "}")) == many
-    assert len(found("fn f() { m!(" + "panic!() " * many + ") }")) == many
-    assert len(found("fn f() { a" + ".unwrap()" * 20_000 + " }")) == 20_000
-    assert found("fn f() {}\n" * 250_000 + ". " * many + ".unwrap" * many) == []
+    assert find(".unwrap " * many) == []
+    assert len(find("fn f() { " + "a.unwrap(); " * many + "}")) == many
+    assert len(find("fn f() { m!(" + "panic!() " * many + ") }")) == many
+    assert len(find("fn f() { a" + ".unwrap()" * 20_000 + " }")) == 20_000
+    assert find("fn f() {}\n" * 250_000 + ". " * many + ".unwrap" * many) == []

@@ -11,7 +11,7 @@ from kaiza.policy.content.secrets import find_secrets
 A36 = "aB3" * 12
 LONG = "aB3_d-" * 20
 
-# put together here, so that no file of ours holds the shape of a token
+# Concatenated, so that this file contains no token for scanners to find.
 TOKENS = {
     "aws": ["AKI" + "A" + "Q7" * 8, "ASI" + "A" + "Z2" * 8, "aws_secret_access_" + "key = " + "aB3/+" * 8],
     "github": ["gh" + letter + "_" + A36 for letter in "pousr"]
@@ -43,12 +43,12 @@ def rules(text, added=None):
 
 @pytest.mark.parametrize(("name", "token"), [(name, token) for name, tokens in TOKENS.items() for token in tokens])
 @pytest.mark.parametrize("around", ["{}", 'key = "{}"', "({})", "a\n  - {}\n", '{{"a": "x\\n{}"}}', "https://u:{}@h/x"])
-def test_every_published_shape_is_found_wherever_it_stands(name, token, around):
+def test_every_token_format_is_found_in_any_context(name, token, around):
     assert rules(around.format(token)) == [f"secret-{name}"]
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_a_private_keys_header_is_found_anywhere_in_a_line(kind):
+def test_a_private_key_header_is_found_anywhere_in_a_line(kind):
     block = " BLOCK" if kind == "PGP " else ""
     header = "-----BEGIN " + kind + "PRIVATE KEY" + block + "-----"
 
@@ -75,11 +75,11 @@ def test_a_private_keys_header_is_found_anywhere_in_a_line(kind):
         "https://hooks.slack.com/services/",
     ],
 )
-def test_what_only_resembles_one_is_left_alone(text):
+def test_text_that_only_resembles_a_token_is_ignored(text):
     assert rules(text) == []
 
 
-def test_the_place_is_told_from_zero_and_in_characters_and_the_token_is_not():
+def test_a_finding_has_a_zero_based_position_in_characters_and_not_the_token():
     token = TOKENS["github"][0]
     found = next(find_secrets(f"a\nüü = {token}\n".encode()))
 
@@ -87,13 +87,13 @@ def test_the_place_is_told_from_zero_and_in_characters_and_the_token_is_not():
     assert token not in found.message + found.fix
 
 
-def test_lines_one_after_the_other_are_each_looked_at():
+def test_tokens_on_consecutive_lines_are_all_found():
     token = TOKENS["github"][0]
 
     assert [found.line for found in find_secrets(f"{token}\n{token}\n\n{token}\n{token}".encode())] == [0, 1, 3, 4]
 
 
-def test_only_added_lines_count():
+def test_only_secrets_in_added_lines_are_found():
     text = f"{TOKENS['npm'][0]}\nplain\n{TOKENS['github'][0]}\n"
 
     assert rules(text, {1}) == []
@@ -101,37 +101,37 @@ def test_only_added_lines_count():
     assert rules(text, {2}) == ["secret-github"]
 
 
-def test_several_in_a_line_are_all_told():
+def test_several_tokens_in_one_line_are_all_found():
     assert rules(" ".join(tokens[0] for tokens in TOKENS.values())) == [f"secret-{name}" for name in TOKENS]
 
 
-def test_wide_encodings_hide_nothing():
+def test_tokens_in_utf16_are_found():
     assert rules(TOKENS["github"][0].encode("utf-16")) == ["secret-github"]
     assert rules(TOKENS["anthropic"][0].encode("utf-16-be")) == ["secret-anthropic"]
 
 
-def test_the_place_in_a_wide_encoding_is_where_the_bytes_stand():
+def test_a_position_in_utf16_counts_bytes():
     found = next(find_secrets(("ab " + TOKENS["github"][0]).encode("utf-16-le")))
 
     assert (found.line, found.column) == (0, 6)
 
 
-def test_bytes_that_are_no_text_are_looked_at_too():
+def test_tokens_in_binary_content_are_found():
     assert rules(b"\xff\xfe\x00" + TOKENS["stripe"][0].encode() + b"\x80") == ["secret-stripe"]
 
 
-def test_random_content_is_seldom_taken_for_a_secret():
-    chance = random.Random(7)
-    text = "\n".join("".join(chance.choices("abcXYZ0189+/_-", k=76)) for _ in range(3000))
+def test_random_text_gives_no_false_positives():
+    rng = random.Random(7)
+    text = "\n".join("".join(rng.choices("abcXYZ0189+/_-", k=76)) for _ in range(3000))
 
     assert rules(text) == []
 
 
-WHOLE = [token.encode() for tokens in TOKENS.values() for token in tokens] + [
+INTACT = [token.encode() for tokens in TOKENS.values() for token in tokens] + [
     ("-----BEGIN " + kind + "PRIVATE KEY-----").encode() for kind in KEYS
 ]
-BROKEN = st.builds(lambda token, at: token[:at] + token[at + 1 :], st.sampled_from(WHOLE), st.integers(0, 60))
-WIDE = st.sampled_from(WHOLE).map(lambda token: token.decode().encode("utf-16"))
+DAMAGED = st.builds(lambda token, at: token[:at] + token[at + 1 :], st.sampled_from(INTACT), st.integers(0, 60))
+WIDE = st.sampled_from(INTACT).map(lambda token: token.decode().encode("utf-16"))
 AROUND = [
     b"\n",
     b"\r",
@@ -152,12 +152,12 @@ AROUND = [
 ]
 PARTS = [b"aws_secret_" + b"access_key", b"aB3/+" * 8, b"AKI" + b"A", b"gh" + b"p_", b"sk" + b"-", b"aB3" * 12]
 TEXTS = st.lists(
-    st.sampled_from(WHOLE) | BROKEN | WIDE | st.sampled_from(AROUND) | st.sampled_from(PARTS) | st.binary(max_size=9)
+    st.sampled_from(INTACT) | DAMAGED | WIDE | st.sampled_from(AROUND) | st.sampled_from(PARTS) | st.binary(max_size=9)
 ).map(b"".join)
 
 
 @given(TEXTS, st.none() | st.sets(st.integers(0, 5)))
-def test_the_quick_search_passes_no_line_over_in_which_the_exact_shapes_find_something(text, added):
+def test_the_candidate_search_misses_no_line_that_the_exact_patterns_match(text, added):
     line_by_line = [
         finding
         for number, line in enumerate(text.split(b"\n"))
@@ -169,17 +169,17 @@ def test_the_quick_search_passes_no_line_over_in_which_the_exact_shapes_find_som
 
 
 @pytest.mark.parametrize("space", [" ", "\t", "\v", "\f", "\r"])
-def test_any_space_may_stand_around_the_sign_behind_a_keys_name(space):
+def test_any_whitespace_around_the_equals_sign_is_accepted(space):
     assert rules("aws_secret_access_" + f"key{space}={space}" + "aB3/+" * 8) == ["secret-aws"]
 
 
-def test_ordinary_lines_are_not_looked_at_twice():
+def test_ordinary_lines_are_not_candidates():
     text = b"def f(a):\n    return ghp_config + sk_test(a, AKIA)\n" * 100 + b"a" * 8192 + b"\0" * 100
 
     assert list(find_suspect_lines(secrets._CANDIDATES, text, None)) == []
 
 
-def test_the_places_of_many_in_one_line_are_counted_in_one_go():
+def test_positions_of_many_tokens_in_one_line_take_linear_time():
     one = "é " + TOKENS["github"][0]
     found = list(find_secrets((one * 50_000).encode()))
 

@@ -6,7 +6,7 @@ MARK = "TO" + "DO"
 BODY, CATCH, NOTE = "stub-empty-body", "stub-empty-catch", "stub-todo"
 
 
-def found(name, text, added=None):
+def find(name, text, added=None):
     return [(finding.rule, finding.line) for finding in find_stubs(name, text.encode(), added)]
 
 
@@ -31,7 +31,7 @@ def found(name, text, added=None):
     ],
 )
 def test_unfinished_python_is_found(text, expected):
-    assert found("a.py", text) == expected
+    assert find("a.py", text) == expected
 
 
 @pytest.mark.parametrize(
@@ -56,29 +56,29 @@ def test_unfinished_python_is_found(text, expected):
         f"# done\rx = '{MARK}'\n",
     ],
 )
-def test_finished_python_strings_and_prose_are_left_alone(text):
-    assert found("a.py", text) == []
+def test_finished_python_strings_and_prose_are_ignored(text):
+    assert find("a.py", text) == []
 
 
-def test_a_declaration_file_has_no_bodies():
-    assert found("a.pyi", "def f() -> int: ...\n") == []
+def test_empty_bodies_are_allowed_in_pyi_files():
+    assert find("a.pyi", "def f() -> int: ...\n") == []
 
 
-def test_python_that_does_not_parse_is_looked_at_line_by_line():
+def test_python_that_does_not_parse_is_scanned_line_by_line():
     text = f"def f(:\n  # {MARK}\n  raise NotImplementedError\n  except X: pass\n"
 
-    assert [rule for rule, _ in found("a.py", text)] == ["stub-todo", "stub-not-implemented", "stub-empty-except"]
+    assert [rule for rule, _ in find("a.py", text)] == ["stub-todo", "stub-not-implemented", "stub-empty-except"]
 
 
-def test_a_note_is_found_where_the_bytes_are_no_text_and_behind_every_line_break():
+def test_a_todo_is_found_in_invalid_utf8_and_after_a_lone_cr():
     notes = list(find_stubs("a.py", b"\xef\xbb\xbf# \xff TO" + b"DO\rx = 1 # FIXME\n"))
 
     assert [(note.line, note.column) for note in notes] == [(0, 4), (0, 17)]
 
 
 @pytest.mark.parametrize("text", ["(" * 100_000, "x = " + "-" * 100_000 + "1", "\0", "\ufeff\ufeff"])
-def test_hostile_python_does_not_break_the_rule(text):
-    assert found("a.py", text) == []
+def test_hostile_python_does_not_fail(text):
+    assert find("a.py", text) == []
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_hostile_python_does_not_break_the_rule(text):
         ("A.cs", "class A { void F() {} void G() { try { H(); } catch (E) { } } }", [BODY, CATCH]),
     ],
 )  # fmt: skip
-def test_unfinished_code_of_other_languages_is_found(name, text, expected):
-    assert [rule for rule, _ in found(name, text)] == expected
+def test_unfinished_code_in_other_languages_is_found(name, text, expected):
+    assert [rule for rule, _ in find(name, text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -119,39 +119,39 @@ def test_unfinished_code_of_other_languages_is_found(name, text, expected):
         ("a.txt", f"{MARK}\n"),
     ],
 )
-def test_finished_code_strings_and_prose_of_others_are_left_alone(name, text):
-    assert found(name, text) == []
+def test_finished_code_strings_and_prose_in_other_languages_are_ignored(name, text):
+    assert find(name, text) == []
 
 
-def test_only_what_is_added_counts():
+def test_only_stubs_in_added_lines_are_found():
     python = f"# {MARK}\ndef f():\n    pass\n\ntry:\n    a()\nexcept E:\n    pass\n"
     script = f"// {MARK}\nfunction f() {{\n}}\n"
 
-    assert found("a.py", python, {3, 4, 5}) == []
-    assert found("a.py", python, {2}) == [("stub-empty-body", 1)]
-    assert found("a.py", python, {7}) == [("stub-empty-except", 6)]
-    assert found("a.js", script, {3}) == []
-    assert found("a.js", script, {0}) == [("stub-todo", 0)]
-    assert found("a.js", script, {2}) == [("stub-empty-body", 1)]
+    assert find("a.py", python, {3, 4, 5}) == []
+    assert find("a.py", python, {2}) == [("stub-empty-body", 1)]
+    assert find("a.py", python, {7}) == [("stub-empty-except", 6)]
+    assert find("a.js", script, {3}) == []
+    assert find("a.js", script, {0}) == [("stub-todo", 0)]
+    assert find("a.js", script, {2}) == [("stub-empty-body", 1)]
 
 
-def test_the_place_is_told_in_characters():
+def test_a_stub_position_is_in_characters():
     first = next(find_stubs("a.js", f"é() // ü {MARK}\n".encode()))
 
     assert (first.line, first.column) == (0, 9)
 
 
-def test_broken_code_and_deep_code_do_not_break_the_rule():
+def test_deep_or_malformed_code_does_not_fail():
     for name in ("a.js", "a.ts", "a.go", "a.java", "a.rs", "a.c", "a.cpp", "a.cs"):
-        assert found(name, "{" * 20_000) == []
-        assert isinstance(found(name, "\0\ud7ff}}}) catch function ("), list)
+        assert find(name, "{" * 20_000) == []
+        assert isinstance(find(name, "\0\ud7ff}}}) catch function ("), list)
 
 
-def test_large_files_are_looked_at_line_by_line():
+def test_large_files_are_scanned_line_by_line():
     filler = "a()\n" * 700_000
 
-    assert found("a.js", f"{filler}// {MARK}\n") == [("stub-todo", 700_000)]
-    assert found("a.py", f"{filler}# {MARK}\n") == [("stub-todo", 700_000)]
+    assert find("a.js", f"{filler}// {MARK}\n") == [("stub-todo", 700_000)]
+    assert find("a.py", f"{filler}# {MARK}\n") == [("stub-todo", 700_000)]
 
 
 LONG = 400_000
@@ -171,13 +171,13 @@ LONG = 400_000
         "x = [" + "ü," * (LONG // 4) + f"] # {MARK}S",
     ],
 )
-def test_long_lines_of_python_are_read_once(text):
-    assert found("a.py", text) == []
+def test_long_lines_of_python_take_linear_time(text):
+    assert find("a.py", text) == []
 
 
-def test_many_notes_in_one_line_of_python_are_found_in_one_go():
-    assert len(found("a.py", f"# {MARK}é\r" * 100_000)) == 0
-    assert len(found("a.py", f"# é {MARK}\r" * 100_000)) == 100_000
+def test_many_todos_in_one_line_of_python_take_linear_time():
+    assert len(find("a.py", f"# {MARK}é\r" * 100_000)) == 0
+    assert len(find("a.py", f"# é {MARK}\r" * 100_000)) == 100_000
 
 
 @pytest.mark.parametrize(
@@ -189,17 +189,17 @@ def test_many_notes_in_one_line_of_python_are_found_in_one_go():
         ("a.c", "int f(){}", BODY),
     ],
 )
-def test_many_in_one_line_of_code_are_found_in_one_go(name, one, rule):
-    assert found(name, one * 100_000) == [(rule, 0)] * 100_000
+def test_many_stubs_in_one_line_take_linear_time(name, one, rule):
+    assert find(name, one * 100_000) == [(rule, 0)] * 100_000
 
 
-def test_one_long_line_of_a_large_file_is_read_once():
-    assert found("a.js", "/" * 3_000_000) == []
-    assert found("a.js", "/" * 3_000_000 + MARK) == [(NOTE, 0)]
-    assert found("a.js", "*" * 3_000_000 + MARK + "s") == []
+def test_one_long_line_of_a_large_file_takes_linear_time():
+    assert find("a.js", "/" * 3_000_000) == []
+    assert find("a.js", "/" * 3_000_000 + MARK) == [(NOTE, 0)]
+    assert find("a.js", "*" * 3_000_000 + MARK + "s") == []
 
 
-class _Asked:
+class _RecordingContainer:
     def __init__(self):
         self.lines = []
 
@@ -208,19 +208,19 @@ class _Asked:
         return False
 
 
-def test_each_line_is_asked_for_once_however_deep_what_is_found_stands_in_each_other():
+def test_each_line_is_checked_once_for_deeply_nested_findings():
     depth = 1_000
     nested = "class A { f(a =\n" * depth + "1" + ") {} }\n" * depth
-    asked = _Asked()
+    added_lines = _RecordingContainer()
 
-    assert len(found("a.js", nested)) == depth
-    assert found("a.js", nested, asked) == []
-    assert len(asked.lines) <= 2 * depth + 1
+    assert len(find("a.js", nested)) == depth
+    assert find("a.js", nested, added_lines) == []
+    assert len(added_lines.lines) <= 2 * depth + 1
 
 
-def test_nobody_is_asked_what_was_added_where_nothing_is_found():
-    asked = _Asked()
+def test_added_lines_are_not_computed_without_findings():
+    added_lines = _RecordingContainer()
 
-    assert found("a.py", "def f():\n    return 1  # done\n", asked) == []
-    assert found("a.js", "try { a() } catch (e) { b() } // done\n", asked) == []
-    assert asked.lines == []
+    assert find("a.py", "def f():\n    return 1  # done\n", added_lines) == []
+    assert find("a.js", "try { a() } catch (e) { b() } // done\n", added_lines) == []
+    assert added_lines.lines == []

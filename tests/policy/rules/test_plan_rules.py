@@ -28,7 +28,7 @@ phases: [{phase_id: ONE, scope: {modify: [src/*, AGENTS.md]}}]
 """
 
 
-def reading(old="", new=""):
+def parsed_plan(old="", new=""):
     assert old in HEAD
     return parser.parse(f"---\n{HEAD.replace(old, new)}---\n".encode(), "PLAN-1")
 
@@ -36,12 +36,12 @@ def reading(old="", new=""):
 CARD = ToolCard(
     "write_file", "Write", "", "files", "core", "change", ("WINDSURF",), needs_session=True, idempotent=True
 )
-GOOD = reading()
+GOOD = parsed_plan()
 
 
 def case(read=GOOD, path="src/a", **more):
     arguments = {"plan_hash": read.plan_hash if read else "0" * 64, "phase_id": "ONE"} | more.pop("arguments", {})
-    told = {
+    fields = {
         "card": CARD,
         "arguments": arguments,
         "now": NOW,
@@ -52,113 +52,116 @@ def case(read=GOOD, path="src/a", **more):
         "plan_id": "PLAN-1",
         "parsed": read,
     }
-    return Case(**{**told, **more})
+    return Case(**{**fields, **more})
 
 
-def refusal(one, rules=(*CHANGE_RULES, *APPROVAL_AND_PHASE, *SCOPE_RULES, *RESULT_RULES)):
+def refusal(judged, rules=(*CHANGE_RULES, *APPROVAL_AND_PHASE, *SCOPE_RULES, *RESULT_RULES)):
     try:
-        judge(rules, one)
+        judge(rules, judged)
     except errors.SystemError as refused:
         return refused
     return None
 
 
-def code(one):
-    refused = refusal(one)
+def code(judged):
+    refused = refusal(judged)
     return refused and (refused.error_code, refused.invariant_id)
 
 
 def sealed(plan_hash, *, by_command=False):
-    facts = AuditState(seals={"PLAN-1": PlanSeal(plan_hash, "edited", None, 1)})
-    return replace(facts, approvals={"PLAN-1": plan_hash}) if by_command else facts
+    state = AuditState(seals={"PLAN-1": PlanSeal(plan_hash, "edited", None, 1)})
+    return replace(state, approvals={"PLAN-1": plan_hash}) if by_command else state
 
 
-def test_a_change_that_an_approved_plan_names_may_go_ahead():
+def test_a_change_within_an_approved_plan_is_allowed():
     assert refusal(case()) is None
-    assert refusal(case(facts=sealed(GOOD.plan_hash))) is None
-    assert refusal(case(facts=sealed(GOOD.plan_hash, by_command=True), by_command=True)) is None
+    assert refusal(case(audit_state=sealed(GOOD.plan_hash))) is None
+    assert refusal(case(audit_state=sealed(GOOD.plan_hash, by_command=True), by_command=True)) is None
     assert refusal(case(path="AGENTS.md")) is None
 
 
-def test_a_hash_that_is_no_plans_is_not_found():
+def test_a_hash_that_no_plan_has_is_refused():
     assert code(case(None, plan_id=None)) == ("PLAN_NOT_FOUND", None)
     assert code(case(None)) == ("PLAN_NOT_FOUND", None)
 
 
-def test_a_plan_with_an_error_is_not_enforced():
-    assert code(case(reading("title: t", "titel: t"))) == ("PLAN_ENFORCEMENT_FAILED", None)
+def test_a_plan_with_errors_is_refused():
+    assert code(case(parsed_plan("title: t", "titel: t"))) == ("PLAN_ENFORCEMENT_FAILED", None)
 
 
 @pytest.mark.parametrize("status", ["DRAFT", "REJECTED", "REVOKED", "DONE"])
-def test_only_approved_authorises(status):
-    assert code(case(reading("APPROVED", status))) == ("PLAN_NOT_APPROVED", None)
+def test_a_plan_with_any_other_status_than_approved_is_refused(status):
+    assert code(case(parsed_plan("APPROVED", status))) == ("PLAN_NOT_APPROVED", None)
 
 
-def test_an_expired_plan_is_not_approved():
+def test_a_plan_is_refused_from_the_moment_it_expires():
     assert code(case(now="2026-11-24T23:59:59.999Z")) is None
     assert code(case(now="2026-11-25T00:00:00.000Z")) == ("PLAN_NOT_APPROVED", None)
 
 
 @pytest.mark.parametrize("by_command", [False, True])
 @pytest.mark.parametrize("status", ["APPROVED", "DRAFT", "REVOKED"])
-def test_bytes_that_changed_after_approval_are_refused_under_either_hash(by_command, status):
-    changed = reading("title: t\nstatus: APPROVED", f"title: u\nstatus: {status}")
-    facts = sealed(GOOD.plan_hash, by_command=by_command)
+def test_a_plan_edited_after_approval_is_refused_under_its_old_and_new_hash(by_command, status):
+    changed = parsed_plan("title: t\nstatus: APPROVED", f"title: u\nstatus: {status}")
+    state = sealed(GOOD.plan_hash, by_command=by_command)
     expected = ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
 
-    assert code(case(changed, facts=facts)) == expected
-    assert code(case(changed, facts=facts, arguments={"plan_hash": GOOD.plan_hash})) == expected
-    told = refusal(case(changed, facts=facts)).cause
-    assert (told["approved_hash"], told["plan_hash"]) == (GOOD.plan_hash, changed.plan_hash)
+    assert code(case(changed, audit_state=state)) == expected
+    assert code(case(changed, audit_state=state, arguments={"plan_hash": GOOD.plan_hash})) == expected
+    cause = refusal(case(changed, audit_state=state)).cause
+    assert (cause["approved_hash"], cause["plan_hash"]) == (GOOD.plan_hash, changed.plan_hash)
 
 
-def test_a_change_that_also_breaks_the_plan_is_told_as_a_change():
-    broken = reading("title: t", "titel: t")
+def test_an_edit_after_approval_that_breaks_the_plan_is_reported_as_an_edit():
+    faulty = parsed_plan("title: t", "titel: t")
 
-    assert code(case(broken, facts=sealed(GOOD.plan_hash)))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
-
-
-def test_a_new_word_by_command_replaces_the_old_seal():
-    changed = reading("title: t", "title: u")
-    facts = replace(sealed(GOOD.plan_hash), approvals={"PLAN-1": changed.plan_hash})
-
-    assert code(case(changed, facts=facts)) is None
-    assert code(case(GOOD, facts=facts))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
-    assert code(case(changed, facts=facts, arguments={"plan_hash": GOOD.plan_hash}))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
+    assert code(case(faulty, audit_state=sealed(GOOD.plan_hash)))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
 
 
-def test_what_a_person_took_back_by_command_is_refused_whatever_brought_its_word_back():
-    facts = AuditState(withdrawn={"PLAN-1": "revoke"})
-    told = refusal(case(facts=facts))
+def test_a_new_approval_by_command_replaces_the_earlier_one():
+    changed = parsed_plan("title: t", "title: u")
+    state = replace(sealed(GOOD.plan_hash), approvals={"PLAN-1": changed.plan_hash})
 
-    assert (told.error_code, told.invariant_id, told.cause["action"]) == (
+    assert code(case(changed, audit_state=state)) is None
+    assert code(case(GOOD, audit_state=state))[1] == "PLAN_CHANGED_AFTER_APPROVAL"
+    assert (
+        code(case(changed, audit_state=state, arguments={"plan_hash": GOOD.plan_hash}))[1]
+        == "PLAN_CHANGED_AFTER_APPROVAL"
+    )
+
+
+def test_a_plan_revoked_by_command_is_refused_even_if_its_file_says_approved():
+    state = AuditState(withdrawn={"PLAN-1": "revoke"})
+    refused = refusal(case(audit_state=state))
+
+    assert (refused.error_code, refused.invariant_id, refused.cause["action"]) == (
         "PLAN_NOT_APPROVED",
         "PLAN_WITHDRAWN",
         "revoke",
     )
-    assert code(case(facts=replace(sealed("0" * 64), withdrawn=facts.withdrawn)))[1] == "PLAN_WITHDRAWN"
-    assert code(case(reading("APPROVED", "REVOKED"), facts=facts)) == ("PLAN_NOT_APPROVED", None)
-    assert code(case(facts=AuditState(withdrawn={"PLAN-2": "revoke"}))) is None
+    assert code(case(audit_state=replace(sealed("0" * 64), withdrawn=state.withdrawn)))[1] == "PLAN_WITHDRAWN"
+    assert code(case(parsed_plan("APPROVED", "REVOKED"), audit_state=state)) == ("PLAN_NOT_APPROVED", None)
+    assert code(case(audit_state=AuditState(withdrawn={"PLAN-2": "revoke"}))) is None
 
 
-def test_where_only_a_command_approves_an_edited_word_does_not():
+def test_approval_by_editing_is_refused_if_the_workspace_requires_a_command():
     assert code(case(by_command=True)) == ("PLAN_NOT_APPROVED", None)
-    assert code(case(by_command=True, facts=sealed(GOOD.plan_hash))) == ("PLAN_NOT_APPROVED", None)
+    assert code(case(by_command=True, audit_state=sealed(GOOD.plan_hash))) == ("PLAN_NOT_APPROVED", None)
 
 
 @pytest.mark.parametrize("path", ["CLAUDE.md", ".claude/x", "src/AGENTS.md", "agents.MD", ".github/workflows/x"])
-def test_what_steers_agents_is_reached_only_by_its_name(path):
+def test_a_steering_file_is_refused_unless_the_plan_unlocks_it(path):
     assert code(case(path=path)) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
 
 
-def test_the_end_of_a_move_is_protected_too():
+def test_moving_a_steering_file_is_refused_unless_the_plan_unlocks_it():
     move = RequestedOperation("move", parse("CLAUDE.md"), parse("src/a"))
 
-    assert code(case(wanted=(move,), paths=(parse("src/a"),)))[1] == "CONTROL_PLANE_PROTECTED"
+    assert code(case(requested_operations=(move,), paths=(parse("src/a"),)))[1] == "CONTROL_PLANE_PROTECTED"
 
 
-def test_a_plan_with_phases_asks_for_one_that_it_has():
-    without = reading("phases: [{phase_id: ONE, scope: {modify: [src/*, AGENTS.md]}}]\n", "")
+def test_a_plan_with_phases_requires_one_of_them():
+    without = parsed_plan("phases: [{phase_id: ONE, scope: {modify: [src/*, AGENTS.md]}}]\n", "")
 
     assert code(case(arguments={"phase_id": None})) == ("MISSING_REQUIRED_FIELD", None)
     assert code(case(arguments={"phase_id": "TWO"})) == ("PLAN_SCOPE_VIOLATION", None)
@@ -166,12 +169,12 @@ def test_a_plan_with_phases_asks_for_one_that_it_has():
     assert code(case(without)) == ("PLAN_SCOPE_VIOLATION", None)
 
 
-def test_what_is_out_of_scope_is_told_with_what_comes_nearest():
-    told = refusal(case(path="lib/a"))
+def test_an_operation_out_of_scope_is_refused_with_the_nearest_patterns():
+    refused = refusal(case(path="lib/a"))
 
-    assert told.error_code == "PLAN_SCOPE_VIOLATION"
-    assert told.cause["nearest"] == ["src/*", "AGENTS.md"]
-    assert (told.cause["operation"], told.cause["path"]) == ("modify", "lib/a")
+    assert refused.error_code == "PLAN_SCOPE_VIOLATION"
+    assert refused.cause["nearest"] == ["src/*", "AGENTS.md"]
+    assert (refused.cause["operation"], refused.cause["path"]) == ("modify", "lib/a")
 
 
 @pytest.mark.parametrize(
@@ -184,31 +187,31 @@ def test_what_is_out_of_scope_is_told_with_what_comes_nearest():
         (PlanUsage(bytes=99), {"bytes": 2}),
     ],
 )
-def test_a_limit_that_is_reached_is_told_and_does_not_lock(usage, more):
-    assert code(case(facts=AuditState(usage={"PLAN-1": usage}), **more)) == (
+def test_exceeding_any_limit_of_the_plan_is_refused(usage, more):
+    assert code(case(audit_state=AuditState(usage={"PLAN-1": usage}), **more)) == (
         "PLAN_SCOPE_VIOLATION",
         "PLAN_LIMIT_REACHED",
     )
 
 
-def found(rule):
+def finding(rule):
     return (parse("src/a"), Finding(3, 1, "error", rule, "A secret", "Remove it"))
 
 
 @pytest.mark.rows("S1-47")
-def test_content_is_refused_with_its_place_and_rust_by_its_own_code():
-    told = refusal(case(content=(found("secret-aws"), found("rust-unwrap"))))
+def test_content_findings_are_refused_with_their_position_and_rust_with_its_own_code():
+    refused = refusal(case(content=(finding("secret-aws"), finding("rust-unwrap"))))
 
-    assert (told.error_code, told.cause["line"], told.cause["count"]) == ("POLICY_VIOLATION", 3, 2)
-    assert code(case(content=(found("rust-unwrap"),))) == ("RUST_POLICY_VIOLATION", None)
+    assert (refused.error_code, refused.cause["line"], refused.cause["count"]) == ("POLICY_VIOLATION", 3, 2)
+    assert code(case(content=(finding("rust-unwrap"),))) == ("RUST_POLICY_VIOLATION", None)
 
 
-def test_every_rule_broken_at_once_is_told_in_the_fixed_order():
+def test_rules_refuse_in_a_fixed_order_when_all_are_broken():
     locks = {role: RoleLock(role, "OUTSIDE_WORKSPACE", "s", "r", 3, NOW) for role in ("WINDSURF", "ANTIGRAVITY")}
     usage = {"PLAN-1": PlanUsage(refusals=9, operations=9, lines=99, bytes=999)}
-    broken = reading("title: t", "titel: t")
-    draft = reading("APPROVED", "DRAFT")
-    wrong = {
+    faulty = parsed_plan("title: t", "titel: t")
+    draft = parsed_plan("APPROVED", "DRAFT")
+    faults = {
         "session": None,
         "damage": "broken",
         "audit_state": AuditState(
@@ -222,20 +225,20 @@ def test_every_rule_broken_at_once_is_told_in_the_fixed_order():
         "arguments": {"phase_id": None},
         "lines": 1,
         "bytes": 1,
-        "content": (found("secret-aws"),),
+        "content": (finding("secret-aws"),),
     }
-    told = wrong["audit_state"]
-    mends = [
+    state = faults["audit_state"]
+    corrections = [
         ("SESSION_NOT_INITIALIZED", {"session": Session("s", "ANTIGRAVITY", "/w", NOW, NOW)}),
         ("UNAUTHORIZED_ACTION", {"session": Session("s", "WINDSURF", "/w", NOW, NOW)}),
         ("SELF_AUDIT_FAILURE", {"damage": None}),
-        ("WORKSPACE_FROZEN", {"audit_state": (told := replace(told, frozen=None))}),
-        ("SESSION_LOCKED", {"audit_state": (told := replace(told, locks={}))}),
+        ("WORKSPACE_FROZEN", {"audit_state": (state := replace(state, frozen=None))}),
+        ("SESSION_LOCKED", {"audit_state": (state := replace(state, locks={}))}),
         ("PATH_TRAVERSAL_BLOCKED", {"fault": None}),
         ("CONTROL_PLANE_PROTECTED", {"paths": ()}),
         ("READ_PROTECTED", {"hidden": ()}),
-        ("PLAN_NOT_FOUND", {"parsed": broken}),
-        ("PLAN_CHANGED_AFTER_APPROVAL", {"audit_state": (told := replace(told, seals={}))}),
+        ("PLAN_NOT_FOUND", {"parsed": faulty}),
+        ("PLAN_CHANGED_AFTER_APPROVAL", {"audit_state": (state := replace(state, seals={}))}),
         ("PLAN_ENFORCEMENT_FAILED", {"parsed": draft}),
         ("PLAN_NOT_APPROVED", {"parsed": GOOD}),
         ("CONTROL_PLANE_PROTECTED", {"requested_operations": (RequestedOperation("delete", parse("lib/a")),)}),
@@ -243,27 +246,27 @@ def test_every_rule_broken_at_once_is_told_in_the_fixed_order():
         ("PLAN_SCOPE_VIOLATION", {"requested_operations": (RequestedOperation("modify", parse("src/a")),)}),
         (
             "refusals",
-            {"audit_state": (told := replace(told, usage={"PLAN-1": PlanUsage(operations=9, lines=99, bytes=999)}))},
+            {"audit_state": (state := replace(state, usage={"PLAN-1": PlanUsage(operations=9, lines=99, bytes=999)}))},
         ),
-        ("operations", {"audit_state": (told := replace(told, usage={"PLAN-1": PlanUsage(lines=99, bytes=999)}))}),
-        ("lines", {"audit_state": (told := replace(told, usage={"PLAN-1": PlanUsage(bytes=999)}))}),
-        ("bytes", {"audit_state": replace(told, usage={})}),
+        ("operations", {"audit_state": (state := replace(state, usage={"PLAN-1": PlanUsage(lines=99, bytes=999)}))}),
+        ("lines", {"audit_state": (state := replace(state, usage={"PLAN-1": PlanUsage(bytes=999)}))}),
+        ("bytes", {"audit_state": replace(state, usage={})}),
         ("POLICY_VIOLATION", {"content": ()}),
     ]
 
-    for expected, mend in mends:
-        refused = refusal(case(**{"read": wrong["parsed"], **{k: v for k, v in wrong.items() if k != "parsed"}}))
+    for expected, correction in corrections:
+        refused = refusal(case(**{"read": faults["parsed"], **{k: v for k, v in faults.items() if k != "parsed"}}))
         limit = refused.cause.get("limit") if isinstance(refused.cause, dict) else None
         assert (limit or refused.invariant_id or refused.error_code) == expected
-        wrong |= mend
-    assert refusal(case(**{"read": wrong["parsed"], **{k: v for k, v in wrong.items() if k != "parsed"}})) is None
+        faults |= correction
+    assert refusal(case(**{"read": faults["parsed"], **{k: v for k, v in faults.items() if k != "parsed"}})) is None
 
 
-def test_no_refusal_shows_content_or_more_than_it_should():
-    for one in (
+def test_refusals_are_bounded_in_length():
+    for refused in (
         case(path="lib/" + "x" * 200),
-        case(reading("APPROVED", "DRAFT")),
-        case(content=(found("secret-aws"),)),
+        case(parsed_plan("APPROVED", "DRAFT")),
+        case(content=(finding("secret-aws"),)),
     ):
-        assert len(refusal(one).human_message) < 300
-        assert len(str(refusal(one).cause)) < 4096
+        assert len(refusal(refused).human_message) < 300
+        assert len(str(refusal(refused).cause)) < 4096

@@ -1,4 +1,4 @@
-"""What the door says is what the MCP SDK's own server would have said, but for the differences listed here."""
+"""Compares the MCP dialect's answers with those of the MCP SDK's own server. Intended differences are listed here."""
 
 import json
 from functools import cache
@@ -23,7 +23,7 @@ from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescri
 
 TOOLS = list_items(SchemaRegistry())
 DIALECT = McpDialect(ServerDescription(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
-KEEP = CacheHint(ttl_ms=3_600_000, scope="public")
+CACHE_HINT = CacheHint(ttl_ms=3_600_000, scope="public")
 RECEIPT = Receipt(7, "0" * 64)
 ENVELOPE = {"error_code": "FILE_NOT_FOUND", "human_message": "No such file. List the directory.", "cause": None}
 OUTPUT = {"path": "a", "content": "b\n", "deep": {"nothing": None, "list": [1, {"c": 2.5}]}}
@@ -46,8 +46,8 @@ async def _call_tool(_context, params):
     outcome = OUTCOMES.get(params.name)
     if outcome is None:
         raise MCPError(-32602, "Unknown tool", UNKNOWN)
-    told = outcome.output or outcome.envelope
-    text = mcp_types.TextContent(type="text", text=json.dumps(told, separators=(",", ":")))
+    document = outcome.output or outcome.envelope
+    text = mcp_types.TextContent(type="text", text=json.dumps(document, separators=(",", ":")))
     return mcp_types.CallToolResult(
         content=[text],
         structured_content=outcome.output,
@@ -56,51 +56,51 @@ async def _call_tool(_context, params):
     )
 
 
-def oracle():
+def sdk_server():
     return Server(
         "kaiza",
         title="Kaiza",
         version=kaiza.__version__,
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": KEEP, "server/discover": KEEP},
+        cache_hints={"tools/list": CACHE_HINT, "server/discover": CACHE_HINT},
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
     )
 
 
-async def _talk(messages):
-    server = oracle()
+async def _exchange(messages):
+    server = sdk_server()
     to_server, incoming = anyio.create_memory_object_stream(64)
     outgoing, from_server = anyio.create_memory_object_stream(64)
     answers = []
     async with anyio.create_task_group() as group, to_server, from_server:
         group.start_soon(server.run, incoming, outgoing, server.create_initialization_options())
-        for one in messages:
-            await to_server.send(SessionMessage(TypeAdapter(mcp_types.JSONRPCMessage).validate_python(one)))
+        for each in messages:
+            await to_server.send(SessionMessage(TypeAdapter(mcp_types.JSONRPCMessage).validate_python(each)))
             answers.append((await from_server.receive()).message.model_dump(by_alias=True, exclude_none=True))
         group.cancel_scope.cancel()
     return answers
 
 
 @cache
-def _said_by_the_sdk(lines):
-    return anyio.run(_talk, [json.loads(line) for line in lines])
+def _answers_of_sdk(lines):
+    return anyio.run(_exchange, [json.loads(line) for line in lines])
 
 
-def said_by_the_sdk(*requests):
-    return _said_by_the_sdk(tuple(json.dumps(one) for one in requests))
+def answers_of_sdk(*requests):
+    return _answers_of_sdk(tuple(json.dumps(request) for request in requests))
 
 
-def said_by_us(*requests):
+def answers_of_kaiza(*requests):
     answers, conversation = [], Conversation()
-    for one in requests:
-        said = message.parse(json.dumps(one).encode())
-        conversation, answer, call = DIALECT.decode(said, conversation)
+    for each in requests:
+        parsed = message.parse(json.dumps(each).encode())
+        conversation, answer, call = DIALECT.decode(parsed, conversation)
         if call is not None:
             outcome = OUTCOMES.get(
                 call.tool_name, Outcome("?", envelope=UNKNOWN, code=error_codes.lookup("TOOL_NOT_FOUND"))
             )
-            answer = DIALECT.encode(said.id, outcome, call.reply_form)
+            answer = DIALECT.encode(parsed.id, outcome, call.reply_form)
         answers.append(json.loads(answer))
     return answers
 
@@ -126,8 +126,8 @@ def without_data(answers):
 
 
 @pytest.mark.parametrize("version", [*HANDSHAKE_VERSIONS, "2026-07-28", "odd"])
-def test_a_conversation_with_a_handshake_goes_as_with_the_sdk(version):
-    asked = [
+def test_answers_with_a_handshake_equal_the_sdk_server(version):
+    requests = [
         initialize(version),
         request(1, "ping"),
         request(2, "tools/list"),
@@ -139,11 +139,11 @@ def test_a_conversation_with_a_handshake_goes_as_with_the_sdk(version):
         initialize(version),
     ]
 
-    assert said_by_us(*asked) == said_by_the_sdk(*asked)
+    assert answers_of_kaiza(*requests) == answers_of_sdk(*requests)
 
 
-def test_a_conversation_without_a_handshake_goes_as_with_the_sdk():
-    asked = [
+def test_answers_without_a_handshake_equal_the_sdk_server():
+    requests = [
         modern(0, "server/discover"),
         modern(1, "tools/list"),
         modern("two", "tools/call", name="good", arguments={}),
@@ -152,24 +152,24 @@ def test_a_conversation_without_a_handshake_goes_as_with_the_sdk():
         request(5, "tools/list", _meta={**MODERN, "io.modelcontextprotocol/protocolVersion": "2027-01-01"}),
     ]
 
-    assert said_by_us(*asked) == said_by_the_sdk(*asked)
+    assert answers_of_kaiza(*requests) == answers_of_sdk(*requests)
 
 
-def test_an_unknown_tool_is_told_as_with_the_sdk():
-    asked = [initialize("2025-11-25"), request(1, "tools/call", name="missing", arguments={})]
+def test_the_answer_to_an_unknown_tool_equals_the_sdk_server():
+    requests = [initialize("2025-11-25"), request(1, "tools/call", name="missing", arguments={})]
 
-    assert said_by_us(*asked) == said_by_the_sdk(*asked)
+    assert answers_of_kaiza(*requests) == answers_of_sdk(*requests)
 
 
-def test_every_tool_is_listed_with_its_schemas_exactly_as_they_are():
-    listed = said_by_us(request(1, "tools/list"))[0]["result"]["tools"]
+def test_every_tool_is_listed_with_its_exact_schemas():
+    listed = answers_of_kaiza(request(1, "tools/list"))[0]["result"]["tools"]
 
     assert listed == TOOLS
     assert [list(tool["inputSchema"]) for tool in listed] == [list(tool["inputSchema"]) for tool in TOOLS]
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "faulty",
     [
         request(1, "nope"),
         request(1, "resources/list"),
@@ -186,14 +186,14 @@ def test_every_tool_is_listed_with_its_schemas_exactly_as_they_are():
         request(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "c"}),
     ],
 )
-def test_what_cannot_be_served_is_refused_with_the_sdks_code_and_words(asked):
-    both = [initialize("2025-11-25"), asked]
+def test_refusals_equal_the_sdk_server_in_code_and_message(faulty):
+    both = [initialize("2025-11-25"), faulty]
 
-    assert without_data(said_by_us(*both)) == without_data(said_by_the_sdk(*both))
+    assert without_data(answers_of_kaiza(*both)) == without_data(answers_of_sdk(*both))
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "faulty",
     [
         modern(1, "nope"),
         modern(1, "ping"),
@@ -207,10 +207,10 @@ def test_what_cannot_be_served_is_refused_with_the_sdks_code_and_words(asked):
         request(1, "tools/list", _meta={**MODERN, "io.modelcontextprotocol/clientInfo": 7}),
     ],
 )
-def test_what_cannot_be_served_without_a_handshake_is_refused_with_the_sdks_code(asked):
+def test_refusals_without_a_handshake_equal_the_sdk_server_in_code(faulty):
     """Difference 2: three of these say in the SDK's `message` which key is missing; ours say it in `data.reason`."""
-    both = [modern(0, "server/discover"), asked]
-    ours, theirs = said_by_us(*both)[1], said_by_the_sdk(*both)[1]
+    both = [modern(0, "server/discover"), faulty]
+    ours, theirs = answers_of_kaiza(*both)[1], answers_of_sdk(*both)[1]
 
     assert (ours["id"], ours["error"]["code"]) == (theirs["id"], theirs["error"]["code"])
 
@@ -226,22 +226,22 @@ DIFFERENT_ON_PURPOSE = {
         "result",
         -32600,
     ),
-    "a request before initialize: served, because nothing here depends on the handshake": (
+    "a request before initialize: served, because nothing depends on the handshake": (
         [request(1, "tools/list")],
         "result",
         -32602,
     ),
-    "discovery without its envelope: told what is missing, because the method is there": (
+    "server/discover without its meta: refused for what is missing, because the method exists": (
         [initialize("2025-11-25"), request(1, "server/discover")],
         -32602,
         -32601,
     ),
-    "arguments that are no object: a call all the same, so that asking is recorded; the house refuses it": (
+    "arguments that are not an object: decoded as a call, so that it is recorded; the boundary refuses it": (
         [initialize("2025-11-25"), request(1, "tools/call", name="good", arguments=[])],
         "result",
         -32602,
     ),
-    "a cursor that nobody gave out: refused, because the list has one page": (
+    "an invented cursor: refused, because the list has one page": (
         [initialize("2025-11-25"), request(1, "tools/list", cursor="abc")],
         -32602,
         "result",
@@ -250,11 +250,11 @@ DIFFERENT_ON_PURPOSE = {
 
 
 @pytest.mark.parametrize("why", DIFFERENT_ON_PURPOSE)
-def test_where_the_door_differs_from_the_sdk_it_does_so_on_purpose(why):
-    asked, ours, theirs = DIFFERENT_ON_PURPOSE[why]
+def test_intended_differences_from_the_sdk_server(why):
+    requests, ours, theirs = DIFFERENT_ON_PURPOSE[why]
 
-    assert _kind(said_by_us(*asked)[-1]) == ours
-    assert _kind(said_by_the_sdk(*asked)[-1]) == theirs
+    assert _kind(answers_of_kaiza(*requests)[-1]) == ours
+    assert _kind(answers_of_sdk(*requests)[-1]) == theirs
 
 
 def _kind(answer):
