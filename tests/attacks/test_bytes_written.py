@@ -35,7 +35,7 @@ def limited(begun, workspace):
 
 
 def used(app):
-    return next(iter(app.services.grounds.values())).facts.usage["PLAN-1"].bytes
+    return next(iter(app.services.workspaces.values())).audit_state.usage["PLAN-1"].bytes
 
 
 @pytest.mark.parametrize("write", WRITES)

@@ -151,7 +151,7 @@ def test_a_file_that_cannot_be_read_stops_the_start_too(root):
     code = (
         "import os, sys\n"
         f"directory = os.open({str(root)!r}, os.O_RDONLY)\n"
-        "from kaiza.store import settings\n"
+        "from kaiza.store.config import settings\n"
         "from kaiza.domain import errors\n"
         "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "try: settings.read(directory)\n"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from doors import Door, Fifo
 
-FAKE_HOUSE = Path(__file__).parent / "fake_house.py"
+FAKE_APP = Path(__file__).parent / "fake_app.py"
 
 
 @pytest.fixture
@@ -26,11 +26,11 @@ def open_door():
 
 @pytest.fixture
 def fake(open_door, tmp_path):
-    """Start the fake house with these words."""
+    """Start the fake application with these words."""
 
     def start(*words, **options):
         record = tmp_path / "record"
-        return open_door([sys.executable, str(FAKE_HOUSE), str(record), *words], record, **options)
+        return open_door([sys.executable, str(FAKE_APP), str(record), *words], record, **options)
 
     return start
 

@@ -15,7 +15,7 @@ SENTINEL = request("sentinel", "ping")
 CODES = {-32700, -32600, -32601, -32602, -32603, -32022}
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.count_characters(), max_size=8),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )
@@ -82,7 +82,7 @@ lines = (
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory):
     record = tmp_path_factory.mktemp("fuzz") / "record"
-    house = os.path.join(os.path.dirname(os.path.dirname(__file__)), "fake_house.py")
+    house = os.path.join(os.path.dirname(os.path.dirname(__file__)), "fake_app.py")
     door = Door([sys.executable, house, str(record)], record, stderr=subprocess.DEVNULL)
     yield door
     door.process.kill()

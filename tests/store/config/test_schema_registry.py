@@ -68,8 +68,8 @@ def test_a_tool_that_is_not_there_is_a_key_error(registry, name):
 
 
 def test_files_are_listed_and_read_as_they_are(registry):
-    assert registry.files() == ["read_file.json", "read_file.output.json"]
-    assert registry.document("read_file.json") == INPUT
+    assert registry.file_names() == ["read_file.json", "read_file.output.json"]
+    assert registry.read_document("read_file.json") == INPUT
     assert registry.catalog() == [{"id": "read_file"}]
 
 

@@ -53,8 +53,8 @@ def test_plans_are_listed_in_order_and_nothing_else_is(root, plans):
     for name in ("readme.md", "plan-3.md", "PLAN-4.txt", "PLAN-5", ".PLAN-6.md", "P" * 65 + ".md"):
         (root / "plans" / name).write_bytes(text())
 
-    assert plans.names() == ["PLAN-1", "PLAN-10", "PLAN-2"]
-    assert [stored.plan_id for stored in plans.read_all()] == plans.names()
+    assert plans.plan_ids() == ["PLAN-1", "PLAN-10", "PLAN-2"]
+    assert [stored.plan_id for stored in plans.read_all()] == plans.plan_ids()
 
 
 def test_a_plan_is_read_as_it_is_now(root, plans):
@@ -64,8 +64,8 @@ def test_a_plan_is_read_as_it_is_now(root, plans):
     os.utime(root / "plans" / "PLAN-1.md", ns=(0, 0))
     after = plans.read("PLAN-1")
 
-    assert before.reading.plan_hash == digest(text()) == before.reading.plan.plan_hash
-    assert after.reading.plan_hash == digest(text(more="more\n"))
+    assert before.parsed.plan_hash == digest(text()) == before.parsed.plan.plan_hash
+    assert after.parsed.plan_hash == digest(text(more="more\n"))
     assert after.content == text(more="more\n")
 
 
@@ -73,8 +73,8 @@ def test_the_same_bytes_under_another_name_are_another_plan(root, plans):
     put(root)
     put(root, "PLAN-2", text("PLAN-1"))
 
-    assert plans.read("PLAN-1").reading.plan
-    assert plans.read("PLAN-2").reading.plan is None
+    assert plans.read("PLAN-1").parsed.plan
+    assert plans.read("PLAN-2").parsed.plan is None
 
 
 @pytest.mark.parametrize("plan_id", ["PLAN-9", "", "../x", "plans/PLAN-1", "PLAN-1.md", "."])
@@ -87,7 +87,7 @@ def test_what_is_not_there_or_is_no_name_is_no_plan(root, plans, plan_id):
 def test_without_a_directory_there_are_no_plans(root, plans):
     (root / "plans").rmdir()
 
-    assert plans.names() == []
+    assert plans.plan_ids() == []
     assert plans.read("PLAN-1") is None
 
 
@@ -98,7 +98,7 @@ def test_links_are_not_followed(root, plans):
     (root / "plans" / "PLAN-3.md").mkdir()
     os.mkfifo(root / "plans" / "PLAN-4.md")
 
-    assert [plans.read(plan_id) for plan_id in plans.names()] == [None] * 4
+    assert [plans.read(plan_id) for plan_id in plans.plan_ids()] == [None] * 4
 
 
 def test_a_directory_that_is_a_link_holds_no_plans(root, plans):
@@ -107,7 +107,7 @@ def test_a_directory_that_is_a_link_holds_no_plans(root, plans):
     (root / "real" / "PLAN-1.md").write_bytes(text())
     (root / "plans").symlink_to("real")
 
-    assert plans.names() == []
+    assert plans.plan_ids() == []
     assert plans.read("PLAN-1") is None
     with pytest.raises(errors.SystemError):
         plans.create("PLAN-2", text("PLAN-2"))
@@ -119,9 +119,9 @@ def test_of_a_plan_that_is_too_large_only_one_byte_more_than_it_may_have_is_read
     os.truncate(root / "plans" / "PLAN-1.md", 1 << 42)
     read = plans.read("PLAN-1")
 
-    assert [finding.rule for finding in read.reading.findings] == ["too-large"]
+    assert [finding.rule for finding in read.parsed.findings] == ["too-large"]
     assert read.content == content[: MAX_BYTES + 1]
-    assert plans.find_by_hash(read.reading.plan_hash).plan_id == "PLAN-1"
+    assert plans.find_by_hash(read.parsed.plan_hash).plan_id == "PLAN-1"
 
 
 def test_a_plan_of_exactly_the_bound_is_sound(root, plans):
@@ -129,8 +129,8 @@ def test_a_plan_of_exactly_the_bound_is_sound(root, plans):
     content += b"x" * (MAX_BYTES - len(content))
     put(root, content=content)
 
-    assert plans.read("PLAN-1").reading.plan_hash == digest(content)
-    assert plans.read("PLAN-1").reading.plan is not None
+    assert plans.read("PLAN-1").parsed.plan_hash == digest(content)
+    assert plans.read("PLAN-1").parsed.plan is not None
 
 
 def test_a_plan_is_found_by_the_hash_it_has_now(root, plans):
@@ -193,15 +193,15 @@ def test_of_many_that_save_one_name_at_once_one_wins(root, plans):
 
 def test_what_was_put_there_is_taken_back_unless_somebody_changed_it(root, plans):
     plans.create("PLAN-1", text())
-    plans.take_back("PLAN-1", text())
-    assert plans.names() == []
+    plans.remove_created("PLAN-1", text())
+    assert plans.plan_ids() == []
 
     plans.create("PLAN-1", text())
     put(root, content=b"mine")
-    plans.take_back("PLAN-1", text())
-    plans.take_back("PLAN-2", text())
+    plans.remove_created("PLAN-1", text())
+    plans.remove_created("PLAN-2", text())
 
-    assert plans.names() == ["PLAN-1"]
+    assert plans.plan_ids() == ["PLAN-1"]
 
 
 def test_a_persons_words_replace_exactly_the_bytes_they_saw(root, plans):

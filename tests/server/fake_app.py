@@ -1,4 +1,4 @@
-"""A small house behind the real door: `python fake_house.py RECORD` serves it over standard input and output.
+"""A small house behind the real door: `python fake_app.py RECORD` serves it over standard input and output.
 
 RECORD gets one line a call, written before the answer, as the real house does.
 """
