@@ -200,7 +200,7 @@ def _kill_descendants(process: "subprocess.Popen[bytes]", spared: set[int]) -> N
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    # Repeated, because a process may fork between the listing and the kill; bounded, because one in the kernel may not die.
+    # Repeated: a process may fork between the listing and the kill. Bounded: one in the kernel may not die.
     for _ in range(100):
         left = _descendant_pids(os.getpid()) - spared
         if not left:

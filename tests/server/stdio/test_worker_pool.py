@@ -44,7 +44,7 @@ class Script:
 
 def started(workers, backlog=4):
     script = Script()
-    crew = WorkerPool(script.next, workers=workers, backlog=backlog)
+    crew = WorkerPool(script.next, workers=workers, backlog_limit=backlog)
     crew.start()
     return script, crew
 
@@ -173,3 +173,19 @@ def test_a_job_that_is_dropped_leaves_the_backlog_and_makes_room_for_another():
     script.end()
 
     assert after == "next"
+
+
+def test_slow_quick_jobs_leave_a_thread_for_reading_while_the_backlog_is_full():
+    script, _ = started(workers=2, backlog=2)
+    script.put("a", "b", "c", "quick 1", "quick 2")
+    began = {script.begun()[0] for _ in range(3)}
+    script.let_go("quick 1", "quick 2")
+    script.put("quick 3")
+    then = script.begun()[0]
+    script.let_go("a", "b", "c", "quick 3")
+    rest = [script.begun()[0], script.begun()[0]]
+    script.end()
+
+    assert began == {"a", "quick 1", "quick 2"}
+    assert then == "quick 3"
+    assert rest == ["b", "c"]
