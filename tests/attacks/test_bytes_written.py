@@ -39,7 +39,7 @@ def used(app):
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_beyond_the_limit_is_refused_before_its_intent(begun, workspace, limited, write):
+def test_a_write_beyond_the_byte_limit_is_refused_before_its_intent(begun, workspace, limited, write):
     tool, asked = WRITES[write]
     told = begun.call(tool, {**asked, "plan_hash": limited(len(NEW) - 1)}).envelope
 
@@ -51,7 +51,7 @@ def test_a_write_beyond_the_limit_is_refused_before_its_intent(begun, workspace,
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_within_the_limit_uses_up_its_bytes(begun, workspace, limited, write):
+def test_a_write_within_the_byte_limit_adds_its_size_to_the_usage(begun, workspace, limited, write):
     tool, asked = WRITES[write]
     allowed = limited(len(NEW) + 1)
     first = begun.call(tool, {**asked, "plan_hash": allowed}).envelope
@@ -62,7 +62,7 @@ def test_a_write_within_the_limit_uses_up_its_bytes(begun, workspace, limited, w
     assert (again["invariant_id"], again["cause"]["used"]) == ("PLAN_LIMIT_REACHED", len(NEW))
 
 
-def test_what_writes_nothing_uses_up_nothing(begun, limited):
+def test_moving_and_deleting_use_no_bytes(begun, limited):
     allowed = limited(0)
     moved = {"source": "src/a", "destination": "src/b", "expected_hash": sha(OLD.encode()), "plan_hash": allowed}
     gone = {"path": "src/b", "expected_hash": sha(OLD.encode()), "plan_hash": allowed}

@@ -102,7 +102,7 @@ def served(root, *more, **how):
 
 
 @pytest.mark.parametrize("made", UNFIT)
-def test_it_stops_the_start_with_a_sentence_and_what_to_do(root, made):
+def test_an_invalid_settings_file_stops_the_start_with_a_message(root, made):
     made(root)
     told, envelope = served(root)
 
@@ -115,7 +115,7 @@ def test_it_stops_the_start_with_a_sentence_and_what_to_do(root, made):
 
 
 @pytest.mark.parametrize("made", UNFIT)
-def test_one_of_several_workspaces_is_enough(root, tmp_path, made):
+def test_an_invalid_settings_file_in_one_of_several_workspaces_stops_the_start(root, tmp_path, made):
     made(root)
     other = make_ready(tmp_path / "other")
     told, envelope = served(other, "--workspace", str(root))
@@ -124,7 +124,7 @@ def test_one_of_several_workspaces_is_enough(root, tmp_path, made):
 
 
 @pytest.mark.parametrize("made", UNFIT)
-def test_doctor_calls_it_a_problem(root, made):
+def test_doctor_reports_an_invalid_settings_file_as_a_problem(root, made):
     made(root)
     told = run(root, "doctor", "--json")
     checks = {one["check"]: one for one in json.loads(told.stdout)["checks"]}
@@ -135,7 +135,7 @@ def test_doctor_calls_it_a_problem(root, made):
 
 
 @pytest.mark.parametrize("made", UNFIT)
-def test_a_freeze_needs_no_settings_and_all_that_loosens_does(root, made):
+def test_freeze_works_with_an_invalid_settings_file_and_thaw_does_not(root, made):
     made(root)
     froze = run(root, "freeze", "now").returncode
     thawed = run(root, "thaw").returncode
@@ -145,7 +145,7 @@ def test_a_freeze_needs_no_settings_and_all_that_loosens_does(root, made):
     assert [one["detail"]["action"] for one in records(root)] == ["freeze"]
 
 
-def test_a_file_that_cannot_be_read_stops_the_start_too(root):
+def test_an_unreadable_settings_file_stops_the_start(root):
     (root / "kaiza.toml").write_text(SAID)
     (root / "kaiza.toml").chmod(0)
     code = (
@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_read_stops_the_start_too(root):
 
 @pytest.mark.parametrize("content", ["", "# nothing\n", SAID, "#" * (64 * 1024 - len(SAID) - 1) + "\n" + SAID])
 @pytest.mark.parametrize("beside", [None, "kaiza.toml.bak", "my-kaiza.toml", "größe"])
-def test_a_sound_file_starts_whatever_is_beside_it(root, content, beside):
+def test_a_valid_settings_file_starts_whatever_is_beside_it(root, content, beside):
     (root / "kaiza.toml").write_text(content)
     if beside:
         (root / beside).write_text("")
@@ -174,7 +174,7 @@ def test_a_sound_file_starts_whatever_is_beside_it(root, content, beside):
 
 
 @pytest.mark.parametrize("beside", [None, "kaiza.toml.bak", "größe", "src/Kaiza.toml"])
-def test_without_a_file_the_defaults_count(root, beside):
+def test_without_a_settings_file_the_server_starts(root, beside):
     if beside:
         (root / beside).parent.mkdir(exist_ok=True)
         (root / beside).write_text("")

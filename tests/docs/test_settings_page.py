@@ -30,7 +30,7 @@ def keys(model, before=""):
             yield before + name, field
 
 
-def test_every_setting_is_on_the_page_with_its_default_and_nothing_else_is():
+def test_the_settings_page_lists_every_setting_with_its_default():
     known = dict(keys(SettingsFile))
 
     assert set(ROWS) == set(known)
@@ -39,7 +39,7 @@ def test_every_setting_is_on_the_page_with_its_default_and_nothing_else_is():
     }
 
 
-def test_every_value_on_the_page_is_taken_and_what_is_beside_it_is_not():
+def test_values_on_the_settings_page_are_accepted_and_others_refused():
     for key, (values, _) in ROWS.items():
         section, _, name = key.rpartition(".")
         head = f"[{section}]\n" if section else ""
@@ -51,7 +51,7 @@ def test_every_value_on_the_page_is_taken_and_what_is_beside_it_is_not():
                 settings.parse(f"{head}{name} = {value}\n")
 
 
-def test_the_example_on_the_page_is_sound_and_sets_every_key():
+def test_the_example_on_the_settings_page_is_valid_and_sets_every_key():
     example = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]
     told = tomllib.loads(example)
     named = {f"{key}.{inner}" for key, value in told.items() if isinstance(value, dict) for inner in value}
@@ -79,7 +79,7 @@ def test_the_example_on_the_page_is_sound_and_sets_every_key():
         ("[checks]\nseconds = 1\nseconds = 2\n", 3),
     ],
 )
-def test_what_is_wrong_stops_the_server_with_its_line_and_without_a_trace(workspace, text, line):
+def test_an_invalid_setting_stops_the_server_with_its_line_and_no_traceback(workspace, text, line):
     (workspace / "kaiza.toml").write_text(text)
     told = subprocess.run(
         [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)],

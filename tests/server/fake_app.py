@@ -1,6 +1,6 @@
-"""A small house behind the real door: `python fake_app.py RECORD` serves it over standard input and output.
+"""Fake application behind the real transport: `python fake_app.py RECORD` serves it over stdio.
 
-RECORD gets one line a call, written before the answer, as the real house does.
+Writes one line for each call to the file RECORD before the answer, as the real application does to its log.
 """
 
 import json
@@ -42,86 +42,88 @@ TIMEOUT = 30.0
 
 
 class Call:
-    def __init__(self, ask, number):
-        self.ask = ask
+    def __init__(self, request, number):
+        self.request = request
         self.request_id = f"call-{number}"
-        self.deadline = time.monotonic() + self.patience()
-        self._taken = threading.Lock()
+        self.deadline = time.monotonic() + self.timeout()
+        self._claimed = threading.Lock()
 
-    def patience(self):
-        given = self.ask.arguments.get("timeout", TIMEOUT) if isinstance(self.ask.arguments, dict) else TIMEOUT
-        return given if isinstance(given, int | float) else TIMEOUT
+    def timeout(self):
+        arguments = self.request.arguments
+        seconds = arguments.get("timeout", TIMEOUT) if isinstance(arguments, dict) else TIMEOUT
+        return seconds if isinstance(seconds, int | float) else TIMEOUT
 
-    def take(self):
-        return self._taken.acquire(blocking=False)
+    def claim(self):
+        return self._claimed.acquire(blocking=False)
 
 
-class House:
+class FakeApp:
     def __init__(self, record):
         self.record = Path(record)
         self.lock = threading.Lock()
         self.count = 0
         Path(f"{record}.built").touch()
 
-    def stamp(self, ask):
+    def stamp(self, request):
         with self.lock:
             self.count += 1
-            return Call(ask, self.count)
+            return Call(request, self.count)
 
     def answer(self, call):
-        outcome = self.outcome(call)
+        outcome = self.run_tool(call)
         if outcome.receipt is not None:
             return outcome
-        return self.written(call, outcome) if call.take() else None
+        return self.record_outcome(call, outcome) if call.claim() else None
 
     def expire(self, call, cap="timeout"):
-        if not call.take():
+        if not call.claim():
             return None
         time.sleep(0.003)  # as slow as a disk
-        return self.written(call, failure(call, "CAP_EXCEEDED", {"cap": cap}))
+        return self.record_outcome(call, failure(call, "CAP_EXCEEDED", {"cap": cap}))
 
     def close(self):
         self.write({"closed": True})
 
-    def outcome(self, call):
-        given = call.ask.arguments
-        name = call.ask.tool_name
+    def run_tool(self, call):
+        arguments = call.request.arguments
+        name = call.request.tool_name
         if name not in {tool["name"] for tool in TOOLS}:
             return failure(call, "TOOL_NOT_FOUND")
-        if not isinstance(given, dict):
+        if not isinstance(arguments, dict):
             return failure(call, "INVALID_PARAMS")
-        return getattr(self, name)(call, given)
+        return getattr(self, name)(call, arguments)
 
-    def echo(self, call, given):
+    def echo(self, call, arguments):
         return Outcome(
-            "echo", output={**given, "client": call.ask.client, "said": call.ask.conversational, "summary": "ok"}
+            "echo",
+            output={**arguments, "client": call.request.client, "said": call.request.conversational, "summary": "ok"},
         )
 
-    def hold(self, call, given):
-        """Go on when there is a byte in the FIFO; `past_intent`: the call can no longer be ended."""
-        if given.get("past_intent"):
-            call.take()
-        with Path(given["fifo"]).open("rb", buffering=0) as fifo:
+    def hold(self, call, arguments):
+        """Return once there is a byte in the FIFO; `past_intent`: the call cannot be expired."""
+        if arguments.get("past_intent"):
+            call.claim()
+        with Path(arguments["fifo"]).open("rb", buffering=0) as fifo:
             fifo.read(1)
-        if given.get("crash"):
-            raise RuntimeError("a bug in the house")
-        outcome = Outcome("hold", output={"text": given.get("letter", "") * 300_000, "summary": "held"})
-        return self.written(call, outcome) if given.get("past_intent") else outcome
+        if arguments.get("crash"):
+            raise RuntimeError("a bug in a tool")
+        outcome = Outcome("hold", output={"text": arguments.get("letter", "") * 300_000, "summary": "held"})
+        return self.record_outcome(call, outcome) if arguments.get("past_intent") else outcome
 
     begin_session = hold
     server_info = session_status = echo
 
-    def fail(self, call, given):
-        return failure(call, given.get("error_code", "FILE_NOT_FOUND"))
+    def fail(self, call, arguments):
+        return failure(call, arguments.get("error_code", "FILE_NOT_FOUND"))
 
-    def patch(self, call, given):
-        found = failure(call, "PATCH_APPLY_FAILED")
-        return Outcome("patch", envelope=found.envelope, code=found.code, evidence={"expected": "a", "found": "b"})
+    def patch(self, call, arguments):
+        failed = failure(call, "PATCH_APPLY_FAILED")
+        return Outcome("patch", envelope=failed.envelope, code=failed.code, evidence={"expected": "a", "found": "b"})
 
-    def crash(self, call, given):
-        raise RuntimeError("a bug in the house")
+    def crash(self, call, arguments):
+        raise RuntimeError("a bug in a tool")
 
-    def noise(self, call, given):
+    def noise(self, call, arguments):
         print("this is not for the wire")
         sys.stdout.write("nor this\n")
         sys.__stdout__.write("nor this\n")
@@ -130,7 +132,7 @@ class House:
         os.write(1, b"nor this\n")
         return Outcome("noise", output={"summary": "quiet"})
 
-    def written(self, call, outcome):
+    def record_outcome(self, call, outcome):
         seq = self.write({"tool": outcome.tool_name, "code": outcome.code.name if outcome.code else None})
         return Outcome(
             outcome.tool_name, outcome.output, outcome.envelope, outcome.evidence, outcome.code, Receipt(seq, "0" * 64)
@@ -144,20 +146,25 @@ class House:
 
 def failure(call, error_code, cause=None):
     row = error_codes.lookup(error_code, (cause or {}).get("cap"))
-    envelope = {"error_code": error_code, "human_message": row.meaning, "tool_name": call.ask.tool_name, "cause": cause}
-    return Outcome(call.ask.tool_name, envelope=envelope, code=row)
+    envelope = {
+        "error_code": error_code,
+        "human_message": row.meaning,
+        "tool_name": call.request.tool_name,
+        "cause": cause,
+    }
+    return Outcome(call.request.tool_name, envelope=envelope, code=row)
 
 
-class Lingering(House):
-    """A house that cannot be closed, and a thread that would keep the process."""
+class LingeringApp(FakeApp):
+    """Its `close` never returns, and a thread of it would keep the process alive."""
 
     def close(self):
         threading.Thread(target=threading.Event().wait, daemon=False).start()
         threading.Event().wait()
 
 
-class Unclosable(House):
-    """A house whose record is held by a call that was given up."""
+class UnclosableApp(FakeApp):
+    """Its `close` fails, as if an expired call still held the lock of the log."""
 
     def close(self):
         raise errors.SystemError.tool_failure("AUDIT_LOCK_FAILED")
@@ -168,25 +175,25 @@ def broken():
 
 
 def buggy():
-    raise RuntimeError("a bug in the building")
+    raise RuntimeError("a bug while building the app")
 
 
 def slow(record, fifo):
-    """A house that is there once there is a byte in the FIFO."""
-    with Path(fifo).open("rb", buffering=0) as waited:
-        waited.read(1)
-    return House(record)
+    """Build the app once there is a byte in the FIFO."""
+    with Path(fifo).open("rb", buffering=0) as pipe:
+        pipe.read(1)
+    return FakeApp(record)
 
 
-def main(record, *words):
-    ways = {"broken": broken, "buggy": buggy, "lingering": lambda: Lingering(record)}
-    ways |= {"unclosable": lambda: Unclosable(record), "slow": lambda: slow(record, words[1])}
-    make = ways.get(words[0] if words else "", lambda: House(record))
-    opening = OPENING._replace(tools=buggy) if "listless" in words else OPENING
+def main(record, *options):
+    factories = {"broken": broken, "buggy": buggy, "lingering": lambda: LingeringApp(record)}
+    factories |= {"unclosable": lambda: UnclosableApp(record), "slow": lambda: slow(record, options[1])}
+    make_app = factories.get(options[0] if options else "", lambda: FakeApp(record))
+    opening = OPENING._replace(tools=buggy) if "listless" in options else OPENING
     try:
-        return serve(make, opening, summary="summary" in words)
-    except errors.SystemError as failed:
-        sys.stderr.write(json.dumps({"error_code": failed.error_code}) + "\n")
+        return serve(make_app, opening, summary="summary" in options)
+    except errors.SystemError as error:
+        sys.stderr.write(json.dumps({"error_code": error.error_code}) + "\n")
         return 3
 
 

@@ -194,7 +194,7 @@ def shortest(agent):
     agent.call("end_session", **agent.mine())
 
 
-def test_the_shortest_way_is_seven_calls(hired, workspace):
+def test_the_shortest_successful_session_has_seven_calls(hired, workspace):
     agent = hired(Agent)
     shortest(agent)
 
@@ -203,7 +203,7 @@ def test_the_shortest_way_is_seven_calls(hired, workspace):
 
 
 @pytest.mark.rows("S1-85", "S1-89")
-def test_a_clumsy_client_gets_through_by_what_it_is_told(hired, workspace):
+def test_a_naive_client_succeeds_by_following_error_messages(hired, workspace):
     agent = hired(Clumsy)
     agent.insist("edit_file", path=f"{workspace.resolve()}/src/app.py", edits=EDITS)
     agent.insist("write_file", path="docs/note.md", content="new\n", plan_hash=agent.plan_hash, **agent.mine())

@@ -58,14 +58,14 @@ def subsequence(part, whole):
 
 
 @given(documents())
-def test_an_odd_text_is_read_as_what_it_says(document):
+def test_comments_and_trailing_commas_are_parsed(document):
     text, value = document
 
     assert jsonc.parse(text).value == value
 
 
 @given(documents())
-def test_an_entry_is_put_in_and_nothing_else_changes(document):
+def test_set_value_changes_nothing_else(document):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict))
     done = json_edit.set_value(text, PLACE, ENTRY)
@@ -79,7 +79,7 @@ def test_an_entry_is_put_in_and_nothing_else_changes(document):
 
 
 @given(documents())
-def test_what_was_put_in_comes_out_and_the_rest_says_the_same(document):
+def test_removing_an_inserted_entry_restores_the_value_and_keeps_comments(document):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict) and "kaiza" not in value.get("mcpServers", {}))
     done = json_edit.remove_member(json_edit.set_value(text, PLACE, ENTRY), PLACE)
@@ -89,7 +89,7 @@ def test_what_was_put_in_comes_out_and_the_rest_says_the_same(document):
 
 
 @given(documents(), st.lists(st.sampled_from("abcxy"), max_size=3, unique=True))
-def test_a_list_gets_what_it_lacks_and_loses_it_again(document, items):
+def test_extend_list_adds_missing_items_and_shrink_list_removes_them_again(document, items):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict))
     before = value.get("mcpServers", {}).get("a", [])
@@ -112,7 +112,7 @@ TIDY = {
 
 
 @pytest.mark.parametrize("text", TIDY.values(), ids=TIDY)
-def test_an_entry_looks_like_its_neighbours_and_taking_it_out_gives_every_byte_back(text):
+def test_an_entry_is_formatted_like_its_neighbours_and_removed_byte_for_byte(text):
     done = json_edit.set_value(text, PLACE, {"url": "v"})
     twin = text.replace('"x"', '"kaiza"').replace('"u"', '"v"')
     block = twin[twin.index('"kaiza"') : twin.index('"v"') + 3]
@@ -121,20 +121,20 @@ def test_an_entry_looks_like_its_neighbours_and_taking_it_out_gives_every_byte_b
     assert json_edit.remove_member(done, PLACE) == text
 
 
-def test_a_comment_behind_the_last_member_stays_with_it():
+def test_a_comment_after_the_last_member_stays_with_it():
     text = '{\n  "servers": {\n    "x": {} // mine\n  },\n}\n'
     done = json_edit.set_value(text, ("servers", "kaiza"), {})
 
     assert '"x": {}, // mine\n    "kaiza": {}\n' in done
 
 
-def test_an_equal_value_is_left_as_somebody_wrote_it():
+def test_an_equal_value_keeps_its_spelling():
     text = '{"mcpServers":{"kaiza":{"args":["a"]  ,"command":"c"}}}'
 
     assert json_edit.set_value(text, PLACE, {"command": "c", "args": ["a"]}) == text
 
 
-def test_another_value_is_replaced_in_its_place():
+def test_a_different_value_is_replaced_in_its_place():
     text = '{\n  "mcpServers": {\n    "kaiza": {"url": "old"}, // here\n    "z": 1\n  }\n}\n'
     done = json_edit.set_value(text, PLACE, {"url": "new"})
 
@@ -160,20 +160,20 @@ FAULTY = {
 
 
 @pytest.mark.parametrize(("text", "line"), FAULTY.items())
-def test_what_cannot_be_changed_safely_is_refused_with_its_line(text, line):
+def test_invalid_or_ambiguous_json_is_refused_with_its_line(text, line):
     with pytest.raises(ConfigError) as refused:
         json_edit.set_value(text, PLACE, ENTRY)
 
     assert refused.value.line == line
 
 
-def test_a_byte_order_mark_stays_where_it_is():
+def test_a_byte_order_mark_is_preserved():
     done = json_edit.set_value("\ufeff{}", PLACE, ENTRY)
 
     assert done.startswith("\ufeff{")
     assert json_edit.value_at(done, PLACE) == ENTRY
 
 
-def test_an_edit_that_would_say_anything_else_is_never_given_out():
+def test_an_edit_with_any_other_effect_is_refused():
     with pytest.raises(ConfigError):
         json_edit._verify_edit('{"a": 1}', '{"a": 2, "b": 3}', ("b",), lambda _: 3)

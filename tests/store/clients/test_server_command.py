@@ -12,7 +12,7 @@ WAYS = {"installed": server_command.kaiza_command(), "module": (sys.executable, 
 
 
 @pytest.mark.parametrize("words", WAYS.values(), ids=WAYS)
-def test_a_kaiza_in_the_workspace_is_never_the_one_that_starts(tmp_path, words):
+def test_a_kaiza_package_in_the_working_directory_is_not_imported(tmp_path, words):
     for place in (tmp_path / "kaiza", tmp_path):
         place.mkdir(exist_ok=True)
         for name in ("__init__", "__main__", "argparse", "orjson"):
@@ -24,14 +24,14 @@ def test_a_kaiza_in_the_workspace_is_never_the_one_that_starts(tmp_path, words):
     assert (done.returncode, done.stdout[:6]) == (0, b"kaiza ")
 
 
-def test_where_no_program_is_installed_the_module_is_started(tmp_path, monkeypatch):
+def test_without_an_installed_script_the_module_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
 
     assert server_command.kaiza_command() == (str(tmp_path / "python"), "-P", "-m", "kaiza")
     assert not server_command.can_start()
 
 
-def test_the_state_goes_where_the_commands_look_for_it(monkeypatch):
+def test_an_absolute_xdg_state_home_is_passed_to_the_server(monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/s")
     told = server_command.for_workspace(Path("/w")).env
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
@@ -40,5 +40,5 @@ def test_the_state_goes_where_the_commands_look_for_it(monkeypatch):
     assert server_command.for_workspace(Path("/w")).env == {}
 
 
-def test_this_kaiza_works():
+def test_this_installation_can_start():
     assert server_command.can_start()

@@ -40,7 +40,7 @@ def put(text):
 
 
 @given(documents())
-def test_the_entry_comes_the_rest_says_the_same_and_a_second_time_changes_nothing(text):
+def test_set_table_preserves_other_values_and_is_idempotent(text):
     done = put(text)
     before, after = tomllib.loads(text), tomllib.loads(done)
 
@@ -52,14 +52,14 @@ def test_the_entry_comes_the_rest_says_the_same_and_a_second_time_changes_nothin
 
 
 @given(documents())
-def test_what_came_goes_and_what_was_there_stays_line_for_line(text):
+def test_removing_an_inserted_table_restores_the_text(text):
     back = toml_block.remove_table(put(text), TABLE)
 
     assert back.rstrip("\r\n") == text.rstrip("\r\n")
 
 
 @given(documents(old=True))
-def test_an_entry_of_somebody_else_is_replaced(text):
+def test_an_existing_table_outside_the_block_is_replaced(text):
     done = tomllib.loads(put(text))
     before = tomllib.loads(text)
 
@@ -69,13 +69,13 @@ def test_an_entry_of_somebody_else_is_replaced(text):
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_every_word_is_spelled_so_that_toml_reads_it_back(word):
+def test_every_string_is_encoded_so_that_toml_reads_it_back(word):
     done = toml_block.set_table("", {}, TABLE, {"command": word})
 
     assert tomllib.loads(done)["mcp_servers"]["kaiza"] == {"command": word}
 
 
-def test_a_sandbox_mode_of_the_persons_own_stays():
+def test_an_existing_sandbox_mode_is_not_changed():
     done = put('sandbox_mode = "workspace-write"\n')
 
     assert tomllib.loads(done)["sandbox_mode"] == "workspace-write"
@@ -93,7 +93,7 @@ def test_a_sandbox_mode_of_the_persons_own_stays():
         ("\ufeffa = 1\n", 1),
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused(text, line):
+def test_invalid_or_unsupported_toml_is_refused_with_its_line(text, line):
     with pytest.raises(ConfigError) as refused:
         put(text)
 

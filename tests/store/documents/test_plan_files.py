@@ -47,7 +47,7 @@ def put(root, plan_id="PLAN-1", content=None):
     (root / "plans" / f"{plan_id}.md").write_bytes(content or text(plan_id))
 
 
-def test_plans_are_listed_in_order_and_nothing_else_is(root, plans):
+def test_only_files_named_like_a_plan_are_listed_sorted_by_id(root, plans):
     for name in ("PLAN-2", "PLAN-1", "PLAN-10"):
         put(root, name)
     for name in ("readme.md", "plan-3.md", "PLAN-4.txt", "PLAN-5", ".PLAN-6.md", "P" * 65 + ".md"):
@@ -57,7 +57,7 @@ def test_plans_are_listed_in_order_and_nothing_else_is(root, plans):
     assert [stored.plan_id for stored in plans.read_all()] == plans.plan_ids()
 
 
-def test_a_plan_is_read_as_it_is_now(root, plans):
+def test_an_edit_is_seen_at_the_next_read_whatever_its_mtime(root, plans):
     put(root)
     before = plans.read("PLAN-1")
     put(root, content=text(more="more\n"))
@@ -69,7 +69,7 @@ def test_a_plan_is_read_as_it_is_now(root, plans):
     assert after.content == text(more="more\n")
 
 
-def test_the_same_bytes_under_another_name_are_another_plan(root, plans):
+def test_the_same_bytes_under_another_file_name_are_parsed_as_another_plan(root, plans):
     put(root)
     put(root, "PLAN-2", text("PLAN-1"))
 
@@ -78,20 +78,20 @@ def test_the_same_bytes_under_another_name_are_another_plan(root, plans):
 
 
 @pytest.mark.parametrize("plan_id", ["PLAN-9", "", "../x", "plans/PLAN-1", "PLAN-1.md", "."])
-def test_what_is_not_there_or_is_no_name_is_no_plan(root, plans, plan_id):
+def test_a_missing_file_or_an_invalid_id_is_no_plan(root, plans, plan_id):
     put(root)
 
     assert plans.read(plan_id) is None
 
 
-def test_without_a_directory_there_are_no_plans(root, plans):
+def test_without_a_plans_directory_there_are_no_plans(root, plans):
     (root / "plans").rmdir()
 
     assert plans.plan_ids() == []
     assert plans.read("PLAN-1") is None
 
 
-def test_links_are_not_followed(root, plans):
+def test_links_directories_and_fifos_in_plans_are_not_read(root, plans):
     (root / "elsewhere.md").write_bytes(text())
     (root / "plans" / "PLAN-1.md").symlink_to("../elsewhere.md")
     (root / "plans" / "PLAN-2.md").symlink_to("/etc/passwd")
@@ -101,7 +101,7 @@ def test_links_are_not_followed(root, plans):
     assert [plans.read(plan_id) for plan_id in plans.plan_ids()] == [None] * 4
 
 
-def test_a_directory_that_is_a_link_holds_no_plans(root, plans):
+def test_a_plans_directory_that_is_a_link_is_neither_read_nor_written(root, plans):
     (root / "plans").rmdir()
     (root / "real").mkdir()
     (root / "real" / "PLAN-1.md").write_bytes(text())
@@ -113,7 +113,7 @@ def test_a_directory_that_is_a_link_holds_no_plans(root, plans):
         plans.create("PLAN-2", text("PLAN-2"))
 
 
-def test_of_a_plan_that_is_too_large_only_one_byte_more_than_it_may_have_is_read(root, plans):
+def test_at_most_one_byte_beyond_the_size_limit_of_a_plan_is_read(root, plans):
     content = text(more="x" * 600_000)
     put(root, content=content)
     os.truncate(root / "plans" / "PLAN-1.md", 1 << 42)
@@ -124,7 +124,7 @@ def test_of_a_plan_that_is_too_large_only_one_byte_more_than_it_may_have_is_read
     assert plans.find_by_hash(read.parsed.plan_hash).plan_id == "PLAN-1"
 
 
-def test_a_plan_of_exactly_the_bound_is_sound(root, plans):
+def test_a_plan_of_exactly_the_maximum_size_is_valid(root, plans):
     content = text()
     content += b"x" * (MAX_BYTES - len(content))
     put(root, content=content)
@@ -133,7 +133,7 @@ def test_a_plan_of_exactly_the_bound_is_sound(root, plans):
     assert plans.read("PLAN-1").parsed.plan is not None
 
 
-def test_a_plan_is_found_by_the_hash_it_has_now(root, plans):
+def test_a_plan_is_found_by_its_current_hash_only(root, plans):
     for number in range(5):
         put(root, f"PLAN-{number}")
     asked = digest(text("PLAN-3"))
@@ -145,7 +145,7 @@ def test_a_plan_is_found_by_the_hash_it_has_now(root, plans):
     assert plans.find_by_hash(digest(text("PLAN-3", "changed"))).plan_id == "PLAN-3"
 
 
-def test_a_new_plan_is_there_whole_and_nothing_else_is(root, plans):
+def test_creating_a_plan_leaves_no_temporary_file(root, plans):
     plans.create("PLAN-1", text())
 
     assert os.listdir(root / "plans") == ["PLAN-1.md"]
@@ -154,7 +154,7 @@ def test_a_new_plan_is_there_whole_and_nothing_else_is(root, plans):
 
 
 @pytest.mark.parametrize("there", ["file", "link", "dangling"])
-def test_a_plan_never_takes_the_place_of_another(root, plans, there):
+def test_creating_a_plan_never_overwrites_a_file_or_link(root, plans, there):
     target = root / "plans" / "PLAN-1.md"
     if there == "file":
         target.write_bytes(b"mine")
@@ -169,7 +169,7 @@ def test_a_plan_never_takes_the_place_of_another(root, plans, there):
     assert there == "dangling" or target.read_bytes() == b"mine"
 
 
-def test_of_many_that_save_one_name_at_once_one_wins(root, plans):
+def test_of_many_threads_that_create_one_plan_at_once_one_succeeds(root, plans):
     won, lost = [], []
 
     def save(number):
@@ -191,7 +191,7 @@ def test_of_many_that_save_one_name_at_once_one_wins(root, plans):
     assert os.listdir(root / "plans") == ["PLAN-1.md"]
 
 
-def test_what_was_put_there_is_taken_back_unless_somebody_changed_it(root, plans):
+def test_a_created_plan_is_removed_again_unless_it_was_edited(root, plans):
     plans.create("PLAN-1", text())
     plans.remove_created("PLAN-1", text())
     assert plans.plan_ids() == []
@@ -204,7 +204,7 @@ def test_what_was_put_there_is_taken_back_unless_somebody_changed_it(root, plans
     assert plans.plan_ids() == ["PLAN-1"]
 
 
-def test_a_persons_words_replace_exactly_the_bytes_they_saw(root, plans):
+def test_replace_requires_the_expected_hash_and_preserves_the_mode(root, plans):
     put(root)
     (root / "plans" / "PLAN-1.md").chmod(0o640)
 
@@ -217,7 +217,7 @@ def test_a_persons_words_replace_exactly_the_bytes_they_saw(root, plans):
     assert os.listdir(root / "plans") == ["PLAN-1.md"]
 
 
-def test_what_an_editor_saved_in_the_last_moment_is_not_replaced(root, plans, monkeypatch):
+def test_replace_keeps_an_edit_saved_just_before_the_exchange(root, plans, monkeypatch):
     put(root)
     seen = plans.read
 
@@ -233,7 +233,7 @@ def test_what_an_editor_saved_in_the_last_moment_is_not_replaced(root, plans, mo
     assert os.listdir(root / "plans") == ["PLAN-1.md"]
 
 
-def test_of_what_an_editor_saves_again_and_again_the_newest_stays(root, plans, monkeypatch):
+def test_replace_keeps_the_newest_of_several_edits_saved_during_the_exchange(root, plans, monkeypatch):
     def busy(where, own, name):
         if saves:
             put(root, content=saves.pop(0))

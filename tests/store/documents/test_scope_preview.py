@@ -26,7 +26,7 @@ def make(root, *paths):
         (root / path).write_text("x")
 
 
-def test_files_are_named_with_what_may_happen_to_them_and_patterns_counted(tmp_path):
+def test_preview_lists_files_with_their_operations_and_counts_matches_of_each_pattern(tmp_path):
     make(tmp_path, "a/1", "a/2", "a/keys/3", "b/4", "c/5")
     found = look(tmp_path, '{modify: ["a/**"], delete: ["a/1"], move: [{from: "b/*", to: "c/*"}], deny: ["a/keys/**"]}')
 
@@ -35,7 +35,7 @@ def test_files_are_named_with_what_may_happen_to_them_and_patterns_counted(tmp_p
     assert found.match_counts == {("modify", "a/**"): 2, ("delete", "a/1"): 1, ("move", "b/*"): 1}
 
 
-def test_what_no_plan_reaches_is_not_counted_however_broad_the_pattern(tmp_path):
+def test_preview_leaves_out_protected_files_however_broad_the_pattern(tmp_path):
     make(tmp_path, "plans/P.md", "audit/x", ".kaiza/x", "kaiza.toml", ".git/x", ".env", "k.pem", "AGENTS.md", "a")
 
     assert look(tmp_path, '{modify: ["**"]}').listed_paths == ("a",)
