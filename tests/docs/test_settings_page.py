@@ -1,4 +1,4 @@
-"""`kaiza.toml`: what the page says is what the code takes, and what it does not take stops the start with the line."""
+"""docs/settings.md lists what the code accepts; anything else stops the start with its line."""
 
 import json
 import re
@@ -21,17 +21,17 @@ ROWS = {
 }
 
 
-def keys(model, before=""):
-    """Every setting the code knows, with its default."""
+def fields(model, prefix=""):
+    """Every setting of the model, with its field."""
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, pydantic.BaseModel):
-            yield from keys(field.annotation, f"{before}{name}.")
+            yield from fields(field.annotation, f"{prefix}{name}.")
         else:
-            yield before + name, field
+            yield prefix + name, field
 
 
 def test_the_settings_page_lists_every_setting_with_its_default():
-    known = dict(keys(SettingsFile))
+    known = dict(fields(SettingsFile))
 
     assert set(ROWS) == set(known)
     assert {key: json.loads(default) for key, (_, default) in ROWS.items()} == {
@@ -43,21 +43,21 @@ def test_values_on_the_settings_page_are_accepted_and_others_refused():
     for key, (values, _) in ROWS.items():
         section, _, name = key.rpartition(".")
         head = f"[{section}]\n" if section else ""
-        for word in re.findall(r'`("[a-z]+")`', values):
-            settings.parse(f"{head}{name} = {word}\n")
-        wrong = re.fullmatch(r"(\d+) to (\d+)", values)
-        for value in (int(wrong[1]) - 1, int(wrong[2]) + 1, '"300"') if wrong else ('"another"', "1", "true"):
+        for value in re.findall(r'`("[a-z]+")`', values):
+            settings.parse(f"{head}{name} = {value}\n")
+        bounds = re.fullmatch(r"(\d+) to (\d+)", values)
+        for value in (int(bounds[1]) - 1, int(bounds[2]) + 1, '"300"') if bounds else ('"another"', "1", "true"):
             with pytest.raises(errors.SystemError):
                 settings.parse(f"{head}{name} = {value}\n")
 
 
 def test_the_example_on_the_settings_page_is_valid_and_sets_every_key():
     example = re.search(r"```toml\n(.*?)```", PAGE, re.DOTALL)[1]
-    told = tomllib.loads(example)
-    named = {f"{key}.{inner}" for key, value in told.items() if isinstance(value, dict) for inner in value}
-    named |= {key for key, value in told.items() if not isinstance(value, dict)}
+    document = tomllib.loads(example)
+    names = {f"{key}.{inner}" for key, value in document.items() if isinstance(value, dict) for inner in value}
+    names |= {key for key, value in document.items() if not isinstance(value, dict)}
 
-    assert named == set(ROWS)
+    assert names == set(ROWS)
     assert settings.parse(example) != settings.Settings()
 
 
@@ -81,16 +81,16 @@ def test_the_example_on_the_settings_page_is_valid_and_sets_every_key():
 )
 def test_an_invalid_setting_stops_the_server_with_its_line_and_no_traceback(workspace, text, line):
     (workspace / "kaiza.toml").write_text(text)
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)],
         input=b"",
         capture_output=True,
         check=False,
     )
-    envelope = json.loads(told.stderr)
+    envelope = json.loads(process.stderr)
 
-    assert (told.returncode, told.stdout) == (3, b"")
+    assert (process.returncode, process.stdout) == (3, b"")
     assert (envelope["error_code"], envelope["tool_name"]) == ("BOOTSTRAP_FAILURE", "startup")
     assert envelope["cause"] == {"file": "kaiza.toml", "line": line}
     assert f"line {line}" in envelope["human_message"]
-    assert str(workspace) not in told.stderr.decode()
+    assert str(workspace) not in process.stderr.decode()

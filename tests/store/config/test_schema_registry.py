@@ -1,4 +1,4 @@
-"""The contract files are found, known by their content, and checked without coercion."""
+"""Contract files are found, identified by content, and validated without coercion."""
 
 import json
 
@@ -49,16 +49,16 @@ def test_values_are_not_coerced(registry, arguments):
 
 @pytest.mark.rows("S3-16")
 def test_validators_are_reused_until_the_contract_changes(registry, tmp_path):
-    first, mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    first, fingerprint = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
     same = registry.load_tool_io("read_file")
     (tmp_path / "tools" / "read_file.json").write_text(json.dumps(INPUT, indent=4, sort_keys=True))
-    spaced, spaced_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    reformatted, reformatted_fingerprint = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
     (tmp_path / "tools" / "read_file.output.json").write_text('{"type":"object","required":[]}')
-    other, other_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    other, other_fingerprint = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
 
     assert first is same
-    assert (spaced is first, spaced_mark == mark) == (True, True)
-    assert (other is first, other_mark == mark) == (False, False)
+    assert (reformatted is first, reformatted_fingerprint == fingerprint) == (True, True)
+    assert (other is first, other_fingerprint == fingerprint) == (False, False)
 
 
 @pytest.mark.parametrize("name", ["write_file", "../catalog", "", "Read_File", "read_file.output"])
