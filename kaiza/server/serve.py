@@ -12,8 +12,7 @@ from kaiza.server.stdio.transport import StdioTransport
 from kaiza.wire.dialects.mcp import McpDialect, ServerDescription
 
 GC_THRESHOLD = 20_000
-"""Allocations between two collections. A call creates hundreds of objects and no cycles; a default of 700 collects
-in nearly every call."""
+"""Allocations between two collections; raised, because a call creates hundreds of objects and no cycles."""
 
 
 def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, summary: bool = False) -> int:

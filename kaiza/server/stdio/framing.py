@@ -50,7 +50,7 @@ def take_stdio() -> tuple[int, int]:
     """Reserve standard input and output for the protocol; `print` and child processes get stderr and an empty input."""
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)
-    # A client may hand over non-blocking pipes (Node does); both ends are used with blocking calls.
+    # A client may hand over non-blocking descriptors; both are used with blocking calls.
     os.set_blocking(incoming, True)
     os.set_blocking(outgoing, True)
     null = os.open(os.devnull, os.O_RDONLY)

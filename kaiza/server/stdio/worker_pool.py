@@ -58,7 +58,7 @@ class WorkerPool:
         self._leader: object = None
         self._busy_since = 0.0
         """When the leader began its current job; 0.0 while it reads."""
-        self._last_call = 0.0
+        self._last_job_at = 0.0
         self._is_watching = True
         self._thread_count = 0
         self._follower_count = 0
@@ -71,7 +71,7 @@ class WorkerPool:
     def start(self) -> None:
         """Start reading."""
         with self._lock:
-            self._last_call = time.monotonic()
+            self._last_job_at = time.monotonic()
             self._start_thread()
         threading.Thread(target=self._watch_leader, name="kaiza-lead", daemon=True).start()
 
@@ -79,6 +79,7 @@ class WorkerPool:
         """Allow one more worker, for one that is stuck in a call that has expired."""
         with self._lock:
             self._replaced_count += 1
+            # Above the limit a thread is just finishing a job; it takes from the backlog itself.
             if self._backlog and self._thread_count <= self._thread_limit():
                 self._start_thread()
 
@@ -177,7 +178,7 @@ class WorkerPool:
             else:
                 job = job._replace(quick=False)
                 self._running_count += 1
-            self._busy_since = self._last_call = time.monotonic()
+            self._busy_since = self._last_job_at = time.monotonic()
             if not self._is_watching:
                 self._is_watching = True
                 self._watch_resumed.notify()
@@ -215,9 +216,10 @@ class WorkerPool:
                 now = time.monotonic()
                 if self._busy_since and now - self._busy_since >= LEADER_SECONDS:
                     self._leader, self._busy_since = None, 0.0
+                    # Above the limit a thread is just finishing a job; it becomes a follower itself.
                     if not self._follower_count and self._thread_count <= self._thread_limit():
                         self._start_thread()
                     self._leader_lock.release()
-                elif not self._busy_since and now - self._last_call > IDLE_SECONDS:
+                elif not self._busy_since and now - self._last_job_at > IDLE_SECONDS:
                     self._is_watching = False
                     self._watch_resumed.wait_for(lambda: self._is_watching)

@@ -20,7 +20,9 @@ def read(base: Path, parts: tuple[str, ...]) -> bytes | None:
     for prefix in _path_prefixes(base, parts):
         # A cloned repository could place a link here that leads init to a file anywhere else.
         if prefix.is_symlink():
-            raise ConfigError("This is a symbolic link, and Kaiza does not follow links. Replace it with a real one")
+            raise ConfigError(
+                f"{prefix.name} is a symbolic link, which Kaiza does not follow. Replace it with a real one"
+            )
     path = base.joinpath(*parts)
     try:
         descriptor = os.open(path, _READ_FLAGS)

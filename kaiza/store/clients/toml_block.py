@@ -107,7 +107,7 @@ def _parse_or_empty(text: str) -> dict[str, Any]:
 def _assemble_text(bare: str, settings: list[str], table: list[str], newline: str) -> str:
     if not bare.strip():
         return bare + _format_block([*settings, *([""] if settings else []), *table], newline)
-    # An editor finds the schema comment on the first line only; top-level keys must come before any table.
+    # Editors read the schema comment on the first line only, and top-level keys must come before any table.
     schema = re.match(r"\A#:schema .*\r?\n", bare)
     head = schema[0] if schema else ""
     rest = bare[len(head) :]

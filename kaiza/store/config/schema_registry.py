@@ -1,7 +1,7 @@
 """Tool schemas and the catalog, read from the contract files and served unchanged.
 
 Valid arguments pass a fast check (jsonschema-rs); only what fails it goes to jsonschema, which names the faults. Both
-are imported with the first check: together they take longer than the rest of the start.
+are imported with the first check, which keeps them out of the start.
 """
 
 import re

@@ -135,10 +135,10 @@ def _line_of_setting(path: list[str], text: str) -> int:
     return nearest
 
 
-def _line_error(why: str, line: int) -> errors.SystemError:
+def _line_error(problem: str, line: int) -> errors.SystemError:
     return errors.SystemError.startup_failure(
         "BOOTSTRAP_FAILURE",
-        human_message=f"kaiza.toml, line {line}: {why}. Correct that line and start again.",
+        human_message=f"kaiza.toml, line {line}: {problem}. Correct that line and start again.",
         cause={"file": "kaiza.toml", "line": line},
     )
 

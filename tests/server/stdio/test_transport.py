@@ -360,7 +360,7 @@ def test_after_end_of_input_the_server_exits_although_the_app_cannot_be_closed(c
 
 def test_after_end_of_input_calls_are_answered_until_the_client_stops_reading(client, make_fifo):
     first, second = make_fifo(), make_fifo()
-    client.begin().say(*(call(number, "hold", fifo=one.path) for number, one in enumerate((first, second))), PING)
+    client.begin().say(*(call(number, "hold", fifo=fifo.path) for number, fifo in enumerate((first, second))), PING)
     client.hear()
     client.end_input()
     first.release()
