@@ -17,18 +17,6 @@ _SESSIONLESS_TOOL: Final = "server_info"
 class PendingRequest:
     """One tool call that is not yet answered."""
 
-    __slots__ = (
-        "_answered",
-        "_session_request",
-        "call",
-        "incoming",
-        "is_claimed",
-        "is_finished",
-        "is_suppressed",
-        "job",
-        "request_id",
-    )
-
     def __init__(self, incoming: Incoming, session_request: "PendingRequest | None") -> None:
         self.incoming: Final = incoming
         self.request_id: Final = incoming.request_id
