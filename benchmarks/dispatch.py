@@ -1,11 +1,11 @@
-"""What a call costs before any tool has run: Kaiza's own stdio path beside the MCP SDK's, and beside a bare loop.
+"""Benchmark the cost of a call without a tool: Kaiza's stdio transport, the MCP SDK's, and a bare loop.
 
     uv run python benchmarks/dispatch.py [ROUNDS]
 
-All servers answer the same trivial tool; rounds are interleaved, and the best of each figure is printed.
+All servers answer the same trivial tool. Rounds are interleaved; the best of each figure is printed.
 """
 
-# ruff: noqa: PLC0415  each server imports only what it needs: that is what is measured
+# ruff: noqa: PLC0415  each server imports only what it needs, because imports are measured, too
 
 import json
 import os
@@ -26,7 +26,7 @@ OUTPUT = {"said": "hello", "summary": "said"}
 
 
 class Figures(NamedTuple):
-    """One round with one server."""
+    """Figures of one server in one round."""
 
     initialize_ms: float
     list_ms: float
@@ -39,7 +39,7 @@ class Figures(NamedTuple):
 
 
 def serve_kaiza() -> None:
-    """Kaiza's door with nothing behind it."""
+    """Kaiza's transport with an empty application."""
     from kaiza.domain.call import CallRequest, Outcome
     from kaiza.server.serve import serve
     from kaiza.wire.dialects.mcp import ServerDescription
@@ -47,8 +47,8 @@ def serve_kaiza() -> None:
     class Call:
         deadline = time.monotonic() + 3600
 
-    class House:
-        def stamp(self, _ask: CallRequest, /) -> Any:
+    class EmptyApp:
+        def stamp(self, _request: CallRequest, /) -> Any:
             return Call()
 
         def answer(self, _call: Any, /) -> Outcome | None:
@@ -60,11 +60,11 @@ def serve_kaiza() -> None:
         def close(self) -> None:
             return None
 
-    serve(House, ServerDescription("1", "", lambda: [TOOL]))
+    serve(EmptyApp, ServerDescription("1", "", lambda: [TOOL]))
 
 
 def serve_sdk() -> None:
-    """The SDK's low-level server over its own stdio."""
+    """The SDK's low-level server on its stdio transport."""
     import anyio
     import mcp_types as types
     from mcp.server.lowlevel import Server
@@ -86,7 +86,7 @@ def serve_sdk() -> None:
 
 
 def serve_bare() -> None:
-    """No protocol at all: a line in, a line out."""
+    """No protocol: a line in, a line out."""
     for line in sys.stdin.buffer:
         number = json.loads(line).get("id")
         if number is not None:
@@ -100,7 +100,7 @@ SERVERS: dict[str, Callable[[], None]] = {"bare loop": serve_bare, "kaiza": serv
 
 
 class Client:
-    """A client that does as little as it can."""
+    """A minimal client."""
 
     def __init__(self, name: str) -> None:
         self.process = subprocess.Popen(
@@ -109,17 +109,17 @@ class Client:
         self.number = 0
 
     def ask(self, method: str, params: dict[str, Any]) -> float:
-        """Send a request and wait for its answer; the microseconds that took."""
+        """Send a request and wait for its answer; the time in microseconds."""
         self.number += 1
         message = {"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}
         line = json.dumps(message).encode() + b"\n"
-        began = time.perf_counter()
+        started = time.perf_counter()
         self.send(line)
         answer = self.process.stdout.readline() if self.process.stdout else b""
-        took = (time.perf_counter() - began) * 1e6
+        elapsed_us = (time.perf_counter() - started) * 1e6
         if b'"result"' not in answer:
             raise SystemExit(f"{method}: {answer!r}")
-        return took
+        return elapsed_us
 
     def send(self, line: bytes) -> None:
         """Write one line."""
@@ -128,24 +128,24 @@ class Client:
             self.process.stdin.flush()
 
     def cpu_seconds(self) -> float:
-        """What the server has used so far."""
+        """CPU time of the server so far."""
         with open(f"/proc/{self.process.pid}/stat") as stat:  # noqa: PTH123  a benchmark's reading of one line
             fields = stat.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
     def rss_mb(self) -> float:
-        """What the server holds now."""
+        """Resident memory of the server."""
         with open(f"/proc/{self.process.pid}/status") as status:  # noqa: PTH123  as above
             return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
 
-    def end(self) -> None:
-        """Close its input and wait for it."""
+    def close(self) -> None:
+        """Close its input and wait for it to exit."""
         self.process.communicate()
 
 
 def measure(name: str) -> Figures:
-    """One round with one server."""
-    began = time.perf_counter()
+    """Measure one server once."""
+    started = time.perf_counter()
     client = Client(name)
     client.ask("initialize", HELLO)
     initialized = time.perf_counter()
@@ -153,16 +153,16 @@ def measure(name: str) -> Figures:
     client.ask("tools/list", {})
     listed = time.perf_counter()
     client.ask("tools/call", {"name": "echo", "arguments": {}})
-    startup = client.cpu_seconds()
-    took = sorted(client.ask("tools/call", {"name": "echo", "arguments": {"n": n}}) for n in range(CALLS))
-    cpu, rss = client.cpu_seconds() - startup, client.rss_mb()
-    client.end()
+    startup_cpu = client.cpu_seconds()
+    times = sorted(client.ask("tools/call", {"name": "echo", "arguments": {"n": n}}) for n in range(CALLS))
+    cpu, rss = client.cpu_seconds() - startup_cpu, client.rss_mb()
+    client.close()
     return Figures(
-        initialize_ms=(initialized - began) * 1e3,
-        list_ms=(listed - began) * 1e3,
-        startup_cpu_ms=startup * 1e3,
-        p50_us=statistics.median(took),
-        p99_us=took[int(len(took) * 0.99)],
+        initialize_ms=(initialized - started) * 1e3,
+        list_ms=(listed - started) * 1e3,
+        startup_cpu_ms=startup_cpu * 1e3,
+        p50_us=statistics.median(times),
+        p99_us=times[int(len(times) * 0.99)],
         modern_p50_us=measure_modern(name),
         cpu_us=cpu / CALLS * 1e6,
         rss_mb=rss,
@@ -170,24 +170,24 @@ def measure(name: str) -> Figures:
 
 
 def measure_modern(name: str) -> float:
-    """The median of a call that carries its own envelope, on a pipe without a handshake."""
+    """Median time of a call in the newer protocol revision, without a handshake."""
     client = Client(name)
     client.ask("server/discover", {"_meta": MODERN})
     call = {"name": "echo", "arguments": {}, "_meta": MODERN}
-    took = [client.ask("tools/call", call) for _ in range(CALLS)]
-    client.end()
-    return statistics.median(took)
+    times = [client.ask("tools/call", call) for _ in range(CALLS)]
+    client.close()
+    return statistics.median(times)
 
 
-def rows(rounds: int) -> Iterator[str]:
-    """The table, the best of every figure."""
-    found: dict[str, list[Figures]] = {name: [] for name in SERVERS}
+def table_rows(rounds: int) -> Iterator[str]:
+    """Rows of the table: the best of every figure."""
+    results: dict[str, list[Figures]] = {name: [] for name in SERVERS}
     for _ in range(rounds):
-        for name, figures in found.items():
+        for name, figures in results.items():
             figures.append(measure(name))
     yield "| server | " + " | ".join(Figures._fields) + " |"
     yield "|---|" + "---:|" * len(Figures._fields)
-    for name, figures in found.items():
+    for name, figures in results.items():
         best = [min(column) for column in zip(*figures, strict=True)]
         yield f"| {name} | " + " | ".join(f"{figure:.0f}" for figure in best) + " |"
 
@@ -196,5 +196,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         SERVERS[sys.argv[2]]()
     else:
-        for row in rows(int(sys.argv[1]) if len(sys.argv) > 1 else 5):
+        for row in table_rows(int(sys.argv[1]) if len(sys.argv) > 1 else 5):
             print(row)

@@ -1,8 +1,8 @@
-"""How servers of one workspace get on with each other: eight of them reading at once, against one alone.
+"""Benchmark several servers on one workspace: eight of them reading at once, against one alone.
 
     uv run python benchmarks/servers.py [--rounds 3] [--calls 250]
 
-Each call is recorded in the one log, and each server follows what the others recorded. Prints a Markdown table.
+Every call is recorded in the one log, and every server follows the records of the others. Prints a Markdown table.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 
 
 class Server:
-    """A real server over stdio, asked one thing at a time."""
+    """A server process over stdio, with one request at a time."""
 
     def __init__(self, root, state):
         self.process = subprocess.Popen(
@@ -41,7 +41,7 @@ class Server:
         answer = self.ask("tools/call", name=tool, arguments=arguments)
         assert not answer.get("isError"), answer
 
-    def read(self, calls):
+    def read_repeatedly(self, calls):
         for _ in range(calls):
             self.call("read_file", path="a.txt")
 
@@ -50,26 +50,26 @@ class Server:
         assert self.process.wait() == 0
 
 
-def a_second(count, calls, *, every):
-    """How many calls so many servers answer in a second."""
+def calls_per_second(count, calls, *, sync_every):
+    """Calls per second that `count` servers answer together."""
     with tempfile.TemporaryDirectory() as parent:
         root = Path(parent) / "workspace"
         for name in ("plans", "audit"):
             (root / name).mkdir(parents=True)
         (root / "a.txt").write_text("x" * 1000)
-        if every:
+        if sync_every:
             (root / "kaiza.toml").write_text('[audit]\nsync = "every"\n')
         servers = [Server(root, Path(parent) / "state") for _ in range(count)]
-        threads = [threading.Thread(target=server.read, args=(calls,)) for server in servers]
-        begin = time.perf_counter()
+        threads = [threading.Thread(target=server.read_repeatedly, args=(calls,)) for server in servers]
+        started = time.perf_counter()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        spent = time.perf_counter() - begin
+        elapsed = time.perf_counter() - started
         for server in servers:
             server.close()
-    return count * calls / spent
+    return count * calls / elapsed
 
 
 def main():
@@ -78,11 +78,13 @@ def main():
     parser.add_argument("--calls", type=int, default=250)
     args = parser.parse_args()
     print("| records are synced | eight servers | one | ratio |\n|---|---|---|---|")
-    for every in (False, True):
-        turns = [[a_second(count, args.calls, every=every) for count in (8, 1)] for _ in range(args.rounds)]
-        eight, one = (statistics.median(column) for column in zip(*turns, strict=True))
-        ratio = statistics.median(together / alone for together, alone in turns)
-        label = "each before its answer" if every else "within a second"
+    for sync_every in (False, True):
+        rounds = [
+            [calls_per_second(count, args.calls, sync_every=sync_every) for count in (8, 1)] for _ in range(args.rounds)
+        ]
+        eight, one = (statistics.median(column) for column in zip(*rounds, strict=True))
+        ratio = statistics.median(together / alone for together, alone in rounds)
+        label = "each before its answer" if sync_every else "within a second"
         print(f"| {label} | {eight:.0f} calls a second | {one:.0f} | {ratio:.2f} |", flush=True)
 
 

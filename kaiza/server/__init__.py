@@ -1,1 +1,1 @@
-"""The transports."""
+"""Transports: how requests reach the application, and answers the client."""

@@ -1,6 +1,6 @@
-"""A line in, a step out: every transport asks its questions here, so that all of them refuse alike.
+"""Protocol logic shared by all transports: an incoming line becomes an answer, a tool call or a cancellation.
 
-The pipeline is used by one thread at a time, in the order in which lines came in.
+Not thread-safe: lines are processed one at a time, in the order in which they arrived.
 """
 
 from collections.abc import Sequence
@@ -11,23 +11,23 @@ from kaiza.wire.dialect import Conversation, Dialect, ToolCall
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 
 if TYPE_CHECKING:
-    from kaiza.domain.call import Outcome
+    from kaiza.domain.call import CallRequest, Outcome
 
 
 class Incoming(NamedTuple):
-    """A tool call under the id of its request, in the dialect that its answer is to have."""
+    """A tool call with its request id and the dialect that encodes its answer."""
 
     request_id: RequestId
     call: ToolCall
     dialect: Dialect
 
     def encode(self, outcome: "Outcome") -> bytes:
-        """The line that answers it."""
+        """Encode the answer as a line."""
         return self.dialect.encode(self.request_id, outcome, self.call.reply_form)
 
 
 class TransportAction(NamedTuple):
-    """What a line asks the transport to do: send an answer, make a call, hush another, or nothing."""
+    """What to do for a line: send an answer, run a call, suppress the answer of another call, or nothing."""
 
     answer: bytes | None = None
     call: Incoming | None = None
@@ -35,54 +35,50 @@ class TransportAction(NamedTuple):
 
 
 class Pipeline:
-    """The dialects, asked in order, and what the pipe has been used for so far."""
+    """Dialects in order of preference, and the state of the conversation on one connection."""
 
     def __init__(self, dialects: Sequence[Dialect]) -> None:
         self._dialects = dialects
         self._conversation = Conversation()
 
     def parse_line(self, line: bytes | None) -> InvalidMessage | Notification | Request:
-        """What the line says; None is a line beyond the bound."""
+        """Parse a line; None stands for one that was too long to read."""
         return message.line_too_long() if line is None else message.parse(line)
 
-    def next_action(self, said: InvalidMessage | Notification | Request) -> TransportAction:
-        """What is to be done about it."""
-        if isinstance(said, InvalidMessage):
-            return TransportAction(answer=message.rejection(said))
-        if isinstance(said, Notification):
-            cancelled = said.params.get("requestId") if said.method == "notifications/cancelled" else None
+    def next_action(self, parsed: InvalidMessage | Notification | Request) -> TransportAction:
+        """Decide what to do for a parsed line."""
+        if isinstance(parsed, InvalidMessage):
+            return TransportAction(answer=message.rejection(parsed))
+        if isinstance(parsed, Notification):
+            cancelled = parsed.params.get("requestId") if parsed.method == "notifications/cancelled" else None
             return TransportAction(cancelled=cancelled)
-        dialect = next(one for one in self._dialects if one.can_decode(said))
-        self._conversation, answer, call = dialect.decode(said, self._conversation)
-        return TransportAction(answer, None if call is None else Incoming(said.id, call, dialect))
-
-
-if TYPE_CHECKING:
-    from kaiza.domain.call import CallRequest, Outcome
+        dialect = next(dialect for dialect in self._dialects if dialect.can_decode(parsed))
+        self._conversation, answer, call = dialect.decode(parsed, self._conversation)
+        return TransportAction(answer, None if call is None else Incoming(parsed.id, call, dialect))
 
 
 class AppProtocol(Protocol):
-    """The house behind the door."""
+    """The application as the transports use it."""
 
-    def stamp(self, ask: "CallRequest", /) -> Any:
-        """Give the ask its request id, its time and its `deadline`, in seconds of `time.monotonic`."""
+    def stamp(self, request: "CallRequest", /) -> Any:
+        """Create the call: request id, timestamp and `deadline`, in seconds of `time.monotonic`."""
         ...
 
     def answer(self, call: Any, /) -> "Outcome | None":
-        """Carry the call out, whole; None where somebody else has answered it."""
+        """Run the call to its end; None if `expire` has answered it meanwhile."""
         ...
 
     def expire(self, call: Any, cap: str = "timeout", /) -> "Outcome | None":
-        """End the call for its time; None where it is answered, or past the point where it can be ended."""
+        """Answer a call whose time is up; None if it is already answered, or its change already under way."""
         ...
 
     def close(self) -> None:
-        """Make durable what is not."""
+        """Sync the log and close all files."""
         ...
 
 
 def to_call_request(call: ToolCall) -> "CallRequest":
-    """A decoded tool call as the application takes it."""
-    from kaiza.domain.call import CallRequest  # noqa: PLC0415  loaded with the application, not before the first answer
+    """Convert a decoded tool call to the application's request."""
+    from kaiza.domain.call import CallRequest  # noqa: PLC0415  not before the first answer: start-up time
 
     return CallRequest(call.tool_name, call.arguments, call.client, call.conversational)

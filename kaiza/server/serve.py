@@ -1,4 +1,4 @@
-"""`serve`: the opening is answered at once, the house is built behind it, and the process leaves with nothing lost."""
+"""Serves one client over stdio: answers the opening at once, and builds the application in the background."""
 
 import gc
 import os
@@ -12,35 +12,36 @@ from kaiza.server.stdio.transport import StdioTransport
 from kaiza.wire.dialects.mcp import McpDialect, ServerDescription
 
 GC_THRESHOLD = 20_000
-"""Allocations between two collections. A call makes hundreds of objects and no cycles; imports make many that stay."""
+"""Allocations between two collections; raised, because a call creates hundreds of objects and no cycles."""
 
 
 def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, summary: bool = False) -> int:
     """Serve one client over standard input and output; the exit status.
 
-    `make_app` is called once, in another thread, when tools are first listed or called. Where it raises a SystemError,
-    that is raised here, after whatever was asked has been answered. `summary` puts an output's summary into the text
-    block, instead of the whole output once more.
+    `make_app` is called once, in another thread, when tools are first listed or called. A SystemError from it is raised
+    here, once all pending requests are answered. With `summary`, the text block of a result has only the output's
+    summary instead of the whole output as JSON.
     """
     gc.set_threshold(GC_THRESHOLD)
     incoming, outgoing = framing.take_stdio()
     pipeline = Pipeline((McpDialect(opening, summary=summary),))
     stdio = StdioTransport(incoming, outgoing, pipeline, partial(_build, make_app))
-    clean = stdio.serve()
+    is_clean = stdio.serve()
     if failure := stdio.failure():
         raise failure
-    if not clean:
+    if not is_clean:
+        # A thread is stuck in a call or in closing the log: a normal exit would wait for it.
         sys.stderr.flush()
         os._exit(0)
     return 0
 
 
 def _build(make_app: Callable[[], AppProtocol]) -> AppProtocol:
-    # Loaded here, in a thread of its own: were it loaded by the first answer, that call would outlast the reader's
-    # patience and lose its turn.
-    from kaiza.wire.dialects import mcp_result as mcp_call  # noqa: F401, PLC0415
+    # Imported here, in the background: within the first call it would take longer than LEADER_SECONDS, and that call
+    # would lose the lead.
+    from kaiza.wire.dialects import mcp_result  # noqa: F401, PLC0415
 
-    gc.disable()  # what is built and imported here stays: there is nothing to collect, and looking costs milliseconds
+    gc.disable()  # what is built and imported here is never freed: collecting it costs milliseconds for nothing
     try:
         app = make_app()
         gc.freeze()

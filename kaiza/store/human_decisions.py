@@ -1,4 +1,4 @@
-"""What a person decides is a record of kind `person`, durable before it takes effect."""
+"""Records decisions of people in the audit log, and keeps the bytes of the plans they approve."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -15,60 +15,66 @@ Precondition = Callable[[], None]
 
 
 def current_timestamp() -> str:
-    """The time as records tell it."""
+    """The current time in the format of records: UTC, milliseconds, `Z`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def catch_up(ground: Workspace) -> None:
-    """What every process recorded so far is known when this returns."""
-    if ground.is_recording():
-        ground.log.catch_up()
+def catch_up(workspace: Workspace) -> None:
+    """Follow the log to its end, verifying what is new."""
+    if workspace.is_recording():
+        workspace.log.catch_up()
 
 
 def record_decision(
-    ground: Workspace, action: str, person: str, check: Precondition | None = None, **members: Any
+    workspace: Workspace, action: str, person: str, check: Precondition | None = None, **members: Any
 ) -> Mapping[str, Any]:
-    """The word is on disk when this returns. `check` is asked under the log's lock; what it raises, nothing is written.
+    """Append a record of kind `person`, durable when this returns.
 
-    `members` are the record's own, `detail` more of what it tells.
+    `check` runs under the log's lock, so that no other process can record anything between it and the append; if it
+    raises, nothing is written. `members` are further members of the record, `detail` of its detail.
     """
     detail = {"action": action, "person": person, **members.pop("detail", {})}
 
-    def make() -> Body:
+    def compose() -> Body:
         if check is not None:
             check()
         return new_body(
-            "person", timestamp=current_timestamp(), workspace_root=ground.root, outcome="ok", detail=detail, **members
+            "person",
+            timestamp=current_timestamp(),
+            workspace_root=workspace.root,
+            outcome="ok",
+            detail=detail,
+            **members,
         )
 
-    return ground.log.append(make, durable=True)
+    return workspace.log.append(compose, durable=True)
 
 
-def record_plan_seal(ground: Workspace, plan_id: str, plan_hash: str, detail: Mapping[str, Any]) -> None:
-    """The bytes that a person approved by command count from now on, and no others of that name."""
+def record_plan_seal(workspace: Workspace, plan_id: str, plan_hash: str, detail: Mapping[str, Any]) -> None:
+    """Append the seal of a plan approved by command: from now on only these bytes are valid under its id."""
     members = {"plan_id": plan_id, "plan_hash": plan_hash, "detail": {"how": "command", **detail}}
-    ground.log.append(
-        lambda: new_body("plan", timestamp=current_timestamp(), workspace_root=ground.root, **members), durable=True
+    workspace.log.append(
+        lambda: new_body("plan", timestamp=current_timestamp(), workspace_root=workspace.root, **members), durable=True
     )
 
 
-def store_current(ground: Workspace, plan: Plan) -> None:
-    """Keep the plan's file as it is now, if it still is the plan that was read."""
-    stored = ground.plans.read(plan.plan_id)
+def store_current(workspace: Workspace, plan: Plan) -> None:
+    """Store the bytes of a plan's file, unless it has changed since it was read."""
+    stored = workspace.plans.read(plan.plan_id)
     if stored is not None and stored.parsed.plan_hash == plan.plan_hash:
-        store_bytes(ground, plan.plan_hash, stored.content)
+        store_bytes(workspace, plan.plan_hash, stored.content)
 
 
-def store_bytes(ground: Workspace, plan_hash: str, content: bytes) -> None:
-    """They are on disk when this returns."""
+def store_bytes(workspace: Workspace, plan_hash: str, content: bytes) -> None:
+    """Store a plan's bytes in the blob store, durable when this returns."""
     with closing(FsyncBatch()) as batch:
-        ground.blobs.store(plan_hash, [content], pack=True, batch=batch)
+        workspace.blobs.store(plan_hash, [content], pack=True, batch=batch)
         batch.sync()
 
 
-def load_bytes(ground: Workspace, plan_hash: str) -> bytes | None:
-    """The bytes that have this hash, if they were kept, are whole and no more than a plan has."""
+def load_bytes(workspace: Workspace, plan_hash: str) -> bytes | None:
+    """A plan's stored bytes; None if they are missing, damaged or larger than a plan may be."""
     try:
-        return b"".join(ground.blobs.chunks(plan_hash, MAX_BYTES))
+        return b"".join(workspace.blobs.chunks(plan_hash, MAX_BYTES))
     except errors.SystemError:
         return None

@@ -1,13 +1,16 @@
-"""The workspace as one call may see it: every path is judged where it really is, before a byte is given out."""
+"""Read-only view of the workspace for one tool call.
+
+Checks the resolved path against the read rules before returning bytes.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
-from kaiza.domain.audit import record
 from kaiza.domain.audit.inverse_changes import took_effect
 from kaiza.domain.audit.projection import MAX_RELEASES_PER_DAY, AuditState, Session, day_before
+from kaiza.domain.audit.record import GENESIS, LogHead
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.file_entry import FileEntry
 from kaiza.domain.paths.rel_path import RelPath
@@ -19,37 +22,37 @@ from kaiza.store.files.confined_root import OpenDirectory, OpenFile
 from kaiza.store.workspace import Workspace, verdict_output
 
 if TYPE_CHECKING:
-    from kaiza.store import check_runner as checks
-    from kaiza.store.files import tree_walk as scan
+    from kaiza.store import check_runner
+    from kaiza.store.files import tree_walk
 
 
 @dataclass(frozen=True, slots=True)
 class AuditLogView:
-    """The record, read."""
+    """Read access to the audit log."""
 
     workspace: Workspace
 
     def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
-        """Records in order from a place on, lazily."""
+        """Records from a sequence number on, in order, lazily."""
         return read_records(self.workspace.root, since_seq=since_seq)
 
     def verify(self) -> Mapping[str, Any]:
-        """The whole log judged."""
+        """Verify the whole log."""
         return verdict_output(verify_log(self.workspace.root))
 
     def catch_up(self) -> Mapping[str, Any]:
-        """What is new in the log judged, and its head before this call; whether the rest was verified too."""
-        judged = self.workspace.log.catch_up()
-        head = judged.head or record.LogHead(0, record.GENESIS, 0)
+        """Verify what is new in the log; its head, and whether the older part has been verified, too."""
+        tail = self.workspace.log.catch_up()
+        head = tail.head or LogHead(0, GENESIS, 0)
         self.workspace.log.background_check.start()
-        verdict = self.workspace.damage() or judged.verdict
+        verdict = self.workspace.damage() or tail.verdict
         checked = "whole" if self.workspace.log.background_check.is_done else "tail"
         return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict, "checked": checked}
 
 
 @dataclass(frozen=True, slots=True)
 class ToolView:
-    """What a tool gets to see for one call."""
+    """What one tool call may read: files, plans, the log and the state projected from it."""
 
     workspace: Workspace
     _session: Session | None
@@ -60,142 +63,142 @@ class ToolView:
     now: str
     request_id: str
     current_refusal: Callable[[], errors.SystemError | None] = lambda: None
-    """What stops by now what was allowed when the call began."""
+    """Refusal that applies now although the call was allowed when it began, such as a freeze since then."""
 
     @property
     def root(self) -> str:
-        """The session's workspace root."""
+        """Workspace root of the session."""
         return self.workspace.root
 
     @property
     def session(self) -> Session:
-        """The session of the call; a rule has seen to it that there is one."""
+        """The session of the call; SESSION_EXPECTED if the rules let a call without one pass."""
         if self._session is None:
             raise errors.SystemError.invariant_violation("SESSION_EXPECTED")
         return self._session
 
     @property
     def can_release(self) -> bool:
-        """Whether a report may still unlock the session's role: three times a day, and only where reports may."""
+        """Whether a report may release the role's lock: if the settings allow it, three times a day."""
         if self.workspace.settings.release_by_person:
             return False
         return self.audit_state.count_releases_since(self.session.role, day_before(self.now)) < MAX_RELEASES_PER_DAY
 
     @property
     def audit_state(self) -> AuditState:
-        """What the record says."""
+        """State projected from the log."""
         return self.workspace.audit_state
 
     @property
     def last_seq(self) -> int:
-        """The number of the last record that is known so far."""
+        """Sequence number of the last known record; 0 if there is none."""
         head = self.workspace.log.head
         return head.seq if head is not None else 0
 
     @property
     def log(self) -> AuditLogView:
-        """The record, read."""
+        """The audit log."""
         return AuditLogView(self.workspace)
 
     def session_changes(self) -> list[Mapping[str, Any]]:
-        """The records of all changes since the session's first, in order."""
+        """Records of all changes since the first one of this session, in order, including those of other sessions."""
         seqs = self.audit_state.changed.get(self.session.session_id)
-        since = self.log.records(seqs[0]) if seqs else iter(())
-        return [one for one in self._until_out_of_time(since) if took_effect(one)]
+        records = self.log.records(seqs[0]) if seqs else iter(())
+        return [record for record in self._until_out_of_time(records) if took_effect(record)]
 
     def changes_since(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
-        """The records of all changes since the first of these calls', in order.
+        """Records of all changes since the earliest of these calls, in order.
 
-        Searched from the newest on. A person's undo is among them only as that: no call has its name.
+        Reads the log from its end. An undo by a person is included, but cannot be asked for: it has no request id.
         """
-        left = set(request_ids)
-        found: list[Mapping[str, Any]] = []
-        for one in self._until_out_of_time(read_records(self.workspace.root, reverse=True)):
-            if not left:
+        missing = set(request_ids)
+        changes: list[Mapping[str, Any]] = []
+        for record in self._until_out_of_time(read_records(self.workspace.root, reverse=True)):
+            if not missing:
                 break
-            if took_effect(one):
-                left.discard(one["request_id"])
-                found.append(one)
-        return found[::-1]
+            if took_effect(record):
+                missing.discard(record["request_id"])
+                changes.append(record)
+        return changes[::-1]
 
     def _until_out_of_time(self, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """The records, as long as the call has time: an undo that was not seen could not be respected."""
-        for one in records:
+        for record in records:
+            # An error, not a partial list: an undo that missed a later change would overwrite it.
             if self.is_out_of_time():
                 raise errors.SystemError.tool_failure("CAP_EXCEEDED", cause={"cap": "timeout"})
-            yield one
+            yield record
 
     def recover(self) -> list[dict[str, Any]]:
-        """Bring to an end what an earlier crash left, and tell what was done."""
+        """Finish or roll back changes that a crash interrupted; what was done, one item a change."""
         return recover(self.workspace, self.now, self.request_id)
 
     def phase_commands(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
-        """The commands by which a phase of a plan is checked."""
+        """The `verify` commands of a phase of a plan."""
         stored = self.plans.find_by_hash(plan_hash)
         plan = stored.parsed.plan if stored else None
         phase = plan.phase(phase_id) if plan else None
         return phase.verify if phase else ()
 
-    def snapshot_protected(self) -> "checks.ProtectedSnapshot":
-        """What governs the agent, as it is now."""
-        from kaiza.store import check_runner as checks  # noqa: PLC0415  only run_checks needs it
+    def snapshot_protected(self) -> "check_runner.ProtectedSnapshot":
+        """Snapshot of the files that govern the agent."""
+        from kaiza.store import check_runner  # noqa: PLC0415  needed by run_checks only
 
-        return checks.snapshot_protected(self.workspace.files)
+        return check_runner.snapshot_protected(self.workspace.files)
 
     def run_check(self, argv: Sequence[str]) -> dict[str, Any]:
-        """Run one command and tell what it came to; one whose time was up has no exit status."""
-        from kaiza.store import check_runner as checks  # noqa: PLC0415  only run_checks needs it
+        """Run one command; its result has no `exit_code` if it was killed at the time limit."""
+        from kaiza.store import check_runner  # noqa: PLC0415  needed by run_checks only
 
-        done = checks.run(argv, self.workspace.root, self.workspace.settings.checks_seconds)
-        told: dict[str, Any] = {
-            "argv": list(done.argv),
-            "duration_ms": done.duration_ms,
-            "output": done.output,
-            "truncated": done.truncated,
+        result = check_runner.run(argv, self.workspace.root, self.workspace.settings.checks_seconds)
+        output: dict[str, Any] = {
+            "argv": list(result.argv),
+            "duration_ms": result.duration_ms,
+            "output": result.output,
+            "truncated": result.truncated,
         }
-        return told if done.exit_code is None else {**told, "exit_code": done.exit_code}
+        return output if result.exit_code is None else {**output, "exit_code": result.exit_code}
 
-    def changed_protected(self, before: "checks.ProtectedSnapshot") -> list[str]:
-        """What of it was altered since; other processes' records in the log are no alteration."""
-        from kaiza.store import check_runner as checks  # noqa: PLC0415  only run_checks needs it
+    def changed_protected(self, before: "check_runner.ProtectedSnapshot") -> list[str]:
+        """Paths of governing files that changed since the snapshot; records appended to the log are not a change."""
+        from kaiza.store import check_runner  # noqa: PLC0415  needed by run_checks only
 
-        return checks.changed_protected(before, self.workspace.files)
+        return check_runner.changed_protected(before, self.workspace.files)
 
     def stored_size(self, digest: str) -> int | None:
-        """How large a content is that was replaced; None where it is not kept."""
+        """Size of a pre-image; None if it is not in the blob store."""
         return self.workspace.blobs.size(digest)
 
     def stored_content(self, digest: str) -> bytes:
-        """A content that was replaced, whole."""
+        """A pre-image, whole."""
         return b"".join(self.workspace.blobs.chunks(digest))
 
     @property
     def plans(self) -> PlanFiles:
-        """What is in `plans/`."""
+        """Plan files of the workspace."""
         return self.workspace.plans
 
     def open_file(self, path: RelPath) -> OpenFile:
-        """A regular file that may be read."""
+        """Open a regular file for reading, unless its resolved path is denied."""
         return self.workspace.files.open_file(path, self._require_readable)
 
     def open_directory(self, path: RelPath) -> OpenDirectory:
-        """A directory that may be listed."""
+        """Open a directory for listing, unless its resolved path is denied."""
         return self.workspace.files.open_directory(path, self._require_readable)
 
     def stat(self, path: RelPath) -> FileEntry:
-        """What a path leads to, without opening it."""
+        """Metadata of what a path leads to, without opening it."""
         return self.workspace.files.stat(path, lambda _real: None)
 
     def walk(
         self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = ""
-    ) -> "scan.TreeWalk":
-        """Everything below a directory, in order, without following links; from the path `since` on."""
-        from kaiza.store.files import tree_walk as scan  # noqa: PLC0415  only what walks needs it
+    ) -> "tree_walk.TreeWalk":
+        """Walk a directory in order from the path `since` on, without following links."""
+        from kaiza.store.files import tree_walk  # noqa: PLC0415  needed by tools that walk only
 
-        return scan.walk(self.workspace.files, start, include_ignored=include_ignored, over=over, since=since)
+        return tree_walk.walk(self.workspace.files, start, include_ignored=include_ignored, over=over, since=since)
 
     def is_unreadable(self, path: RelPath) -> bool:
-        """Whether the content of this path is nobody's business."""
+        """Whether no tool may read this path."""
         return self.workspace.is_unreadable(path)
 
     def _require_readable(self, real: RelPath) -> None:

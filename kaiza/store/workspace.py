@@ -1,4 +1,4 @@
-"""One workspace root and everything Kaiza keeps for it: the files, the record, and the facts the record gives."""
+"""One workspace: its files, its audit log, and the state projected from the log."""
 
 import os
 import threading
@@ -36,9 +36,9 @@ LOG_PATH = "audit/audit-log.jsonl"
 
 
 class Workspace:
-    """Made without touching anything on disk; what must exist is made by the first record."""
+    """Files, plans, audit log and projected state of one root. Opening it writes nothing; the first append does."""
 
-    def __init__(self, root: str, caps: Caps, told: settings.Settings | None = None) -> None:
+    def __init__(self, root: str, caps: Caps, known_settings: settings.Settings | None = None) -> None:
         self.root = root
         self.caps = caps
         self.files = ConfinedRoot(root)
@@ -48,10 +48,9 @@ class Workspace:
         self._state_path = state_dir.path_of(root)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self._journal = JournalStore(self.blobs.kaiza_dir, self.state_key)
-        self._committer: TransactionManager | None = None
-        self._building = threading.Lock()
-        """Held while the committer is built, so that there is one."""
-        self.settings = told or read_settings(self.files)
+        self._transactions: TransactionManager | None = None
+        self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
+        self.settings = known_settings or read_settings(self.files)
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
         self.audit_state, head = snapshot.load(self._state_path, Path(self._log_path), self.state_key)
@@ -65,83 +64,84 @@ class Workspace:
 
     @property
     def transactions(self) -> "TransactionManager":
-        """What alters the workspace's files, imported and built by the first change or the first one to recover."""
-        with self._building:
-            if self._committer is None:
-                from kaiza.store.changes.transaction import TransactionManager  # noqa: PLC0415  a session that only reads needs none of it
+        """Transaction manager for the workspace's files, built on first use."""
+        with self._build_lock:
+            if self._transactions is None:
+                # A session that only reads does not pay for the import.
+                from kaiza.store.changes.transaction import TransactionManager  # noqa: PLC0415
 
-                self._committer = TransactionManager(self.files, self.blobs, self._journal)
-            return self._committer
+                self._transactions = TransactionManager(self.files, self.blobs, self._journal)
+            return self._transactions
 
     def is_initialized(self) -> bool:
-        """Whether `kaiza init` has been here."""
+        """Whether `kaiza init` has run here."""
         return roots.is_initialized(self.root)
 
     def is_recording(self) -> bool:
-        """Whether calls are recorded: always once a record was known, before that where there is an `audit/`.
-
-        Whatever else is in its place counts too, so that its record fails, and no answer goes out without one.
-        """
+        """Whether calls are recorded: if there is an `audit/`, or ever was a record."""
+        # lexists: a file or a dangling link named `audit` must make the append fail, not turn recording off.
         return self.log.has_been_opened or self.log.head is not None or os.path.lexists(self._audit_path)
 
     def find_session(self, session_id: str, now: str) -> Session | None:
-        """The open session of that id, also one that another process began or ended."""
+        """The open session with this id, including one that another process began."""
         self.follow()
         return self.audit_state.find_open_session(session_id, now, self.caps.session_idle_hours)
 
     def damage(self) -> str | None:
-        """The verdict that stops changes, if there is one."""
+        """Verdict that forbids changes until the log is verified or the damage accepted; None if there is none."""
         return self.log.damage()
 
     def is_unreadable(self, path: RelPath) -> bool:
-        """Whether the content of this path is nobody's business."""
+        """Whether no tool may read this path: secrets, and what `deny_read` adds."""
         return is_unreadable(path, self.settings.deny_read, self.settings.allow_read)
 
     def count_in_scope(self, plan: Plan) -> int:
-        """How many files a plan's scope touches now."""
-        from kaiza.store.documents.scope_preview import match_files  # noqa: PLC0415  see `committer`
+        """Number of files that a plan's scope matches now."""
+        from kaiza.store.documents.scope_preview import match_files  # noqa: PLC0415  as above
 
         return match_files(plan, self.files).file_count
 
     def has_journals(self) -> bool:
-        """Whether a change left a journal, that of a living process included."""
+        """Whether there is a journal of an unfinished change, including one that another process is making."""
         return not self._journal.is_empty()
 
     def verification_progress(self, seconds: float) -> Mapping[str, int] | None:
-        """How far the verification of the whole log has come after so many seconds; None where it has ended."""
+        """Progress of the background verification of the log after waiting `seconds`; None once it has ended."""
         return None if self.damage() is not None else self.log.background_check.wait(seconds)
 
     def save_snapshot(self, now: str) -> None:
-        """Spare the next process from reading the whole log. Without a snapshot it takes longer, and that is all."""
+        """Save the projected state, so that the next process does not read the whole log. Best effort."""
         head = self.log.head
         if head is not None and self._state_path.is_dir():
             with suppress(OSError):
                 self.log.background_check.save_stamp()
                 _, known = snapshot.load(self._state_path, Path(self._log_path), self.state_key)
-                if known is None or known.seq <= head.seq:  # a process that ends late has seen less than others
-                    facts = self.audit_state.without_expired(now, self.caps.session_idle_hours)
-                    snapshot.save(self._state_path, facts, head, self.state_key)
+                # Another process that followed the log further may have saved its snapshot already: never go back.
+                if known is None or known.seq <= head.seq:
+                    state = self.audit_state.without_expired(now, self.caps.session_idle_hours)
+                    snapshot.save(self._state_path, state, head, self.state_key)
 
     def close(self, now: str) -> None:
-        """Sync what is written and let go. The index that is left behind tells what others recorded too."""
+        """Sync the log, save a snapshot and close all descriptors."""
         with suppress(errors.SystemError):
-            self.follow()
+            self.follow()  # the snapshot covers what other processes recorded, too
         self.log.close()
         self.save_snapshot(now)
-        if self._committer is not None:
-            self._committer.close()
+        if self._transactions is not None:
+            self._transactions.close()
         self.blobs.kaiza_dir.close()
         self.files.close()
 
     def _unsigned_journals(self) -> Mapping[str, str]:
-        """The journals that a version without keys left here; none where that version never anchored this log."""
+        """Hashes of journals from a version that did not sign them, which are accepted once."""
+        # Only if that version also left a checkpoint: otherwise the journals came with a copied or cloned workspace.
         return self._journal.journal_hashes() if Checkpoint(self._state_path).read() is not None else {}
 
     def follow(self) -> None:
-        """Read what other processes appended, if anything."""
+        """Follow the log: apply the records that other processes appended."""
         head = self.log.head
         try:
-            size = os.stat(self._log_path).st_size  # noqa: PTH116  on every call's path, and a third of the price
+            size = os.stat(self._log_path).st_size  # noqa: PTH116  on the path of every call; three times as fast as Path.stat
         except OSError:
             size = -1
         if (head is None or head.size != size) and self.is_recording():
@@ -149,18 +149,18 @@ class Workspace:
 
 
 def read_settings(workspace: ConfinedRoot) -> settings.Settings:
-    """The settings of a workspace; without a file, the defaults."""
+    """Read the settings of a workspace; the defaults if there is no `kaiza.toml`."""
     return settings.read(workspace.fd)
 
 
 def verdict_output(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as `verify_audit_log` tells it."""
+    """A verdict as output of `verify_audit_log`."""
     head = verdict.head or LogHead(0, GENESIS, 0)
-    told: dict[str, Any] = {
+    output: dict[str, Any] = {
         "verdict": verdict.verdict,
         "records": verdict.records,
         "head": {"seq": head.seq, "entry_hash": head.entry_hash},
     }
     if verdict.first_fault is not None:
-        told["first_fault"] = {"seq": verdict.first_fault.seq, "why": verdict.first_fault.why}
-    return told
+        output["first_fault"] = {"seq": verdict.first_fault.seq, "why": verdict.first_fault.why}
+    return output

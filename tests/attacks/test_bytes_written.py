@@ -1,4 +1,4 @@
-"""A limit on bytes counts every byte that is written, by whichever operation."""
+"""A plan's limit on bytes counts every byte written, by any operation."""
 
 import pytest
 from agents import WIDE, plan, sha
@@ -27,46 +27,46 @@ WRITES = {
 
 
 @pytest.fixture
-def limited(begun, workspace):
-    """Makes a plan that allows so many bytes."""
+def plan_with_limit(begun, workspace):
+    """Create a plan with a limit on bytes; its hash."""
     (workspace / "src").mkdir()
     (workspace / "src" / "a").write_text(OLD)
     return lambda count: plan(workspace, scope=WIDE, more=f"limits: {{bytes: {count}}}\n")
 
 
-def used(app):
-    return next(iter(app.services.grounds.values())).facts.usage["PLAN-1"].bytes
+def bytes_used(app):
+    return next(iter(app.services.workspaces.values())).audit_state.usage["PLAN-1"].bytes
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_beyond_the_limit_is_refused_before_its_intent(begun, workspace, limited, write):
-    tool, asked = WRITES[write]
-    told = begun.call(tool, {**asked, "plan_hash": limited(len(NEW) - 1)}).envelope
+def test_a_write_beyond_the_byte_limit_is_refused_before_its_intent(begun, workspace, plan_with_limit, write):
+    tool, arguments = WRITES[write]
+    envelope = begun.call(tool, {**arguments, "plan_hash": plan_with_limit(len(NEW) - 1)}).envelope
 
-    assert (told["invariant_id"], told["cause"]["limit"]) == ("PLAN_LIMIT_REACHED", "bytes")
-    assert told["cause"]["asked"] == len(NEW)
-    assert "intent" not in [one["kind"] for one in records(workspace)]
+    assert (envelope["invariant_id"], envelope["cause"]["limit"]) == ("PLAN_LIMIT_REACHED", "bytes")
+    assert envelope["cause"]["asked"] == len(NEW)
+    assert "intent" not in [record["kind"] for record in records(workspace)]
     assert [path.name for path in (workspace / "src").iterdir()] == ["a"]
     assert (workspace / "src" / "a").read_text() == OLD
 
 
 @pytest.mark.parametrize("write", WRITES)
-def test_a_write_within_the_limit_uses_up_its_bytes(begun, workspace, limited, write):
-    tool, asked = WRITES[write]
-    allowed = limited(len(NEW) + 1)
-    first = begun.call(tool, {**asked, "plan_hash": allowed}).envelope
-    again = begun.call("write_file", {"path": "src/more", "content": "xx", "plan_hash": allowed}).envelope
+def test_a_write_within_the_byte_limit_adds_its_size_to_the_usage(begun, workspace, plan_with_limit, write):
+    tool, arguments = WRITES[write]
+    plan_hash = plan_with_limit(len(NEW) + 1)
+    first = begun.call(tool, {**arguments, "plan_hash": plan_hash}).envelope
+    second = begun.call("write_file", {"path": "src/more", "content": "xx", "plan_hash": plan_hash}).envelope
 
     assert first is None
-    assert used(begun) == len(NEW)
-    assert (again["invariant_id"], again["cause"]["used"]) == ("PLAN_LIMIT_REACHED", len(NEW))
+    assert bytes_used(begun) == len(NEW)
+    assert (second["invariant_id"], second["cause"]["used"]) == ("PLAN_LIMIT_REACHED", len(NEW))
 
 
-def test_what_writes_nothing_uses_up_nothing(begun, limited):
-    allowed = limited(0)
-    moved = {"source": "src/a", "destination": "src/b", "expected_hash": sha(OLD.encode()), "plan_hash": allowed}
-    gone = {"path": "src/b", "expected_hash": sha(OLD.encode()), "plan_hash": allowed}
+def test_moving_and_deleting_use_no_bytes(begun, plan_with_limit):
+    plan_hash = plan_with_limit(0)
+    move = {"source": "src/a", "destination": "src/b", "expected_hash": sha(OLD.encode()), "plan_hash": plan_hash}
+    delete = {"path": "src/b", "expected_hash": sha(OLD.encode()), "plan_hash": plan_hash}
 
-    assert begun.call("move_file", moved).envelope is None
-    assert begun.call("delete_file", gone).envelope is None
-    assert used(begun) == 0
+    assert begun.call("move_file", move).envelope is None
+    assert begun.call("delete_file", delete).envelope is None
+    assert bytes_used(begun) == 0

@@ -1,4 +1,4 @@
-"""A `kaiza.toml` of which not every byte is understood stops the start; it never counts as no settings."""
+"""A `kaiza.toml` that cannot be read and parsed whole stops the start; it is never treated as missing."""
 
 import json
 import os
@@ -8,24 +8,24 @@ import sys
 import pytest
 from scenes import make_ready, records
 
-SAID = 'deny_read = ["a"]\n'
-PAD = "#" * 64 * 1024 + "\n"
+CONTENT = 'deny_read = ["a"]\n'
+PADDING = "#" * 64 * 1024 + "\n"
 
 
 def too_large(root):
-    (root / "kaiza.toml").write_text(PAD + SAID)
+    (root / "kaiza.toml").write_text(PADDING + CONTENT)
 
 
 def one_byte_too_large(root):
     (root / "kaiza.toml").write_text("#" * (64 * 1024 + 1))
 
 
-def latin(root):
-    (root / "kaiza.toml").write_bytes(b"# \xff\n" + SAID.encode())
+def latin_1(root):
+    (root / "kaiza.toml").write_bytes(b"# \xff\n" + CONTENT.encode())
 
 
-def wide(root):
-    (root / "kaiza.toml").write_bytes(SAID.encode("utf-16"))
+def utf_16(root):
+    (root / "kaiza.toml").write_bytes(CONTENT.encode("utf-16"))
 
 
 def cut_in_a_character(root):
@@ -33,20 +33,20 @@ def cut_in_a_character(root):
 
 
 def link_inside(root):
-    (root / "mine.toml").write_text(SAID)
+    (root / "mine.toml").write_text(CONTENT)
     (root / "kaiza.toml").symlink_to("mine.toml")
 
 
 def link_outside(root):
-    (root.parent / "mine.toml").write_text(SAID)
+    (root.parent / "mine.toml").write_text(CONTENT)
     (root / "kaiza.toml").symlink_to(root.parent / "mine.toml")
 
 
-def dangling(root):
+def dangling_link(root):
     (root / "kaiza.toml").symlink_to("nowhere")
 
 
-def circle(root):
+def circular_link(root):
     (root / "kaiza.toml").symlink_to("kaiza.toml")
 
 
@@ -59,25 +59,25 @@ def pipe(root):
 
 
 def another_case(root):
-    (root / "Kaiza.toml").write_text(SAID)
+    (root / "Kaiza.toml").write_text(CONTENT)
 
 
 def another_case_beside(root):
     (root / "kaiza.toml").write_text("")
-    (root / "KAIZA.TOML").write_text(SAID)
+    (root / "KAIZA.TOML").write_text(CONTENT)
 
 
 def another_spelling(root):
-    (root / "kaiza.tom\uff4c").write_text(SAID)
+    (root / "kaiza.tom\uff4c").write_text(CONTENT)
 
 
 def trailing_dot(root):
-    (root / "kaiza.toml.").write_text(SAID)
+    (root / "kaiza.toml.").write_text(CONTENT)
 
 
-UNFIT = {
-    too_large: "too_large", one_byte_too_large: "too_large", cut_in_a_character: "too_large", latin: "not_utf8",
-    wide: "not_utf8", link_inside: "link", link_outside: "link", dangling: "link", circle: "link",
+INVALID = {
+    too_large: "too_large", one_byte_too_large: "too_large", cut_in_a_character: "too_large", latin_1: "not_utf8",
+    utf_16: "not_utf8", link_inside: "link", link_outside: "link", dangling_link: "link", circular_link: "link",
     directory: "no_file", pipe: "no_file", another_case: "misnamed", another_case_beside: "misnamed",
     another_spelling: "misnamed", trailing_dot: "misnamed",
 }  # fmt: skip
@@ -89,95 +89,96 @@ def root(tmp_path, monkeypatch):
     return make_ready(tmp_path / "project")
 
 
-def run(root, *words, before=(), cwd=None):
+def run(root, *arguments):
     return subprocess.run(
-        [*before, sys.executable, "-m", "kaiza", *words],
-        cwd=cwd or root, input=b"", capture_output=True, check=False, timeout=60,
+        [sys.executable, "-m", "kaiza", *arguments],
+        cwd=root, input=b"", capture_output=True, check=False, timeout=60,
     )  # fmt: skip
 
 
-def served(root, *more, **how):
-    told = run(root, "serve", "--workspace", str(root), *more, **how)
-    return told, json.loads(told.stderr) if told.stderr else None
+def serve(root, *options):
+    """Run the server on an empty input; the process and the envelope that it printed."""
+    process = run(root, "serve", "--workspace", str(root), *options)
+    return process, json.loads(process.stderr) if process.stderr else None
 
 
-@pytest.mark.parametrize("made", UNFIT)
-def test_it_stops_the_start_with_a_sentence_and_what_to_do(root, made):
-    made(root)
-    told, envelope = served(root)
+@pytest.mark.parametrize("make", INVALID)
+def test_an_invalid_settings_file_stops_the_start_with_a_message(root, make):
+    make(root)
+    process, envelope = serve(root)
 
-    assert (told.returncode, told.stdout) == (3, b"")
+    assert (process.returncode, process.stdout) == (3, b"")
     assert (envelope["error_code"], envelope["cause"]) == (
-        "BOOTSTRAP_FAILURE", {"file": "kaiza.toml", "why": UNFIT[made]}
+        "BOOTSTRAP_FAILURE", {"file": "kaiza.toml", "why": INVALID[make]}
     )  # fmt: skip
     assert envelope["human_message"].endswith("start again.")
-    assert str(root) not in told.stderr.decode()
+    assert str(root) not in process.stderr.decode()
 
 
-@pytest.mark.parametrize("made", UNFIT)
-def test_one_of_several_workspaces_is_enough(root, tmp_path, made):
-    made(root)
+@pytest.mark.parametrize("make", INVALID)
+def test_an_invalid_settings_file_in_one_of_several_workspaces_stops_the_start(root, tmp_path, make):
+    make(root)
     other = make_ready(tmp_path / "other")
-    told, envelope = served(other, "--workspace", str(root))
+    process, envelope = serve(other, "--workspace", str(root))
 
-    assert (told.returncode, envelope["cause"]["why"]) == (3, UNFIT[made])
+    assert (process.returncode, envelope["cause"]["why"]) == (3, INVALID[make])
 
 
-@pytest.mark.parametrize("made", UNFIT)
-def test_doctor_calls_it_a_problem(root, made):
-    made(root)
-    told = run(root, "doctor", "--json")
-    checks = {one["check"]: one for one in json.loads(told.stdout)["checks"]}
+@pytest.mark.parametrize("make", INVALID)
+def test_doctor_reports_an_invalid_settings_file_as_a_problem(root, make):
+    make(root)
+    process = run(root, "doctor", "--json")
+    checks = {check["check"]: check for check in json.loads(process.stdout)["checks"]}
 
-    assert told.returncode == 1
+    assert process.returncode == 1
     assert checks["settings"]["verdict"] == "problem"
     assert "kaiza.toml" in checks["settings"]["message"]
 
 
-@pytest.mark.parametrize("made", UNFIT)
-def test_a_freeze_needs_no_settings_and_all_that_loosens_does(root, made):
-    made(root)
-    froze = run(root, "freeze", "now").returncode
-    thawed = run(root, "thaw").returncode
+@pytest.mark.parametrize("make", INVALID)
+def test_freeze_works_with_an_invalid_settings_file_and_thaw_does_not(root, make):
+    make(root)
+    freeze_status = run(root, "freeze", "now").returncode
+    thaw_status = run(root, "thaw").returncode
 
-    assert froze == 0
-    assert thawed != 0
-    assert [one["detail"]["action"] for one in records(root)] == ["freeze"]
+    assert freeze_status == 0
+    assert thaw_status != 0
+    assert [record["detail"]["action"] for record in records(root)] == ["freeze"]
 
 
-def test_a_file_that_cannot_be_read_stops_the_start_too(root):
-    (root / "kaiza.toml").write_text(SAID)
+def test_an_unreadable_settings_file_stops_the_start(root):
+    (root / "kaiza.toml").write_text(CONTENT)
     (root / "kaiza.toml").chmod(0)
     code = (
         "import os, sys\n"
         f"directory = os.open({str(root)!r}, os.O_RDONLY)\n"
-        "from kaiza.store import settings\n"
+        "from kaiza.store.config import settings\n"
         "from kaiza.domain import errors\n"
         "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "try: settings.read(directory)\n"
         "except errors.SystemError as error: print(error.error_code, error.cause['why'])\n"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
 
-    assert told.stdout.split() == [b"BOOTSTRAP_FAILURE", b"unreadable"]
+    assert process.stdout.split() == [b"BOOTSTRAP_FAILURE", b"unreadable"]
 
 
-@pytest.mark.parametrize("content", ["", "# nothing\n", SAID, "#" * (64 * 1024 - len(SAID) - 1) + "\n" + SAID])
+@pytest.mark.parametrize("content", ["", "# nothing\n", CONTENT, "#" * (64 * 1024 - len(CONTENT) - 1) + "\n" + CONTENT])
 @pytest.mark.parametrize("beside", [None, "kaiza.toml.bak", "my-kaiza.toml", "größe"])
-def test_a_sound_file_starts_whatever_is_beside_it(root, content, beside):
+def test_a_valid_settings_file_starts_whatever_is_beside_it(root, content, beside):
     (root / "kaiza.toml").write_text(content)
     if beside:
         (root / beside).write_text("")
-    told, envelope = served(root)
+    process, envelope = serve(root)
 
-    assert (told.returncode, envelope) == (0, None)
+    assert (process.returncode, envelope) == (0, None)
 
 
 @pytest.mark.parametrize("beside", [None, "kaiza.toml.bak", "größe", "src/Kaiza.toml"])
-def test_without_a_file_the_defaults_count(root, beside):
+def test_without_a_settings_file_the_server_starts(root, beside):
     if beside:
         (root / beside).parent.mkdir(exist_ok=True)
         (root / beside).write_text("")
-    told, envelope = served(root)
+    process, envelope = serve(root)
 
-    assert (told.returncode, envelope) == (0, None)
+    assert (process.returncode, envelope) == (0, None)

@@ -12,7 +12,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.store.config import settings
-from kaiza.store.config.settings import SettingsFile
+from kaiza.store.config.settings_schema import SettingsFile
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "settings.md").read_text()
 ROWS = {

@@ -4,18 +4,18 @@ from pathlib import Path
 import pytest
 from doors import Door, Fifo
 
-FAKE_HOUSE = Path(__file__).parent / "fake_house.py"
+FAKE_APP = Path(__file__).parent / "fake_app.py"
 
 
 @pytest.fixture
 def open_door():
     doors = []
 
-    def opened(command, record=None, **options):
+    def open_one(command, record=None, **options):
         doors.append(Door(command, record, **options))
         return doors[-1]
 
-    yield opened
+    yield open_one
     for door in doors:
         door.process.kill()
         door.process.wait()
@@ -26,11 +26,11 @@ def open_door():
 
 @pytest.fixture
 def fake(open_door, tmp_path):
-    """Start the fake house with these words."""
+    """Start a server with the fake application."""
 
-    def start(*words, **options):
+    def start(*arguments, **options):
         record = tmp_path / "record"
-        return open_door([sys.executable, str(FAKE_HOUSE), str(record), *words], record, **options)
+        return open_door([sys.executable, str(FAKE_APP), str(record), *arguments], record, **options)
 
     return start
 
@@ -42,14 +42,14 @@ def door(fake):
 
 @pytest.fixture
 def make_fifo(tmp_path):
-    made = []
+    fifos = []
 
     def make():
-        made.append(Fifo(tmp_path / f"fifo-{len(made)}"))
-        return made[-1]
+        fifos.append(Fifo(tmp_path / f"fifo-{len(fifos)}"))
+        return fifos[-1]
 
     yield make
-    for fifo in made:
+    for fifo in fifos:
         fifo.close()
 
 

@@ -1,4 +1,4 @@
-"""The schema files are what is served, what goes in is held to them, and what comes out is as they say."""
+"""The schema files are served unchanged, and input and output conform to them."""
 
 import json
 
@@ -10,7 +10,7 @@ from kaiza.domain import error_codes
 from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
 
 REGISTRY = SchemaRegistry()
-ABOVE_A_CAP = [
+ABOVE_A_LIMIT = [
     ("list_directory", {"path": ".", "pageSize": 201}),
     ("search_text", {"query": "x" * 513}),
     ("read_files", {"paths": ["a"] * 51}),
@@ -22,13 +22,13 @@ ABOVE_A_CAP = [
 def agent(workspace):
     (workspace / "src").mkdir()
     (workspace / "src/a").write_text("here\n")
-    one = Agent(workspace)
-    yield one
-    one.close()
+    agent = Agent(workspace)
+    yield agent
+    agent.close()
 
 
 @pytest.mark.rows("S2-5", "S2-6", "S2-7", "S2-8", "S2-41")
-def test_the_list_of_tools_sends_the_files_as_they_are(agent):
+def test_tools_list_sends_the_schema_files_unchanged(agent):
     listed = agent.ask("tools/list")["tools"]
     files = find_directory() / "tools"
 
@@ -39,8 +39,8 @@ def test_the_list_of_tools_sends_the_files_as_they_are(agent):
 
 
 @pytest.mark.rows("S2-23", "S2-24", "S2-42")
-@pytest.mark.parametrize(("tool", "arguments"), ABOVE_A_CAP, ids=[tool for tool, _ in ABOVE_A_CAP])
-def test_a_value_above_a_cap_of_the_schema_is_an_invalid_parameter(begun, tool, arguments):
+@pytest.mark.parametrize(("tool", "arguments"), ABOVE_A_LIMIT, ids=[tool for tool, _ in ABOVE_A_LIMIT])
+def test_a_value_above_a_schema_limit_is_an_invalid_parameter(begun, tool, arguments):
     outcome = begun.call(tool, arguments)
 
     assert outcome.envelope["error_code"] == "INVALID_INPUT_VALUE"
@@ -48,9 +48,9 @@ def test_a_value_above_a_cap_of_the_schema_is_an_invalid_parameter(begun, tool, 
 
 
 @pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-34", "S2-43", "S4-18")
-def test_what_a_tool_answers_is_as_its_output_schema_says(agent, workspace):
+def test_tool_output_conforms_to_its_schema(agent, workspace):
     approved = plan(workspace)
-    asked = {
+    calls = {
         "session_status": {},
         "read_file": {"path": "src/a"},
         "read_files": {"paths": ["src/a", "missing"]},
@@ -69,17 +69,17 @@ def test_what_a_tool_answers_is_as_its_output_schema_says(agent, workspace):
         "server_info": {},
         "end_session": {},
     }
-    for number, (tool, arguments) in enumerate(asked.items(), 1000):
+    for number, (tool, arguments) in enumerate(calls.items(), 1000):
         params = {"name": tool, "arguments": arguments}
         answer = agent.door.ask({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
         result = answer["result"]
-        told = result["structuredContent"]
+        output = result["structuredContent"]
 
         assert "error" not in answer
         assert not result.get("isError"), tool
-        REGISTRY.load_tool_io(tool).output.validate(told)
-        assert json.loads(result["content"][0]["text"]) == told
-        assert 0 < len(told["summary"]) <= 200
+        REGISTRY.load_tool_io(tool).output.validate(output)
+        assert json.loads(result["content"][0]["text"]) == output
+        assert 0 < len(output["summary"]) <= 200
 
 
 READS = {
@@ -97,23 +97,23 @@ READS = {
 
 
 @pytest.mark.rows("S2-33")
-def test_what_is_read_twice_is_the_same_bytes_also_from_another_server(agent, workspace):
+def test_repeated_reads_are_byte_identical_across_servers(agent, workspace):
     for name in ("b", "c/d", "c/e"):
         (workspace / "src" / name).parent.mkdir(exist_ok=True)
         (workspace / "src" / name).write_text("here\n")
     plan(workspace)
     plan(workspace, "PLAN-2", status="DRAFT")
     other = Agent(workspace)
-    asked = READS | {"read_location": {"uri": f"file://{workspace}/src/a", "position": {"line": 0, "character": 1}}}
+    calls = READS | {"read_location": {"uri": f"file://{workspace}/src/a", "position": {"line": 0, "character": 1}}}
     answers = [
-        {tool: one.door.ask(call(tool, tool, **arguments))["result"] for tool, arguments in asked.items()}
-        for one in (agent, agent, other)
+        {tool: server.door.ask(call(tool, tool, **arguments))["result"] for tool, arguments in calls.items()}
+        for server in (agent, agent, other)
     ]
     other.close()
 
-    assert [tool for told in answers for tool, result in told.items() if result.get("isError")] == []
-    for tool in asked:
-        texts = {told[tool]["content"][0]["text"] for told in answers}
-        bodies = {json.dumps(told[tool]["structuredContent"]) for told in answers}
+    assert [tool for results in answers for tool, result in results.items() if result.get("isError")] == []
+    for tool in calls:
+        texts = {results[tool]["content"][0]["text"] for results in answers}
+        bodies = {json.dumps(results[tool]["structuredContent"]) for results in answers}
         assert (len(texts), len(bodies)) == (1, 1), tool
         assert json.dumps(json.loads(texts.pop())) == bodies.pop(), tool

@@ -1,4 +1,4 @@
-"""The Python SDK's client, in each of its ways of connecting, against the real server in its own process."""
+"""The client of the Python SDK, in each of its connection modes, against the real server in a process of its own."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from scenes import records
 
 
-def served(workspace):
+def server_parameters(workspace):
     return StdioServerParameters(
         command=sys.executable, args=["-m", "kaiza", "serve", "--workspace", str(workspace)], env=_environment()
     )
@@ -22,8 +22,8 @@ def _environment():
     return {name: os.environ[name] for name in ("PATH", "HOME", "XDG_STATE_HOME") if name in os.environ}
 
 
-async def _visit(workspace, mode):
-    async with Client(served(workspace), mode=mode) as client:
+async def _run_session(workspace, mode):
+    async with Client(server_parameters(workspace), mode=mode) as client:
         listed = await client.list_tools()
         begun = await client.call_tool("begin_session", {"role": "WINDSURF"})
         session = {"session_id": begun.structured_content["session_id"]}
@@ -39,11 +39,11 @@ async def _visit(workspace, mode):
 @pytest.mark.parametrize(
     ("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")]
 )
-def test_the_sdks_client_lists_the_tools_begins_a_session_and_reads_a_file(workspace, mode, version):
+def test_the_sdk_client_lists_tools_begins_a_session_and_reads_a_file(workspace, mode, version):
     (workspace / "a.txt").write_text("hello\n")
-    spoken, listed, read, missing, ended, unknown = anyio.run(_visit, workspace, mode)
+    protocol, listed, read, missing, ended, unknown = anyio.run(_run_session, workspace, mode)
 
-    assert spoken == version
+    assert protocol == version
     assert "begin_session" in {tool.name for tool in listed.tools}
     assert read.structured_content["content"] == "hello\n"
     assert json.loads(read.content[0].text) == read.structured_content
@@ -53,8 +53,10 @@ def test_the_sdks_client_lists_the_tools_begins_a_session_and_reads_a_file(works
     assert not ended.is_error
     assert unknown.error.code == -32602
     assert unknown.error.data["error_code"] == "TOOL_NOT_FOUND"
-    told = [(record["tool_name"], record["error_code"]) for record in records(workspace) if record["kind"] == "call"]
-    assert told == [
+    recorded = [
+        (record["tool_name"], record["error_code"]) for record in records(workspace) if record["kind"] == "call"
+    ]
+    assert recorded == [
         ("begin_session", None),
         ("read_file", None),
         ("read_file", "FILE_NOT_FOUND"),
@@ -63,13 +65,13 @@ def test_the_sdks_client_lists_the_tools_begins_a_session_and_reads_a_file(works
     ]
 
 
-def test_a_receipt_names_the_record_of_its_call(workspace):
-    async def visit():
-        async with Client(served(workspace)) as client:
+def test_a_receipt_identifies_the_record_of_its_call(workspace):
+    async def begin_session():
+        async with Client(server_parameters(workspace)) as client:
             begun = await client.call_tool("begin_session", {"role": "ANTIGRAVITY"})
             return begun.meta["kaiza/receipt"]
 
-    receipt = anyio.run(visit)
+    receipt = anyio.run(begin_session)
     record = records(workspace)[0]
 
     assert receipt == {"seq": record["seq"], "entry_hash": record["entry_hash"]}

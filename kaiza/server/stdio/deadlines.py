@@ -1,6 +1,6 @@
-"""Calls end when their time is up: somebody else answers for a worker that does not.
+"""Deadline watcher: reports calls that are still running at their deadline.
 
-The clock sleeps until the nearest deadline it knows of, so that a call that ends in time costs it nothing.
+Its thread sleeps until the nearest deadline, so that a call that ends in time does not wake it.
 """
 
 import threading
@@ -11,18 +11,18 @@ from kaiza.server.stdio.pending_requests import PendingRequest
 
 
 class DeadlineWatcher:
-    """Watches the calls that are being made."""
+    """Calls `on_overdue` for every watched call that passes its deadline."""
 
     def __init__(self, on_overdue: Callable[[PendingRequest], None]) -> None:
         self._on_overdue = on_overdue
         self._watched: set[PendingRequest] = set()
         self._wake_at: float | None = None
+        # Protects all members; notified when a new deadline is nearer than the one slept for.
         self._condition = threading.Condition(threading.Lock())
-        """Protects the two above; notified when a deadline is nearer than the one slept for."""
         self._is_running = False
 
     def watch(self, entry: PendingRequest) -> None:
-        """Tell `on_overdue`, in a thread of its own, should the call still be watched at its deadline."""
+        """Call `on_overdue`, in a new thread, if the call is still watched at its deadline."""
         with self._condition:
             self._watched.add(entry)
             if not self._is_running:
@@ -32,17 +32,18 @@ class DeadlineWatcher:
                 self._condition.notify()
 
     def unwatch(self, entry: PendingRequest) -> None:
-        """The call has ended."""
+        """Stop watching a call that has ended."""
         with self._condition:
             self._watched.discard(entry)
 
     def _run(self) -> None:
         while True:
             for entry in self._wait_for_overdue():
+                # A thread each: expiring a call writes its record, and a slow disk must not delay other deadlines.
                 threading.Thread(target=self._on_overdue, args=(entry,), name="kaiza-overdue", daemon=True).start()
 
     def _wait_for_overdue(self) -> list[PendingRequest]:
-        """Sleep until something may be due; what is."""
+        """Sleep until the nearest deadline or a notification; the calls that are overdue then, no longer watched."""
         with self._condition:
             self._wake_at = min((entry.call.deadline for entry in self._watched), default=None)
             self._condition.wait(None if self._wake_at is None else max(0.0, self._wake_at - time.monotonic()))

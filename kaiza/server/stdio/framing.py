@@ -1,4 +1,4 @@
-"""Lines out of a descriptor, whole and bounded: a longer one is told of and thrown away while it comes in."""
+"""Line framing over file descriptors: a bounded reader and a writer for concurrent threads."""
 
 import os
 import sys
@@ -10,11 +10,11 @@ CHUNK_BYTES: Final = 1 << 16
 
 
 class LineReader:
-    """An iterator over lines without their newline; None stands for one that was longer than the bound."""
+    """Iterator over lines without their newline; yields None for each line longer than `max_bytes`."""
 
-    def __init__(self, descriptor: int, longest: int) -> None:
+    def __init__(self, descriptor: int, max_bytes: int) -> None:
         self._descriptor = descriptor
-        self._max_bytes = longest
+        self._max_bytes = max_bytes
         self._lines = self._read_lines()
 
     def __iter__(self) -> Iterator[bytes | None]:
@@ -24,67 +24,68 @@ class LineReader:
         return next(self._lines)
 
     def _read_lines(self) -> Iterator[bytes | None]:
-        held, skipping = bytearray(), False
+        buffered, is_skipping = bytearray(), False
         while chunk := os.read(self._descriptor, CHUNK_BYTES):
             *ended, rest = chunk.split(b"\n")
             for piece in ended:
-                if not skipping:
-                    yield self._bounded_line(held, piece)
-                held.clear()
-                skipping = False
-            if not skipping and len(held) + len(rest) > self._max_bytes:
+                if not is_skipping:
+                    yield self._bounded_line(buffered, piece)
+                buffered.clear()
+                is_skipping = False
+            # Reported as soon as the bound is passed, and discarded from there on: memory stays bounded.
+            if not is_skipping and len(buffered) + len(rest) > self._max_bytes:
                 yield None
-                held.clear()
-                skipping = True
-            if not skipping:
-                held += rest
-        if held:
-            yield bytes(held)
+                buffered.clear()
+                is_skipping = True
+            if not is_skipping:
+                buffered += rest
+        if buffered:
+            yield bytes(buffered)
 
-    def _bounded_line(self, held: bytearray, piece: bytes) -> bytes | None:
-        return None if len(held) + len(piece) > self._max_bytes else bytes(held) + piece
+    def _bounded_line(self, buffered: bytearray, piece: bytes) -> bytes | None:
+        return None if len(buffered) + len(piece) > self._max_bytes else bytes(buffered) + piece
 
 
 def take_stdio() -> tuple[int, int]:
-    """Take standard input and output for the wire; print and children get nothing to read, and standard error."""
+    """Reserve standard input and output for the protocol; `print` and child processes get stderr and an empty input."""
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)
+    # A client may hand over non-blocking descriptors; both are used with blocking calls.
     os.set_blocking(incoming, True)
     os.set_blocking(outgoing, True)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return incoming, outgoing
 
 
 class LineWriter:
-    """Where lines go. When nobody listens any more it says so once, and takes the rest silently."""
+    """Writer of whole lines for several threads. Once a write fails, calls `on_broken` and discards further lines."""
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
         self._descriptor = descriptor
         self._on_broken = on_broken
-        self._broken = False
-        self._lock = threading.Lock()
-        """Held while one line is written, so that lines never mix."""
+        self._is_broken = False
+        self._lock = threading.Lock()  # held while one line is written, so that lines do not mix
 
     def send(self, line: bytes) -> None:
-        """Write the line; it has left the process when this returns, unless nobody listens."""
+        """Write the line; blocks until the pipe has taken all of it."""
         with self._lock:
-            if not self._broken:
+            if not self._is_broken:
                 self._write_all(line)
 
     def stop(self) -> None:
-        """Let a line that is being written end, and no other begin."""
+        """Wait for the line that is being written, and discard all further ones."""
         with self._lock:
-            self._broken = True
+            self._is_broken = True
 
     def _write_all(self, line: bytes) -> None:
         rest = memoryview(line)
         try:
-            while rest:
+            while rest:  # a pipe may take only part of a long line
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError:
-            self._broken = True
+            self._is_broken = True
             self._on_broken()

@@ -1,4 +1,4 @@
-"""The house is built while, or after, the opening is answered: once, by whoever first needs it."""
+"""Builds the application once, in a background thread, on first use."""
 
 import threading
 from collections.abc import Callable
@@ -11,41 +11,40 @@ Built = TypeVar("Built")
 
 
 class LazyApp(Generic[Built]):
-    """Something that takes long to make. `begin` makes it in a thread of its own, `get` waits for it."""
+    """An object that takes long to build: `start` builds it in a thread, `get` waits for it."""
 
-    def __init__(self, make: Callable[[], Built], on_failure: Callable[[], None]) -> None:
-        self._factory = make
+    def __init__(self, factory: Callable[[], Built], on_failure: Callable[[], None]) -> None:
+        self._factory = factory
         self._on_failure = on_failure
-        self._lock = threading.Lock()
-        """Protects the beginning."""
+        self._lock = threading.Lock()  # so that only one thread is started
         self._thread: threading.Thread | None = None
         self._done = threading.Event()
         self._built: list[Built] = []
         self._failure: Exception | None = None
 
     def start(self) -> None:
-        """Start making it, unless that was done already."""
+        """Start building, unless already started."""
         with self._lock:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._build, name="kaiza-house", daemon=True)
+                self._thread = threading.Thread(target=self._build, name="kaiza-app", daemon=True)
                 self._thread.start()
 
     def get(self) -> Built | None:
-        """The thing, made now if it must be; None where making it failed."""
+        """Wait for the object, starting to build it if necessary; None if building it failed."""
         self.start()
         self._done.wait()
-        return self._built[0] if self._built else None
+        return self.get_if_ready()
 
     def get_if_ready(self) -> Built | None:
-        """The thing, if it is there already."""
+        """The object, if it is built already."""
         return self._built[0] if self._built else None
 
     def get_if_started(self) -> Built | None:
-        """The thing, if somebody has wanted it."""
+        """The object, waiting for it if it is being built; None if that was never started."""
         return None if self._thread is None else self.get()
 
     def failure(self) -> Exception | None:
-        """Why it could not be made; what nobody foresaw has been traced on standard error when this returns."""
+        """The error that building raised, if any. The traceback of an unexpected one has been printed then."""
         if self._failure is not None and self._thread is not None:
             self._thread.join()
         return self._failure
@@ -53,9 +52,10 @@ class LazyApp(Generic[Built]):
     def _build(self) -> None:
         try:
             self._built.append(self._factory())
-        except _system_error_class() as failure:
-            self._failure = failure
+        except _system_error_class() as error:
+            self._failure = error
         finally:
+            # Any other exception goes on to threading's hook, which prints its traceback.
             if not self._built:
                 self._failure = self._failure or _bootstrap_failure()
                 self._on_failure()
@@ -63,11 +63,11 @@ class LazyApp(Generic[Built]):
 
 
 def _system_error_class() -> "type[errors.SystemError]":
-    from kaiza.domain import errors  # noqa: PLC0415  loaded only when something has failed
+    from kaiza.domain import errors  # noqa: PLC0415  not before the first answer: start-up time
 
     return errors.SystemError
 
 
 def _bootstrap_failure() -> Exception:
-    told = "The server could not be put together. Read the trace above, and report it."
-    return _system_error_class().startup_failure("BOOTSTRAP_FAILURE", human_message=told)
+    message = "The server could not be started because of a bug in Kaiza. Report it with the traceback above."
+    return _system_error_class().startup_failure("BOOTSTRAP_FAILURE", human_message=message)

@@ -1,4 +1,4 @@
-"""Which requests wait for their answer: an id names one of them at a time, and each is answered at most once."""
+"""Table of pending requests: at most one for each id, each answered at most once."""
 
 import threading
 from collections.abc import Callable
@@ -15,47 +15,44 @@ _SESSIONLESS_TOOL: Final = "server_info"
 
 
 class PendingRequest:
-    """One tool call on its way."""
+    """One tool call that is not yet answered."""
 
-    __slots__ = ("_after", "_answered", "call", "hushed", "incoming", "job", "request_id", "settled", "taken")
-
-    def __init__(self, incoming: Incoming, after: "PendingRequest | None") -> None:
+    def __init__(self, incoming: Incoming, session_request: "PendingRequest | None") -> None:
         self.incoming: Final = incoming
         self.request_id: Final = incoming.request_id
-        self._after = after
+        self._session_request = session_request
         self._answered = threading.Event() if incoming.call.tool_name == _SESSION_OPENER else None
         self.call: Any = None
         self.job: Job | None = None
-        """What a worker is asked to do for it."""
-        self.taken = False
-        self.settled = False
-        self.hushed = False
-        """The client has said that it wants no answer."""
+        self.is_claimed = False
+        self.is_finished = False
+        self.is_suppressed = False
+        """The client has cancelled the request and gets no answer."""
 
     @property
     def has_pending_session(self) -> bool:
-        """Whether a session was asked for before it and had no answer then."""
-        return self._after is not None
+        """Whether an unanswered `begin_session` precedes it."""
+        return self._session_request is not None
 
     def wait_for_session(self) -> None:
-        """Let a session begin that was asked for before: what follows it in one breath may count on it."""
-        if self._after is not None:
-            self._after.wait_answered()
-        self._after = None
+        """Wait for a preceding `begin_session`: a client may send it and the next calls in one write."""
+        if self._session_request is not None:
+            self._session_request.wait_answered()
+        self._session_request = None
 
     def wait_answered(self) -> None:
-        """Return once a session's beginning is answered."""
+        """Wait until this `begin_session` is answered; return at once for any other tool."""
         if self._answered is not None:
             self._answered.wait()
 
     def mark_answered(self) -> None:
-        """Its answer is out: what waited for it may go on."""
+        """Release the requests that wait for this `begin_session`."""
         if self._answered is not None:
             self._answered.set()
 
 
 class PendingRequests:
-    """The table. Its lock protects the entries and is never held while anything else is done."""
+    """The pending requests of one connection. Its lock protects their states, and is held for nothing else."""
 
     def __init__(self, on_idle: Callable[[], None]) -> None:
         self._lock = threading.Lock()
@@ -66,11 +63,11 @@ class PendingRequests:
         self._on_idle = on_idle
 
     def has_id(self, request_id: RequestId) -> bool:
-        """Whether the id names a request that waits. `1` and `"1"` are two ids."""
+        """Whether a request with this id is pending. `1` and `"1"` are different ids."""
         return _request_key(request_id) in self._pending
 
     def add(self, incoming: Incoming) -> PendingRequest:
-        """Enter a tool call under an id that is free."""
+        """Add a tool call; its id must not be pending."""
         with self._lock:
             tool_name = incoming.call.tool_name
             entry = PendingRequest(incoming, self._session_request if tool_name != _SESSIONLESS_TOOL else None)
@@ -81,49 +78,50 @@ class PendingRequests:
         return entry
 
     def suppress_answer(self, request_id: object) -> None:
-        """Keep back the answer of a request that its client has cancelled; the call itself goes on and is recorded."""
+        """Suppress the answer of a cancelled request; the call itself runs to its end and is recorded."""
         if isinstance(request_id, str | int | float) and not isinstance(request_id, bool):
             with self._lock:
                 entry = self._pending.get(_request_key(request_id))
                 if entry is not None:
-                    entry.hushed = True
+                    entry.is_suppressed = True
 
     def claim(self, entry: PendingRequest) -> bool:
-        """True for whoever first wants to make the call, once."""
+        """Claim the call for running it; True only for the first caller, a worker or the deadline watcher."""
         with self._lock:
-            mine, entry.taken = not entry.taken, True
-        return mine
+            is_first, entry.is_claimed = not entry.is_claimed, True
+        return is_first
 
     def finish(self, entry: PendingRequest) -> bool:
-        """True for whoever first has the answer, once; from here on the id is free again."""
+        """Claim the answer; True only for the first caller. The id may be used again from here on."""
         with self._lock:
-            mine = not entry.settled
-            if mine:
-                entry.settled = True
+            is_first = not entry.is_finished
+            if is_first:
+                entry.is_finished = True
                 del self._pending[_request_key(entry.request_id)]
                 self._session_request = None if entry is self._session_request else self._session_request
-        return mine
+        return is_first
 
     def mark_sent(self, entry: PendingRequest) -> None:
-        """A settled entry's answer is out, or kept back for good."""
+        """Note that the answer of a finished request was sent or suppressed."""
         entry.mark_answered()
         with self._lock:
             self._unsent_count -= 1
-            idle = self._is_closing and not self._unsent_count
-        if idle:
+            is_idle = self._is_closing and not self._unsent_count
+        if is_idle:
             self._on_idle()
 
     def close(self) -> bool:
-        """Report from now on when the last answer is out; True where nothing is waiting already."""
+        """Call `on_idle` once the last answer is sent; True if there is none to wait for."""
         with self._lock:
             self._is_closing = True
             return not self._unsent_count
 
     def list_unanswered(self) -> list[PendingRequest]:
-        """The entries that have no answer yet."""
+        """Requests that have no answer yet."""
         with self._lock:
             return list(self._pending.values())
 
 
 def _request_key(request_id: RequestId) -> RequestKey:
+    # 1 and 1.0 are equal and collide, as they must: a client could not tell their answers apart.
     return isinstance(request_id, str), request_id

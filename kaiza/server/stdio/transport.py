@@ -1,4 +1,7 @@
-"""MCP over standard input and output: no line is dropped, no answer lost, no exit before the record is in order."""
+"""Stdio transport: reads requests, runs calls on worker threads, and shuts down in order.
+
+Every line gets its answer, and the process does not exit before the log is closed, unless the deadline below passes.
+"""
 
 import threading
 import time
@@ -25,42 +28,42 @@ from kaiza.server.stdio.worker_pool import Job, WorkerPool
 from kaiza.wire import framing, message
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 
+# Time limits of a shutdown, in seconds since a signal or the loss of the client. In all, less than three seconds.
 DRAIN_SECONDS: Final = 2.0
-"""How long calls may go on after a signal, or after their answers have lost their reader."""
+"""Until then calls may run on; those still running are answered with CAP_EXCEEDED."""
 
 END_SECONDS: Final = 2.2
-"""How long after it a call that can no longer be ended is waited for."""
+"""Until then changes past their intent, which cannot be ended, may run on."""
 
 EXIT_SECONDS: Final = 2.5
-"""How long after it, or else after the last answer, the process waits for whatever is stuck."""
+"""Until then the log may be closed; then the process exits. Counted from the last answer if input just ended."""
 
 QUICK_TOOLS: Final = frozenset({"server_info", "session_status"})
-"""They take a moment, and wait behind no other call but the beginning of a session that they tell of."""
+"""Tools that answer from memory; they run ahead of the backlog, but not ahead of a pending `begin_session`."""
 
 _SHUTDOWN_EVENTS: Final = frozenset({OUTPUT_BROKEN, READER_GONE, *SIGNALS})
-"""From this news on the limits above count; the end of input alone leaves every call its own time."""
+"""Events that start the time limits. The end of input does not: then every call may use its own time."""
 
 
 class StdioTransport:
-    """One client on one pair of descriptors."""
+    """Server for one client on a pair of descriptors."""
 
-    def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make: Callable[[], AppProtocol]) -> None:
+    def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make_app: Callable[[], AppProtocol]) -> None:
         self._wakeup = WakeupPipe()
         self._reader = LineReader(incoming, framing.MAX_LINE)
         self._writer = LineWriter(outgoing, partial(self._wakeup.put, OUTPUT_BROKEN))
         self._pipeline = pipeline
-        self._app = LazyApp(make, partial(self._wakeup.put, BUILD_FAILED))
+        self._app = LazyApp(make_app, partial(self._wakeup.put, BUILD_FAILED))
         self._pending = PendingRequests(partial(self._wakeup.put, ALL_ANSWERED))
         self._deadlines = DeadlineWatcher(self._handle_overdue)
         self._workers = WorkerPool(self._read_job)
-        self._stamp_lock = threading.Lock()
-        """Held while a call gets its time, so that it gets one."""
+        self._stamp_lock = threading.Lock()  # so that a call is stamped once
         self._is_stopping = False
         self._shutdown_at: float | None = None
         self._wakeup.watch_reader(outgoing)
 
     def serve(self) -> bool:
-        """Serve until the client or a signal ends it; False where something was still stuck then."""
+        """Serve until end of input, a signal or the loss of the client; False if a thread is stuck at the end."""
         self._wakeup.listen_to_signals()
         self._workers.start()
         self._wait_for({INPUT_ENDED, BUILD_FAILED, *_SHUTDOWN_EVENTS}, DRAIN_SECONDS)
@@ -73,23 +76,23 @@ class StdioTransport:
         return self._wait_for({APP_CLOSED}, EXIT_SECONDS)
 
     def failure(self) -> Exception | None:
-        """Why the house could not be built, where it was tried in vain."""
+        """The error that building the application raised, if any."""
         return self._app.failure()
 
-    def _wait_for(self, wanted: set[bytes], grace: float) -> bool:
-        """Wait for one of these news; once a signal has come or the reader has gone, only so long after it."""
+    def _wait_for(self, events: set[bytes], grace: float) -> bool:
+        """Wait for one of these events; False if `grace` seconds have passed since the shutdown began."""
         while True:
             left = None if self._shutdown_at is None else max(0.0, self._shutdown_at + grace - time.monotonic())
-            news = self._wakeup.wait(left)
-            if news is None:
+            event = self._wakeup.wait(left)
+            if event is None:
                 return False
-            if news in _SHUTDOWN_EVENTS and self._shutdown_at is None:
+            if event in _SHUTDOWN_EVENTS and self._shutdown_at is None:
                 self._shutdown_at = time.monotonic()
-            if news in wanted:
+            if event in events:
                 return True
 
     def _read_job(self) -> Job | None:
-        """The next tool call; whatever is said before it is dealt with here, by whoever has the turn."""
+        """Read up to the next tool call; the lines before it are answered here, in the reading thread."""
         for line in self._reader:
             if self._is_stopping:
                 return None
@@ -100,45 +103,45 @@ class StdioTransport:
         return None
 
     def _handle_line(self, line: bytes | None) -> Job | None:
-        said = self._pipeline.parse_line(line)
-        if isinstance(said, Request) and self._pending.has_id(said.id):
-            said = message.id_in_use(said.id)
-        answer, call, cancelled = self._decide_action(said)
+        parsed = self._pipeline.parse_line(line)
+        if isinstance(parsed, Request) and self._pending.has_id(parsed.id):
+            parsed = message.id_in_use(parsed.id)
+        answer, call, cancelled = self._decide_action(parsed)
         if answer is not None:
             self._writer.send(answer)
-        if isinstance(said, Request) and said.method == "tools/list":
-            self._app.start()
+        if isinstance(parsed, Request) and parsed.method == "tools/list":
+            self._app.start()  # a client that lists the tools is about to call one
         self._pending.suppress_answer(cancelled)
         return None if call is None else self._admit_call(call)
 
     def _admit_call(self, incoming: Incoming) -> Job:
-        """A call's job. Its time counts from here on, or from when the house is there."""
+        """Register a call and create its job. Its deadline counts from here, or from when the application is built."""
         entry = self._pending.add(incoming)
-        entry.job = Job(partial(self._make_call, entry))
+        entry.job = Job(partial(self._run_call, entry))
         app = self._app.get_if_ready()
         if app is not None:
             self._stamp_call(app, entry)
         return entry.job._replace(quick=incoming.call.tool_name in QUICK_TOOLS and not entry.has_pending_session)
 
     def _stamp_call(self, app: AppProtocol, entry: PendingRequest) -> None:
-        """Give a call its time, once, and have the clock watch it."""
+        """Stamp a call and watch its deadline, once."""
         with self._stamp_lock:
             if entry.call is None:
                 entry.call = app.stamp(to_call_request(entry.incoming.call))
                 self._deadlines.watch(entry)
 
-    def _decide_action(self, said: InvalidMessage | Notification | Request) -> TransportAction:
-        """What is to be done; should that fail, whoever asked is told before the failure is."""
-        step: TransportAction | None = None
+    def _decide_action(self, parsed: InvalidMessage | Notification | Request) -> TransportAction:
+        action: TransportAction | None = None
         try:
-            step = self._pipeline.next_action(said)
+            action = self._pipeline.next_action(parsed)
         finally:
-            if step is None and not isinstance(said, Notification):
-                self._writer.send(_internal_error(said.id))
-        return step
+            # A bug must not leave a request without an answer. The exception goes on, and is printed.
+            if action is None and not isinstance(parsed, Notification):
+                self._writer.send(_internal_error(parsed.id))
+        return action
 
-    def _make_call(self, entry: PendingRequest) -> None:
-        """Make the call and answer it, unless the clock answers first."""
+    def _run_call(self, entry: PendingRequest) -> None:
+        """Run a call and answer it, unless it has expired."""
         entry.wait_for_session()
         if not self._pending.claim(entry):
             return
@@ -153,26 +156,28 @@ class StdioTransport:
                 self._send_answer(entry, answer or _internal_error(entry.request_id))
 
     def _encode_answer(self, entry: PendingRequest) -> bytes | None:
+        """Run the call; its answer as a line, or None if it expired meanwhile."""
         app = self._app.get()
         if app is None:
             return _internal_error(entry.request_id, "The server could not start.")
         if entry.call is None:
-            for waiting in self._pending.list_unanswered():  # all that were read before the house was there
-                self._stamp_call(app, waiting)
+            # All calls that were read before the application was built, so that those in the backlog expire, too.
+            for unstamped in self._pending.list_unanswered():
+                self._stamp_call(app, unstamped)
         outcome = app.answer(entry.call)
         return None if outcome is None else entry.incoming.encode(outcome)
 
     def _handle_overdue(self, entry: PendingRequest) -> None:
-        """Answer for a worker that takes too long, and put another in its place; or for a call that had none yet."""
-        waits = self._pending.claim(entry)
-        if waits and entry.job is not None:
+        """Expire a call at its deadline, and replace the worker that is stuck in it, if any."""
+        was_waiting = self._pending.claim(entry)
+        if was_waiting and entry.job is not None:
             self._workers.cancel_job(entry.job)
         app = self._app.get_if_started()
-        if app is not None and self._expire_call(app, entry, "timeout") and not waits:
+        if app is not None and self._expire_call(app, entry, "timeout") and not was_waiting:
             self._workers.replace_worker()
 
     def _expire_call(self, app: AppProtocol, entry: PendingRequest, cap: str) -> bool:
-        """Answer for whoever makes the call, unless it can no longer be ended."""
+        """Answer a call in place of its worker; False if it can no longer be ended."""
         outcome = app.expire(entry.call, cap)
         if outcome is not None:
             self._send_answer(entry, entry.incoming.encode(outcome))
@@ -180,12 +185,12 @@ class StdioTransport:
 
     def _send_answer(self, entry: PendingRequest, answer: bytes) -> None:
         if self._pending.finish(entry):
-            if not entry.hushed:
+            if not entry.is_suppressed:
                 self._writer.send(answer)
             self._pending.mark_sent(entry)
 
     def _end_calls(self) -> None:
-        """Record and answer the calls that were given no more time; those that wait for a worker too."""
+        """Expire all calls at shutdown, including those in the backlog, so that each has a record."""
         app = self._app.get_if_started()
         if app is None:
             return
@@ -194,13 +199,12 @@ class StdioTransport:
             self._expire_call(app, entry, "shutdown")
 
     def _close_app(self) -> None:
-        """Leave the house in order, and no half a line behind."""
         try:
             app = self._app.get_if_started()
             if app is not None:
                 app.close()
         finally:
-            self._writer.stop()
+            self._writer.stop()  # the process may exit any moment now: no half-written line
             self._wakeup.put(APP_CLOSED)
 
 

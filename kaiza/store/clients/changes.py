@@ -1,4 +1,7 @@
-"""What putting Kaiza into a client, or taking it out, would change: decided in full before a byte is written."""
+"""Plans and applies the file changes that add Kaiza to a client or remove it.
+
+All changes are computed before the first byte is written.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,20 +16,20 @@ from kaiza.store.clients.install_manifest import InstalledFile, InstallManifest,
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """Where: the workspace, the home directory, and what is remembered of earlier changes."""
+    """Workspace, home directory and manifest of earlier changes."""
 
     root: Path
     home: Path
     manifest: InstallManifest
 
     def base_directory(self, file: ConfigFile) -> Path:
-        """The directory that the file's path begins in."""
+        """The directory that the file's path is relative to."""
         return self.root if file.location == "workspace" else self.home
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """One file before and after; None is no file. `base` is what it is to be again when it is taken back."""
+    """One file before and after; None means no file. `restored` is its content once Kaiza is removed again."""
 
     path: Path
     name: str
@@ -35,112 +38,116 @@ class ConfigChange:
     after: bytes | None
     restored: bytes | None
     directories: tuple[Path, ...] = ()
-    """Those that have to be made for it, the outer ones first."""
+    """Missing parent directories, outermost first."""
 
 
 class ConfigFileError(Exception):
-    """A ConfigFault with the name of its file."""
+    """A ConfigError with the name of its file."""
 
-    def __init__(self, name: str, fault: ConfigError) -> None:
-        where = name if fault.line is None else f"{name}, line {fault.line}"
-        super().__init__(f"{where}: {fault.sentence}.")
-
-
-def plan_install(client: Client, server: ServerCommand, site: InstallTarget) -> list[ConfigChange]:
-    """The files that would change for this client to start this server; FileFault where one stands in the way."""
-    return _collect_changes(client, partial(_install_change, server, site))
+    def __init__(self, name: str, error: ConfigError) -> None:
+        location = name if error.line is None else f"{name}, line {error.line}"
+        super().__init__(f"{location}: {error.sentence}.")
 
 
-def plan_removal(client: Client, site: InstallTarget) -> list[ConfigChange]:
-    """The files that would change for this client to be as it was before Kaiza."""
-    return _collect_changes(client, partial(_removal_change, site))
+def plan_install(client: Client, server: ServerCommand, target: InstallTarget) -> list[ConfigChange]:
+    """Changes that make the client start this server; ConfigFileError if a file cannot be changed safely."""
+    return _collect_changes(client, partial(_install_change, server, target))
 
 
-def find_entries(client: Client, site: InstallTarget) -> Iterator[tuple[ConfigFile, str, ServerCommand]]:
-    """The entries of Kaiza that are there, with the text they stand in."""
+def plan_removal(client: Client, target: InstallTarget) -> list[ConfigChange]:
+    """Changes that restore the client's files to their state before Kaiza."""
+    return _collect_changes(client, partial(_removal_change, target))
+
+
+def find_entries(client: Client, target: InstallTarget) -> Iterator[tuple[ConfigFile, str, ServerCommand]]:
+    """The client's files that have an entry of Kaiza, each with its text and the entry."""
     for file in client.files:
         try:
-            text = _decode_text(config_files.read(site.base_directory(file), file.path) or b"")
+            text = _decode_text(config_files.read(target.base_directory(file), file.path) or b"")
             entry = file.find_entry(text) if text.strip() else None
-        except ConfigError as fault:
-            raise ConfigFileError(file.name, fault) from fault
+        except ConfigError as error:
+            raise ConfigFileError(file.name, error) from error
         if entry is not None:
             yield file, text, entry
 
 
 def is_for_workspace(entry: ServerCommand, root: Path) -> bool:
-    """Whether the entry is for this workspace."""
+    """Whether the entry serves this workspace."""
     return str(root) in entry.workspaces
 
 
-def add_to_manifest(change: ConfigChange, memory: InstallManifest) -> InstallManifest:
-    """The memory with this change about to be made."""
-    known = {path: done for path, done in memory.files.items() if path != str(change.path)}
+def add_to_manifest(change: ConfigChange, manifest: InstallManifest) -> InstallManifest:
+    """The manifest with a change that is about to be made."""
+    files = {path: installed for path, installed in manifest.files.items() if path != str(change.path)}
     if change.after is not None and change.after != change.restored:
-        known[str(change.path)] = InstalledFile(change.owner, change.restored, content_hash(change.after))
-    directories = {**memory.directories, **dict.fromkeys(map(str, change.directories), change.owner)}
-    return InstallManifest(known, directories)
+        files[str(change.path)] = InstalledFile(change.owner, change.restored, content_hash(change.after))
+    directories = {**manifest.directories, **dict.fromkeys(map(str, change.directories), change.owner)}
+    return InstallManifest(files, directories)
 
 
-def _collect_changes(client: Client, decide: Callable[[Client, ConfigFile], ConfigChange | None]) -> list[ConfigChange]:
-    found: list[ConfigChange] = []
+def _collect_changes(
+    client: Client, change_for: Callable[[Client, ConfigFile], ConfigChange | None]
+) -> list[ConfigChange]:
+    changes: list[ConfigChange] = []
     for file in client.files:
         try:
-            change = decide(client, file)
-        except ConfigError as fault:
-            raise ConfigFileError(file.name, fault) from fault
-        found += [] if change is None else [change]
-    return found
+            change = change_for(client, file)
+        except ConfigError as error:
+            raise ConfigFileError(file.name, error) from error
+        changes += [] if change is None else [change]
+    return changes
 
 
 def _install_change(
-    server: ServerCommand, site: InstallTarget, client: Client, file: ConfigFile
+    server: ServerCommand, target: InstallTarget, client: Client, file: ConfigFile
 ) -> ConfigChange | None:
-    base = site.base_directory(file)
+    base = target.base_directory(file)
     path = base.joinpath(*file.path)
-    now = config_files.read(base, file.path)
-    if now is not None and file.insert(_decode_text(now), server).encode() == now:
+    current = config_files.read(base, file.path)
+    if current is not None and file.insert(_decode_text(current), server).encode() == current:
         return None
-    before = _content_without_kaiza(file, now, site.manifest.files.get(str(path)))
-    after = file.insert(_decode_text(before or b""), server).encode()
+    # Start from the file without an earlier entry, so that removing the new one leads back to the user's own text.
+    original = _content_without_kaiza(file, current, target.manifest.files.get(str(path)))
+    after = file.insert(_decode_text(original or b""), server).encode()
     config_files.require_writable(base, file.path)
     directories = tuple(config_files.missing_directories(base, file.path))
-    return ConfigChange(path, file.name, client.name, now, after, before, directories)
+    return ConfigChange(path, file.name, client.name, current, after, original, directories)
 
 
-def _removal_change(site: InstallTarget, client: Client, file: ConfigFile) -> ConfigChange | None:
-    base = site.base_directory(file)
+def _removal_change(target: InstallTarget, client: Client, file: ConfigFile) -> ConfigChange | None:
+    base = target.base_directory(file)
     path = base.joinpath(*file.path)
-    now, done = config_files.read(base, file.path), site.manifest.files.get(str(path))
-    if now is None:
+    current, installed = config_files.read(base, file.path), target.manifest.files.get(str(path))
+    if current is None:
         return None
-    if done is not None:
-        after = _content_without_kaiza(file, now, done)
-    elif _is_removable(file, now, site.root):
-        after = file.remove(_decode_text(now), None).encode()
+    if installed is not None:
+        after = _content_without_kaiza(file, current, installed)
+    elif _is_removable(file, current, target.root):
+        after = file.remove(_decode_text(current), None).encode()
     else:
         return None
-    if after == now:
+    if after == current:
         return None
     config_files.require_writable(base, file.path)
-    return ConfigChange(path, file.name, client.name, now, after, after)
+    return ConfigChange(path, file.name, client.name, current, after, after)
 
 
-def _content_without_kaiza(file: ConfigFile, now: bytes | None, done: InstalledFile | None) -> bytes | None:
-    """What the file would be without Kaiza: as it was, or, where somebody changed it since, with Kaiza taken out."""
-    if done is None or now is None:
-        return now
-    if done.is_unchanged(now):
-        return done.before
-    text = file.remove(_decode_text(now), _decode_text(done.before or b"")) if now.strip() else ""
-    return None if done.before is None and text.strip() in {"", "{}"} else text.encode()
+def _content_without_kaiza(file: ConfigFile, current: bytes | None, installed: InstalledFile | None) -> bytes | None:
+    """The original content if the file is unchanged since the installation; else the current one less Kaiza's part."""
+    if installed is None or current is None:
+        return current
+    if installed.is_unchanged(current):
+        return installed.before
+    text = file.remove(_decode_text(current), _decode_text(installed.before or b"")) if current.strip() else ""
+    return None if installed.before is None and text.strip() in {"", "{}"} else text.encode()
 
 
-def _is_removable(file: ConfigFile, now: bytes, root: Path) -> bool:
-    """Whether an entry that nobody remembers making is Kaiza's to take: one at home only where it names the root."""
-    if not now.strip():
+def _is_removable(file: ConfigFile, current: bytes, root: Path) -> bool:
+    """Whether an entry that is not in the manifest may be removed."""
+    if not current.strip():
         return False
-    entry = file.find_entry(_decode_text(now))
+    entry = file.find_entry(_decode_text(current))
+    # A file in the home directory may hold the entry of another workspace.
     return file.location == "workspace" or (entry is not None and is_for_workspace(entry, root))
 
 
@@ -149,44 +156,53 @@ def _decode_text(content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ConfigError("This is no UTF-8", line) from error
+        raise ConfigError("This is not UTF-8 text", line) from error
 
 
-def apply_changes(changes: Sequence[ConfigChange], directories: Sequence[Path], away: Sequence[Path]) -> None:
-    """Everything is done when this returns; OSError or ConfigFault, and everything as before, where something fails."""
-    made: list[Path] = []
-    begun: list[ConfigChange] = []
+def apply_changes(
+    changes: Sequence[ConfigChange], directories: Sequence[Path], removed_directories: Sequence[Path]
+) -> None:
+    """Apply all changes, or on OSError or ConfigError roll back all of them and raise it."""
+    created: list[Path] = []
+    started: list[ConfigChange] = []
     try:
-        for directory in (*directories, *(needed for change in changes for needed in change.directories)):
+        for directory in (*directories, *(parent for change in changes for parent in change.directories)):
             if not directory.is_dir():
                 directory.mkdir()
-                made.append(directory)
+                created.append(directory)
         for change in changes:
-            begun.append(change)
+            # Noted first: `replace` may fail after the rename, in the sync of the directory.
+            started.append(change)
             config_files.replace(change.path, change.before, change.after)
     except (OSError, ConfigError):
-        for change in reversed(begun):
-            if config_files.read(change.path.parent, (change.path.name,)) == change.after:
-                config_files.replace(change.path, change.after, change.before)
-        remove_empty_directories(list(reversed(made)))
+        _roll_back(started)
+        remove_empty_directories(list(reversed(created)))
         raise
-    remove_empty_directories(away)
+    remove_empty_directories(removed_directories)
+
+
+def _roll_back(started: Sequence[ConfigChange]) -> None:
+    for change in reversed(started):
+        if config_files.read(change.path.parent, (change.path.name,)) == change.after:
+            config_files.replace(change.path, change.after, change.before)
 
 
 def remove_empty_directories(directories: Sequence[Path]) -> None:
-    """Those of the directories that are empty are gone when this returns."""
+    """Remove those of the directories that are empty."""
     for directory in directories:
         if directory.is_dir() and not directory.is_symlink() and not any(directory.iterdir()):
             directory.rmdir()
 
 
-def removal_changes(memory: InstallManifest, owner: str, root: Path) -> list[ConfigChange]:
-    """The files made for this owner that nobody has changed since."""
-    found: list[ConfigChange] = []
-    for path, done in memory.files.items():
-        if done.owner == owner and Path(path).is_relative_to(root):
+def removal_changes(manifest: InstallManifest, owner: str, root: Path) -> list[ConfigChange]:
+    """Changes that restore the files of this owner; files edited since init are left alone."""
+    changes: list[ConfigChange] = []
+    for path, installed in manifest.files.items():
+        if installed.owner == owner and Path(path).is_relative_to(root):
             parts = Path(path).relative_to(root).parts
-            now = config_files.read(root, parts)
-            if done.is_unchanged(now):
-                found.append(ConfigChange(Path(path), "/".join(parts), owner, now, done.before, done.before))
-    return found
+            current = config_files.read(root, parts)
+            if installed.is_unchanged(current):
+                changes.append(
+                    ConfigChange(Path(path), "/".join(parts), owner, current, installed.before, installed.before)
+                )
+    return changes

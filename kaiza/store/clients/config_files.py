@@ -1,4 +1,4 @@
-"""A configuration file on disk: read without following a link, and replaced whole or not at all."""
+"""Reads configuration files without following links, and replaces them atomically."""
 
 import os
 import secrets
@@ -10,16 +10,18 @@ from kaiza.store.clients.errors import ConfigError
 from kaiza.store.disk import state_dir
 
 MAX_BYTES = 4 * 1024 * 1024
+# O_NOFOLLOW: the file must not be swapped for a link after the check. O_NONBLOCK: opening a FIFO must not wait.
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read(base: Path, parts: tuple[str, ...]) -> bytes | None:
-    """What the file holds, None where there is none. ConfigFault where it is no plain file, or a link leads to it."""
-    for place in _path_prefixes(base, parts):
-        if place.is_symlink():
+    """Read a file below `base`; None if missing. ConfigError if it is not a regular file or behind a link."""
+    for prefix in _path_prefixes(base, parts):
+        # A cloned repository could place a link here that leads init to a file anywhere else.
+        if prefix.is_symlink():
             raise ConfigError(
-                "A link stands here, and Kaiza changes nothing through a link. Put a real one in its place"
+                f"{prefix.name} is a symbolic link, which Kaiza does not follow. Replace it with a real one"
             )
     path = base.joinpath(*parts)
     try:
@@ -27,51 +29,52 @@ def read(base: Path, parts: tuple[str, ...]) -> bytes | None:
     except FileNotFoundError:
         return None
     except NotADirectoryError as error:
-        raise ConfigError("A file stands where a directory is needed") from error
+        raise ConfigError("A file exists where a directory is needed") from error
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ConfigError("This is not a regular file")
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ConfigError("The file is too large for a configuration")
+        raise ConfigError("The file is too large for a configuration file")
     return content
 
 
 def require_writable(base: Path, parts: tuple[str, ...]) -> None:
-    """ConfigFault where somebody has made the file read-only, or the directory it would be in."""
+    """ConfigError if the file is read-only, or the directory that would hold it."""
     path = base.joinpath(*parts)
+    # Replacing a file needs no write permission on it: ask, because read-only is how a user says no.
     if path.exists() and not path.stat().st_mode & stat.S_IWUSR:
-        raise ConfigError("The file is read-only. Make it writable if it is meant to change")
-    there = next(place for place in path.parents if place.exists())
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise ConfigError("Its directory is not writable for you")
+        raise ConfigError("The file is read-only. Make it writable to let Kaiza change it")
+    existing = next(parent for parent in path.parents if parent.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise ConfigError("You have no permission to write to its directory")
 
 
 def missing_directories(base: Path, parts: tuple[str, ...]) -> list[Path]:
-    """The directories on the way that are not there yet, the outer ones first."""
-    return [place for place in list(_path_prefixes(base, parts))[:-1] if not place.exists()]
+    """Missing parent directories of the file, outermost first."""
+    return [prefix for prefix in list(_path_prefixes(base, parts))[:-1] if not prefix.exists()]
 
 
 def replace(path: Path, before: bytes | None, after: bytes | None) -> None:
-    """The file has the new content when this returns, whole, and None is no file; OSError or ConfigFault otherwise.
+    """Atomically replace `before` by `after` and sync; None means no file. OSError or ConfigError if nothing changed.
 
-    Where it is not as it was before any more, nothing is written.
+    ConfigError if the file no longer has the content `before`.
     """
     if after is None:
         _require_content(path, before)
         path.unlink()
     else:
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
         try:
-            _write_file(beside, after, path.lstat() if before is not None else None)
+            _write_file(temporary, after, path.lstat() if before is not None else None)
+            # Last moment before the rename: an edit by the user or the client since it was read is not lost.
             _require_content(path, before)
             if before is None:
-                os.link(beside, path, follow_symlinks=False)
+                os.link(temporary, path, follow_symlinks=False)  # unlike rename, fails if the file has appeared
             else:
-                beside.replace(path)
+                temporary.replace(path)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     state_dir.sync_directory(path.parent)
 
 
@@ -82,16 +85,17 @@ def _path_prefixes(base: Path, parts: tuple[str, ...]) -> Iterator[Path]:
 
 def _require_content(path: Path, before: bytes | None) -> None:
     if read(path.parent, (path.name,)) != before:
-        raise ConfigError("The file was changed a moment ago. Look at it and begin again")
+        raise ConfigError("The file was changed meanwhile. Check it and run the command again")
 
 
-def _write_file(path: Path, content: bytes, like: os.stat_result | None) -> None:
+def _write_file(path: Path, content: bytes, original: os.stat_result | None) -> None:
     descriptor = os.open(path, _CREATE_FLAGS, 0o644)
     with os.fdopen(descriptor, "wb") as file:
-        if like is not None:
-            os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+        if original is not None:
+            os.fchmod(descriptor, stat.S_IMODE(original.st_mode))
             if os.geteuid() == 0:
-                os.fchown(descriptor, like.st_uid, like.st_gid)
+                # Under sudo the file must stay the user's, or their client can no longer write it.
+                os.fchown(descriptor, original.st_uid, original.st_gid)
         file.write(content)
         file.flush()
         os.fsync(descriptor)

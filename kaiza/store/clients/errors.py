@@ -1,8 +1,8 @@
-"""Why a configuration is left exactly as it is."""
+"""Error of a configuration file that cannot be changed safely."""
 
 
 class ConfigError(Exception):
-    """The file is not touched: what stands in the way, and on which line (from 1) where there is one."""
+    """The file was left untouched: the reason without a final period, and the line (from 1) if one is at fault."""
 
     def __init__(self, sentence: str, line: int | None = None) -> None:
         super().__init__(sentence)

@@ -1,6 +1,6 @@
-"""What `kaiza init` did to a workspace, kept in its state directory so that every byte can be given back.
+"""Manifest of what `kaiza init` changed, kept in the state directory so that `--remove` can restore every byte.
 
-It is written before anything is changed. Lost, it costs exactness: then only what is plainly Kaiza's is taken out.
+It is written before the files are. Without it, removal is less exact: only what is clearly Kaiza's is removed.
 """
 
 from base64 import b64decode, b64encode
@@ -19,20 +19,20 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class InstalledFile:
-    """What became of one file: who it is for, what it was (None: not there), and the hash of what was written."""
+    """One changed file: the client it belongs to, its content before (None: no file), and the hash of the new one."""
 
     owner: str
     before: bytes | None
     after_hash: str
 
     def is_unchanged(self, content: bytes | None) -> bool:
-        """Whether nobody has changed it since."""
+        """Whether `content` is what init wrote."""
         return content is not None and content_hash(content) == self.after_hash
 
 
 @dataclass(frozen=True, slots=True)
 class InstallManifest:
-    """The files by path, and the directories that were made, the outer ones first, with who they are for."""
+    """Changed files by path, and created directories with their owner, outermost first."""
 
     files: Mapping[str, InstalledFile] = field(default_factory=dict)
     directories: Mapping[str, str] = field(default_factory=dict)
@@ -44,35 +44,35 @@ def content_hash(content: bytes) -> str:
 
 
 def load(root: str) -> InstallManifest:
-    """What is remembered; nothing where there is no memory, or a strange one."""
+    """Load the manifest of a workspace; an empty one if it is missing, damaged or of another format."""
     try:
-        told = orjson.loads((state_dir.path_of(root) / _NAME).read_bytes())
-        if told["format"] != _FORMAT:
+        document = orjson.loads((state_dir.path_of(root) / _NAME).read_bytes())
+        if document["format"] != _FORMAT:
             return InstallManifest()
         return InstallManifest(
-            {path: _parse_entry(one) for path, one in told["files"].items()}, dict(told["directories"])
+            {path: _parse_entry(entry) for path, entry in document["files"].items()}, dict(document["directories"])
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return InstallManifest()
 
 
-def save(root: str, memory: InstallManifest) -> None:
-    """The memory is on disk when this returns; an empty one leaves no file. OSError where it cannot be kept."""
-    if not memory.files and not memory.directories:
+def save(root: str, manifest: InstallManifest) -> None:
+    """Write the manifest to disk, or delete the file of an empty one. OSError on failure."""
+    if not manifest.files and not manifest.directories:
         (state_dir.path_of(root) / _NAME).unlink(missing_ok=True)
         return
     files = {
         path: {
-            "owner": done.owner,
-            "before": None if done.before is None else b64encode(done.before).decode(),
-            "after": done.after_hash,
+            "owner": installed.owner,
+            "before": None if installed.before is None else b64encode(installed.before).decode(),
+            "after": installed.after_hash,
         }
-        for path, done in memory.files.items()
+        for path, installed in manifest.files.items()
     }
-    told = {"format": _FORMAT, "files": files, "directories": dict(memory.directories)}
-    state_dir.replace_file(state_dir.path_of(root, create=True) / _NAME, orjson.dumps(told))
+    document = {"format": _FORMAT, "files": files, "directories": dict(manifest.directories)}
+    state_dir.replace_file(state_dir.path_of(root, create=True) / _NAME, orjson.dumps(document))
 
 
-def _parse_entry(told: Mapping[str, Any]) -> InstalledFile:
-    before = told["before"]
-    return InstalledFile(told["owner"], None if before is None else b64decode(before, validate=True), told["after"])
+def _parse_entry(entry: Mapping[str, Any]) -> InstalledFile:
+    before = entry["before"]
+    return InstalledFile(entry["owner"], None if before is None else b64decode(before, validate=True), entry["after"])

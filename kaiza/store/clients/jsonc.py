@@ -1,4 +1,4 @@
-"""JSON as editors keep it, comments and trailing commas allowed, read with the place of everything in it."""
+"""Parser for JSON with comments and trailing commas that keeps the source position of every value."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 from kaiza.store.clients.errors import ConfigError
 
-MAX_DEPTH = 100
+MAX_DEPTH = 100  # the parser recurses
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
 _LITERAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
@@ -15,7 +15,7 @@ _LITERAL = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|tru
 
 @dataclass(frozen=True, slots=True)
 class JsonNode:
-    """A value and where it stands: `text[start:end]`. An object's or array's children are in the order of the text."""
+    """A value spelled as `text[start:end]`; the children of an object or array are in source order."""
 
     value: Any
     start: int
@@ -25,7 +25,7 @@ class JsonNode:
 
 @dataclass(frozen=True, slots=True)
 class JsonChild:
-    """A member of an object, or with no key an item of an array; it begins where its key does."""
+    """A member of an object, or an item of an array (no key); `start` is that of the key."""
 
     key: str | None
     start: int
@@ -33,73 +33,73 @@ class JsonChild:
 
 
 def parse(text: str) -> JsonNode:
-    """The whole document; ConfigFault names the line it stumbles over. A byte order mark is passed over."""
+    """Parse a whole document; a byte order mark is skipped. ConfigError with the line of a syntax error."""
     reader = _Parser(text)
     root = reader.parse_value(skip_space(text, 1 if text.startswith("\ufeff") else 0), 0)
     end = skip_space(text, root.end)
     if end != len(text):
-        raise reader.error_at(end, "There is something after the end of the document")
+        raise reader.error_at(end, "Unexpected text after the end of the document")
     return root
 
 
-def skip_space(text: str, at: int) -> int:
-    """Where the next thing begins that is neither blank nor comment."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+def skip_space(text: str, position: int) -> int:
+    """Position after white space and comments."""
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
 
 
-def line_number(text: str, at: int) -> int:
-    """The line of a place, from 1."""
-    return text.count("\n", 0, at) + 1
+def line_number(text: str, position: int) -> int:
+    """Line number of a position, from 1."""
+    return text.count("\n", 0, position) + 1
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def error_at(self, at: int, sentence: str) -> ConfigError:
-        return ConfigError(sentence, line_number(self._text, at))
+    def error_at(self, position: int, sentence: str) -> ConfigError:
+        return ConfigError(sentence, line_number(self._text, position))
 
-    def parse_value(self, at: int, depth: int) -> JsonNode:
+    def parse_value(self, position: int, depth: int) -> JsonNode:
         if depth > MAX_DEPTH:
-            raise self.error_at(at, "This is nested too deeply")
-        opening = self._text[at : at + 1]
+            raise self.error_at(position, "The document is nested too deeply")
+        opening = self._text[position : position + 1]
         if opening == "{":
-            children, end = self._parse_children(at, "}", depth)
-            return JsonNode({child.key: child.node.value for child in children}, at, end, children)
+            children, end = self._parse_children(position, "}", depth)
+            return JsonNode({child.key: child.node.value for child in children}, position, end, children)
         if opening == "[":
-            children, end = self._parse_children(at, "]", depth)
-            return JsonNode([child.node.value for child in children], at, end, children)
-        return self._parse_scalar(at)
+            children, end = self._parse_children(position, "]", depth)
+            return JsonNode([child.node.value for child in children], position, end, children)
+        return self._parse_scalar(position)
 
-    def _parse_scalar(self, at: int) -> JsonNode:
-        found = _STRING.match(self._text, at) or _LITERAL.match(self._text, at)
-        if found is None:
-            raise self.error_at(at, "A value is missing here, or is no JSON")
+    def _parse_scalar(self, position: int) -> JsonNode:
+        match = _STRING.match(self._text, position) or _LITERAL.match(self._text, position)
+        if match is None:
+            raise self.error_at(position, "A JSON value is expected here")
         try:
-            return JsonNode(json.loads(found[0]), at, found.end())
+            return JsonNode(json.loads(match[0]), position, match.end())
         except ValueError as error:
-            raise self.error_at(at, "This is no JSON value") from error
+            raise self.error_at(position, "This is not a valid JSON value") from error
 
-    def _parse_children(self, at: int, closing: str, depth: int) -> tuple[tuple[JsonChild, ...], int]:
+    def _parse_children(self, position: int, closing: str, depth: int) -> tuple[tuple[JsonChild, ...], int]:
         children: list[JsonChild] = []
-        at = skip_space(self._text, at + 1)
-        while self._text[at : at + 1] != closing:
-            children.append(self._parse_child(at, depth, named=closing == "}"))
-            at = skip_space(self._text, children[-1].node.end)
-            if self._text[at : at + 1] == ",":
-                at = skip_space(self._text, at + 1)
-            elif self._text[at : at + 1] != closing:
-                raise self.error_at(at, f"A comma or {closing} is missing here")
-        return tuple(children), at + 1
+        position = skip_space(self._text, position + 1)
+        while self._text[position : position + 1] != closing:
+            children.append(self._parse_child(position, depth, named=closing == "}"))
+            position = skip_space(self._text, children[-1].node.end)
+            if self._text[position : position + 1] == ",":
+                position = skip_space(self._text, position + 1)
+            elif self._text[position : position + 1] != closing:
+                raise self.error_at(position, f"A comma or {closing} is expected here")
+        return tuple(children), position + 1
 
-    def _parse_child(self, at: int, depth: int, *, named: bool) -> JsonChild:
+    def _parse_child(self, position: int, depth: int, *, named: bool) -> JsonChild:
         if not named:
-            return JsonChild(None, at, self.parse_value(at, depth + 1))
-        if self._text[at : at + 1] != '"':
-            raise self.error_at(at, "A name in quotes is missing here")
-        key = self._parse_scalar(at)
+            return JsonChild(None, position, self.parse_value(position, depth + 1))
+        if self._text[position : position + 1] != '"':
+            raise self.error_at(position, "A name in double quotes is expected here")
+        key = self._parse_scalar(position)
         colon = skip_space(self._text, key.end)
         if self._text[colon : colon + 1] != ":":
-            raise self.error_at(colon, "A colon is missing here")
-        return JsonChild(key.value, at, self.parse_value(skip_space(self._text, colon + 1), depth + 1))
+            raise self.error_at(colon, "A colon is expected here")
+        return JsonChild(key.value, position, self.parse_value(skip_space(self._text, colon + 1), depth + 1))

@@ -1,4 +1,4 @@
-"""The command that starts this very Kaiza, from whichever directory and environment a client starts it."""
+"""Command line that starts this installation of Kaiza from any directory and environment."""
 
 import os
 import subprocess
@@ -12,46 +12,50 @@ _TIMEOUT_SECONDS = 30
 
 
 def kaiza_command() -> tuple[str, ...]:
-    """The installed `kaiza` beside this Python; else the module, never looked for in the client's directory."""
-    beside = Path(sys.executable).parent / "kaiza"
-    if beside.is_file() and os.access(beside, os.X_OK):
-        return (str(beside),)
+    """The `kaiza` script beside this Python; if there is none, `python -m kaiza`."""
+    script = Path(sys.executable).parent / "kaiza"
+    if script.is_file() and os.access(script, os.X_OK):
+        return (str(script),)
+    # -P: a `kaiza` package in the client's working directory, which an agent may have written, must not be imported.
     return (sys.executable, "-P", "-m", "kaiza")
 
 
 def for_workspace(root: Path) -> ServerCommand:
-    """The server for a workspace; it looks for its state where this process does."""
+    """Command that serves a workspace, with this process's state directory."""
     command, *args = kaiza_command()
-    home = os.environ.get("XDG_STATE_HOME", "")
-    env = {"XDG_STATE_HOME": home} if home.startswith("/") else {}
+    state_home = os.environ.get("XDG_STATE_HOME", "")
+    # Clients start servers with an environment of their own; a relative path is invalid by the XDG specification.
+    env = {"XDG_STATE_HOME": state_home} if state_home.startswith("/") else {}
     return ServerCommand(command, (*args, "serve", "--workspace", str(root)), env)
 
 
 def require_startable(server: ServerCommand, client: Client) -> None:
-    """ConfigFault where the client could not start this."""
-    words = (server.command, *server.args, *server.env.values())
-    if any(not word.isprintable() or _has_surrogate(word) for word in words):
-        raise ConfigError("A path holds characters that a configuration cannot carry")
-    if client.expands_variables and any("$" in word for word in words):
-        raise ConfigError(f"A path holds a $, which {client.title} takes for a variable. Move it to a path without")
+    """ConfigError if the client could not pass these arguments on unchanged."""
+    arguments = (server.command, *server.args, *server.env.values())
+    if any(not argument.isprintable() or _has_surrogate(argument) for argument in arguments):
+        raise ConfigError("A path has characters that a configuration file cannot hold")
+    if client.expands_variables and any("$" in argument for argument in arguments):
+        raise ConfigError(
+            f"A path contains a $, which {client.title} expands as a variable. Move it to a path without one"
+        )
 
 
 def can_start() -> bool:
-    """Whether the command starts without anything that only this terminal has."""
-    kept = {name: value for name, value in os.environ.items() if name in {"HOME", "PATH", "LANG"}}
+    """Whether the command starts outside this directory, with a minimal environment."""
+    environment = {name: value for name, value in os.environ.items() if name in {"HOME", "PATH", "LANG"}}
     try:
-        done = subprocess.run(  # noqa: S603  our own program
+        completed = subprocess.run(  # noqa: S603  our own program
             [*kaiza_command(), "--version"],
             capture_output=True,
             check=False,
             timeout=_TIMEOUT_SECONDS,
             cwd="/",
-            env=kept,
+            env=environment,
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0 and done.stdout.startswith(b"kaiza ")
+    return completed.returncode == 0 and completed.stdout.startswith(b"kaiza ")
 
 
-def _has_surrogate(word: str) -> bool:
-    return any("\ud800" <= char <= "\udfff" for char in word)
+def _has_surrogate(argument: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in argument)

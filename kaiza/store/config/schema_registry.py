@@ -1,7 +1,7 @@
-"""The contract files: every tool's input and output schema, and the catalog; read as they are, never filled in.
+"""Tool schemas and the catalog, read from the contract files and served unchanged.
 
-Sound arguments pass a fast check; only what it does not let pass is looked at by jsonschema, which says what is wrong.
-Neither is imported before the first arguments are checked.
+Valid arguments pass a fast check (jsonschema-rs); only what fails it goes to jsonschema, which names the faults. Both
+are imported with the first check, which keeps them out of the start.
 """
 
 import re
@@ -16,7 +16,7 @@ import kaiza
 from kaiza.domain.tool_card import ToolCard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from jsonschema import Draft202012Validator, ValidationError
 
@@ -27,105 +27,106 @@ _FileStamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ToolSchemas:
-    """One tool's two schemas as their files say them."""
+    """Input and output schema of a tool."""
 
     input: dict[str, Any]
     output: dict[str, Any]
     fingerprint: str
-    """SHA-256 of both in canonical form: blanks and the order of keys change nothing."""
+    """SHA-256 of both in canonical form, so that white space and key order do not matter."""
 
 
 class SchemaValidator:
-    """Checks values against one schema, strictly: nothing is coerced. Built when it is first asked."""
+    """Validator for one schema, compiled on first use. Strict: values are not coerced."""
 
-    __slots__ = ("_built", "_quick", "schema")
+    __slots__ = ("_is_valid_fast", "_strict", "schema")
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
-        self._built: Draft202012Validator | None = None
-        self._quick: Callable[[object], bool] | None = None
+        self._strict: Draft202012Validator | None = None
+        self._is_valid_fast: Callable[[object], bool] | None = None
 
     def is_surely_valid(self, value: object) -> bool:
-        """Whether the value is certainly as the schema says; False only means that `iter_errors` has to look."""
-        if self._quick is None:
-            self._quick = _compile_fast_check(self.schema)
-        return self._quick(value) and not _has_float(value)
+        """Whether the value is valid; False means unknown, ask `iter_errors`."""
+        if self._is_valid_fast is None:
+            self._is_valid_fast = _compile_fast_check(self.schema)
+        return self._is_valid_fast(value) and not _has_float(value)
 
     def validate(self, value: object) -> None:
-        """Return if the value is as the schema says; else jsonschema's ValidationError."""
+        """Raise jsonschema's ValidationError if the value is invalid."""
         self._strict_validator().validate(value)
 
     def iter_errors(self, value: object) -> "Iterator[ValidationError]":
-        """Every fault of the value, none if it is as the schema says."""
+        """All faults of the value."""
         return self._strict_validator().iter_errors(value)
 
     def _strict_validator(self) -> "Draft202012Validator":
-        if self._built is None:
-            self._built = _compile_strict(self.schema)
-        return self._built
+        if self._strict is None:
+            self._strict = _compile_strict(self.schema)
+        return self._strict
 
 
 @dataclass(frozen=True, slots=True)
 class ToolIo:
-    """One tool's two validators."""
+    """Input and output validator of a tool."""
 
     input: SchemaValidator
     output: SchemaValidator
 
 
 def find_directory() -> Path:
-    """Where the contract files are: inside an installed package, beside a checked-out one."""
+    """The directory of the contract files: inside the installed package, or beside it in a checkout."""
     package = Path(kaiza.__file__).parent
-    inside = package / "schemas"
-    return inside if inside.is_dir() else package.parent / "schemas"
+    installed = package / "schemas"
+    return installed if installed.is_dir() else package.parent / "schemas"
 
 
 class SchemaRegistry:
-    """The contract files of one directory. A file that changes is noticed; what did not change is read once."""
+    """Reader of the contract files of one directory. A file is read once, and again when it changes."""
 
-    def __init__(self, where: Path | None = None) -> None:
-        self._directory = where or find_directory()
+    def __init__(self, directory: Path | None = None) -> None:
+        self._directory = directory or find_directory()
         self._cached: dict[str, tuple[tuple[_FileStamp, _FileStamp], ToolSchemas]] = {}
         self._validators: dict[str, ToolIo] = {}
 
     def catalog(self) -> list[dict[str, Any]]:
-        """The rows of `catalog.json`, in its order."""
-        told = _read_json(self._directory / "catalog.json")
-        return list(told["tools"] if isinstance(told, dict) else told)
+        """Rows of `catalog.json`, in file order."""
+        catalog = _read_json(self._directory / "catalog.json")
+        return list(catalog["tools"] if isinstance(catalog, dict) else catalog)
 
     def load_tool_schemas(self, tool_id: str) -> ToolSchemas:
-        """A tool's schemas; KeyError if there is no such tool."""
+        """Load a tool's schemas; KeyError if there is no such tool."""
+        # The name comes from a client: it must not lead out of the directory.
         if not _NAME.fullmatch(tool_id):
             raise KeyError(tool_id)
-        paths = [self._directory / "tools" / (tool_id + ending) for ending in (_INPUT, _OUTPUT)]
+        paths = [self._directory / "tools" / (tool_id + suffix) for suffix in (_INPUT, _OUTPUT)]
         try:
             stamps = (_file_stamp(paths[0]), _file_stamp(paths[1]))
         except FileNotFoundError:
             raise KeyError(tool_id) from None
-        kept = self._cached.get(tool_id)
-        if kept is None or kept[0] != stamps:
-            kept = self._cached[tool_id] = (stamps, _tool_schemas(*map(_read_json, paths)))
-        return kept[1]
+        cached = self._cached.get(tool_id)
+        if cached is None or cached[0] != stamps:
+            cached = self._cached[tool_id] = (stamps, _tool_schemas(*map(_read_json, paths)))
+        return cached[1]
 
     def load_tool_io(self, tool_id: str) -> ToolIo:
-        """A tool's validators, `.input.validate` and `.output.validate`: the same two as long as the files stay."""
+        """A tool's validators: the same objects as long as the schemas are the same."""
         schemas = self.load_tool_schemas(tool_id)
-        found = self._validators.get(schemas.fingerprint)
-        if found is None:
-            found = ToolIo(SchemaValidator(schemas.input), SchemaValidator(schemas.output))
-            self._validators[schemas.fingerprint] = found
-        return found
+        validators = self._validators.get(schemas.fingerprint)
+        if validators is None:
+            validators = ToolIo(SchemaValidator(schemas.input), SchemaValidator(schemas.output))
+            self._validators[schemas.fingerprint] = validators
+        return validators
 
     def fingerprint(self, tool_id: str) -> str:
-        """What a tool's contract is known by; another contract has another one."""
+        """Hash that identifies a tool's contract."""
         return self.load_tool_schemas(tool_id).fingerprint
 
     def file_names(self) -> list[str]:
-        """The names of all files beside each other in `tools/`, sorted."""
+        """Names of all files in `tools/`, sorted."""
         return sorted(path.name for path in (self._directory / "tools").iterdir())
 
     def read_document(self, name: str) -> Any:
-        """One file of `tools/`, parsed; ValueError if it is not JSON."""
+        """Parse one file of `tools/`; ValueError if it is not JSON."""
         return _read_json(self._directory / "tools" / name)
 
 
@@ -134,17 +135,17 @@ def _read_json(path: Path) -> Any:
 
 
 def _file_stamp(path: Path) -> _FileStamp:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _tool_schemas(told_input: dict[str, Any], told_output: dict[str, Any]) -> ToolSchemas:
-    import hashlib  # noqa: PLC0415  only who asks for a fingerprint pays for it
+def _tool_schemas(input_schema: dict[str, Any], output_schema: dict[str, Any]) -> ToolSchemas:
+    import hashlib  # noqa: PLC0415  needed for fingerprints only
 
-    from kaiza.domain.audit import canonical_json as canonical  # noqa: PLC0415  as above
+    from kaiza.domain.audit import canonical_json  # noqa: PLC0415  as above
 
-    both = canonical.encode({"input": told_input, "output": told_output})
-    return ToolSchemas(told_input, told_output, hashlib.sha256(both).hexdigest())
+    both = canonical_json.encode({"input": input_schema, "output": output_schema})
+    return ToolSchemas(input_schema, output_schema, hashlib.sha256(both).hexdigest())
 
 
 def _compile_fast_check(schema: dict[str, Any]) -> "Callable[[object], bool]":
@@ -154,7 +155,7 @@ def _compile_fast_check(schema: dict[str, Any]) -> "Callable[[object], bool]":
 
 
 def _has_float(value: object) -> bool:
-    """Whether a float is in it: the fast check takes 5.0 for an integer, and we do not."""
+    """Whether the value contains a float: the fast check accepts 5.0 as an integer, the strict one does not."""
     if isinstance(value, dict):
         return any(map(_has_float, value.values()))
     if isinstance(value, list):
@@ -165,21 +166,21 @@ def _has_float(value: object) -> bool:
 def _compile_strict(schema: dict[str, Any]) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  see the top
 
-    kinds = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-    strict = validators.extend(Draft202012Validator, type_checker=kinds)  # type: ignore[no-untyped-call]
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
+    strict = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
     validator: Draft202012Validator = strict(schema)
     return validator
 
 
 def _is_integer(_checker: object, value: object) -> bool:
-    """An integer is written as one: 5.0 is a number, and true is neither."""
+    # JSON Schema calls 5.0 an integer, and in Python True is an int; neither is accepted.
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def visible_cards(
     registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
 ) -> Iterator[ToolCard]:
-    """The tools in the catalog's order; of a bound server those its role may call, and what the operator allowed."""
+    """Tools that the server offers, in catalog order: those of a bound role, and optional ones that are `allowed`."""
     for row in registry.catalog():
         card = ToolCard.from_row(row)
         if (bound_role is None or bound_role in card.roles) and card.only_with in (None, *allowed):
@@ -189,7 +190,7 @@ def visible_cards(
 def list_items(
     registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
 ) -> list[Mapping[str, Any]]:
-    """The items of `tools/list`."""
+    """Items of the `tools/list` answer."""
     return [_tool_item(card, registry) for card in visible_cards(registry, bound_role, allowed)]
 
 

@@ -1,4 +1,4 @@
-"""Reports in `docs/reports/`: each a new file under a name that Kaiza gave it."""
+"""Report files in `docs/reports/`, written by agents under names that Kaiza chooses."""
 
 import os
 from contextlib import suppress
@@ -12,13 +12,13 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOE
 
 
 class ReportFiles:
-    """The directory is made where it is missing, and never reached through a link."""
+    """Writer of the reports of a workspace. Creates the directory if missing; links are not followed."""
 
-    def __init__(self, workspace: ConfinedRoot) -> None:
-        self._files = workspace
+    def __init__(self, root: ConfinedRoot) -> None:
+        self._root = root
 
     def create(self, name: str, content: bytes) -> None:
-        """The report is on disk when this returns; FILE_WRITE_FAILED otherwise."""
+        """Write and fsync a new report; FILE_WRITE_FAILED on any error."""
         try:
             directory = self._open_directory()
             try:
@@ -32,12 +32,12 @@ class ReportFiles:
         except OSError as error:
             raise errors.SystemError.tool_failure(
                 "FILE_WRITE_FAILED",
-                human_message="The report could not be written. Ask a person whether docs/reports/ is writable.",
+                human_message="The report could not be written. Ask a person to make docs/reports/ writable.",
                 cause=error,
             ) from error
 
     def remove_created(self, name: str) -> None:
-        """Remove a report that was written a moment ago."""
+        """Remove a report that was just created."""
         directory = self._open_directory()
         try:
             os.unlink(name, dir_fd=directory)
@@ -45,14 +45,14 @@ class ReportFiles:
             os.close(directory)
 
     def _open_directory(self) -> int:
-        """Step by step from the root, no link among the steps."""
-        here = os.dup(self._files.fd)
+        descriptor = os.dup(self._root.fd)
+        # One component at a time: O_NOFOLLOW applies only to the last one of a path.
         for name in DIRECTORY_PARTS:
-            above = here
+            parent = descriptor
             try:
                 with suppress(FileExistsError):
-                    os.mkdir(name, 0o755, dir_fd=above)
-                here = os.open(name, _DIRECTORY_FLAGS, dir_fd=above)
+                    os.mkdir(name, 0o755, dir_fd=parent)
+                descriptor = os.open(name, _DIRECTORY_FLAGS, dir_fd=parent)
             finally:
-                os.close(above)
-        return here
+                os.close(parent)
+        return descriptor

@@ -1,7 +1,7 @@
-"""What a plan's scope touches in the workspace as it is now; counted when it is shown or sealed, not on every call.
+"""Files that a plan's scope matches now. Walks the workspace; used for review and sealing, not on every call.
 
-What no plan reaches is not counted, however broad its patterns: the control plane, what may not be read, and what
-steers agents unless the plan unlocks it.
+Paths that no plan can reach are left out, however broad the patterns: Kaiza's own files, files that may not be read,
+and files that steer agents unless the plan unlocks them.
 """
 
 import time
@@ -21,33 +21,33 @@ MAX_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class ScopePreview:
-    """How many files are in scope; the first of them by name, and whether the count was broken off."""
+    """Number of files in scope, and the first MAX_LISTED paths. `stopped_early`: the time was up, there may be more."""
 
     file_count: int
     listed_paths: tuple[str, ...]
     stopped_early: bool
     operations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What may happen to each of those that are named."""
+    """Operations that the scope allows, by listed path."""
     match_counts: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """How many of the files each pattern matches, by operation and pattern."""
+    """Number of matched files, by operation and pattern."""
 
 
-def match_files(plan: Plan, workspace: ConfinedRoot, *, seconds: float = 5.0) -> ScopePreview:
-    """Look at every file once, for at most so long."""
-    until = time.monotonic() + seconds
+def match_files(plan: Plan, root: ConfinedRoot, *, seconds: float = 5.0) -> ScopePreview:
+    """Match every file of the workspace against the plan's scope, for at most `seconds`."""
+    deadline = time.monotonic() + seconds
     patterns = tuple(_scope_patterns(plan.scope))
-    matched = {(operation, glob.text): 0 for operation, glob in patterns}
-    named: dict[str, tuple[str, ...]] = {}
-    files = 0
-    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=lambda: time.monotonic() > until, since="") as walk:
+    match_counts = {(operation, glob.text): 0 for operation, glob in patterns}
+    listed: dict[str, tuple[str, ...]] = {}
+    count = 0
+    with tree_walk.walk(root, ROOT, include_ignored=True, over=lambda: time.monotonic() > deadline, since="") as walk:
         for path, real, operations in _files_in_scope(plan, walk):
-            files += 1
-            if files <= MAX_LISTED:
-                named[path] = operations
+            count += 1
+            if count <= MAX_LISTED:
+                listed[path] = operations
             for operation, glob in patterns:
                 if operation in operations and glob.matches(real.parts):
-                    matched[operation, glob.text] += 1
-        return ScopePreview(files, tuple(named), walk.stopped_early, named, matched)
+                    match_counts[operation, glob.text] += 1
+        return ScopePreview(count, tuple(listed), walk.stopped_early, listed, match_counts)
 
 
 def _scope_patterns(scope: Scope) -> Iterator[tuple[str, Glob]]:
@@ -57,17 +57,17 @@ def _scope_patterns(scope: Scope) -> Iterator[tuple[str, Glob]]:
 
 
 def _files_in_scope(plan: Plan, walk: tree_walk.TreeWalk) -> Iterator[tuple[str, RelPath, tuple[str, ...]]]:
-    for one in walk:
-        if one.type != "file":
+    for entry in walk:
+        if entry.type != "file":
             continue
-        real = one.real
-        operations = tuple(_allowed_operations(plan.scope, real))
-        if operations and _is_reachable(plan, real):
-            yield one.path, real, operations
+        operations = tuple(_allowed_operations(plan.scope, entry.real))
+        if operations and _is_reachable(plan, entry.real):
+            yield entry.path, entry.real, operations
 
 
 def _allowed_operations(scope: Scope, real: RelPath) -> Iterator[str]:
     yield from (operation for operation in (MODIFY, DELETE) if is_allowed(scope, RequestedOperation(operation, real)))
+    # A move is matched by its source alone: the destination is not known before a call names it.
     denied = any(glob.matches(real.parts) for glob in scope.deny)
     if not denied and any(pair.source.matches(real.parts) for pair in scope.move):
         yield MOVE

@@ -1,4 +1,4 @@
-"""What a directory lacks to be a workspace: its directories, what keeps the record out of git, a first plan to read."""
+"""Directories and files that `kaiza init` creates in a workspace: an example plan, and a .gitignore for the log."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,41 +41,39 @@ The agent writes a greeting of a few lines into `notes/hello.md`, and may correc
 
 1. Before you approve, ask your agent to write `notes/hello.md`: it is refused, and says PLAN_NOT_APPROVED.
 2. Change `status: DRAFT` to `status: APPROVED` above and save. From the first change on these bytes are sealed:
-   edit anything in this file afterwards, and the plan counts for nothing until you approve it again.
+   edit anything in this file afterwards, and the plan is invalid until you approve it again.
 3. Ask again: the file is written. Ask for `notes/other.md`: it is refused, because no list above names it.
-4. Look at the record: `kaiza audit show`, `kaiza audit verify`.
+4. Read the log: `kaiza audit show`, `kaiza audit verify`.
 
 Real plans are drafted by the agent (`save_plan`) or by you; delete this one whenever you like.
 """
 
 
 def find_missing(root: Path) -> tuple[list[Path], list[ConfigChange]]:
-    """The directories and the files to make; FileFault where something else stands in their place."""
+    """Missing directories and files; ConfigFileError if something else has the name of a directory."""
     directories = [root.joinpath(*parts) for parts in DIRECTORIES if _is_directory_missing(root, parts)]
-    found = [_missing_file(root, ("audit", ".gitignore"), GITIGNORE_CONTENT)]
+    files = [_missing_file(root, ("audit", ".gitignore"), GITIGNORE_CONTENT)]
     if not any(root.joinpath("plans").glob("*.md")):
-        found.append(_missing_file(root, ("plans", f"{EXAMPLE_PLAN_ID}.md"), example_plan(datetime.now(UTC))))
-    return directories, [change for change in found if change is not None]
+        files.append(_missing_file(root, ("plans", f"{EXAMPLE_PLAN_ID}.md"), example_plan(datetime.now(UTC))))
+    return directories, [file for file in files if file is not None]
 
 
 def is_unused(root: Path) -> bool:
-    """Whether nothing has been recorded here: audit/ holds only what was put there to begin with, or is not there."""
+    """Whether nothing was ever recorded: `audit/` is missing, or has only the file that init created."""
     audit = root / "audit"
-    return not audit.is_dir() or {place.name for place in audit.iterdir()} <= {".gitignore"}
+    return not audit.is_dir() or {path.name for path in audit.iterdir()} <= {".gitignore"}
 
 
 def example_plan(now: datetime) -> bytes:
-    """The first plan, a draft that explains itself."""
+    """Content of the example plan, a draft."""
     return _EXAMPLE_TEXT.format(created=now.strftime("%Y-%m-%dT%H:%M:%SZ")).encode()
 
 
 def _is_directory_missing(root: Path, parts: tuple[str, ...]) -> bool:
-    place = root.joinpath(*parts)
-    if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise ConfigFileError(
-            "/".join(parts), ConfigError("A directory is needed here, and something else stands in its place")
-        )
-    return not place.exists()
+    path = root.joinpath(*parts)
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise ConfigFileError("/".join(parts), ConfigError("This is not a directory. Rename or remove it"))
+    return not path.exists()
 
 
 def _missing_file(root: Path, parts: tuple[str, ...], content: bytes) -> ConfigChange | None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kaiza.server.stdio.framing import LineReader
 
 
-def through_a_pipe(pieces, longest):
+def read_lines(pieces, max_bytes):
     outgoing, incoming = os.pipe()
 
     def write():
@@ -17,24 +17,24 @@ def through_a_pipe(pieces, longest):
 
     writer = threading.Thread(target=write)
     writer.start()
-    lines = list(LineReader(outgoing, longest))
+    lines = list(LineReader(outgoing, max_bytes))
     writer.join()
     os.close(outgoing)
     return lines
 
 
-def expected(data, longest):
-    *whole, rest = data.split(b"\n")
-    lines = [*whole, rest] if rest else whole
-    return [line if len(line) <= longest else None for line in lines]
+def expected(data, max_bytes):
+    *ended, rest = data.split(b"\n")
+    lines = [*ended, rest] if rest else ended
+    return [line if len(line) <= max_bytes else None for line in lines]
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda piece: piece.replace(b"x", b"\n")), max_size=8), st.integers(0, 12))
-def test_lines_come_out_whole_however_they_came_in_and_long_ones_are_told_of_once(pieces, longest):
-    assert through_a_pipe(pieces, longest) == expected(b"".join(pieces), longest)
+def test_lines_are_independent_of_chunks_and_overlong_ones_are_reported_once(pieces, max_bytes):
+    assert read_lines(pieces, max_bytes) == expected(b"".join(pieces), max_bytes)
 
 
-def test_a_line_far_beyond_the_bound_is_told_of_once():
+def test_a_line_far_beyond_the_limit_is_reported_once():
     pieces = [b"a\n", *[b"y" * 60_000] * 40, b"\nb\n"]
 
-    assert through_a_pipe(pieces, 100_000) == [b"a", None, b"b"]
+    assert read_lines(pieces, 100_000) == [b"a", None, b"b"]

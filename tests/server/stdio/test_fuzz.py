@@ -1,4 +1,4 @@
-"""Whatever comes in, every line that is no notification gets one well-formed answer, and the server lives."""
+"""Fuzzing: every line that is not a notification gets one well-formed answer, and the server survives."""
 
 import json
 import os
@@ -15,7 +15,7 @@ SENTINEL = request("sentinel", "ping")
 CODES = {-32700, -32600, -32601, -32602, -32603, -32022}
 
 values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.count_characters(), max_size=8),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=8,
 )
@@ -55,26 +55,26 @@ messages = st.fixed_dictionaries(
     },
 )
 requests = st.builds(
-    lambda number, method, given: {"jsonrpc": "2.0", "id": number, "method": method, "params": given},
+    lambda number, method, params: {"jsonrpc": "2.0", "id": number, "method": method, "params": params},
     st.integers() | st.text(max_size=3),
     methods,
     params,
 )
 
 
-def as_line(value):
+def encode_line(value):
     return json.dumps(value).encode("utf-8", errors="surrogatepass").replace(b"\n", b" ")
 
 
-def damaged(line, place, byte):
-    at = place % (len(line) + 1)
-    return line[:at] + bytes([byte]) + line[at + 1 :]
+def replace_byte(line, position, byte):
+    position %= len(line) + 1
+    return line[:position] + bytes([byte]) + line[position + 1 :]
 
 
-whole_lines = (messages | requests | values).map(as_line)
+whole_lines = (messages | requests | values).map(encode_line)
 lines = (
     whole_lines
-    | st.builds(damaged, whole_lines, st.integers(0, 1000), st.integers(0, 255).filter(lambda byte: byte != 10))
+    | st.builds(replace_byte, whole_lines, st.integers(0, 1000), st.integers(0, 255).filter(lambda byte: byte != 10))
     | st.binary(max_size=60).map(lambda line: line.replace(b"\n", b" "))
 )
 
@@ -82,8 +82,8 @@ lines = (
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory):
     record = tmp_path_factory.mktemp("fuzz") / "record"
-    house = os.path.join(os.path.dirname(os.path.dirname(__file__)), "fake_house.py")
-    door = Door([sys.executable, house, str(record)], record, stderr=subprocess.DEVNULL)
+    fake_app = os.path.join(os.path.dirname(os.path.dirname(__file__)), "fake_app.py")
+    door = Door([sys.executable, fake_app, str(record)], record, stderr=subprocess.DEVNULL)
     yield door
     door.process.kill()
     door.process.wait()
@@ -94,7 +94,7 @@ def fuzzed(tmp_path_factory):
 @pytest.mark.long
 @settings(max_examples=20_000 if LONG else 300, suppress_health_check=list(HealthCheck))
 @given(lines)
-def test_every_line_has_its_answer_and_the_server_lives(fuzzed, line):
+def test_every_fuzzed_line_is_answered_and_the_server_survives(fuzzed, line):
     fuzzed.say(line, SENTINEL)
     answers = [fuzzed.hear()]
     while answers[-1]["id"] != "sentinel":
@@ -111,9 +111,11 @@ def test_every_line_has_its_answer_and_the_server_lives(fuzzed, line):
 
 
 def expects_an_answer(line):
-    """Everything does but a sound notification."""
+    """Every line does, except a valid notification."""
     try:
-        value = json.loads(line, object_pairs_hook=no_twins, parse_constant=refuse, parse_float=finite)
+        value = json.loads(
+            line, object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant, parse_float=parse_finite
+        )
         line.decode()
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
@@ -128,17 +130,17 @@ def expects_an_answer(line):
     ) or has_big_integer(value)
 
 
-def no_twins(pairs):
+def refuse_duplicates(pairs):
     if len(dict(pairs)) != len(pairs):
         raise ValueError
     return dict(pairs)
 
 
-def refuse(_name):
+def refuse_constant(_name):
     raise ValueError
 
 
-def finite(digits):
+def parse_finite(digits):
     if float(digits) - float(digits) != 0:
         raise ValueError
     return float(digits)

@@ -11,27 +11,27 @@ from kaiza.server.stdio.wakeup_pipe import APP_CLOSED
 from kaiza.wire.dialects.mcp import McpDialect, ServerDescription
 
 
-class Unclosable:
-    """A house whose record is held by a call that was given up."""
+class UnclosableApp:
+    """Its `close` fails, as if an expired call still held the lock of the log."""
 
     def close(self):
         raise errors.SystemError.tool_failure("AUDIT_LOCK_FAILED")
 
 
-def test_a_house_that_cannot_be_closed_is_not_waited_for():
+def test_a_failure_while_closing_does_not_delay_the_exit():
     incoming, outgoing = os.pipe()
-    stdio = StdioTransport(incoming, outgoing, Pipeline(()), Unclosable)
+    stdio = StdioTransport(incoming, outgoing, Pipeline(()), UnclosableApp)
     stdio._app.get()
     with pytest.raises(errors.SystemError):
         stdio._close_app()
-    news = stdio._wakeup.wait(0)
+    event = stdio._wakeup.wait(0)
     os.close(incoming)
     os.close(outgoing)
 
-    assert news == APP_CLOSED
+    assert event == APP_CLOSED
 
 
-def test_a_line_that_comes_in_after_the_end_was_decided_is_not_carried_out():
+def test_a_line_read_after_the_shutdown_began_is_not_run():
     incoming, client = os.pipe()
     stdio = StdioTransport(incoming, client, Pipeline((McpDialect(ServerDescription("1", "", list)),)), lambda: None)
     os.write(client, json.dumps(call(1, "echo")).encode() + b"\n" + json.dumps(call(2, "echo")).encode() + b"\n")

@@ -18,11 +18,11 @@ INITIALIZE = request(
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
-def by_id(answers):
+def answers_by_id(answers):
     return {answer["id"]: answer for answer in answers}
 
 
-def test_a_client_is_greeted_shown_the_tools_and_answered(door):
+def test_a_client_initializes_lists_the_tools_and_calls_one(door):
     assert door.ask(INITIALIZE)["result"]["protocolVersion"] == "2025-11-25"
     door.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert door.ask(request(1, "tools/list"))["result"]["tools"][0]["name"] == "echo"
@@ -35,7 +35,7 @@ def test_a_client_is_greeted_shown_the_tools_and_answered(door):
     assert door.records()[-1] == {"closed": True}
 
 
-def test_both_eras_are_served_on_one_pipe(door):
+def test_both_protocol_revisions_are_served_on_one_pipe(door):
     modern = request(2, "tools/call", name="echo", arguments={}, _meta=MODERN)
 
     assert door.ask(request(1, "server/discover", _meta=MODERN))["result"]["supportedVersions"] == ["2026-07-28"]
@@ -44,7 +44,7 @@ def test_both_eras_are_served_on_one_pipe(door):
     assert "resultType" not in door.ask(call(3, "echo"))["result"]
 
 
-BAD = [
+MALFORMED = [
     (b"nonsense", -32700, None),
     (b"", -32700, None),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700, None),
@@ -109,29 +109,31 @@ BAD = [
     "S4-63",
     "S4-68",
 )
-def test_every_bad_line_gets_its_answer_nothing_is_carried_out_and_the_server_goes_on(door):
-    for line, code, given_id in BAD:
+def test_every_malformed_line_is_answered_without_a_call_and_the_server_survives(door):
+    for line, code, request_id in MALFORMED:
         answer = door.ask(line)
 
         assert answer["jsonrpc"] == "2.0", line
-        assert (answer["error"]["code"], answer["id"]) == (code, given_id), line
-        assert type(answer["id"]) is type(given_id), line
+        assert (answer["error"]["code"], answer["id"]) == (code, request_id), line
+        assert type(answer["id"]) is type(request_id), line
         assert answer["error"]["message"], line
         assert door.ask(PING)["result"] == {}
     assert door.rest() == []
     assert door.records() == []
 
 
-def test_an_unknown_tool_and_arguments_that_are_no_object_are_refused_and_recorded(door):
+def test_unknown_tools_and_non_object_arguments_are_refused_and_recorded(door):
     unknown = door.ask(call(1, "zip"))["error"]
-    shapeless = [door.ask(request(2, "tools/call", name="echo", arguments=given))["error"] for given in ([], 5, None)]
+    malformed = [
+        door.ask(request(2, "tools/call", name="echo", arguments=arguments))["error"] for arguments in ([], 5, None)
+    ]
 
     assert (unknown["code"], unknown["data"]["error_code"]) == (-32602, "TOOL_NOT_FOUND")
-    assert {(error["code"], error["data"]["error_code"]) for error in shapeless} == {(-32602, "INVALID_PARAMS")}
+    assert {(error["code"], error["data"]["error_code"]) for error in malformed} == {(-32602, "INVALID_PARAMS")}
     assert [record["code"] for record in door.records()] == ["TOOL_NOT_FOUND", *["INVALID_PARAMS"] * 3]
 
 
-def test_a_line_longer_than_its_bound_is_refused_before_it_ends_and_not_kept(door):
+def test_an_overlong_line_is_refused_before_its_end_and_not_buffered(door):
     door.ask(PING)
     door.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * (2 << 20))
     door.process.stdin.flush()
@@ -142,15 +144,15 @@ def test_a_line_longer_than_its_bound_is_refused_before_it_ends_and_not_kept(doo
 
     assert (refused["error"]["code"], refused["id"]) == (-32600, None)
     assert door.hear()["id"] == "alive?"
-    assert _most_memory(door) < 60_000
+    assert _peak_memory_kb(door) < 60_000
 
 
-def _most_memory(door):
+def _peak_memory_kb(door):
     with open(f"/proc/{door.process.pid}/status") as status:
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1])
 
 
-def test_a_line_of_exactly_the_bound_is_read_and_one_byte_more_is_not(door):
+def test_a_line_of_exactly_the_maximum_length_is_read(door):
     empty = json.dumps(call(1, "echo", said="")).encode()
     whole = empty.replace(b'""', b'"' + b"x" * ((1 << 20) - len(empty)) + b'"')
 
@@ -160,9 +162,9 @@ def test_a_line_of_exactly_the_bound_is_read_and_one_byte_more_is_not(door):
     assert door.ask(PING)["result"] == {}
 
 
-def test_forty_requests_in_one_breath_then_the_end_get_forty_answers_and_forty_records(door):
+def test_forty_requests_before_end_of_input_get_forty_answers_and_forty_records(door):
     door.say(*(call(number, "echo", number=number) for number in range(40)))
-    answers = by_id(door.rest())
+    answers = answers_by_id(door.rest())
 
     assert {number: answers[number]["result"]["structuredContent"]["number"] for number in answers} == {
         number: number for number in range(40)
@@ -171,13 +173,13 @@ def test_forty_requests_in_one_breath_then_the_end_get_forty_answers_and_forty_r
     assert door.process.returncode == 0
 
 
-def test_a_last_line_without_its_newline_counts(door):
+def test_a_last_line_without_a_newline_is_answered(door):
     door.process.stdin.write(json.dumps(call(1, "echo")).encode())
 
     assert [answer["id"] for answer in door.rest()] == [1]
 
 
-def test_the_end_of_input_waits_for_calls_that_are_being_made(door, fifo):
+def test_running_calls_are_finished_after_the_end_of_input(door, fifo):
     door.call(1, "hold", fifo=fifo.path)
     door.ask(PING)
     door.process.stdin.close()
@@ -187,7 +189,7 @@ def test_the_end_of_input_waits_for_calls_that_are_being_made(door, fifo):
     assert door.process.returncode == 0
 
 
-def test_a_signal_lets_calls_end_answers_the_rest_and_exits_0_within_three_seconds(door, make_fifo):
+def test_a_signal_lets_calls_finish_expires_the_rest_and_exits_within_three_seconds(door, make_fifo):
     slow, stuck = make_fifo(), make_fifo()
     door.call("slow", "hold", fifo=slow.path)
     door.say(*(call(number, "hold", fifo=stuck.path) for number in range(20)))
@@ -195,21 +197,23 @@ def test_a_signal_lets_calls_end_answers_the_rest_and_exits_0_within_three_secon
     door.signal()
     began = time.monotonic()
     slow.release()
-    answers = by_id(door.after_its_end())
+    answers = answers_by_id(door.after_its_end())
 
     assert time.monotonic() - began < 3
     assert door.process.returncode == 0
     assert answers.keys() == {"slow", *range(20)}
     assert answers["slow"]["result"]["isError"] is False
-    told = [json.loads(answers[number]["result"]["content"][0]["text"]) for number in range(20)]
-    assert {(one["error_code"], one["cause"]["cap"]) for one in told} == {("CAP_EXCEEDED", "shutdown")}
+    envelopes = [json.loads(answers[number]["result"]["content"][0]["text"]) for number in range(20)]
+    assert {(envelope["error_code"], envelope["cause"]["cap"]) for envelope in envelopes} == {
+        ("CAP_EXCEEDED", "shutdown")
+    }
     assert len(door.records()) == 22
     assert door.records()[-1] == {"closed": True}
     assert door.process.stderr.read() == b""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_while_nothing_happens_ends_the_server_at_once(door, number):
+def test_a_signal_ends_an_idle_server_at_once(door, number):
     door.ask(PING)
     began = time.monotonic()
     door.signal(number)
@@ -219,7 +223,7 @@ def test_a_signal_while_nothing_happens_ends_the_server_at_once(door, number):
     assert time.monotonic() - began < 1
 
 
-def test_a_change_past_its_intent_is_not_ended_by_a_signal(door, fifo):
+def test_a_signal_does_not_end_a_change_past_its_intent(door, fifo):
     door.call(1, "hold", fifo=fifo.path, past_intent=True)
     door.ask(PING)
     door.signal()
@@ -229,7 +233,7 @@ def test_a_change_past_its_intent_is_not_ended_by_a_signal(door, fifo):
     assert door.process.returncode == 0
 
 
-def test_a_client_that_stops_reading_cannot_keep_the_server_from_ending(fake):
+def test_a_client_that_stops_reading_does_not_prevent_the_shutdown(fake):
     unread, outgoing = os.pipe()
     door = fake(stdout=outgoing)
     os.close(outgoing)
@@ -244,7 +248,7 @@ def test_a_client_that_stops_reading_cannot_keep_the_server_from_ending(fake):
     os.close(unread)
 
 
-def test_a_client_that_has_gone_ends_the_server_quietly_once_its_calls_are_recorded(fake, fifo):
+def test_when_the_client_is_gone_the_server_records_its_calls_and_exits_quietly(fake, fifo):
     unread, outgoing = os.pipe()
     door = fake(stdout=outgoing)
     os.close(outgoing)
@@ -262,7 +266,7 @@ def test_a_client_that_has_gone_ends_the_server_quietly_once_its_calls_are_recor
 
 
 class Pipes:
-    """Both ends of a server's input and output, as most clients make them."""
+    """Both ends of a server's input and output as pipes, as most clients create them."""
 
     def __init__(self):
         self.server_in, self.into = os.pipe()
@@ -282,7 +286,7 @@ class Pipes:
 
 
 class Sockets(Pipes):
-    """The same as Node makes them: a pair of sockets for each."""
+    """The same as pairs of sockets, as Node creates them."""
 
     def __init__(self):
         ends = (*socket.socketpair(), *socket.socketpair())
@@ -294,8 +298,8 @@ def client(request, fake):
     """A client on pipes or sockets, and the server that `begin` starts for it."""
     client = request.param()
 
-    def begin(*words, start=fake):
-        client.door = start(*words, stdin=client.server_in, stdout=client.server_out)
+    def begin(*arguments, start=fake):
+        client.door = start(*arguments, stdin=client.server_in, stdout=client.server_out)
         os.close(client.server_in)
         os.close(client.server_out)
         return client
@@ -304,7 +308,7 @@ def client(request, fake):
     return client
 
 
-def test_a_server_whose_client_has_gone_ends_although_a_call_never_does(client, fifo):
+def test_when_the_client_is_gone_the_server_exits_despite_a_stuck_call(client, fifo):
     client.begin().say(call(1, "hold", fifo=fifo.path), PING)
     client.hear()
     client.end_input()
@@ -315,7 +319,7 @@ def test_a_server_whose_client_has_gone_ends_although_a_call_never_does(client, 
     assert {"tool": "hold", "code": "CAP_EXCEEDED"} in client.door.records()
 
 
-def test_a_server_whose_client_has_gone_ends_although_a_change_is_under_way(client, fifo):
+def test_when_the_client_is_gone_the_server_exits_despite_a_change_past_its_intent(client, fifo):
     client.begin().say(call(1, "hold", fifo=fifo.path, past_intent=True), PING)
     client.hear()
     client.end_input()
@@ -325,7 +329,7 @@ def test_a_server_whose_client_has_gone_ends_although_a_change_is_under_way(clie
     assert client.door.records() == [{"closed": True}]
 
 
-def test_a_client_that_reads_no_more_ends_the_server_while_its_input_is_open(client):
+def test_a_client_that_closes_its_output_ends_the_server_while_input_is_open(client):
     client.begin().say(PING)
     client.hear()
     client.stop_reading()
@@ -334,7 +338,7 @@ def test_a_client_that_reads_no_more_ends_the_server_while_its_input_is_open(cli
     client.end_input()
 
 
-def test_a_server_whose_client_has_gone_ends_while_nothing_more_is_read(client, fifo):
+def test_when_the_client_is_gone_the_server_exits_despite_a_full_backlog(client, fifo):
     client.begin().say(*(call(number, "hold", fifo=fifo.path) for number in range(200)))
     client.say(PING)
     client.end_input()
@@ -344,9 +348,9 @@ def test_a_server_whose_client_has_gone_ends_while_nothing_more_is_read(client, 
     assert client.door.process.wait(10) == 0
 
 
-@pytest.mark.parametrize("house", ["unclosable", "lingering"])
-def test_a_server_whose_input_has_ended_ends_although_its_house_cannot_be_closed(client, house):
-    client.begin(house).say(call(1, "echo"))
+@pytest.mark.parametrize("app", ["unclosable", "lingering"])
+def test_after_end_of_input_the_server_exits_although_the_app_cannot_be_closed(client, app):
+    client.begin(app).say(call(1, "echo"))
     client.hear()
     client.end_input()
 
@@ -354,9 +358,9 @@ def test_a_server_whose_input_has_ended_ends_although_its_house_cannot_be_closed
     client.stop_reading()
 
 
-def test_a_call_under_way_is_answered_after_the_end_of_input_and_ended_once_its_reader_has_gone(client, make_fifo):
+def test_after_end_of_input_calls_are_answered_until_the_client_stops_reading(client, make_fifo):
     first, second = make_fifo(), make_fifo()
-    client.begin().say(*(call(number, "hold", fifo=one.path) for number, one in enumerate((first, second))), PING)
+    client.begin().say(*(call(number, "hold", fifo=fifo.path) for number, fifo in enumerate((first, second))), PING)
     client.hear()
     client.end_input()
     first.release()
@@ -368,11 +372,11 @@ def test_a_call_under_way_is_answered_after_the_end_of_input_and_ended_once_its_
     assert {"tool": "hold", "code": "CAP_EXCEEDED"} in client.door.records()
 
 
-def test_long_answers_that_are_ready_at_once_do_not_mix(door, fifo):
+def test_long_answers_written_concurrently_do_not_mix(door, fifo):
     door.say(*(call(letter, "hold", fifo=fifo.path, letter=letter) for letter in "abcdefg"))
     door.ask(PING)
     fifo.release(7)
-    answers = by_id(door.hear() for _ in range(7))
+    answers = answers_by_id(door.hear() for _ in range(7))
 
     assert {letter: set(answers[letter]["result"]["structuredContent"]["text"]) for letter in answers} == {
         letter: {letter} for letter in "abcdefg"
@@ -380,7 +384,7 @@ def test_long_answers_that_are_ready_at_once_do_not_mix(door, fifo):
 
 
 @pytest.mark.rows("S4-5")
-def test_an_id_names_one_request_at_a_time_and_a_number_is_not_its_digits(door, fifo):
+def test_an_id_is_refused_while_pending_and_a_number_differs_from_its_digits(door, fifo):
     door.call(1, "hold", fifo=fifo.path)
     again = [door.ask(request(number, "ping")) for number in (1, 1.0)]
     other = door.ask(request("1", "ping"))
@@ -395,13 +399,13 @@ def test_an_id_names_one_request_at_a_time_and_a_number_is_not_its_digits(door, 
 
 
 @pytest.mark.rows("S4-4", "S4-17")
-@pytest.mark.parametrize("given", ["a", "", "1", 1, 0, -1, 1.5, 2**53])
-def test_an_id_comes_back_with_the_type_it_came_in(door, given):
-    for asked in (call(given, "echo"), request(given, "ping"), request(given, "nope")):
-        answer = door.ask(asked)
+@pytest.mark.parametrize("request_id", ["a", "", "1", 1, 0, -1, 1.5, 2**53])
+def test_an_id_is_returned_with_its_type(door, request_id):
+    for line in (call(request_id, "echo"), request(request_id, "ping"), request(request_id, "nope")):
+        answer = door.ask(line)
 
-        assert answer["id"] == given
-        assert type(answer["id"]) is type(given)
+        assert answer["id"] == request_id
+        assert type(answer["id"]) is type(request_id)
 
 
 def test_a_cancelled_call_is_recorded_and_not_answered(door, make_fifo):
@@ -421,7 +425,7 @@ def test_a_cancelled_call_is_recorded_and_not_answered(door, make_fifo):
 @pytest.mark.parametrize(
     "params", [{}, {"requestId": 77}, {"requestId": True}, {"requestId": [1]}, {"requestId": None}]
 )
-def test_a_cancellation_of_nothing_does_nothing(door, fifo, params):
+def test_a_cancellation_of_an_unknown_request_is_ignored(door, fifo, params):
     door.call(1, "hold", fifo=fifo.path)
     door.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
     door.ask(PING)
@@ -437,17 +441,17 @@ def test_notifications_are_never_answered(door):
     assert door.ask(PING)["id"] == "alive?"
 
 
-def test_whatever_is_no_call_is_answered_while_every_worker_is_busy(door, fifo):
+def test_requests_other_than_calls_are_answered_while_all_workers_are_busy(door, fifo):
     door.say(*(call(number, "hold", fifo=fifo.path) for number in range(30)))
-    for asked in (PING, INITIALIZE, request(100, "tools/list"), request(101, "server/discover", _meta=MODERN)):
-        assert door.ask(asked)["id"] == asked["id"]
+    for line in (PING, INITIALIZE, request(100, "tools/list"), request(101, "server/discover", _meta=MODERN)):
+        assert door.ask(line)["id"] == line["id"]
     assert door.ask(b"nonsense")["error"]["code"] == -32700
     fifo.release(30)
 
     assert {door.hear()["id"] for _ in range(30)} == set(range(30))
 
 
-def test_more_calls_than_may_wait_hold_up_the_client_and_are_answered_in_the_end(door, fifo):
+def test_calls_beyond_the_backlog_are_answered_eventually(door, fifo):
     door.say(*(call(number, "hold", fifo=fifo.path) for number in range(60)))
     fifo.release(60)
 
@@ -455,18 +459,20 @@ def test_more_calls_than_may_wait_hold_up_the_client_and_are_answered_in_the_end
     assert door.ask(PING)["id"] == "alive?"
 
 
-def test_a_call_that_takes_too_long_is_answered_once_and_its_worker_replaced(door, fifo):
+def test_an_overdue_call_is_answered_once_and_its_worker_replaced(door, fifo):
     door.say(*(call(number, "hold", fifo=fifo.path, timeout=0.05) for number in range(12)))
-    told = [json.loads(door.hear()["result"]["content"][0]["text"]) for _ in range(12)]
+    envelopes = [json.loads(door.hear()["result"]["content"][0]["text"]) for _ in range(12)]
     assert door.ask(call("after", "echo"))["id"] == "after"
     fifo.release(12)
 
-    assert {(one["error_code"], one["cause"]["cap"]) for one in told} == {("CAP_EXCEEDED", "timeout")}
+    assert {(envelope["error_code"], envelope["cause"]["cap"]) for envelope in envelopes} == {
+        ("CAP_EXCEEDED", "timeout")
+    }
     assert door.rest() == []
     assert len(door.records()) == 14
 
 
-def test_a_call_that_waits_for_a_worker_is_answered_when_its_time_is_up_and_not_made(door, fifo):
+def test_a_call_in_the_backlog_expires_at_its_deadline_and_is_not_run(door, fifo):
     busy = [call(number, "hold", fifo=fifo.path) for number in range(WORKERS - 1)]
     door.say(*busy, call("early", "echo", timeout=0.05))
     early = door.hear()
@@ -476,14 +482,14 @@ def test_a_call_that_waits_for_a_worker_is_answered_when_its_time_is_up_and_not_
     answers = door.rest()
 
     for answer, name in ((early, "early"), (late, "late")):
-        told = json.loads(answer["result"]["content"][0]["text"])
+        envelope = json.loads(answer["result"]["content"][0]["text"])
 
-        assert (answer["id"], told["error_code"], told["cause"]["cap"]) == (name, "CAP_EXCEEDED", "timeout")
+        assert (answer["id"], envelope["error_code"], envelope["cause"]["cap"]) == (name, "CAP_EXCEEDED", "timeout")
     assert sorted(answer["id"] for answer in answers) == list(range(len(busy)))
     assert len(door.records()) == len(busy) + 3
 
 
-def test_a_call_read_before_the_house_is_there_does_not_wait_for_a_worker_beyond_its_time_either(fake, make_fifo):
+def test_a_call_read_before_the_app_is_built_expires_in_the_backlog_too(fake, make_fifo):
     building, held = make_fifo(), make_fifo()
     door = fake("slow", building.path)
     door.say(*(call(number, "hold", fifo=held.path) for number in range(WORKERS - 1)))
@@ -496,7 +502,7 @@ def test_a_call_read_before_the_house_is_there_does_not_wait_for_a_worker_beyond
     assert len(door.rest()) == WORKERS - 1
 
 
-def test_what_tells_of_the_server_waits_for_no_session_to_begin(door, fifo):
+def test_server_info_does_not_wait_for_a_pending_begin_session(door, fifo):
     door.call("begin", "begin_session", fifo=fifo.path)
     door.say(*(call(number, "session_status") for number in range(MAX_QUICK_JOBS)))
     door.say(*(call(f"{number}", "hold", fifo=fifo.path) for number in range(WORKERS)))
@@ -506,7 +512,7 @@ def test_what_tells_of_the_server_waits_for_no_session_to_begin(door, fifo):
     assert len(door.rest()) == 1 + MAX_QUICK_JOBS + WORKERS
 
 
-def test_what_tells_of_the_server_and_the_session_waits_behind_no_slow_call(door, fifo):
+def test_server_info_and_session_status_do_not_wait_behind_slow_calls(door, fifo):
     slow = WORKERS - 1 + MAX_BACKLOG
     door.say(*(call(number, "hold", fifo=fifo.path) for number in range(slow)))
     for name in ("server_info", "session_status"):
@@ -516,7 +522,7 @@ def test_what_tells_of_the_server_and_the_session_waits_behind_no_slow_call(door
     assert sorted(answer["id"] for answer in door.rest()) == list(range(slow))
 
 
-def test_a_server_whose_workers_are_all_stuck_for_good_goes_on_answering(door, fifo):
+def test_a_server_with_all_workers_stuck_keeps_answering(door, fifo):
     workers = WORKERS - 1 + MAX_REPLACEMENTS
     stuck = {door.ask(call(number, "hold", fifo=fifo.path, timeout=0.02))["id"] for number in range(workers)}
     door.say(*(call(number, "echo", timeout=0.05) for number in range(2 * MAX_BACKLOG)))
@@ -528,7 +534,7 @@ def test_a_server_whose_workers_are_all_stuck_for_good_goes_on_answering(door, f
     fifo.release(workers)
 
 
-def test_a_call_that_fails_after_its_time_is_not_answered_again(door, fifo):
+def test_a_call_that_fails_after_its_deadline_is_not_answered_again(door, fifo):
     door.call(1, "hold", fifo=fifo.path, timeout=0.05, crash=True)
     first = door.hear()
     fifo.release()
@@ -537,7 +543,7 @@ def test_a_call_that_fails_after_its_time_is_not_answered_again(door, fifo):
     assert door.rest() == []
 
 
-def test_a_shorter_time_limit_is_kept_beside_a_longer_one(door, make_fifo):
+def test_a_shorter_deadline_is_met_beside_a_longer_one(door, make_fifo):
     long, short = make_fifo(), make_fifo()
     door.call("long", "hold", fifo=long.path, timeout=25)
     door.call("short", "hold", fifo=short.path, timeout=0.05)
@@ -547,7 +553,7 @@ def test_a_shorter_time_limit_is_kept_beside_a_longer_one(door, make_fifo):
     assert door.hear()["id"] == "long"
 
 
-def test_a_call_past_its_intent_is_not_ended_by_its_time(door, fifo, make_fifo):
+def test_a_call_past_its_intent_does_not_expire(door, fifo, make_fifo):
     door.call(1, "hold", fifo=fifo.path, past_intent=True, timeout=0.01)
     door.call(2, "hold", fifo=make_fifo().path, timeout=0.05)
 
@@ -557,7 +563,7 @@ def test_a_call_past_its_intent_is_not_ended_by_its_time(door, fifo, make_fifo):
 
 
 @pytest.mark.rows("S4-32")
-def test_a_bug_in_the_house_is_an_internal_error_and_the_server_goes_on(door):
+def test_a_bug_in_a_tool_is_an_internal_error_and_the_server_survives(door):
     for number in range(20):
         answer = door.ask(call(number, "crash"))
 
@@ -566,7 +572,7 @@ def test_a_bug_in_the_house_is_an_internal_error_and_the_server_goes_on(door):
     assert door.ask(call("after", "echo"))["result"]["isError"] is False
 
 
-def test_a_bug_in_an_opening_answer_is_an_internal_error_and_the_server_goes_on(fake):
+def test_a_bug_in_tools_list_is_an_internal_error_and_the_server_survives(fake):
     door = fake("listless")
     for number in range(3):
         answer = door.ask(request(number, "tools/list"))
@@ -576,13 +582,13 @@ def test_a_bug_in_an_opening_answer_is_an_internal_error_and_the_server_goes_on(
 
 
 @pytest.mark.rows("S4-1", "S4-16", "S1-101")
-def test_nothing_but_answers_reaches_the_client(door):
+def test_only_answers_are_written_to_standard_output(door):
     assert door.ask(call(1, "noise"))["id"] == 1
     assert door.rest() == []
     assert door.process.stderr.read().count(b"this") == 5
 
 
-def test_what_is_asked_in_one_breath_with_a_session_waits_for_it_to_begin(door, fifo):
+def test_calls_sent_with_begin_session_wait_for_its_answer(door, fifo):
     door.ask(call(0, "echo"))
     door.call(1, "begin_session", fifo=fifo.path)
     door.say(call(2, "echo"), call(3, "session_status"))
@@ -593,7 +599,7 @@ def test_what_is_asked_in_one_breath_with_a_session_waits_for_it_to_begin(door, 
     assert {door.hear()["id"], door.hear()["id"]} == {2, 3}
 
 
-def test_the_house_is_not_built_for_a_client_that_only_looks_in(door):
+def test_the_app_is_not_built_for_a_client_that_only_initializes(door):
     door.ask(INITIALIZE)
     door.ask(request(1, "server/discover", _meta=MODERN))
 
@@ -602,7 +608,7 @@ def test_the_house_is_not_built_for_a_client_that_only_looks_in(door):
     assert door.records() == []
 
 
-def test_the_house_is_built_while_a_client_reads_the_list(door):
+def test_the_app_is_built_when_tools_are_listed(door):
     door.ask(request(1, "tools/list"))
 
     until(door.built)
@@ -610,7 +616,7 @@ def test_the_house_is_built_while_a_client_reads_the_list(door):
     assert door.records() == [{"closed": True}]
 
 
-def test_a_house_that_cannot_be_closed_is_left_in_time(fake):
+def test_an_app_that_cannot_be_closed_does_not_delay_the_exit(fake):
     door = fake("lingering")
     door.ask(call(1, "echo"))
     began = time.monotonic()
@@ -620,21 +626,21 @@ def test_a_house_that_cannot_be_closed_is_left_in_time(fake):
     assert time.monotonic() - began < 3
 
 
-@pytest.mark.parametrize("way", ["broken", "buggy"])
-def test_a_house_that_cannot_be_built_answers_what_was_asked_and_exits_3(fake, way):
-    door = fake(way)
+@pytest.mark.parametrize("failure", ["broken", "buggy"])
+def test_if_the_app_cannot_be_built_requests_are_answered_and_the_status_is_3(fake, failure):
+    door = fake(failure)
     assert "result" in door.ask(INITIALIZE)
     door.call(1, "echo")
     answers = door.after_its_end()
 
     assert [answer["error"]["code"] for answer in answers] == [-32603]
     assert door.process.returncode == 3
-    told = door.process.stderr.read()
-    assert json.loads(told.splitlines()[-1]) == {"error_code": "BOOTSTRAP_FAILURE"}
-    assert (b"Traceback" in told) == (way == "buggy")
+    stderr = door.process.stderr.read()
+    assert json.loads(stderr.splitlines()[-1]) == {"error_code": "BOOTSTRAP_FAILURE"}
+    assert (b"Traceback" in stderr) == (failure == "buggy")
 
 
-def test_a_summary_is_the_text_where_the_operator_wants_it(fake):
+def test_with_content_summary_the_text_block_is_the_summary(fake):
     result = fake("summary").ask(call(1, "echo", a=1))["result"]
 
     assert result["content"] == [{"type": "text", "text": "ok"}]
@@ -656,8 +662,8 @@ HEAVY = (
 )
 
 
-def test_the_opening_is_answered_before_anything_heavy_is_imported():
-    told = f"import sys, kaiza.server.serve; print([name for name in {HEAVY!r} if name in sys.modules])"
-    run = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+def test_the_opening_imports_nothing_heavy():
+    script = f"import sys, kaiza.server.serve; print([name for name in {HEAVY!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert run.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Editing a JSON text in one place: what is meant changes, every other byte stays."""
+"""Edits of one value in a JSON text: that value changes, all other bytes stay."""
 
 import copy
 import json
@@ -11,7 +11,7 @@ from kaiza.store.clients import json_edit, jsonc
 from kaiza.store.clients.errors import ConfigError
 
 ENTRY = {"command": "/bin/kaiza", "args": ["serve", "--workspace", "/w"]}
-PLACE = ("mcpServers", "kaiza")
+KEY_PATH = ("mcpServers", "kaiza")
 
 KEYS = st.sampled_from(["a", "mcpServers", "kaiza", "other", "ü", 'q"uote', ""])
 VALUES = st.recursive(
@@ -26,17 +26,17 @@ BLANKS = st.sampled_from(["", "", " ", "\n", "\n  ", "\t", "\r\n    ", " // c,{\
 
 
 @st.composite
-def spelled(draw, value, depth=0):
-    """A text of the value, as odd as JSON with comments allows."""
-    gap = lambda: draw(BLANKS)  # noqa: E731  said often
+def spelled(draw, value):
+    """A text of the value, with comments and white space anywhere."""
+    gap = lambda: draw(BLANKS)  # noqa: E731  used often
     if isinstance(value, dict):
         parts = [
-            gap() + json.dumps(key, ensure_ascii=draw(st.booleans())) + gap() + ":" + gap() + draw(spelled(one))
-            for key, one in value.items()
+            gap() + json.dumps(key, ensure_ascii=draw(st.booleans())) + gap() + ":" + gap() + draw(spelled(member))
+            for key, member in value.items()
         ]
         opening, closing = "{}"
     elif isinstance(value, list):
-        parts = [gap() + draw(spelled(one)) for one in value]
+        parts = [gap() + draw(spelled(item)) for item in value]
         opening, closing = "[]"
     else:
         return json.dumps(value)
@@ -52,58 +52,58 @@ def documents(draw):
     return draw(BLANKS) + draw(spelled(value)) + draw(st.sampled_from(["", "\n", "\r\n", "  // end"])), value
 
 
-def subsequence(part, whole):
+def is_subsequence(part, whole):
     rest = iter(whole)
     return all(char in rest for char in part)
 
 
 @given(documents())
-def test_an_odd_text_is_read_as_what_it_says(document):
+def test_comments_and_trailing_commas_are_parsed(document):
     text, value = document
 
     assert jsonc.parse(text).value == value
 
 
 @given(documents())
-def test_an_entry_is_put_in_and_nothing_else_changes(document):
+def test_set_value_changes_nothing_else(document):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict))
-    done = json_edit.set_value(text, PLACE, ENTRY)
+    edited = json_edit.set_value(text, KEY_PATH, ENTRY)
     expected = copy.deepcopy(value)
     expected.setdefault("mcpServers", {})["kaiza"] = ENTRY
 
-    assert jsonc.parse(done).value == expected
-    assert json_edit.set_value(done, PLACE, ENTRY) == done
+    assert jsonc.parse(edited).value == expected
+    assert json_edit.set_value(edited, KEY_PATH, ENTRY) == edited
     if "kaiza" not in value.get("mcpServers", {}):
-        assert subsequence(text, done)
+        assert is_subsequence(text, edited)
 
 
 @given(documents())
-def test_what_was_put_in_comes_out_and_the_rest_says_the_same(document):
+def test_removing_an_inserted_entry_restores_the_value_and_keeps_comments(document):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict) and "kaiza" not in value.get("mcpServers", {}))
-    done = json_edit.remove_member(json_edit.set_value(text, PLACE, ENTRY), PLACE)
+    edited = json_edit.remove_member(json_edit.set_value(text, KEY_PATH, ENTRY), KEY_PATH)
 
-    assert jsonc.parse(json_edit.remove_empty(done, PLACE[:1], text)).value == value
-    assert [word for word in ("// c,{", "/* } */", '// "k": 1') if text.count(word) != done.count(word)] == []
+    assert jsonc.parse(json_edit.remove_empty(edited, KEY_PATH[:1], text)).value == value
+    assert [word for word in ("// c,{", "/* } */", '// "k": 1') if text.count(word) != edited.count(word)] == []
 
 
 @given(documents(), st.lists(st.sampled_from("abcxy"), max_size=3, unique=True))
-def test_a_list_gets_what_it_lacks_and_loses_it_again(document, items):
+def test_extend_list_adds_missing_items_and_shrink_list_removes_them_again(document, items):
     text, value = document
     assume(isinstance(value.get("mcpServers", {}), dict))
     before = value.get("mcpServers", {}).get("a", [])
     assume(isinstance(before, list))
-    done = json_edit.extend_list(text, ("mcpServers", "a"), items)
-    there = jsonc.parse(done).value["mcpServers"]["a"]
-    back = json_edit.shrink_list(done, ("mcpServers", "a"), [item for item in items if item not in before])
+    edited = json_edit.extend_list(text, ("mcpServers", "a"), items)
+    extended = jsonc.parse(edited).value["mcpServers"]["a"]
+    restored = json_edit.shrink_list(edited, ("mcpServers", "a"), [item for item in items if item not in before])
 
-    assert there == [*before, *(item for item in items if item not in before)]
-    assert json_edit.extend_list(done, ("mcpServers", "a"), items) == done
-    assert jsonc.parse(back).value["mcpServers"]["a"] == before
+    assert extended == [*before, *(item for item in items if item not in before)]
+    assert json_edit.extend_list(edited, ("mcpServers", "a"), items) == edited
+    assert jsonc.parse(restored).value["mcpServers"]["a"] == before
 
 
-TIDY = {
+FORMATTED = {
     "two blanks": '{\n  "mcpServers": {\n    "x": {\n      "url": "u"\n    }\n  }\n}\n',
     "tabs": '{\n\t"mcpServers": {\n\t\t"x": {\n\t\t\t"url": "u"\n\t\t}\n\t}\n}\n',
     "CRLF": '{\r\n  "mcpServers": {\r\n    "x": {\r\n      "url": "u"\r\n    }\r\n  }\r\n}\r\n',
@@ -111,37 +111,37 @@ TIDY = {
 }
 
 
-@pytest.mark.parametrize("text", TIDY.values(), ids=TIDY)
-def test_an_entry_looks_like_its_neighbours_and_taking_it_out_gives_every_byte_back(text):
-    done = json_edit.set_value(text, PLACE, {"url": "v"})
+@pytest.mark.parametrize("text", FORMATTED.values(), ids=FORMATTED)
+def test_an_entry_is_formatted_like_its_neighbours_and_removed_byte_for_byte(text):
+    edited = json_edit.set_value(text, KEY_PATH, {"url": "v"})
     twin = text.replace('"x"', '"kaiza"').replace('"u"', '"v"')
     block = twin[twin.index('"kaiza"') : twin.index('"v"') + 3]
 
-    assert block in done
-    assert json_edit.remove_member(done, PLACE) == text
+    assert block in edited
+    assert json_edit.remove_member(edited, KEY_PATH) == text
 
 
-def test_a_comment_behind_the_last_member_stays_with_it():
+def test_a_comment_after_the_last_member_stays_with_it():
     text = '{\n  "servers": {\n    "x": {} // mine\n  },\n}\n'
-    done = json_edit.set_value(text, ("servers", "kaiza"), {})
+    edited = json_edit.set_value(text, ("servers", "kaiza"), {})
 
-    assert '"x": {}, // mine\n    "kaiza": {}\n' in done
+    assert '"x": {}, // mine\n    "kaiza": {}\n' in edited
 
 
-def test_an_equal_value_is_left_as_somebody_wrote_it():
+def test_an_equal_value_keeps_its_spelling():
     text = '{"mcpServers":{"kaiza":{"args":["a"]  ,"command":"c"}}}'
 
-    assert json_edit.set_value(text, PLACE, {"command": "c", "args": ["a"]}) == text
+    assert json_edit.set_value(text, KEY_PATH, {"command": "c", "args": ["a"]}) == text
 
 
-def test_another_value_is_replaced_in_its_place():
+def test_a_different_value_is_replaced_in_its_place():
     text = '{\n  "mcpServers": {\n    "kaiza": {"url": "old"}, // here\n    "z": 1\n  }\n}\n'
-    done = json_edit.set_value(text, PLACE, {"url": "new"})
+    edited = json_edit.set_value(text, KEY_PATH, {"url": "new"})
 
-    assert done == '{\n  "mcpServers": {\n    "kaiza": {\n      "url": "new"\n    }, // here\n    "z": 1\n  }\n}\n'
+    assert edited == '{\n  "mcpServers": {\n    "kaiza": {\n      "url": "new"\n    }, // here\n    "z": 1\n  }\n}\n'
 
 
-FAULTY = {
+INVALID = {
     '{\n  "a": 1\n  "b": 2\n}': 3,
     '{\n  "a": nope\n}': 2,
     '{"a": 1}\nmore': 2,
@@ -159,21 +159,21 @@ FAULTY = {
 }
 
 
-@pytest.mark.parametrize(("text", "line"), FAULTY.items())
-def test_what_cannot_be_changed_safely_is_refused_with_its_line(text, line):
-    with pytest.raises(ConfigError) as refused:
-        json_edit.set_value(text, PLACE, ENTRY)
+@pytest.mark.parametrize(("text", "line"), INVALID.items())
+def test_invalid_or_ambiguous_json_is_refused_with_its_line(text, line):
+    with pytest.raises(ConfigError) as error:
+        json_edit.set_value(text, KEY_PATH, ENTRY)
 
-    assert refused.value.line == line
-
-
-def test_a_byte_order_mark_stays_where_it_is():
-    done = json_edit.set_value("\ufeff{}", PLACE, ENTRY)
-
-    assert done.startswith("\ufeff{")
-    assert json_edit.value_at(done, PLACE) == ENTRY
+    assert error.value.line == line
 
 
-def test_an_edit_that_would_say_anything_else_is_never_given_out():
+def test_a_byte_order_mark_is_preserved():
+    edited = json_edit.set_value("\ufeff{}", KEY_PATH, ENTRY)
+
+    assert edited.startswith("\ufeff{")
+    assert json_edit.value_at(edited, KEY_PATH) == ENTRY
+
+
+def test_an_edit_with_any_other_effect_is_refused():
     with pytest.raises(ConfigError):
         json_edit._verify_edit('{"a": 1}', '{"a": 2, "b": 3}', ("b",), lambda _: 3)

@@ -1,4 +1,4 @@
-"""The command that a client is given starts this Kaiza, and nothing that lies about in the client's directory."""
+"""The command written for clients starts this installation, and no code from the client's working directory."""
 
 import subprocess
 import sys
@@ -8,37 +8,37 @@ import pytest
 
 from kaiza.store.clients import server_command
 
-WAYS = {"installed": server_command.kaiza_command(), "module": (sys.executable, "-P", "-m", "kaiza")}
+COMMANDS = {"installed": server_command.kaiza_command(), "module": (sys.executable, "-P", "-m", "kaiza")}
 
 
-@pytest.mark.parametrize("words", WAYS.values(), ids=WAYS)
-def test_a_kaiza_in_the_workspace_is_never_the_one_that_starts(tmp_path, words):
-    for place in (tmp_path / "kaiza", tmp_path):
-        place.mkdir(exist_ok=True)
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_kaiza_package_in_the_working_directory_is_not_imported(tmp_path, command):
+    for directory in (tmp_path / "kaiza", tmp_path):
+        directory.mkdir(exist_ok=True)
         for name in ("__init__", "__main__", "argparse", "orjson"):
-            (place / f"{name}.py").write_text("raise SystemExit('trapped')\n")
-    done = subprocess.run(
-        [*words, "--version"], cwd=tmp_path, capture_output=True, check=False, env={"HOME": str(tmp_path)}
+            (directory / f"{name}.py").write_text("raise SystemExit('wrong kaiza')\n")
+    process = subprocess.run(
+        [*command, "--version"], cwd=tmp_path, capture_output=True, check=False, env={"HOME": str(tmp_path)}
     )
 
-    assert (done.returncode, done.stdout[:6]) == (0, b"kaiza ")
+    assert (process.returncode, process.stdout[:6]) == (0, b"kaiza ")
 
 
-def test_where_no_program_is_installed_the_module_is_started(tmp_path, monkeypatch):
+def test_without_an_installed_script_the_module_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
 
     assert server_command.kaiza_command() == (str(tmp_path / "python"), "-P", "-m", "kaiza")
     assert not server_command.can_start()
 
 
-def test_the_state_goes_where_the_commands_look_for_it(monkeypatch):
+def test_an_absolute_xdg_state_home_is_passed_to_the_server(monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", "/s")
-    told = server_command.for_workspace(Path("/w")).env
+    env = server_command.for_workspace(Path("/w")).env
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
 
-    assert told == {"XDG_STATE_HOME": "/s"}
+    assert env == {"XDG_STATE_HOME": "/s"}
     assert server_command.for_workspace(Path("/w")).env == {}
 
 
-def test_this_kaiza_works():
+def test_this_installation_can_start():
     assert server_command.can_start()

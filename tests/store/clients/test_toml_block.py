@@ -1,4 +1,4 @@
-"""Editing a TOML text: one marked block comes and goes, every other byte stays."""
+"""Edits of a TOML text: marked blocks are added and removed, all other bytes stay."""
 
 import tomllib
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kaiza.store.clients import toml_block
 from kaiza.store.clients.errors import ConfigError
 
-FIRST = {"sandbox_mode": "read-only"}
+SETTINGS = {"sandbox_mode": "read-only"}
 TABLE = ("mcp_servers", "kaiza")
 ENTRY = {"command": "/bin/kaiza", "args": ["serve", "--workspace", '/w "x"\\'], "env": {"XDG_STATE_HOME": "/s"}}
 
@@ -22,63 +22,63 @@ TOP = [
     "#:schema s",
 ]
 TABLES = ["[tui]\ntheme = 1", "[mcp_servers.other]\ncommand = 'x' # mine", "[[hooks]]\na = 1", "# [mcp_servers.kaiza]"]
-OLD = ["[mcp_servers.kaiza]\ncommand = 'old'", "[mcp_servers.kaiza]\nargs = []\n[mcp_servers.kaiza.env]\nA = '1'"]
+EXISTING = ["[mcp_servers.kaiza]\ncommand = 'old'", "[mcp_servers.kaiza]\nargs = []\n[mcp_servers.kaiza.env]\nA = '1'"]
 
 
 @st.composite
-def documents(draw, *, old=False):
+def documents(draw, *, has_entry=False):
     parts = draw(st.lists(st.sampled_from(TOP), unique=True)) + draw(st.lists(st.sampled_from(TABLES), unique=True))
-    if old:
-        parts.insert(len(parts), draw(st.sampled_from(OLD)))
+    if has_entry:
+        parts.insert(len(parts), draw(st.sampled_from(EXISTING)))
         parts += draw(st.lists(st.sampled_from(["[later]\nz = 1", "# the end"]), unique=True))
     text = "\n".join(parts) + draw(st.sampled_from(["", "\n", "\n\n"]))
     return text.replace("\n", "\r\n") if draw(st.booleans()) else text
 
 
-def put(text):
-    return toml_block.set_table(text, FIRST, TABLE, ENTRY)
+def install(text):
+    return toml_block.set_table(text, SETTINGS, TABLE, ENTRY)
 
 
 @given(documents())
-def test_the_entry_comes_the_rest_says_the_same_and_a_second_time_changes_nothing(text):
-    done = put(text)
-    before, after = tomllib.loads(text), tomllib.loads(done)
+def test_set_table_preserves_other_values_and_is_idempotent(text):
+    edited = install(text)
+    before, after = tomllib.loads(text), tomllib.loads(edited)
 
     assert after["mcp_servers"].pop("kaiza") == ENTRY
     assert after.pop("sandbox_mode") == "read-only"
     assert after | {"mcp_servers": after["mcp_servers"]} == {"mcp_servers": {}} | before
-    assert put(done) == done
-    assert all(line in done.splitlines() for line in text.splitlines())
+    assert install(edited) == edited
+    assert all(line in edited.splitlines() for line in text.splitlines())
 
 
 @given(documents())
-def test_what_came_goes_and_what_was_there_stays_line_for_line(text):
-    back = toml_block.remove_table(put(text), TABLE)
+def test_removing_an_inserted_table_restores_the_text(text):
+    restored = toml_block.remove_table(install(text), TABLE)
 
-    assert back.rstrip("\r\n") == text.rstrip("\r\n")
+    assert restored.rstrip("\r\n") == text.rstrip("\r\n")
 
 
-@given(documents(old=True))
-def test_an_entry_of_somebody_else_is_replaced(text):
-    done = tomllib.loads(put(text))
+@given(documents(has_entry=True))
+def test_an_existing_table_outside_the_block_is_replaced(text):
+    edited = tomllib.loads(install(text))
     before = tomllib.loads(text)
 
-    assert done["mcp_servers"]["kaiza"] == ENTRY
-    assert done.get("later") == before.get("later")
-    assert ("# the end" in put(text)) == ("# the end" in text)
+    assert edited["mcp_servers"]["kaiza"] == ENTRY
+    assert edited.get("later") == before.get("later")
+    assert ("# the end" in install(text)) == ("# the end" in text)
 
 
-@given(st.text(st.count_characters(exclude_categories=["Cs"])))
-def test_every_word_is_spelled_so_that_toml_reads_it_back(word):
-    done = toml_block.set_table("", {}, TABLE, {"command": word})
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_string_is_encoded_so_that_toml_reads_it_back(value):
+    edited = toml_block.set_table("", {}, TABLE, {"command": value})
 
-    assert tomllib.loads(done)["mcp_servers"]["kaiza"] == {"command": word}
+    assert tomllib.loads(edited)["mcp_servers"]["kaiza"] == {"command": value}
 
 
-def test_a_sandbox_mode_of_the_persons_own_stays():
-    done = put('sandbox_mode = "workspace-write"\n')
+def test_an_existing_sandbox_mode_is_not_changed():
+    edited = install('sandbox_mode = "workspace-write"\n')
 
-    assert tomllib.loads(done)["sandbox_mode"] == "workspace-write"
+    assert tomllib.loads(edited)["sandbox_mode"] == "workspace-write"
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_a_sandbox_mode_of_the_persons_own_stays():
         ("\ufeffa = 1\n", 1),
     ],
 )
-def test_what_cannot_be_changed_safely_is_refused(text, line):
-    with pytest.raises(ConfigError) as refused:
-        put(text)
+def test_invalid_or_unsupported_toml_is_refused_with_its_line(text, line):
+    with pytest.raises(ConfigError) as error:
+        install(text)
 
-    assert refused.value.line == line
+    assert error.value.line == line

@@ -1,4 +1,4 @@
-"""The contract files are found, known by their content, and checked without coercion."""
+"""Contract files are found, identified by content, and validated without coercion."""
 
 import json
 
@@ -27,7 +27,7 @@ def registry(tmp_path):
     return SchemaRegistry(tmp_path)
 
 
-def test_the_contract_files_are_beside_the_package():
+def test_the_contract_files_are_found():
     assert (schema_registry.find_directory() / "catalog.json").is_file()
 
 
@@ -43,33 +43,33 @@ def test_a_tool_is_loaded_with_both_validators(registry):
 
 @pytest.mark.rows("S2-13")
 @pytest.mark.parametrize("arguments", [{"count": "5"}, {"count": 5.0}, {"count": True}, {"flag": 1}, {"count": None}])
-def test_nothing_is_coerced(registry, arguments):
+def test_values_are_not_coerced(registry, arguments):
     assert len(list(registry.load_tool_io("read_file").input.iter_errors(arguments))) == 1
 
 
 @pytest.mark.rows("S3-16")
-def test_validators_are_kept_as_long_as_the_contract_is_the_same(registry, tmp_path):
-    first, mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+def test_validators_are_reused_until_the_contract_changes(registry, tmp_path):
+    first, fingerprint = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
     same = registry.load_tool_io("read_file")
     (tmp_path / "tools" / "read_file.json").write_text(json.dumps(INPUT, indent=4, sort_keys=True))
-    spaced, spaced_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    reformatted, reformatted_fingerprint = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
     (tmp_path / "tools" / "read_file.output.json").write_text('{"type":"object","required":[]}')
-    other, other_mark = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
+    other, other_fingerprint = registry.load_tool_io("read_file"), registry.fingerprint("read_file")
 
     assert first is same
-    assert (spaced is first, spaced_mark == mark) == (True, True)
-    assert (other is first, other_mark == mark) == (False, False)
+    assert (reformatted is first, reformatted_fingerprint == fingerprint) == (True, True)
+    assert (other is first, other_fingerprint == fingerprint) == (False, False)
 
 
 @pytest.mark.parametrize("name", ["write_file", "../catalog", "", "Read_File", "read_file.output"])
-def test_a_tool_that_is_not_there_is_a_key_error(registry, name):
+def test_an_unknown_tool_is_a_key_error(registry, name):
     with pytest.raises(KeyError):
         registry.load_tool_io(name)
 
 
-def test_files_are_listed_and_read_as_they_are(registry):
-    assert registry.files() == ["read_file.json", "read_file.output.json"]
-    assert registry.document("read_file.json") == INPUT
+def test_contract_files_are_listed_and_returned_unchanged(registry):
+    assert registry.file_names() == ["read_file.json", "read_file.output.json"]
+    assert registry.read_document("read_file.json") == INPUT
     assert registry.catalog() == [{"id": "read_file"}]
 
 
@@ -79,13 +79,13 @@ def test_files_are_listed_and_read_as_they_are(registry):
         st.none() | st.booleans() | st.integers(-2, 6000) | st.sampled_from([0.0, 5.0, 1.5]) | st.text(max_size=3),
     )
 )
-def test_what_passes_at_once_has_no_fault(arguments):
+def test_values_that_pass_the_fast_check_have_no_errors(arguments):
     validator = SchemaRegistry().load_tool_io("read_file").input
 
     assert not validator.is_surely_valid(arguments) or not list(validator.iter_errors(arguments))
 
 
-def test_sound_arguments_pass_at_once_and_a_float_never_does():
+def test_valid_arguments_pass_the_fast_check_and_floats_never_do():
     validator = SchemaRegistry().load_tool_io("read_file").input
 
     assert validator.is_surely_valid({"path": "a", "max_lines": 5})

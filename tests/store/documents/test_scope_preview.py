@@ -14,30 +14,34 @@ scope: {scope}
 """
 
 
-def look(root, scope):
+def preview(root, scope):
     plan = parser.parse(HEAD.replace("{scope}", scope).encode(), "PLAN-1").plan
     with ConfinedRoot(str(root)) as workspace:
         return match_files(plan, workspace)
 
 
-def make(root, *paths):
+def create_files(root, *paths):
     for path in paths:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text("x")
 
 
-def test_files_are_named_with_what_may_happen_to_them_and_patterns_counted(tmp_path):
-    make(tmp_path, "a/1", "a/2", "a/keys/3", "b/4", "c/5")
-    found = look(tmp_path, '{modify: ["a/**"], delete: ["a/1"], move: [{from: "b/*", to: "c/*"}], deny: ["a/keys/**"]}')
+def test_preview_lists_files_with_their_operations_and_counts_matches_of_each_pattern(tmp_path):
+    create_files(tmp_path, "a/1", "a/2", "a/keys/3", "b/4", "c/5")
+    scope_preview = preview(
+        tmp_path, '{modify: ["a/**"], delete: ["a/1"], move: [{from: "b/*", to: "c/*"}], deny: ["a/keys/**"]}'
+    )
 
-    assert (found.file_count, found.listed_paths) == (3, ("a/1", "a/2", "b/4"))
-    assert found.operations == {"a/1": ("modify", "delete"), "a/2": ("modify",), "b/4": ("move",)}
-    assert found.match_counts == {("modify", "a/**"): 2, ("delete", "a/1"): 1, ("move", "b/*"): 1}
+    assert (scope_preview.file_count, scope_preview.listed_paths) == (3, ("a/1", "a/2", "b/4"))
+    assert scope_preview.operations == {"a/1": ("modify", "delete"), "a/2": ("modify",), "b/4": ("move",)}
+    assert scope_preview.match_counts == {("modify", "a/**"): 2, ("delete", "a/1"): 1, ("move", "b/*"): 1}
 
 
-def test_what_no_plan_reaches_is_not_counted_however_broad_the_pattern(tmp_path):
-    make(tmp_path, "plans/P.md", "audit/x", ".kaiza/x", "kaiza.toml", ".git/x", ".env", "k.pem", "AGENTS.md", "a")
+def test_preview_leaves_out_protected_files_however_broad_the_pattern(tmp_path):
+    create_files(
+        tmp_path, "plans/P.md", "audit/x", ".kaiza/x", "kaiza.toml", ".git/x", ".env", "k.pem", "AGENTS.md", "a"
+    )
 
-    assert look(tmp_path, '{modify: ["**"]}').listed_paths == ("a",)
-    assert look(tmp_path, '{modify: ["**"], unlock: ["AGENTS.md"]}').listed_paths == ("AGENTS.md", "a")
-    assert look(tmp_path, '{modify: ["a"], move: [{from: "a", to: "b"}], deny: ["a"]}').file_count == 0
+    assert preview(tmp_path, '{modify: ["**"]}').listed_paths == ("a",)
+    assert preview(tmp_path, '{modify: ["**"], unlock: ["AGENTS.md"]}').listed_paths == ("AGENTS.md", "a")
+    assert preview(tmp_path, '{modify: ["a"], move: [{from: "a", to: "b"}], deny: ["a"]}').file_count == 0

@@ -1,4 +1,4 @@
-"""The real house behind the real door, in its own process."""
+"""The real application behind the stdio transport, in a process of its own."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ from scenes import records
 
 from kaiza.domain import error_envelope
 
-RESPONSE_CAP = 512 * 1024
+MAX_RESPONSE_BYTES = 512 * 1024
 INITIALIZE = request(
     "hello", "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"}
 )
@@ -24,7 +24,7 @@ def served(open_door, workspace):
     return open_door([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)])
 
 
-def test_forty_requests_in_one_breath_get_forty_answers_and_forty_records(served, workspace):
+def test_forty_requests_in_one_write_get_forty_answers_and_forty_records(served, workspace):
     (workspace / "a.txt").write_text("hello\n")
     begin = call(0, "begin_session", role="WINDSURF")
     served.say(INITIALIZE, begin, *(call(number, "read_file", path="a.txt") for number in range(1, 40)))
@@ -36,22 +36,22 @@ def test_forty_requests_in_one_breath_get_forty_answers_and_forty_records(served
     assert served.process.returncode == 0
 
 
-def test_a_signal_ends_the_real_server_with_0_and_every_answer_has_its_record(served, workspace):
+def test_a_signal_ends_the_server_with_status_0_and_a_record_for_every_answer(served, workspace):
     (workspace / "a.txt").write_text("hello\n" * 1000)
     served.say(INITIALIZE, call(0, "begin_session", role="WINDSURF"))
     served.hear()
     served.hear()
     served.say(*(call(number, "read_file", path="a.txt") for number in range(1, 20)))
     served.signal()
-    began = time.monotonic()
+    signalled_at = time.monotonic()
     answers = served.after_its_end()
 
     assert served.process.returncode == 0
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - signalled_at < 3
     assert len(records(workspace)) == len(answers) + 1
 
 
-def test_no_answer_is_longer_than_its_cap_and_a_long_file_is_read_in_windows(served, workspace):
+def test_answers_stay_within_the_size_limit_and_long_files_are_truncated(served, workspace):
     (workspace / "long.txt").write_text('a "quoted" line\n' * 200_000)
     (workspace / "line.txt").write_text("\\" * 3_000_000)
     served.say(INITIALIZE, call(0, "begin_session", role="WINDSURF"))
@@ -62,10 +62,10 @@ def test_no_answer_is_longer_than_its_cap_and_a_long_file_is_read_in_windows(ser
         line = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
 
         assert answer["result"]["structuredContent"]["truncated"] is True
-        assert len(line) <= RESPONSE_CAP
+        assert len(line) <= MAX_RESPONSE_BYTES
 
 
-def test_a_session_begun_without_a_handshake_has_to_be_named(served):
+def test_a_session_begun_without_a_handshake_must_be_named_in_each_call(served):
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
     begin = request(0, "tools/call", name="begin_session", arguments={"role": "WINDSURF"}, _meta=meta)
     served.ask(begin)
@@ -75,7 +75,7 @@ def test_a_session_begun_without_a_handshake_has_to_be_named(served):
 
 
 @pytest.mark.rows("S1-84")
-def test_a_failure_is_recorded_while_its_answer_cannot_leave(open_door, workspace):
+def test_a_failure_is_recorded_while_its_answer_is_still_blocked(open_door, workspace):
     incoming, outgoing = os.pipe()
     door = open_door([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace)], stdout=outgoing)
     with os.fdopen(incoming, "rb") as answers:
@@ -85,10 +85,10 @@ def test_a_failure_is_recorded_while_its_answer_cannot_leave(open_door, workspac
         os.close(outgoing)
         door.say(call(1, "read_file", path="missing", session_id=session))
         until(lambda: len(records(workspace)) == 2)
-        told = json.loads(answers.readline())["result"]
+        result = json.loads(answers.readline())["result"]
 
-    assert told["isError"] is True
-    assert {key: records(workspace)[1][key] for key in error_envelope.KEYS} == json.loads(told["content"][0]["text"])
+    assert result["isError"] is True
+    assert {key: records(workspace)[1][key] for key in error_envelope.KEYS} == json.loads(result["content"][0]["text"])
 
 
 @pytest.mark.rows("S1-84")
@@ -103,8 +103,8 @@ def test_the_record_of_a_failure_is_written_before_its_answer(open_door, workspa
         answer = door.ask(call(number, "read_file", path=f"missing-{number}"))
         assert answer["result"]["isError"] is True
     door.rest()
-    wrote = [line for line in trace.read_text().splitlines() if "FILE_NOT_FOUND" in line]
+    writes = [line for line in trace.read_text().splitlines() if "FILE_NOT_FOUND" in line]
 
-    assert len(wrote) == 10
-    assert ["audit-log.jsonl>" in line.split(",")[0] for line in wrote] == [True, False] * 5
+    assert len(writes) == 10
+    assert ["audit-log.jsonl>" in line.split(",")[0] for line in writes] == [True, False] * 5
     assert len(records(workspace)) == 6
