@@ -71,6 +71,12 @@ def anchor_at(root, head):
         anchor.close()
 
 
+def error_code_of(app, tool, **arguments):
+    """The error code of one tool call, or "ok"."""
+    envelope = app.call(tool, arguments).envelope
+    return envelope["error_code"] if envelope else "ok"
+
+
 def python(script, *arguments, before=(), **options):
     """A process of its own that runs this; it speaks in lines."""
     command = [*before, sys.executable, "-c", script, *map(str, arguments)]

@@ -5,9 +5,9 @@ import os
 import shutil
 
 import pytest
-from agents import person
+from agents import person, plan
+from logs import error_code_of
 from scenes import make_ready, records
-from test_changes import code, plan
 
 from kaiza.app import App
 
@@ -67,8 +67,8 @@ def test_nothing_is_answered_or_changed_once_audit_is_another_or_gone(served, wo
     app, plan_hash = served
     (workspace / "a.txt").write_text("mine\n")
     move(workspace)
-    codes = {code(app, tool, **arguments) for tool, arguments in CALLS.items()}
-    change = code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+    codes = {error_code_of(app, tool, **arguments) for tool, arguments in CALLS.items()}
+    change = error_code_of(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
 
     assert codes == {"AUDIT_LOG_FAILED"}
     assert change == "AUDIT_LOG_FAILED"
@@ -80,7 +80,7 @@ def test_nothing_is_answered_or_changed_once_audit_is_another_or_gone(served, wo
 def test_once_audit_is_back_reads_are_recorded_and_changes_wait_for_a_verification(served, workspace, move):
     app, plan_hash = served
     move(workspace)
-    code(app, "list_directory", path=".")
+    error_code_of(app, "list_directory", path=".")
     if (workspace / "audit").is_symlink() or (workspace / "audit").is_file():
         (workspace / "audit").unlink()
     elif (workspace / "audit").exists():
@@ -88,19 +88,19 @@ def test_once_audit_is_back_reads_are_recorded_and_changes_wait_for_a_verificati
     kept = workspace.parent / "before"
     (kept if kept.exists() else workspace.parent / "larger-disk").rename(workspace / "audit")
     ask = {"path": "src/x.py", "content": "x\n", "plan_hash": plan_hash}
-    before = code(app, "write_file", **ask), code(app, "list_directory", path=".")
+    before = error_code_of(app, "write_file", **ask), error_code_of(app, "list_directory", path=".")
     verified = person(workspace, "audit", "verify")
 
     assert before == ("SELF_AUDIT_FAILURE", "ok")
     assert records(workspace)[-1]["tool_name"] == "list_directory"
     assert verified == 0
-    assert code(app, "write_file", **ask) == "ok"
+    assert error_code_of(app, "write_file", **ask) == "ok"
 
 
 def test_a_link_in_place_of_audit_at_the_start_is_not_followed_and_not_passed_over(workspace):
     to_a_link(workspace)
     app = App([os.path.realpath(workspace)])
-    told = code(app, "begin_session", role="WINDSURF"), code(app, "server_info")
+    told = error_code_of(app, "begin_session", role="WINDSURF"), error_code_of(app, "server_info")
     app.close()
 
     assert told == ("AUDIT_LOG_FAILED", "AUDIT_LOG_FAILED")
@@ -121,7 +121,7 @@ def test_a_server_whose_workspace_was_replaced_refuses_every_call_until_it_is_re
         workspace.symlink_to(workspace.parent / "third")
     there = len(records(old))
     told = app.call("read_file", {"path": "a.txt"}).envelope
-    change = code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+    change = error_code_of(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
 
     assert (told["error_code"], told["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
     assert change == "AUDIT_LOG_FAILED"
@@ -134,11 +134,11 @@ def test_a_restart_serves_the_directory_that_took_the_workspaces_place(served, w
     app, plan_hash = served
     old = workspace.rename(workspace.parent / "old")
     shutil.copytree(old, workspace)
-    code(app, "list_directory", path=".")
+    error_code_of(app, "list_directory", path=".")
     app.close()
     again = App([os.path.realpath(workspace)])
     begun = again.call("begin_session", {"role": "WINDSURF"}).output
-    told = code(again, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+    told = error_code_of(again, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
     again.close()
 
     assert begun["audit"]["verdict"] == "intact"
@@ -164,7 +164,7 @@ def test_a_session_from_before_is_answered_nothing_where_audit_is_gone_before_th
     app.close()
     again = App([os.path.realpath(workspace)])
     away(workspace)
-    told = code(again, "read_file", path="a.txt", session_id=session)
+    told = error_code_of(again, "read_file", path="a.txt", session_id=session)
     again.close()
 
     assert told == "AUDIT_LOG_FAILED"
@@ -180,8 +180,8 @@ def test_a_look_at_audit_that_fails_for_a_moment_is_no_damage(served, workspace,
         return look(path, *args, **options)
 
     monkeypatch.setattr(os, "stat", fails)
-    meanwhile = code(app, "list_directory", path=".")
+    meanwhile = error_code_of(app, "list_directory", path=".")
     monkeypatch.setattr(os, "stat", look)
 
     assert meanwhile == "AUDIT_LOG_FAILED"
-    assert code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash) == "ok"
+    assert error_code_of(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash) == "ok"

@@ -5,9 +5,9 @@ import json
 import os
 
 import pytest
-from agents import person
+from agents import person, plan
+from logs import error_code_of
 from scenes import records
-from test_changes import code, plan
 
 from kaiza.app import App
 from kaiza.boundary import case
@@ -19,7 +19,7 @@ from kaiza.store.disk import state_dir
 def used(workspace):
     """A workspace whose log has some records, and a plan."""
     plan_hash = plan(workspace)
-    serve(workspace, lambda app: [code(app, "list_directory", path=".") for _ in range(5)])
+    serve(workspace, lambda app: [error_code_of(app, "list_directory", path=".") for _ in range(5)])
     return plan_hash
 
 
@@ -95,7 +95,7 @@ def test_a_change_that_comes_before_the_end_of_the_verification_is_refused_and_m
 
     def act(app):
         refused = write(used)(app)
-        meanwhile = code(app, "list_directory", path="."), app.call("session_status", {}).output["state"]
+        meanwhile = error_code_of(app, "list_directory", path="."), app.call("session_status", {}).output["state"]
         os.close(held)
         monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 10.0)
         return refused, meanwhile, write(used)(app)
@@ -129,7 +129,7 @@ def test_a_log_that_went_on_with_our_own_appends_is_not_read_again(workspace, us
     def never(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(background, "judge", never)
+    monkeypatch.setattr(background, "compute_verdict", never)
     audit, refused = serve(workspace, write(used, "src/y.py"))
 
     assert audit["checked"] == "whole"
@@ -160,7 +160,7 @@ def test_what_another_process_has_verified_meanwhile_will_do(workspace, used, mo
     place = state_dir.path_of(os.path.realpath(workspace))
     (place / "whole.json").unlink()
     held = lock_of(workspace)
-    monkeypatch.setattr(background, "judge", lambda *_, **__: pytest.fail("read again"))
+    monkeypatch.setattr(background, "compute_verdict", lambda *_, **__: pytest.fail("read again"))
 
     def act(app):
         stamp = background.LogStamp.from_stat((workspace / "audit/audit-log.jsonl").stat())
@@ -222,14 +222,14 @@ def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, mo
 
     def act(app):
         refused = write(used)(app)
-        monkeypatch.setattr(background, "judge", judge)
+        monkeypatch.setattr(background, "compute_verdict", judge)
         monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 10.0)
         return refused, write(used)(app)
 
     def fails(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(background, "judge", fails)
+    monkeypatch.setattr(background, "compute_verdict", fails)
     _, (refused, after) = serve(workspace, act)
 
     assert refused["invariant_id"] == "AUDIT_NOT_VERIFIED_YET"
@@ -240,7 +240,7 @@ def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, mo
 def test_an_old_record_that_was_edited_while_a_server_ran_is_found_at_the_next_start(workspace, used):
     def edited_meanwhile(app):
         edit_old_record(workspace)
-        return code(app, "list_directory", path=".")
+        return error_code_of(app, "list_directory", path=".")
 
     _, answered = serve(workspace, edited_meanwhile)
     _, refused = serve(workspace, write(used))

@@ -14,14 +14,14 @@ from kaiza.store.disk.state_key import StateKey
 
 ADVANCE = """
 import sys
-from kaiza.domain.audit.record import Head
-from kaiza.store.audit.checkpoint import Anchor
+from kaiza.domain.audit.record import LogHead
+from kaiza.store.audit.checkpoint import Checkpoint
 from pathlib import Path
-anchor = Anchor(Path(sys.argv[1]))
+anchor = Checkpoint(Path(sys.argv[1]))
 for seq in range(int(sys.argv[2]), 400, 4):
-    step = anchor.step(Head(seq, "%064x" % seq, seq * 100), 0)
+    step = anchor.prepare(LogHead(seq, "%064x" % seq, seq * 100), 0)
     if step is not None:
-        anchor.take(step)
+        anchor.write(step)
     known = anchor.read()
     assert known.head.seq >= seq, known
 """
@@ -39,9 +39,9 @@ def anchor(tmp_path):
 
 
 def advance(anchor, seq, era=0):
-    step = anchor.step(head(seq), era)
+    step = anchor.prepare(head(seq), era)
     if step is not None:
-        anchor.take(step)
+        anchor.write(step)
 
 
 def test_without_an_anchor_nothing_is_known(anchor, tmp_path):
@@ -200,13 +200,13 @@ def test_a_new_era_is_durable_with_its_name(tmp_path, monkeypatch):
 
 def test_a_closed_one_writes_nothing_any_more(anchor, tmp_path):
     advance(anchor, 1)
-    step = anchor.step(head(2), 0)
+    step = anchor.prepare(head(2), 0)
     anchor.close()
     with (tmp_path / "other").open("w+b") as other:
         with pytest.raises(OSError, match="Bad file descriptor"):
-            anchor.take(step)
+            anchor.write(step)
         with pytest.raises(OSError, match="shutdown"):
-            anchor.step(head(3), 0)
+            anchor.prepare(head(3), 0)
 
         assert other.read() == b""
 
@@ -240,7 +240,7 @@ def test_a_lock_that_the_system_refuses_leaves_nothing_open(anchor, monkeypatch)
     monkeypatch.setattr("portalocker.portalocker.LOCKER", refusing)
     for _ in range(5):
         with pytest.raises(errors.SystemError):
-            anchor.step(head(1), 0)
+            anchor.prepare(head(1), 0)
 
     assert len(os.listdir("/proc/self/fd")) == open_before
 

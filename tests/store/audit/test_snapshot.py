@@ -4,8 +4,8 @@ import os
 
 import orjson
 import pytest
-from agents import person
-from test_changes import code, plan
+from agents import person, plan
+from logs import error_code_of
 
 from kaiza.app import App
 from kaiza.store.audit import snapshot
@@ -23,7 +23,7 @@ def frozen(workspace):
     plan_hash = plan(workspace, more="limits: {operations: 1}\n")
     app = App([os.path.realpath(workspace)])
     app.call("begin_session", {"role": "WINDSURF"})
-    assert code(app, "write_file", path="src/a.py", content="x\n", plan_hash=plan_hash) == "ok"
+    assert error_code_of(app, "write_file", path="src/a.py", content="x\n", plan_hash=plan_hash) == "ok"
     app.close()
     assert person(workspace, "freeze", "wait") == 0
     assert snapshot_of(workspace).exists()

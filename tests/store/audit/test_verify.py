@@ -295,8 +295,8 @@ def test_a_sparse_file_of_zeros_is_judged_in_little_memory(tmp_path):
 @given(st.integers(1, 60), st.integers(1, 60), st.booleans())
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_records_are_found_by_halving_in_either_direction(tmp_path, monkeypatch, count, since, reverse):
-    monkeypatch.setattr("kaiza.store.audit.reader.BLOCK", 700)
-    monkeypatch.setattr("kaiza.store.audit.line_reader.BLOCK", 1000)
+    monkeypatch.setattr("kaiza.store.audit.reader.BLOCK_BYTES", 700)
+    monkeypatch.setattr("kaiza.store.audit.line_reader.BLOCK_BYTES", 1000)
     write(tmp_path, b"".join(chained(count)))
     found = [told["seq"] for told in read_records(str(tmp_path), since_seq=since, reverse=reverse)]
 
@@ -336,7 +336,7 @@ def test_a_log_that_is_accepted_while_it_is_judged_is_not_held_against_the_new_o
 
     monkeypatch.setattr(verify, "_verify_descriptor", judged)
     monkeypatch.setattr(
-        "kaiza.store.audit.verification.accept.verify", lambda _root: Verdict("cut_off", 3, None, None, anchored=False)
+        "kaiza.store.audit.verification.accept.verify_log", lambda _root: Verdict("cut_off", 3, None, None, anchored=False)
     )
     found = verify.verify_log(str(tmp_path))
 

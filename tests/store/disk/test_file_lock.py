@@ -18,7 +18,7 @@ from kaiza.store.audit.verification import verify
 from kaiza.store.disk.file_lock import FileLock
 
 STORE = Path(kaiza.__file__).parent / "store"
-OTHER_LOCKS = {"journal.py", "live.py", "probe.py"}
+OTHER_LOCKS = {"journal.py", "process_liveness.py", "probe.py"}
 """Modules that lock other files than the log."""
 
 
@@ -39,10 +39,10 @@ def opened(tmp_path):
 def test_only_one_holds_the_lock(opened):
     first, second = opened(), opened()
 
-    assert first.taken()
-    assert not second.taken()
+    assert first.try_acquire()
+    assert not second.try_acquire()
     first.release()
-    assert second.taken()
+    assert second.try_acquire()
 
 
 def test_an_abandoned_lock_is_free(opened):
@@ -50,9 +50,9 @@ def test_an_abandoned_lock_is_free(opened):
     first.acquire(1)
     first.close()
 
-    assert second.taken()
+    assert second.try_acquire()
     first.close()
-    assert not opened().taken()
+    assert not opened().try_acquire()
 
 
 def test_waiting_ends_at_the_deadline_with_a_code(opened):
@@ -72,7 +72,7 @@ def test_a_lock_that_the_system_refuses_is_not_waited_for(opened, monkeypatch):
 
     monkeypatch.setattr(locker, "LOCKER", refusing)
     lock = opened()
-    for act in (lock.taken, lambda: lock.acquire(60), lock.release):
+    for act in (lock.try_acquire, lambda: lock.acquire(60), lock.release):
         with pytest.raises(errors.SystemError) as caught:
             act()
         assert caught.value.error_code == "AUDIT_LOCK_FAILED"
@@ -110,7 +110,7 @@ def test_no_module_locks_the_log_with_flock():
         and (getattr(node, "attr", None) or node.name) in {"flock", "lockf"}
     }
 
-    assert "lock.py" not in callers
+    assert "file_lock.py" not in callers
     assert callers <= OTHER_LOCKS
 
 
@@ -145,7 +145,7 @@ def test_every_lock_on_the_log_is_portalockers(tmp_path, monkeypatch):
         ("import kaiza.cli.serve, kaiza.server.stdio, kaiza.server.serve", False),
         ("from kaiza.cli import serve; serve._list_tools(None, ())", False),
         ("import kaiza.app", False),
-        ("from kaiza.cli import serve; serve._build_app(serve.Options(), ('/',))", True),
+        ("from kaiza.cli import serve; serve._build_app(serve.ServeOptions(), ('/',))", True),
     ],
     ids=["starting", "tools_list", "app_module", "app_in_the_background"],
 )
