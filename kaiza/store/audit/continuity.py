@@ -16,12 +16,7 @@ class ContinuityCheck:
     """One process's view of the log. Not thread-safe."""
 
     def __init__(
-        self,
-        root: str,
-        on_record: RecordCallback,
-        start: LogHead | None,
-        checkpoint: Checkpoint,
-        mark: DamageMark,
+        self, root: str, on_record: RecordCallback, start: LogHead | None, checkpoint: Checkpoint, mark: DamageMark
     ) -> None:
         self._root = root
         self._on_record = on_record

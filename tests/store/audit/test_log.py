@@ -218,12 +218,12 @@ def detect(request, log):
     return detect_damage
 
 
-@pytest.mark.parametrize("kept", [1, 2])
-def test_a_log_truncated_by_a_record_of_this_process_is_cut_off(root, log, detect, kept):
+@pytest.mark.parametrize("remaining", [1, 2])
+def test_a_log_truncated_by_a_record_of_this_process_is_cut_off(root, log, detect, remaining):
     log.append(body, durable=True)
     open_log(root).append(body, durable=False)
     log.append(body, durable=False)
-    log_path(root).write_bytes(b"".join(log_path(root).read_bytes().splitlines(keepends=True)[:kept]))
+    log_path(root).write_bytes(b"".join(log_path(root).read_bytes().splitlines(keepends=True)[:remaining]))
 
     assert detect() == "cut_off"
     assert refusal_code(log) == "SELF_AUDIT_FAILURE"
@@ -234,9 +234,9 @@ def test_a_log_truncated_after_a_long_backlog_is_cut_off(root, log, detect):
     other = open_log(root)
     for _ in range(60):
         other.append(lambda: body(detail={"much": "x" * 2000}), durable=False)
-    kept = log_path(root).read_bytes()
+    before = log_path(root).read_bytes()
     log.append(body, durable=True)
-    log_path(root).write_bytes(kept)
+    log_path(root).write_bytes(before)
 
     assert detect() == "cut_off"
 

@@ -66,8 +66,8 @@ def read_results(process):
 
 def require_nothing_lost(root, acks):
     """All acknowledged records are in the log, the chain is valid, and the next process can append."""
-    kept = {line["seq"]: line["entry_hash"] for line in complete_records(root)}
-    assert acks.items() <= kept.items()
+    complete = {line["seq"]: line["entry_hash"] for line in complete_records(root)}
+    assert acks.items() <= complete.items()
     assert verify.verify_log(str(root)).verdict in ("intact", "torn_tail")
     new = open_log(root)
     new.append(body, durable=True)

@@ -80,20 +80,17 @@ def _collect_standing_state(root: str, directory: Path) -> list[dict[str, Any]]:
     return carry_over.split(carry_over.merge(known, readable, current_timestamp()))
 
 
-def _start_new_log(
-    root: str, audit_fd: int, directory: Path, verdict: Verdict, detail: dict[str, Any]
-) -> AcceptedDamage:
+def _start_new_log(root: str, audit_fd: int, directory: Path, verdict: Verdict, base: dict[str, Any]) -> AcceptedDamage:
     checkpoint = Checkpoint(directory)
     archive_name, digest = _choose_archive_name(audit_fd)
     archived_path = f"{log_file.DIRECTORY}/{archive_name}" if archive_name else None
     first, *more = _collect_standing_state(root, directory)
-    detail |= {**_damage_detail(verdict, checkpoint), "file": archived_path, "sha256": digest, "standing": first}
-    further = ({"person": detail["person"], "standing": part} for part in more)
-    lines, records = _compose_lines(root, [detail, *further])
+    base |= {**_damage_detail(verdict, checkpoint), "file": archived_path, "sha256": digest, "standing": first}
+    lines, records = _compose_lines(root, [base, *({"person": base["person"], "standing": part} for part in more)])
     lock = _write_new_log(audit_fd, b"".join(lines))
     try:
-        # After a crash behind the swap the old checkpoint does not fit the new log. That is found as damage, and can
-        # be accepted again. The mark goes last: until then every process refuses changes.
+        # After a crash between the swap and the reset the old checkpoint does not fit the new log. That is found as
+        # damage, and can be accepted again. The mark goes last: until then every process refuses changes.
         _swap_logs(audit_fd, archive_name)
         checkpoint.reset(LogHead(len(records), records[-1]["entry_hash"], sum(map(len, lines))))
         DamageMark(directory).clear()
@@ -108,13 +105,8 @@ def _compose_lines(root: str, details: Sequence[Mapping[str, Any]]) -> tuple[lis
     lines: list[bytes] = []
     records: list[dict[str, Any]] = []
     for detail in details:
-        body = record.new_body(
-            "person",
-            timestamp=current_timestamp(),
-            workspace_root=root,
-            outcome="ok",
-            detail={"action": "accept", **detail},
-        )
+        full, now = {"action": "accept", **detail}, current_timestamp()
+        body = record.new_body("person", timestamp=now, workspace_root=root, outcome="ok", detail=full)
         link = records[-1]["entry_hash"] if records else record.GENESIS
         line, written = record.serialize_and_hash(body, len(records) + 1, link)
         lines.append(line)

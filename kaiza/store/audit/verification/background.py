@@ -168,7 +168,7 @@ class BackgroundVerification:
             return
         lock = FileLock(descriptor)
         try:
-            with suppress(errors.SystemError):  # a process that was stopped meanwhile delays no other
+            with suppress(errors.SystemError):  # a process that was stopped while verifying delays no other for long
                 lock.acquire(_LOCK_SECONDS)
             saved = self._saved_stamp()
             if saved is not None and saved != before and self._is_continuation_of(saved):
