@@ -1,8 +1,8 @@
-"""Measure the audit log: appending to a long log against an empty one, and verifying it.
+"""Benchmark of the audit log: appending to a long log compared with an empty one, and verifying it.
 
     uv run python benchmarks/audit_log.py [--records 1000000] [--rounds 15]
 
-Rounds are interleaved, so that a busy machine slows both sides; ratios are what counts. Prints a Markdown table.
+Rounds are interleaved, so that load on the machine slows both sides; compare the ratios. Prints a Markdown table.
 """
 
 import argparse
@@ -35,63 +35,66 @@ CALL = {
 }
 
 
-def body() -> dict[str, Any]:
+def compose() -> dict[str, Any]:
     return record.new_body("call", **CALL)
 
 
-def workspace(parent: str, name: str) -> Path:
+def make_workspace(parent: str, name: str) -> Path:
     root = Path(parent) / name
     (root / "audit").mkdir(parents=True)
     return root
 
 
-def filled(root: Path, count: int) -> None:
+def fill_log(root: Path, count: int) -> None:
     link = record.GENESIS
     with (root / "audit" / "audit-log.jsonl").open("wb") as log:
         for seq in range(1, count + 1):
-            line, whole = record.serialize_and_hash(body(), seq, link)
-            link = whole["entry_hash"]
+            line, written = record.serialize_and_hash(compose(), seq, link)
+            link = written["entry_hash"]
             log.write(line)
 
 
-def timed(work: Work, count: int) -> float:
-    spent = []
+def median_microseconds(work: Work, count: int) -> float:
+    seconds = []
     for _ in range(count):
         begin = time.perf_counter()
         work()
-        spent.append(time.perf_counter() - begin)
-    return statistics.median(spent) * 1e6
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds) * 1e6
 
 
-def long_against_empty(parent: str, records: int, rounds: int) -> Rows:
-    empty, full = workspace(parent, "empty"), workspace(parent, "full")
-    filled(full, records)
+def compare_append(parent: str, records: int, rounds: int) -> Rows:
+    empty, full = make_workspace(parent, "empty"), make_workspace(parent, "full")
+    fill_log(full, records)
     logs = [AuditLog(str(root), follow=lambda _: None) for root in (empty, full)]
     for log in logs:
-        log.append(body, durable=False)
+        log.append(compose, durable=False)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    spent = [[timed(lambda log=log: log.append(body, durable=False), 500) for log in logs] for _ in range(rounds)]
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    times = [
+        [median_microseconds(lambda log=log: log.append(compose, durable=False), 500) for log in logs]
+        for _ in range(rounds)
+    ]
+    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     for log in logs:
         log.close()
-    short, long = (statistics.median(column) for column in zip(*spent, strict=True))
-    ratio = statistics.median(long / short for short, long in spent)
+    short, long = (statistics.median(column) for column in zip(*times, strict=True))
+    ratio = statistics.median(long / short for short, long in times)
     figures = f"{long:.1f} / {short:.1f} µs"
     yield f"append, {records:,} records in the log against an empty one", figures, ratio, "≤ 1.1"
-    yield "memory grown meanwhile", f"{grown / 1024:.1f} MB", None, "flat"
+    yield "memory growth during it", f"{growth / 1024:.1f} MB", None, "flat"
 
 
-def verifying(parent: str, rounds: int) -> Rows:
+def measure_verification(parent: str, rounds: int) -> Rows:
     root = Path(parent) / "full"
-    spent = []
+    rates = []
     for _ in range(max(3, rounds // 5)):
         begin = time.perf_counter()
         found = verify_log(str(root))
-        spent.append(found.records / (time.perf_counter() - begin))
+        rates.append(found.records / (time.perf_counter() - begin))
         assert found.verdict == "intact"
     peak = sum(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
-    yield f"verify {found.records:,} records", f"{statistics.median(spent):,.0f} a second", None, "≥ 300,000 a second"
-    yield "memory of it, all processes", f"{peak:.0f} MB", None, "< 100 MB"
+    yield f"verify {found.records:,} records", f"{statistics.median(rates):,.0f} a second", None, "≥ 300,000 a second"
+    yield "memory during it, all processes", f"{peak:.0f} MB", None, "< 100 MB"
 
 
 def main() -> None:
@@ -103,8 +106,8 @@ def main() -> None:
         os.environ["XDG_STATE_HOME"] = f"{parent}/state"
         print("| measure | figures | ratio | bar |\n|---|---|---|---|")
         for rows in (
-            long_against_empty(parent, args.records, args.rounds),
-            verifying(parent, args.rounds),
+            compare_append(parent, args.records, args.rounds),
+            measure_verification(parent, args.rounds),
         ):
             for label, figures, ratio, bar in rows:
                 print(f"| {label} | {figures} | {f'{ratio:.2f} x' if ratio else ''} | {bar} |", flush=True)

@@ -1,4 +1,4 @@
-"""Logs to judge, and processes that write them."""
+"""Sample logs, checkpoints, and processes that write to a log."""
 
 import os
 import shutil
@@ -15,14 +15,14 @@ LONG = bool(os.environ.get("KAIZA_LONG"))
 
 
 def body(**members):
-    told = {
+    defaults = {
         "timestamp": "2026-11-18T09:00:00.000Z",
         "tool_name": "read_file",
         "outcome": "ok",
         "arguments": {"path": "a.py"},
         "duration_ms": 3,
     }
-    return record.new_body("call", **(told | members))
+    return record.new_body("call", **(defaults | members))
 
 
 def intent():
@@ -33,17 +33,18 @@ def log_path(root):
     return log_file.path_of(str(root))
 
 
-def open_log(root, told=None, **options):
-    options.setdefault("follow", (told if told is not None else []).append)
+def open_log(root, followed=None, **options):
+    """The log; records that it follows are appended to `followed`."""
+    options.setdefault("follow", (followed if followed is not None else []).append)
     return AuditLog(str(root), **options)
 
 
 def chained(count, *, link=record.GENESIS, first=1, **members):
-    """So many lines of a sound log."""
+    """Lines of a valid log."""
     lines = []
     for seq in range(first, first + count):
-        line, whole = record.serialize_and_hash(body(arguments={"path": f"src/{seq}.py"}, **members), seq, link)
-        link = whole["entry_hash"]
+        line, written = record.serialize_and_hash(body(arguments={"path": f"src/{seq}.py"}, **members), seq, link)
+        link = written["entry_hash"]
         lines.append(line)
     return lines
 
@@ -54,31 +55,37 @@ def head_of(lines):
     return record.LogHead(len(lines), last[-67:-3].decode(), size)
 
 
-def write(root, content):
+def write_log(root, content):
     path = log_path(root)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
-def anchor_at(root, head):
-    """The state directory as if exactly this head had been made durable."""
-    place = state_dir.path_of(str(root), create=True)
-    for old in (*place.glob("anchor*"), place / "damage.json"):
+def write_checkpoint(root, head):
+    """Make the state directory know exactly this head, and no damage."""
+    directory = state_dir.path_of(str(root), create=True)
+    for old in (*directory.glob("anchor*"), directory / "damage.json"):
         old.unlink(missing_ok=True)
     if head is not None:
-        anchor = Checkpoint(place)
-        anchor.write(anchor.prepare(head, 0))
-        anchor.close()
+        checkpoint = Checkpoint(directory)
+        checkpoint.write(checkpoint.prepare(head, 0))
+        checkpoint.close()
 
 
-def python(script, *arguments, before=(), **options):
-    """A process of its own that runs this; it speaks in lines."""
+def error_code_of(app, tool, **arguments):
+    """Error code of one tool call, or "ok"."""
+    envelope = app.call(tool, arguments).envelope
+    return envelope["error_code"] if envelope else "ok"
+
+
+def start_python(script, *arguments, before=(), **options):
+    """Run a script in another process, whose output is piped."""
     command = [*before, sys.executable, "-c", script, *map(str, arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
 
 
 def strace_works():
-    """Whether what a process asks of the kernel can be watched, and made to fail."""
+    """Whether strace can observe a process's system calls and make them fail."""
     if shutil.which("strace") is None:
         return False
     return subprocess.run(["strace", "-qq", "true"], capture_output=True, check=False).returncode == 0

@@ -1,1 +1,1 @@
-"""The disk; the only package that touches it."""
+"""Storage: everything Kaiza reads from or writes to disk. No other package opens files."""

@@ -1,13 +1,13 @@
-"""`audit/` and the workspace are held open: once they are replaced or gone, nothing is answered without a record."""
+"""A replaced or missing `audit/` or workspace is detected: no call is answered without a record."""
 
 import errno
 import os
 import shutil
 
 import pytest
-from agents import person
+from agents import person, plan
+from logs import error_code_of
 from scenes import make_ready, records
-from test_changes import code, plan
 
 from kaiza.app import App
 
@@ -22,37 +22,37 @@ def served(workspace):
     app.close()
 
 
-def to_a_link(root):
+def link_elsewhere(root):
     (root / "audit").rename(root.parent / "larger-disk")
     (root / "audit").symlink_to(root.parent / "larger-disk")
 
 
-def to_a_link_to_a_copy(root):
+def link_to_a_copy(root):
     shutil.copytree(root / "audit", root.parent / "larger-disk")
     (root / "audit").rename(root.parent / "before")
     (root / "audit").symlink_to(root.parent / "larger-disk")
 
 
-def away(root):
+def move_away(root):
     (root / "audit").rename(root.parent / "larger-disk")
 
 
-def to_a_file(root):
-    away(root)
+def put_a_file(root):
+    move_away(root)
     (root / "audit").write_text("")
 
 
-def to_an_empty_directory(root):
-    away(root)
+def put_an_empty_directory(root):
+    move_away(root)
     (root / "audit").mkdir()
 
 
-def to_a_copy(root):
-    away(root)
+def put_a_copy(root):
+    move_away(root)
     shutil.copytree(root.parent / "larger-disk", root / "audit")
 
 
-MOVES = [to_a_link, to_a_link_to_a_copy, away, to_a_file, to_an_empty_directory, to_a_copy]
+REPLACEMENTS = [link_elsewhere, link_to_a_copy, move_away, put_a_file, put_an_empty_directory, put_a_copy]
 CALLS = {
     "server_info": {},
     "list_directory": {"path": "."},
@@ -62,13 +62,13 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("move", MOVES)
-def test_nothing_is_answered_or_changed_once_audit_is_another_or_gone(served, workspace, move):
+@pytest.mark.parametrize("replace_audit", REPLACEMENTS)
+def test_every_call_is_refused_once_audit_is_replaced_or_gone(served, workspace, replace_audit):
     app, plan_hash = served
     (workspace / "a.txt").write_text("mine\n")
-    move(workspace)
-    codes = {code(app, tool, **arguments) for tool, arguments in CALLS.items()}
-    change = code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+    replace_audit(workspace)
+    codes = {error_code_of(app, tool, **arguments) for tool, arguments in CALLS.items()}
+    change = error_code_of(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
 
     assert codes == {"AUDIT_LOG_FAILED"}
     assert change == "AUDIT_LOG_FAILED"
@@ -76,34 +76,36 @@ def test_nothing_is_answered_or_changed_once_audit_is_another_or_gone(served, wo
     assert not (workspace / "docs").exists()
 
 
-@pytest.mark.parametrize("move", MOVES)
-def test_once_audit_is_back_reads_are_recorded_and_changes_wait_for_a_verification(served, workspace, move):
+@pytest.mark.parametrize("replace_audit", REPLACEMENTS)
+def test_once_audit_is_restored_reads_are_recorded_and_changes_wait_for_a_verification(
+    served, workspace, replace_audit
+):
     app, plan_hash = served
-    move(workspace)
-    code(app, "list_directory", path=".")
+    replace_audit(workspace)
+    error_code_of(app, "list_directory", path=".")
     if (workspace / "audit").is_symlink() or (workspace / "audit").is_file():
         (workspace / "audit").unlink()
     elif (workspace / "audit").exists():
         shutil.rmtree(workspace / "audit")
-    kept = workspace.parent / "before"
-    (kept if kept.exists() else workspace.parent / "larger-disk").rename(workspace / "audit")
-    ask = {"path": "src/x.py", "content": "x\n", "plan_hash": plan_hash}
-    before = code(app, "write_file", **ask), code(app, "list_directory", path=".")
+    original = workspace.parent / "before"
+    (original if original.exists() else workspace.parent / "larger-disk").rename(workspace / "audit")
+    arguments = {"path": "src/x.py", "content": "x\n", "plan_hash": plan_hash}
+    before = error_code_of(app, "write_file", **arguments), error_code_of(app, "list_directory", path=".")
     verified = person(workspace, "audit", "verify")
 
     assert before == ("SELF_AUDIT_FAILURE", "ok")
     assert records(workspace)[-1]["tool_name"] == "list_directory"
     assert verified == 0
-    assert code(app, "write_file", **ask) == "ok"
+    assert error_code_of(app, "write_file", **arguments) == "ok"
 
 
-def test_a_link_in_place_of_audit_at_the_start_is_not_followed_and_not_passed_over(workspace):
-    to_a_link(workspace)
+def test_a_link_in_place_of_audit_at_the_start_refuses_every_call(workspace):
+    link_elsewhere(workspace)
     app = App([os.path.realpath(workspace)])
-    told = code(app, "begin_session", role="WINDSURF"), code(app, "server_info")
+    codes = error_code_of(app, "begin_session", role="WINDSURF"), error_code_of(app, "server_info")
     app.close()
 
-    assert told == ("AUDIT_LOG_FAILED", "AUDIT_LOG_FAILED")
+    assert codes == ("AUDIT_LOG_FAILED", "AUDIT_LOG_FAILED")
     assert records(workspace) == []
 
 
@@ -119,69 +121,69 @@ def test_a_server_whose_workspace_was_replaced_refuses_every_call_until_it_is_re
     elif how == "linked":
         make_ready(workspace.parent / "third")
         workspace.symlink_to(workspace.parent / "third")
-    there = len(records(old))
-    told = app.call("read_file", {"path": "a.txt"}).envelope
-    change = code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+    count = len(records(old))
+    read = app.call("read_file", {"path": "a.txt"}).envelope
+    change = error_code_of(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
 
-    assert (told["error_code"], told["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
+    assert (read["error_code"], read["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
     assert change == "AUDIT_LOG_FAILED"
     assert not (workspace / "src").exists()
     assert not (old / "src").exists()
-    assert len(records(old)) == there
+    assert len(records(old)) == count
 
 
-def test_a_restart_serves_the_directory_that_took_the_workspaces_place(served, workspace):
+def test_a_restarted_server_serves_the_directory_that_replaced_the_workspace(served, workspace):
     app, plan_hash = served
     old = workspace.rename(workspace.parent / "old")
     shutil.copytree(old, workspace)
-    code(app, "list_directory", path=".")
+    error_code_of(app, "list_directory", path=".")
     app.close()
-    again = App([os.path.realpath(workspace)])
-    begun = again.call("begin_session", {"role": "WINDSURF"}).output
-    told = code(again, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
-    again.close()
+    restarted = App([os.path.realpath(workspace)])
+    begun = restarted.call("begin_session", {"role": "WINDSURF"}).output
+    change = error_code_of(restarted, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash)
+    restarted.close()
 
     assert begun["audit"]["verdict"] == "intact"
-    assert told == "ok"
+    assert change == "ok"
 
 
-def test_a_workspace_that_was_replaced_before_the_first_call_is_not_served(workspace):
+def test_a_workspace_replaced_before_the_first_call_is_not_served(workspace):
     plan(workspace)
     app = App([os.path.realpath(workspace)])
     old = workspace.rename(workspace.parent / "old")
     shutil.copytree(old, workspace)
-    told = app.call("begin_session", {"role": "WINDSURF"}).envelope
+    refused = app.call("begin_session", {"role": "WINDSURF"}).envelope
     app.close()
 
-    assert (told["error_code"], told["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
+    assert (refused["error_code"], refused["cause"]["reason"]) == ("AUDIT_LOG_FAILED", "root_replaced")
     assert records(workspace) == []
 
 
-def test_a_session_from_before_is_answered_nothing_where_audit_is_gone_before_the_first_call(workspace):
+def test_an_open_session_gets_no_answer_if_audit_is_gone_before_the_first_call(workspace):
     (workspace / "a.txt").write_text("mine\n")
     app = App([os.path.realpath(workspace)])
     session = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
     app.close()
-    again = App([os.path.realpath(workspace)])
-    away(workspace)
-    told = code(again, "read_file", path="a.txt", session_id=session)
-    again.close()
+    restarted = App([os.path.realpath(workspace)])
+    move_away(workspace)
+    read = error_code_of(restarted, "read_file", path="a.txt", session_id=session)
+    restarted.close()
 
-    assert told == "AUDIT_LOG_FAILED"
+    assert read == "AUDIT_LOG_FAILED"
 
 
-def test_a_look_at_audit_that_fails_for_a_moment_is_no_damage(served, workspace, monkeypatch):
+def test_a_transient_error_of_stat_on_audit_is_not_damage(served, workspace, monkeypatch):
     app, plan_hash = served
-    look = os.stat
+    stat = os.stat
 
-    def fails(path, *args, **options):
+    def fail_for_audit(path, *args, **options):
         if path == f"{os.path.realpath(workspace)}/audit":
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return look(path, *args, **options)
+        return stat(path, *args, **options)
 
-    monkeypatch.setattr(os, "stat", fails)
-    meanwhile = code(app, "list_directory", path=".")
-    monkeypatch.setattr(os, "stat", look)
+    monkeypatch.setattr(os, "stat", fail_for_audit)
+    meanwhile = error_code_of(app, "list_directory", path=".")
+    monkeypatch.setattr(os, "stat", stat)
 
     assert meanwhile == "AUDIT_LOG_FAILED"
-    assert code(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash) == "ok"
+    assert error_code_of(app, "write_file", path="src/x.py", content="x\n", plan_hash=plan_hash) == "ok"

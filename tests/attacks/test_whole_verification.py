@@ -1,13 +1,13 @@
-"""An old record that was edited while no server ran is found before the first change."""
+"""Verification of the whole log: an edited old record is found before the first change."""
 
 import fcntl
 import json
 import os
 
 import pytest
-from agents import person
+from agents import person, plan
+from logs import error_code_of
 from scenes import records
-from test_changes import code, plan
 
 from kaiza.app import App
 from kaiza.boundary import case
@@ -16,15 +16,15 @@ from kaiza.store.disk import state_dir
 
 
 @pytest.fixture
-def used(workspace):
-    """A workspace whose log has some records, and a plan."""
+def plan_hash(workspace):
+    """Give the log of the workspace some records; the hash of a plan."""
     plan_hash = plan(workspace)
-    serve(workspace, lambda app: [code(app, "list_directory", path=".") for _ in range(5)])
+    serve(workspace, lambda app: [error_code_of(app, "list_directory", path=".") for _ in range(5)])
     return plan_hash
 
 
 def serve(root, act):
-    """What one server is told by `begin_session`, and what is done with it."""
+    """`audit` in the output of `begin_session`, and the result of `act` on the same server."""
     app = App([os.path.realpath(root)])
     try:
         begun = app.call("begin_session", {"role": "WINDSURF"}).output
@@ -33,12 +33,12 @@ def serve(root, act):
         app.close()
 
 
-def write(plan_hash, path="src/x.py"):
+def write_file(plan_hash, path="src/x.py"):
     return lambda app: app.call("write_file", {"path": path, "content": "x\n", "plan_hash": plan_hash}).envelope
 
 
 def edit_old_record(root):
-    """One letter of an old record, the size as it was and the times put back."""
+    """Change one letter of an old record, and restore the size and the times that can be set."""
     log = root / "audit/audit-log.jsonl"
     before = log.stat()
     content = log.read_bytes()
@@ -50,9 +50,9 @@ def edit_old_record(root):
     assert log.stat().st_size == before.st_size
 
 
-def lock_of(root):
-    place = state_dir.path_of(os.path.realpath(root))
-    descriptor = os.open(place / "verify.lock", os.O_RDWR | os.O_CREAT, 0o600)
+def hold_verification_lock(root):
+    directory = state_dir.path_of(os.path.realpath(root))
+    descriptor = os.open(directory / "verify.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
 
@@ -63,9 +63,9 @@ def every_log_is_long(monkeypatch):
 
 
 @pytest.mark.rows("S1-51")
-def test_an_old_record_that_was_edited_is_found_as_the_session_begins(workspace, used):
+def test_an_edited_old_record_is_found_when_the_session_begins(workspace, plan_hash):
     edit_old_record(workspace)
-    audit, refused = serve(workspace, write(used))
+    audit, refused = serve(workspace, write_file(plan_hash))
 
     assert (audit["verdict"], audit["checked"]) == ("broken", "whole")
     assert refused["error_code"] == "SELF_AUDIT_FAILURE"
@@ -74,31 +74,29 @@ def test_an_old_record_that_was_edited_is_found_as_the_session_begins(workspace,
 
 @pytest.mark.rows("S1-51")
 @pytest.mark.usefixtures("every_log_is_long")
-def test_in_a_long_log_an_old_record_that_was_edited_is_found_before_the_first_change(workspace, used):
-    serve(workspace, write(used, "src/before.py"))
+def test_an_edited_old_record_in_a_long_log_is_found_before_the_first_change(workspace, plan_hash):
+    serve(workspace, write_file(plan_hash, "src/before.py"))
     edit_old_record(workspace)
-    _, refused = serve(workspace, write(used))
-    _, again = serve(workspace, write(used))
+    _, refused = serve(workspace, write_file(plan_hash))
+    _, again = serve(workspace, write_file(plan_hash))
 
     assert (refused["error_code"], again["error_code"]) == ("SELF_AUDIT_FAILURE", "SELF_AUDIT_FAILURE")
     assert not (workspace / "src/x.py").exists()
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_a_change_that_comes_before_the_end_of_the_verification_is_refused_and_may_be_tried_again(
-    workspace, used, monkeypatch
-):
+def test_a_change_before_the_end_of_the_verification_is_refused_and_can_be_retried(workspace, plan_hash, monkeypatch):
     monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
-    held = lock_of(workspace)
-    place = state_dir.path_of(os.path.realpath(workspace))
-    (place / "whole.json").unlink()
+    lock_fd = hold_verification_lock(workspace)
+    directory = state_dir.path_of(os.path.realpath(workspace))
+    (directory / "whole.json").unlink()
 
     def act(app):
-        refused = write(used)(app)
-        meanwhile = code(app, "list_directory", path="."), app.call("session_status", {}).output["state"]
-        os.close(held)
+        refused = write_file(plan_hash)(app)
+        meanwhile = error_code_of(app, "list_directory", path="."), app.call("session_status", {}).output["state"]
+        os.close(lock_fd)
         monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 10.0)
-        return refused, meanwhile, write(used)(app)
+        return refused, meanwhile, write_file(plan_hash)(app)
 
     audit, (refused, meanwhile, after) = serve(workspace, act)
 
@@ -111,37 +109,37 @@ def test_a_change_that_comes_before_the_end_of_the_verification_is_refused_and_m
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_the_refusal_of_a_change_comes_before_freeze_and_lock(workspace, used, monkeypatch):
+def test_an_unfinished_verification_refuses_a_change_before_freeze_and_lock_do(workspace, plan_hash, monkeypatch):
     monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
     assert person(workspace, "freeze", "wait") == 0
-    held = lock_of(workspace)
+    lock_fd = hold_verification_lock(workspace)
     (state_dir.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
-    _, refused = serve(workspace, write(used))
-    os.close(held)
+    _, refused = serve(workspace, write_file(plan_hash))
+    os.close(lock_fd)
 
     assert refused["invariant_id"] == "AUDIT_NOT_VERIFIED_YET"
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_a_log_that_went_on_with_our_own_appends_is_not_read_again(workspace, used, monkeypatch):
-    serve(workspace, write(used))
+def test_a_verified_log_with_only_our_own_appends_is_not_verified_again(workspace, plan_hash, monkeypatch):
+    serve(workspace, write_file(plan_hash))
 
-    def never(*_, **__):
+    def fail(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr(background, "judge", never)
-    audit, refused = serve(workspace, write(used, "src/y.py"))
+    monkeypatch.setattr(background, "compute_verdict", fail)
+    audit, refused = serve(workspace, write_file(plan_hash, "src/y.py"))
 
     assert audit["checked"] == "whole"
     assert refused is None
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-@pytest.mark.parametrize("meddle", ["append", "copy"])
-def test_a_log_that_anything_else_wrote_is_read_again(workspace, used, meddle):
-    serve(workspace, write(used))
+@pytest.mark.parametrize("action", ["append", "copy"])
+def test_a_log_that_another_program_wrote_is_verified_again(workspace, plan_hash, action):
+    serve(workspace, write_file(plan_hash))
     log = workspace / "audit/audit-log.jsonl"
-    if meddle == "append":
+    if action == "append":
         with log.open("ab") as file:
             file.write(b"")
         os.utime(log)
@@ -149,24 +147,24 @@ def test_a_log_that_anything_else_wrote_is_read_again(workspace, used, meddle):
         content = log.read_bytes()
         log.unlink()
         log.write_bytes(content)
-    held = lock_of(workspace)
-    audit, _ = serve(workspace, lambda _: os.close(held))
+    lock_fd = hold_verification_lock(workspace)
+    audit, _ = serve(workspace, lambda _: os.close(lock_fd))
 
     assert audit["checked"] == "tail"
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_what_another_process_has_verified_meanwhile_will_do(workspace, used, monkeypatch):
-    place = state_dir.path_of(os.path.realpath(workspace))
-    (place / "whole.json").unlink()
-    held = lock_of(workspace)
-    monkeypatch.setattr(background, "judge", lambda *_, **__: pytest.fail("read again"))
+def test_a_verification_by_another_process_is_reused(workspace, plan_hash, monkeypatch):
+    directory = state_dir.path_of(os.path.realpath(workspace))
+    (directory / "whole.json").unlink()
+    lock_fd = hold_verification_lock(workspace)
+    monkeypatch.setattr(background, "compute_verdict", lambda *_, **__: pytest.fail("verified again"))
 
     def act(app):
         stamp = background.LogStamp.from_stat((workspace / "audit/audit-log.jsonl").stat())
-        (place / "whole.json").write_text(json.dumps(stamp))
-        os.close(held)
-        return write(used)(app)
+        (directory / "whole.json").write_text(json.dumps(stamp))
+        os.close(lock_fd)
+        return write_file(plan_hash)(app)
 
     audit, refused = serve(workspace, act)
 
@@ -174,17 +172,17 @@ def test_what_another_process_has_verified_meanwhile_will_do(workspace, used, mo
     assert refused is None
 
 
-def test_a_new_log_is_whole_from_its_first_record_on(workspace):
+def test_a_new_log_is_verified_from_its_first_record_on(workspace):
     plan_hash = plan(workspace)
-    audit, refused = serve(workspace, write(plan_hash))
+    audit, refused = serve(workspace, write_file(plan_hash))
 
     assert audit["checked"] == "whole"
     assert refused is None
     assert records(workspace)[-1]["outcome"] == "ok"
 
 
-def test_an_undo_by_a_person_finds_an_old_record_that_was_edited(workspace, used):
-    serve(workspace, write(used))
+def test_an_undo_by_a_person_finds_an_edited_old_record(workspace, plan_hash):
+    serve(workspace, write_file(plan_hash))
     edit_old_record(workspace)
 
     assert person(workspace, "undo", "--plan", "PLAN-1", "--yes") != 0
@@ -192,44 +190,44 @@ def test_an_undo_by_a_person_finds_an_old_record_that_was_edited(workspace, used
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_a_damaged_log_is_never_noted_as_whole(workspace, used):
-    serve(workspace, write(used, "src/before.py"))
+def test_no_stamp_is_saved_for_a_damaged_log(workspace, plan_hash):
+    serve(workspace, write_file(plan_hash, "src/before.py"))
     edit_old_record(workspace)
-    serve(workspace, write(used))
+    serve(workspace, write_file(plan_hash))
     (state_dir.path_of(os.path.realpath(workspace)) / "damage.json").unlink()
-    _, refused = serve(workspace, write(used))
+    _, refused = serve(workspace, write_file(plan_hash))
 
     assert refused["error_code"] == "SELF_AUDIT_FAILURE"
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_a_process_that_was_stopped_in_its_verification_holds_up_no_other(workspace, used, monkeypatch):
+def test_a_process_stopped_in_its_verification_delays_no_other(workspace, plan_hash, monkeypatch):
     monkeypatch.setattr(background, "_LOCK_SECONDS", 0.05)
     (state_dir.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
-    held = lock_of(workspace)
-    _, refused = serve(workspace, write(used))
-    os.close(held)
+    lock_fd = hold_verification_lock(workspace)
+    _, refused = serve(workspace, write_file(plan_hash))
+    os.close(lock_fd)
 
     assert refused is None
 
 
 @pytest.mark.usefixtures("every_log_is_long")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, monkeypatch):
+def test_a_verification_that_fails_unexpectedly_is_tried_again(workspace, plan_hash, monkeypatch):
     monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 0.05)
     (state_dir.path_of(os.path.realpath(workspace)) / "whole.json").unlink()
-    judge = background.compute_verdict
+    compute_verdict = background.compute_verdict
 
     def act(app):
-        refused = write(used)(app)
-        monkeypatch.setattr(background, "judge", judge)
+        refused = write_file(plan_hash)(app)
+        monkeypatch.setattr(background, "compute_verdict", compute_verdict)
         monkeypatch.setattr(case, "MAX_VERIFICATION_WAIT", 10.0)
-        return refused, write(used)(app)
+        return refused, write_file(plan_hash)(app)
 
-    def fails(*_, **__):
+    def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(background, "judge", fails)
+    monkeypatch.setattr(background, "compute_verdict", fail)
     _, (refused, after) = serve(workspace, act)
 
     assert refused["invariant_id"] == "AUDIT_NOT_VERIFIED_YET"
@@ -237,13 +235,13 @@ def test_a_verification_that_fails_unforeseen_is_tried_again(workspace, used, mo
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_an_old_record_that_was_edited_while_a_server_ran_is_found_at_the_next_start(workspace, used):
+def test_an_old_record_edited_while_a_server_ran_is_found_at_the_next_start(workspace, plan_hash):
     def edited_meanwhile(app):
         edit_old_record(workspace)
-        return code(app, "list_directory", path=".")
+        return error_code_of(app, "list_directory", path=".")
 
     _, answered = serve(workspace, edited_meanwhile)
-    _, refused = serve(workspace, write(used))
+    _, refused = serve(workspace, write_file(plan_hash))
 
     assert answered == "ok"
     assert refused["error_code"] == "SELF_AUDIT_FAILURE"
@@ -251,14 +249,14 @@ def test_an_old_record_that_was_edited_while_a_server_ran_is_found_at_the_next_s
 
 
 @pytest.mark.usefixtures("every_log_is_long")
-def test_a_stamp_is_not_noted_where_the_system_knows_no_finer_times(workspace, used, monkeypatch):
-    serve(workspace, write(used, "src/a.py"))
+def test_no_stamp_is_saved_without_fine_grained_timestamps(workspace, plan_hash, monkeypatch):
+    serve(workspace, write_file(plan_hash, "src/a.py"))
     fine = serve(workspace, lambda _: None)[0]["checked"]
-    with monkeypatch.context() as coarsely:
+    with monkeypatch.context() as coarse_clock:
         log = workspace / "audit/audit-log.jsonl"
-        coarsely.setattr(background, "coarse_time_ns", lambda: log.stat().st_ctime_ns)
-        serve(workspace, write(used, "src/b.py"))
-    held = lock_of(workspace)
-    coarse = serve(workspace, lambda _: os.close(held))[0]["checked"]
+        coarse_clock.setattr(background, "coarse_time_ns", lambda: log.stat().st_ctime_ns)
+        serve(workspace, write_file(plan_hash, "src/b.py"))
+    lock_fd = hold_verification_lock(workspace)
+    coarse = serve(workspace, lambda _: os.close(lock_fd))[0]["checked"]
 
     assert (fine, coarse) == ("whole", "tail")

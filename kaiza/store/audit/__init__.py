@@ -1,1 +1,1 @@
-"""The audit log on disk: appending, tailing, durability, checkpoints, reading and damage."""
+"""Audit log on disk: appending, tailing, durability, checkpoints, reading, damage."""

@@ -1,4 +1,8 @@
-"""Whether the log still is what this process knows of it, and what is new: the continuity of one process's view."""
+"""Continuity: whether the log still contains what this process has read of it, and follows on from there.
+
+Whatever does not (another file under the path, a file that shrank, a changed last line) is read again from the
+beginning and compared with the checkpoint and with what this process itself has read.
+"""
 
 from kaiza.domain.audit.record import Body, LogHead, Verdict
 from kaiza.store.audit import damage_mark, log_file
@@ -9,40 +13,43 @@ from kaiza.store.audit.tail import Follower, RecordCallback, TornTail, compare_w
 
 
 class ContinuityCheck:
-    """Follows the log, and judges it anew wherever it does not go on from where it stood. One thread at a time."""
+    """One process's view of the log. Not thread-safe."""
 
     def __init__(
-        self, root: str, tell: RecordCallback, start: LogHead | None, anchor: Checkpoint, damage: DamageMark
+        self, root: str, on_record: RecordCallback, start: LogHead | None, checkpoint: Checkpoint, mark: DamageMark
     ) -> None:
         self._root = root
-        self._on_record = tell
-        self._checkpoint = anchor
-        self._damage_mark = damage
-        self.follower = Follower(tell, start)
+        self._on_record = on_record
+        self._checkpoint = checkpoint
+        self._damage_mark = mark
+        self.follower = Follower(on_record, start)
         self.epoch = 0
         self.pending_records: list[Body] = []
-        """Records of what was mended, to be written before anything else."""
+        """Records of repairs, to be appended before any other."""
         self._required_head: LogHead | None = None
-        """What this process saw in a log that it then lost hold of, and that must still be in there."""
+        """Head that this process read before it had to restart, and that the log must still contain.
+
+        It may be newer than every checkpoint: records of reads get one only within a second.
+        """
         self._delivered: tuple[LogHead, int] | None = None
-        """How far `tell` was told such a log, and in which era."""
+        """Head up to which records were passed on before a restart, and its epoch."""
         self._needs_full_check = True
         self._was_damaged = False
 
     @property
     def head(self) -> LogHead | None:
-        """The verified head, where the log is sound."""
+        """The verified head; None while the log is damaged."""
         return self.follower.chain.head if self.follower.is_sound else None
 
     def tail_verdict(self, file: LogFile, size: int) -> Verdict:
-        """All that can be said without reading the whole log again. The lock is held."""
+        """Verdict on what is new, the last known record and the checkpoint. The caller holds the lock."""
         self._needs_full_check = True
-        found = self.check(file, size, mend=False)
+        found = self.check(file, size, repair=False)
         anchored = self._checkpoint.read() is not None
         return found or Verdict("intact", self.follower.chain.seq, self.head, None, anchored=anchored)
 
     def restart(self) -> None:
-        """The log is to be judged from its beginning; what was told is not told again."""
+        """Read the log from its beginning next time. Records that were passed on are not passed on again."""
         self._remember_delivered()
         if self.follower.observed_head is not None and not self._was_damaged:
             self._required_head = self.follower.observed_head
@@ -51,92 +58,98 @@ class ContinuityCheck:
         self._needs_full_check = True
 
     def check_missing(self) -> Verdict | None:
-        """There is no log: damage, where one is known to have been there, and nobody has just begun it."""
+        """Damage if there is no log but one is known to have existed; else an earlier damage mark, or None."""
         self.restart()
         known = self._read_checkpoint_head() or self._required_head
+        # Looked up again after the checkpoint was read: another process may just have created the log.
         if known is not None and log_file.is_absent(self._root):
-            self._note_damage(Verdict("missing", 0, None, None, anchored=False))
+            self._mark_damage(Verdict("missing", 0, None, None, anchored=False))
         return self._damage_mark.read()
 
     def _read_checkpoint_head(self) -> LogHead | None:
-        """What the anchor names. In another era than ours a person began a new log, and what we saw counts no more."""
-        anchored = self._checkpoint.read()
-        if anchored is not None and anchored.epoch != self.epoch:
+        checkpoint = self._checkpoint.read()
+        if checkpoint is not None and checkpoint.epoch != self.epoch:
+            # A person accepted the damage and began a new log, which need not contain what was read in the old one.
             self._required_head = None
-            self.epoch = anchored.epoch
-        return anchored.head if anchored else None
+            self.epoch = checkpoint.epoch
+        return checkpoint.head if checkpoint else None
 
-    def check(self, file: LogFile, size: int, *, mend: bool) -> Verdict | None:
-        """Follow what others appended and judge it; what is the matter with the log, if anything. The lock is held."""
+    def check(self, file: LogFile, size: int, *, repair: bool) -> Verdict | None:
+        """Follow what others appended; a verdict if the log is not sound. The caller holds the lock.
+
+        `repair` sets a torn tail aside.
+        """
         try:
             if self.try_advance(file, size):
                 return None
-            return self._check_fully(file, size, self._damage_mark.read(), mend=mend)
+            return self._check_fully(file, size, self._damage_mark.read(), repair=repair)
         except OSError as refused:
             raise log_file.log_error(refused) from refused
 
     def try_advance(self, file: LogFile, size: int) -> bool:
-        """Whether the log simply continues from where it stood; then it is followed."""
+        """Follow the log if nothing but valid lines came after the last known one; needs no lock."""
         return not self._needs_full_check and not self._was_damaged and self.follower.try_advance(file, size)
 
-    def _check_fully(self, file: LogFile, size: int, held: Verdict | None, *, mend: bool) -> Verdict | None:
-        if held is None and self._was_damaged:
+    def _check_fully(self, file: LogFile, size: int, mark: Verdict | None, *, repair: bool) -> Verdict | None:
+        if mark is None and self._was_damaged:
+            # A full verification or an acceptance has cleared the mark: only the checkpoint counts from here on.
             self.restart()
             self._required_head, self._was_damaged = None, False
         elif not self.follower.still_contains(file):
             self.restart()
         self.follower.advance(file, size)
-        trouble = self._find_problem(file, size) if self.follower.is_sound else held
-        if isinstance(trouble, TornTail):
-            trouble = self._handle_torn_tail(file, trouble, mend=mend)
-        elif trouble is not None:
-            self._note_damage(trouble)
+        problem = self._find_problem(file, size) if self.follower.is_sound else mark
+        if isinstance(problem, TornTail):
+            problem = self._handle_torn_tail(file, problem, repair=repair)
+        elif problem is not None:
+            self._mark_damage(problem)
             self.follower.advance_damaged(file, size)
         if self.follower.silent:
             self._resume_delivery(file)
-        self._was_damaged = self._was_damaged or held is not None
-        return held or trouble
+        self._was_damaged = self._was_damaged or mark is not None
+        return mark or problem
 
     def _resume_delivery(self, file: LogFile) -> None:
-        """The log is judged; from here on it is told again. A log that a person began anew is told whole."""
+        """Pass records on again: from where delivery ended, or all of them if a person began a new log."""
         follower = self.follower
         if follower.is_sound and self._delivered is not None:
-            told, era = self._delivered
-            if compare_with_head(follower.chain, file.descriptor, told) is None:
-                self.follower = Follower(self._on_record, told)
-            elif era != self.epoch:
+            head, epoch = self._delivered
+            if compare_with_head(follower.chain, file.descriptor, head) is None:
+                self.follower = Follower(self._on_record, head)
+            elif epoch != self.epoch:
                 self.follower = Follower(self._on_record)
             self.follower.advance(file, follower.position)
         self.follower.silent = False
 
     def _find_problem(self, file: LogFile, size: int) -> Verdict | TornTail | None:
         chain = self.follower.chain
-        behind = chain.size < size
-        if not behind and not self._needs_full_check:
+        has_invalid_rest = chain.size < size
+        if not has_invalid_rest and not self._needs_full_check:
             return None
-        anchored = self._read_checkpoint_head()
-        rest = diagnose_tail(chain, file.descriptor, size, anchored) if behind else None
+        checkpoint = self._read_checkpoint_head()
+        rest = diagnose_tail(chain, file.descriptor, size, checkpoint) if has_invalid_rest else None
         if isinstance(rest, Verdict):
             return rest
-        found = compare_with_head(chain, file.descriptor, anchored) or compare_with_head(
+        # Also for a torn tail: if the checkpoint covers it, a durable record was cut off, and no crash does that.
+        found = compare_with_head(chain, file.descriptor, checkpoint) or compare_with_head(
             chain, file.descriptor, self._required_head
         )
         self._required_head, self._needs_full_check = None, False
         return found or rest
 
-    def _handle_torn_tail(self, file: LogFile, torn: TornTail, *, mend: bool) -> Verdict | None:
-        if not mend:
+    def _handle_torn_tail(self, file: LogFile, torn: TornTail, *, repair: bool) -> Verdict | None:
+        if not repair:
             return Verdict("torn_tail", self.follower.chain.seq, self.head, None, anchored=False)
-        self.pending_records.append(damage_mark.set_aside(self._root, file, torn))
+        self.pending_records.append(damage_mark.set_aside_torn_tail(self._root, file, torn))
         return None
 
     def _remember_delivered(self) -> None:
-        """How far the log was told, before it is lost hold of."""
-        seen = self.follower.observed_head
-        if seen is not None and not self.follower.silent:
-            self._delivered = (seen, self.epoch)
+        head = self.follower.observed_head
+        if head is not None and not self.follower.silent:
+            self._delivered = (head, self.epoch)
 
-    def _note_damage(self, damage: Verdict) -> None:
+    def _mark_damage(self, verdict: Verdict) -> None:
+        # Before the follower leaves the sound part, where it still knows the head.
         self._remember_delivered()
         self._was_damaged = True
-        self._damage_mark.save(damage)
+        self._damage_mark.save(verdict)

@@ -1,4 +1,7 @@
-"""That the log was found damaged, kept until a full verification is intact or a person accepts it."""
+"""Damage mark: a file that stops changes until a full verification is intact or a person accepts the damage.
+
+Also sets a torn tail aside, which is not damage: a crash leaves one, and no record in it was ever acknowledged.
+"""
 
 import os
 from datetime import UTC, datetime
@@ -14,25 +17,29 @@ from kaiza.store.audit.line_reader import BLOCK_BYTES
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.tail import TornTail
 from kaiza.store.disk import state_dir
+from kaiza.store.disk.byte_io import write_all
 
 _HARMLESS_VERDICTS = frozenset({"intact", "torn_tail"})
 
 
 def is_damage(verdict: str) -> bool:
-    """Any verdict but `intact` and a torn tail."""
+    """Whether a verdict is any other than `intact` and `torn_tail`."""
     return verdict not in _HARMLESS_VERDICTS
 
 
 class DamageMark:
-    """What the state directory says about a workspace's log; what cannot be kept there holds for this process."""
+    """Mark in a workspace's state directory, shared by all processes.
 
-    def __init__(self, place: Path) -> None:
-        self._path = place / "damage.json"
+    If it cannot be written there, it is kept in memory and stops this process only.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "damage.json"
         self._name = os.fsencode(self._path)
         self._in_memory: Verdict | None = None
 
     def save(self, verdict: Verdict) -> None:
-        """The damage is remembered when this returns; an earlier finding stays."""
+        """Mark the log as damaged. An earlier mark stays: the first finding is the one to explain."""
         if self.read() is not None:
             return
         try:
@@ -42,30 +49,33 @@ class DamageMark:
             self._in_memory = verdict
 
     def read(self) -> Verdict | None:
-        """The finding that holds, or None. What cannot be read counts as damage."""
+        """The verdict in the mark, or None."""
+        # Asked for with each record, and nearly always absent: `access` is cheaper than a failing open.
         if not os.access(self._name, os.F_OK):
             return self._in_memory
         try:
-            told = orjson.loads(self._path.read_bytes())
-            head = LogHead(**told["head"]) if told["head"] else None
-            fault = ChainFault(**told["first_fault"]) if told["first_fault"] else None
-            return Verdict(told["verdict"], told["records"], head, fault, anchored=told["anchored"])
+            content = orjson.loads(self._path.read_bytes())
+            head = LogHead(**content["head"]) if content["head"] else None
+            fault = ChainFault(**content["first_fault"]) if content["first_fault"] else None
+            return Verdict(content["verdict"], content["records"], head, fault, anchored=content["anchored"])
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, OSError):
+            # A mark that cannot be read still stops changes.
             return Verdict("broken", 0, None, None, anchored=False)
 
     def clear(self) -> None:
-        """The damage is forgotten."""
+        """Remove the mark."""
         self._in_memory = None
         self._path.unlink(missing_ok=True)
 
 
-def set_aside(root: str, file: LogFile, torn: TornTail) -> record.Body:
-    """The body of the record that tells it; the bytes are in a file of their own, durably. The lock is held."""
+def set_aside_torn_tail(root: str, file: LogFile, torn: TornTail) -> record.Body:
+    """Move a torn tail to a file of its own and return the record that reports it. The caller holds the lock."""
     with log_file.open_audit_directory(root) as directory:
         try:
-            name, digest = _save_bytes(directory, file, torn)
+            name, digest = _save_tail(directory, file, torn)
+            # Only after the copy is durable: a crash here leaves the tail in both files, never in none.
             file.truncate(torn.offset)
         except OSError as refused:
             raise log_file.log_error(refused, step="set_aside") from refused
@@ -85,18 +95,20 @@ def set_aside(root: str, file: LogFile, torn: TornTail) -> record.Body:
 
 
 def current_timestamp() -> str:
-    """The time as records tell it."""
+    """Current time as in records: UTC, milliseconds, `Z`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _save_bytes(directory: int, file: LogFile, torn: TornTail) -> tuple[str, str]:
+def _save_tail(directory: int, file: LogFile, torn: TornTail) -> tuple[str, str]:
+    """Name and SHA-256 of the file that now holds the torn tail, durably."""
     name, descriptor = _create_unique(directory, f"audit-log.torn-{torn.offset}")
     digest = sha256()
+    end = torn.offset + torn.length
     try:
-        for start in range(torn.offset, torn.offset + torn.length, BLOCK_BYTES):
-            block = file.read(start, min(start + BLOCK_BYTES, torn.offset + torn.length))
+        for start in range(torn.offset, end, BLOCK_BYTES):
+            block = file.read(start, min(start + BLOCK_BYTES, end))
             digest.update(block)
-            _write_all(descriptor, block)
+            write_all(descriptor, [block])
         os.fsync(descriptor)
         os.fsync(directory)
     except OSError:
@@ -107,17 +119,13 @@ def _save_bytes(directory: int, file: LogFile, torn: TornTail) -> tuple[str, str
     return name, digest.hexdigest()
 
 
-def _create_unique(directory: int, wanted: str) -> tuple[str, int]:
-    how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+def _create_unique(directory: int, prefix: str) -> tuple[str, int]:
+    """Create `prefix`, or `prefix-2` and so on if it exists: an earlier tail at this offset is kept."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     number = 1
     while True:
-        name = wanted if number == 1 else f"{wanted}-{number}"
+        name = prefix if number == 1 else f"{prefix}-{number}"
         try:
-            return name, os.open(name, how, 0o600, dir_fd=directory)
+            return name, os.open(name, flags, 0o600, dir_fd=directory)
         except FileExistsError:
             number += 1
-
-
-def _write_all(descriptor: int, block: bytes) -> None:
-    while block:
-        block = block[os.write(descriptor, block) :]

@@ -1,4 +1,4 @@
-"""Makes what was appended durable, and only then lets the anchor name it."""
+"""Durability of the log: fsyncs what was appended, and only then moves the checkpoint forward."""
 
 import os
 import threading
@@ -13,11 +13,12 @@ from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.log_file import LogFile, log_error
 from kaiza.store.disk.file_lock import lock_timeout
 
+# Records are durable within a second: this delay, and 200 ms for the fsync.
 _MAX_DELAY_SECONDS = 0.8
 
 
 class LogPosition(NamedTuple):
-    """How far a log has been written. `head` is None where it is damaged: then the anchor stays where it was."""
+    """Position up to which a log was written. Without a `head` the log is damaged, and the checkpoint stays."""
 
     file: LogFile
     head: LogHead | None
@@ -25,57 +26,60 @@ class LogPosition(NamedTuple):
 
 
 class Durability:
-    """Syncs at once where asked to, and what nobody waits for within a second. A failed sync is final."""
+    """Fsyncs the log at once or in the background. A failed fsync is final for this process."""
 
-    def __init__(self, place: Path, damage: DamageMark, lock_seconds: float) -> None:
+    def __init__(self, directory: Path, damage_mark: DamageMark, lock_seconds: float) -> None:
         self._lock_seconds = lock_seconds
-        self._checkpoint = Checkpoint(place)
-        self._damage_mark = damage
-        self._sync_mutex = threading.Lock()
-        self._condition = threading.Condition()
+        self._checkpoint = Checkpoint(directory)
+        self._damage_mark = damage_mark
+        self._sync_mutex = threading.Lock()  # one fsync at a time; protects the checkpoint
+        self._condition = threading.Condition()  # protects `_pending` and `_closing`
         self._pending: LogPosition | None = None
         self._closing = False
         self._thread: threading.Thread | None = None
         self._failed = False
 
     def raise_if_failed(self) -> None:
-        """AUDIT_LOG_FAILED where an earlier record did not become durable."""
+        """AUDIT_LOG_FAILED after a failed fsync."""
+        # After a failed fsync the kernel marks the lost pages as clean, and the next fsync succeeds without them: it
+        # proves nothing about earlier records. A restart reads the log again.
         if self._failed:
-            raise log_error(sentence="An earlier record did not reach the disk. Restart Kaiza, then verify the record.")
+            raise log_error(
+                sentence="An earlier record could not be written to disk. Restart Kaiza, then run 'kaiza audit verify'."
+            )
 
-    def sync_now(self, point: LogPosition) -> None:
-        """Everything up to there is durable, and anchored, when this returns. AUDIT_LOG_FAILED otherwise.
-
-        What can be made ready is ready before the disk is: between the disk and the answer there is one small write.
-        """
+    def sync_now(self, position: LogPosition) -> None:
+        """Make the log durable up to this position, then write the checkpoint. AUDIT_LOG_FAILED if either fails."""
         if not self._sync_mutex.acquire(timeout=self._lock_seconds):
             raise lock_timeout(self._lock_seconds)
         try:
             self.raise_if_failed()
-            head = point.head if self._damage_mark.read() is None else None
-            step = self._checkpoint.prepare(head, point.epoch) if head is not None else None
-            self._fsync_log(point)
-            if step is not None:
-                self._checkpoint.write(step)
+            # A damaged log gets no new checkpoint: that would approve the damage.
+            head = position.head if self._damage_mark.read() is None else None
+            prepared = self._checkpoint.prepare(head, position.epoch) if head is not None else None
+            self._fsync_log(position)
+            # Only now: a checkpoint of a record that a power cut then takes away would report the log as cut off.
+            if prepared is not None:
+                self._checkpoint.write(prepared)
         except OSError as refused:
-            sentence = "The anchor outside the workspace could not be written. Check the state directory."
+            sentence = "The checkpoint outside the workspace could not be written. Check the state directory."
             raise log_error(refused, sentence) from refused
         finally:
             self._sync_mutex.release()
 
-    def sync_soon(self, point: LogPosition) -> None:
-        """The same, in the background, at the latest one second from now."""
+    def sync_soon(self, position: LogPosition) -> None:
+        """Do the same in the background, within a second. Records that arrive meanwhile share the fsync."""
         with self._condition:
-            fresh = self._pending is None
-            self._pending = point
+            was_idle = self._pending is None
+            self._pending = position
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run_in_background, name="kaiza-sync", daemon=True)
                 self._thread.start()
-            elif fresh:
+            elif was_idle:
                 self._condition.notify()
 
     def close(self) -> None:
-        """The background has ended and everything is settled when this returns."""
+        """End the background thread, sync what is pending, and close the checkpoint."""
         with self._condition:
             self._closing = True
             self._condition.notify()
@@ -84,7 +88,8 @@ class Durability:
         try:
             self._sync_pending()
         finally:
-            if self._sync_mutex.acquire(timeout=self._lock_seconds):  # else a sync is stuck, and the anchor with it
+            # If an fsync hangs, the checkpoint stays open: the hanging thread may still write it.
+            if self._sync_mutex.acquire(timeout=self._lock_seconds):
                 self._checkpoint.close()
                 self._sync_mutex.release()
 
@@ -100,9 +105,10 @@ class Durability:
                 self._pending = self._pending or pending
             raise
 
-    def _fsync_log(self, point: LogPosition) -> None:
+    def _fsync_log(self, position: LogPosition) -> None:
         try:
-            os.fdatasync(point.file.descriptor)
+            # fdatasync also writes the file's size, all that an append changes besides data; times may be lost.
+            os.fdatasync(position.file.descriptor)
         except OSError as refused:
             self._failed = True
             raise log_error(refused) from refused
@@ -114,5 +120,5 @@ class Durability:
                 self._condition.wait_for(lambda: self._closing, _MAX_DELAY_SECONDS)
                 if self._closing:
                     return
-            with suppress(errors.SystemError):  # it is still pending, and is tried again unless a sync failed
+            with suppress(errors.SystemError):  # still pending, and tried again unless an fsync failed
                 self._sync_pending()

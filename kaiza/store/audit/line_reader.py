@@ -1,60 +1,51 @@
-"""Bytes of a log as lines, forwards in blocks or the last one backwards; memory stays small whatever is in there."""
+"""Lines of a log: forwards in blocks, or the last one backwards. Memory is bounded whatever the file contains."""
 
-import os
 from collections.abc import Iterator
 from io import BytesIO
-from itertools import chain as joined
+from itertools import chain
+
+from kaiza.store.disk.byte_io import read_range
 
 BLOCK_BYTES = 1 << 20
+# Eight times the longest record: whatever is longer is not one.
 _MAX_LINE_BYTES = 2 * BLOCK_BYTES
 
 
-def read_exactly(descriptor: int, start: int, end: int) -> bytes:
-    """These bytes; fewer where the file ends before."""
-    told = os.pread(descriptor, max(0, end - start), start)
-    while len(told) < end - start:
-        more = os.pread(descriptor, end - start - len(told), start + len(told))
-        if not more:
-            break
-        told += more
-    return told
-
-
 def read_lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
-    """The lines between two places; the last may lack its newline. A line beyond all measure is cut short."""
-    return joined.from_iterable(read_blocks(descriptor, start, end))
+    """Lines between two offsets; the last may lack its newline. A line over 2 MiB is truncated."""
+    return chain.from_iterable(read_blocks(descriptor, start, end))
 
 
 def read_blocks(descriptor: int, start: int, end: int) -> Iterator[list[bytes]]:
-    """The same lines, as many at a time as are read at once."""
-    kept = b""
+    """The same lines, grouped by the block in which they end."""
+    rest = b""
     while start < end:
-        block = read_exactly(descriptor, start, min(end, start + BLOCK_BYTES))
+        block = read_range(descriptor, start, min(end, start + BLOCK_BYTES))
         if not block:
             break
         start += len(block)
         if b"\n" not in block:
-            kept += block[: _MAX_LINE_BYTES - len(kept)]
+            rest += block[: _MAX_LINE_BYTES - len(rest)]
             continue
-        whole = split_lines(kept + block)
-        kept = b"" if whole[-1].endswith(b"\n") else whole.pop()
-        yield whole
-    if kept:
-        yield [kept]
+        lines = split_lines(rest + block)
+        rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
+        yield lines
+    if rest:
+        yield [rest]
 
 
-def split_lines(told: bytes) -> list[bytes]:
-    """Lines with their newlines; nothing but a newline ends one."""
-    return BytesIO(told).readlines()
+def split_lines(content: bytes) -> list[bytes]:
+    """Lines with their newlines. Unlike `bytes.splitlines`, only a line feed ends one."""
+    return BytesIO(content).readlines()
 
 
-def last_line(descriptor: int, end: int, *, first_look: int = 4096) -> bytes:
-    """The last line before `end`, read backwards: 4 KiB, doubled until it is whole."""
-    look = first_look
+def last_line(descriptor: int, end: int) -> bytes:
+    """The last line before `end`, read backwards: 4 KiB, doubled until they hold the whole line."""
+    length = 4096
     while True:
-        start = max(0, end - look)
-        told = read_exactly(descriptor, start, end)
-        begin = told.rfind(b"\n", 0, max(0, len(told) - 1)) + 1
-        if begin or start == 0 or look > _MAX_LINE_BYTES:
-            return told[begin:]
-        look *= 2
+        start = max(0, end - length)
+        content = read_range(descriptor, start, end)
+        begin = content.rfind(b"\n", 0, max(0, len(content) - 1)) + 1
+        if begin or start == 0 or length > _MAX_LINE_BYTES:
+            return content[begin:]
+        length *= 2

@@ -1,7 +1,8 @@
 """Append-only, hash-chained audit log shared by several processes.
 
-An append holds a thread's lock, then the file's. Under both it follows what others appended, composes the record and
-writes it with one `write`; it unlocks before it syncs, so that no writer waits for another's disk.
+An append holds a mutex among the threads, then the lock on the file. Under both it follows what other processes
+appended, composes the record and writes it with one `write`. It unlocks before it fsyncs, so that no writer waits for
+another one's disk.
 """
 
 import os
@@ -24,19 +25,19 @@ from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import lock_timeout
 
 _DIRECTORY_PROBLEMS = {
-    "root_replaced": "Another directory has taken the workspace's place since the server began. Restart the server.",
-    "missing": "The audit/ directory is gone. Put it back, then run kaiza audit verify.",
-    "replaced": "Something else is in the place of the audit/ directory. Put it back, then run kaiza audit verify.",
+    "root_replaced": "The workspace directory was replaced while the server was running. Restart the server.",
+    "missing": "The audit/ directory is missing. Restore it, then run 'kaiza audit verify'.",
+    "replaced": "The audit/ directory was replaced. Restore the original, then run 'kaiza audit verify'.",
 }
+# From this many new bytes on, the log is followed once before the lock is asked for.
 _FAR_BEHIND_BYTES = 1 << 16
-"""So far behind, in bytes of the log, it is worth following before the lock."""
 
 
 class AuditLog:
-    """One process's hand on the log of a workspace.
+    """One process's access to the log of a workspace.
 
-    `follow` is told every record once, in order, our own and others'; also what is recorded while the log is damaged.
-    `start` is the verified head up to which it already knows everything.
+    `follow` is called once for each record, in order, whichever process appended it, also while the log is damaged.
+    `start` is a verified head: records up to it are not passed to `follow`.
     """
 
     def __init__(
@@ -50,33 +51,33 @@ class AuditLog:
     ) -> None:
         self._root = root
         self._path = os.fsencode(log_file.path_of(root))
-        place = state_dir.path_of(root)
-        self._damage_mark = DamageMark(place)
-        self._durability = Durability(place, self._damage_mark, lock_seconds)
-        self._continuity = ContinuityCheck(root, follow, start, Checkpoint(place), self._damage_mark)
+        directory = state_dir.path_of(root)
+        self._damage_mark = DamageMark(directory)
+        self._durability = Durability(directory, self._damage_mark, lock_seconds)
+        self._continuity = ContinuityCheck(root, follow, start, Checkpoint(directory), self._damage_mark)
         self._sync_every = sync_every
         self._lock_seconds = lock_seconds
-        self._thread_lock = threading.Lock()
+        self._thread_lock = threading.Lock()  # protects `_file`, `_continuity` and `_directory`
         self._file: LogFile | None = None
         self._directory = log_file.AuditDirectory(root)
-        self.background_check = BackgroundVerification(root, place, self._damage_mark)
+        self.background_check = BackgroundVerification(root, directory, self._damage_mark)
 
     def append(self, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
-        """The record that `compose` gives, numbered, chained and written; on disk and anchored where `durable`.
+        """Append the record that `compose` returns; with `durable` it is fsynced when this returns.
 
-        `compose` is called under the log's lock, when everything that others appended has been followed: what it finds
-        still holds when the record is written. It refuses by raising; then nothing is written. AUDIT_LOCK_FAILED,
-        AUDIT_LOG_FAILED: not written, or not certain to be. A durable record that announces or reports a change is
-        SELF_AUDIT_FAILURE while the log is damaged; every other one goes to the end of what is there.
+        `compose` is called under the log's lock, after everything that others appended was followed, so what it reads
+        there still holds when the record is written. If it raises, nothing is written. AUDIT_LOCK_FAILED or
+        AUDIT_LOG_FAILED: not written, or not certain to be durable. SELF_AUDIT_FAILURE: the log is damaged, and the
+        record is a durable one of a change; all other records are still appended to a damaged log.
         """
         durable = durable or self._sync_every
         if durable:
             self._durability.raise_if_failed()
-        written, point = self._append_locked(compose, durable=durable)
+        written, position = self._append_locked(compose, durable=durable)
         if durable:
-            self._durability.sync_now(point)
+            self._durability.sync_now(position)
         else:
-            self._durability.sync_soon(point)
+            self._durability.sync_soon(position)
         return written
 
     def _append_locked(self, compose: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], LogPosition]:
@@ -85,7 +86,7 @@ class AuditLog:
             file, size = self._lock_file(deadline, create=True)
             try:
                 before = LogStamp.from_stat(file.stat())
-                damage = self._continuity.check(file, size, mend=True)
+                damage = self._continuity.check(file, size, repair=True)
                 written = self._compose_and_write(file, compose, durable=durable)
                 self.background_check.note_append(before, LogStamp.from_stat(file.stat()))
             finally:
@@ -95,26 +96,24 @@ class AuditLog:
             self._thread_lock.release()
 
     def follow(self) -> None:
-        """What others appended so far was told when this returns.
-
-        Where the log simply goes on, nobody is locked out or waited for; a line that is being written is looked at
-        again under the lock, and so is everything else that is not as it should be.
-        """
+        """Pass on what other processes have appended so far."""
         self._acquire_thread_lock()
         try:
             self.require_directory()
             file = self._file
             size = file.size_if_current(self._path) if file is not None else None
+            # Without the log's lock, so that a server that only reads neither waits for writers nor delays them.
             done = file is not None and size is not None and self._continuity.try_advance(file, size)
         except OSError as refused:
             raise log_file.log_error(refused) from refused
         finally:
             self._thread_lock.release()
+        # A line that is just being written looks like damage until its writer releases the lock.
         if not done:
             self.catch_up()
 
     def catch_up(self) -> Verdict:
-        """Follow what is new, and judge it, the tail and the anchor. Nothing is written to the log."""
+        """Follow what is new under the lock, and check it, the last known record and the checkpoint. Read-only."""
         deadline = self._acquire_thread_lock()
         try:
             self.require_directory()
@@ -129,14 +128,14 @@ class AuditLog:
             self._thread_lock.release()
 
     def sync(self) -> None:
-        """What was appended so far is durable and anchored when this returns."""
+        """Make everything appended so far durable."""
         self._acquire_thread_lock()
         try:
-            point = self._log_position(self._file, None) if self._file is not None else None
+            position = self._log_position(self._file, None) if self._file is not None else None
         finally:
             self._thread_lock.release()
-        if point is not None:
-            self._durability.sync_now(point)
+        if position is not None:
+            self._durability.sync_now(position)
 
     def damage(self) -> str | None:
         """The verdict that stops changes until a full verification is intact or a person accepts it, or None."""
@@ -144,34 +143,35 @@ class AuditLog:
         return found.verdict if found else None
 
     def has_directory(self) -> bool:
-        """Whether `audit/` is there."""
-        place = log_file.path_of(self._root).parent
-        return place.is_dir() and not place.is_symlink()
+        """Whether `audit/` exists and is not a link."""
+        path = log_file.path_of(self._root).parent
+        return path.is_dir() and not path.is_symlink()
 
     @property
     def has_been_opened(self) -> bool:
-        """Whether this process has had the log in its hands: from then on there is no answer without a record."""
+        """Whether this process has opened the log. From then on no call is answered without a record."""
         return self._directory.is_open
 
     def require_directory(self) -> None:
-        """AUDIT_LOG_FAILED where the workspace or its `audit/` is no longer the directory that is held."""
+        """AUDIT_LOG_FAILED if the workspace or its `audit/` has been replaced or removed."""
         try:
-            trouble = self._directory.detect_replacement()
+            problem = self._directory.detect_replacement()
         except OSError as refused:
             raise log_file.log_error(refused) from refused
-        if trouble is None:
+        if problem is None:
             return
-        if trouble != "root_replaced":
-            self._damage_mark.save(Verdict(trouble, 0, None, None, anchored=False))
-        raise log_file.log_error(sentence=_DIRECTORY_PROBLEMS[trouble], reason=trouble)
+        # Not for a replaced workspace: the mark would stop changes in the directory that has its name now.
+        if problem != "root_replaced":
+            self._damage_mark.save(Verdict(problem, 0, None, None, anchored=False))
+        raise log_file.log_error(sentence=_DIRECTORY_PROBLEMS[problem], reason=problem)
 
     @property
     def head(self) -> LogHead | None:
-        """The verified head up to which `follow` was told; None where there is none, also while the log is damaged."""
+        """The verified head up to which `follow` was called; None if there is none or the log is damaged."""
         return self._continuity.head
 
     def close(self) -> None:
-        """Everything is durable and anchored, and the log let go of, when this returns."""
+        """Make everything durable, then close the log."""
         self.background_check.stop()
         try:
             self._durability.close()
@@ -182,14 +182,14 @@ class AuditLog:
             self._thread_lock.release()
 
     def _acquire_thread_lock(self) -> float:
-        """One thread at a time; it hears until when it may wait for the file."""
+        """Acquire the mutex; the deadline for the lock on the file, which shares the waiting time."""
         deadline = time.monotonic() + self._lock_seconds
         if not self._thread_lock.acquire(timeout=self._lock_seconds):
             raise lock_timeout(self._lock_seconds)
         return deadline
 
     def _lock_file(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:
-        """The file that the path names, locked, and its size. One that was replaced meanwhile is let go of."""
+        """The file that the path names, locked, and its size."""
         while True:
             self.require_directory()
             file = self._file or self._open_file(create=create)
@@ -200,11 +200,12 @@ class AuditLog:
             except BaseException:
                 self._unlock_file(file)
                 raise
+            # Checked under the lock: between opening and locking, an acceptance may have put a new log in place.
             if size is not None:
                 return file, size
             self._unlock_file(file)
             self._forget_file()
-            if time.monotonic() > deadline:  # the path names another file at each look
+            if time.monotonic() > deadline:  # the log is being replaced over and over
                 raise lock_timeout(self._lock_seconds)
 
     def _wait_for_lock(self, file: LogFile, deadline: float) -> None:
@@ -212,12 +213,13 @@ class AuditLog:
         try:
             file.lock.acquire(deadline - time.monotonic())
         except errors.SystemError:
+            # The holder may keep a file that was replaced. Then the next call locks the new one.
             if file.size_if_current(self._path) is None:
                 self._forget_file()
             raise
 
     def _follow_before_lock(self, file: LogFile) -> None:
-        """Follow much before the lock is asked for, so that nobody has to wait for it; a few lines are not worth it."""
+        """Follow a long backlog before locking, so that other writers need not wait for it."""
         try:
             size = file.size()
             if size > self._continuity.follower.position + _FAR_BEHIND_BYTES:
@@ -229,22 +231,23 @@ class AuditLog:
         try:
             file.lock.release()
         except errors.SystemError:
+            # Closing releases the lock in any case. Otherwise this process would lock every other one out.
             file.close()
             self._forget_file()
             raise
 
     def _forget_file(self) -> None:
-        """The path no longer names our file, or its lock is in doubt."""
         self._file = None
         self._continuity.restart()
 
     def _open_file(self, *, create: bool) -> LogFile:
         file = log_file.open_for_append(self._root)
         if file is None:
+            # Before a new log is created: if one is known to have existed, its absence is damage.
             self._continuity.check_missing()
             file = log_file.open_for_append(self._root, create=create)
         if file is None:
-            raise log_file.log_error(sentence="The record is gone. Run 'kaiza audit verify'.")
+            raise log_file.log_error(sentence="The audit log is missing. Run 'kaiza audit verify'.")
         self._directory.keep_open()
         self._file = file
         self._follow_before_lock(file)
@@ -252,29 +255,31 @@ class AuditLog:
 
     def _compose_and_write(self, file: LogFile, compose: Callable[[], Body], *, durable: bool) -> dict[str, Any]:
         while self._continuity.pending_records:
+            # Removed only once it is written: a failed write leaves it to the next append.
             self._write_record(file, self._continuity.pending_records[0])
             del self._continuity.pending_records[0]
         body = compose()
-        if durable and _is_change_record(body) and (refuse := self.damage()) is not None:
+        if durable and _is_change_record(body) and (verdict := self.damage()) is not None:
             raise errors.SystemError.tool_failure(
                 "SELF_AUDIT_FAILURE",
-                human_message="The record is damaged, so nothing may be changed. Ask a person to verify it.",
-                cause={"verdict": refuse},
+                human_message="The audit log is damaged, so changes are refused. "
+                "Ask a person to run 'kaiza audit verify'.",
+                cause={"verdict": verdict},
             )
         return self._write_record(file, body)
 
     def _write_record(self, file: LogFile, body: Body) -> dict[str, Any]:
         follower = self._continuity.follower
         seq, entry_hash = follower.link
-        line, whole = record.serialize_and_hash(body, seq + 1, entry_hash)
-        written = b"\n" + line if follower.is_missing_newline else line
-        file.append(written, follower.position)
-        follower.append_own(line, whole, len(written))
-        return whole
+        line, written = record.serialize_and_hash(body, seq + 1, entry_hash)
+        content = b"\n" + line if follower.is_missing_newline else line
+        file.append(content, follower.position)
+        follower.append_own(line, written, len(content))
+        return written
 
     def _log_position(self, file: LogFile, damage: Verdict | None) -> LogPosition:
         return LogPosition(file, self._continuity.head if damage is None else None, self._continuity.epoch)
 
 
-def _is_change_record(told: Mapping[str, Any]) -> bool:
-    return told["kind"] in ("intent", "plan") or (told["kind"] == "call" and bool(told["changes"]))
+def _is_change_record(body: Mapping[str, Any]) -> bool:
+    return body["kind"] in ("intent", "plan") or (body["kind"] == "call" and bool(body["changes"]))

@@ -1,4 +1,4 @@
-"""The log as a file: opened without following a link, locked, read, and written whole or not at all."""
+"""The log as a file: opened without following links, locked, read, and appended to whole or not at all."""
 
 import os
 import stat
@@ -7,99 +7,112 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kaiza.domain import errors
-from kaiza.store.audit.line_reader import read_exactly
+from kaiza.store.disk.byte_io import read_range
 from kaiza.store.disk.file_lock import FileLock
 
 DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
+# O_APPEND: each record goes to the end of the file, wherever another process has moved that.
+# O_NOFOLLOW: a symbolic link, perhaps from a clone, must not lead the records to another file.
+# O_NONBLOCK: a FIFO in place of the log fails the check for a regular file instead of blocking `open` forever.
 _APPEND_FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def path_of(root: str) -> Path:
-    """Where a workspace keeps its log."""
+    """Path of a workspace's log."""
     return Path(root) / DIRECTORY / NAME
 
 
 def log_error(problem: OSError | None = None, sentence: str | None = None, **cause: object) -> errors.SystemError:
-    """AUDIT_LOG_FAILED with what the system said."""
+    """AUDIT_LOG_FAILED with the system's error as its cause."""
     return errors.SystemError.tool_failure(
         "AUDIT_LOG_FAILED",
-        human_message=sentence or "The record could not be written. Check the disk that holds audit/, then try again.",
+        human_message=sentence
+        or "The audit log could not be written. Check the disk that holds audit/, then try again.",
         cause={**(errors.describe_exception(problem) if problem else {}), **cause} or None,
     )
 
 
 class LogFile:
-    """One open description of the log and the lock on it; closed when nobody holds it any more."""
+    """Open log file and the lock on it.
+
+    Closed with its last reference: a background sync may need the descriptor after the log was replaced.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.lock = FileLock(descriptor)
-        known = os.fstat(descriptor)
-        self._identity = known.st_ino, known.st_dev
+        status = os.fstat(descriptor)
+        self._identity = status.st_ino, status.st_dev
 
     def __del__(self) -> None:
         self.close()
 
     def close(self) -> None:
-        """Let go of it, and with it of the lock."""
+        """Close the file, which also releases the lock."""
         self.lock.close()
 
     def size_if_current(self, path: bytes) -> int | None:
-        """How long the log is now; None where the path no longer names it. AUDIT_LOG_FAILED where it is read-only."""
+        """Size of the log; None if the path no longer names this file. AUDIT_LOG_FAILED if it is read-only."""
         try:
-            found = os.stat(path, follow_symlinks=False)  # noqa: PTH116  before every append, and a third of the price
+            status = os.stat(path, follow_symlinks=False)  # noqa: PTH116  before every append; Path.stat takes three times as long
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if (found.st_ino, found.st_dev) != self._identity:
+        # Replaced by an acceptance, a restore or a tool like git: a record appended here would be lost.
+        if (status.st_ino, status.st_dev) != self._identity:
             return None
-        if found.st_mode & 0o222 == 0:
-            raise log_error(sentence="The record is read-only. Make audit/audit-log.jsonl writable again.")
-        return found.st_size
+        # The open descriptor could still write, and root always could; but someone made it read-only on purpose.
+        if status.st_mode & 0o222 == 0:
+            raise log_error(sentence="The audit log is read-only. Make audit/audit-log.jsonl writable again.")
+        return status.st_size
 
     def stat(self) -> os.stat_result:
-        """What the system knows of the log now."""
+        """Status of the open file."""
         return os.fstat(self.descriptor)
 
     def size(self) -> int:
-        """How long the log is now."""
+        """Size of the open file."""
         return os.lseek(self.descriptor, 0, os.SEEK_END)
 
     def read(self, start: int, end: int) -> bytes:
-        """These bytes; fewer where the file ends before."""
-        return read_exactly(self.descriptor, start, end)
+        """Read the bytes from `start` to `end`; fewer if the file ends before."""
+        return read_range(self.descriptor, start, end)
 
-    def append(self, line: bytes, at: int) -> None:
-        """The line is at the end of the file when this returns; otherwise the file is as it was. The lock is held."""
+    def append(self, line: bytes, size: int) -> None:
+        """Append a line with one `write`, or leave the file at `size` bytes. The caller holds the lock."""
         try:
             count = os.write(self.descriptor, line)
         except OSError as refused:
-            self._undo_partial_write(at)
+            self._undo_partial_write(size)
             raise log_error(refused) from refused
+        # A full disk or a file size limit cuts a write short without an error. Half a line must not stay: the next
+        # record would be glued to it.
         if count != len(line):
-            self._undo_partial_write(at)
-            raise log_error(sentence="The disk took only part of a record. Make room, then try again.", written=count)
+            self._undo_partial_write(size)
+            raise log_error(
+                sentence="Only part of a record could be written. Free some disk space, then try again.", written=count
+            )
 
-    def truncate(self, at: int) -> None:
-        """The file ends here when this returns. The lock is held."""
-        os.ftruncate(self.descriptor, at)
+    def truncate(self, size: int) -> None:
+        """Truncate the log. The caller holds the lock."""
+        os.ftruncate(self.descriptor, size)
 
-    def _undo_partial_write(self, at: int) -> None:
+    def _undo_partial_write(self, size: int) -> None:
         try:
-            self.truncate(at)
+            self.truncate(size)
         except OSError as refused:
             raise log_error(refused, step="cut_back") from refused
 
 
 @contextmanager
 def open_audit_directory(root: str) -> Iterator[int]:
-    """A descriptor of `audit/`, which is no link. AUDIT_LOG_FAILED where it is not there."""
-    how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    """Descriptor of `audit/`, links not followed. AUDIT_LOG_FAILED if it cannot be opened."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(Path(root, DIRECTORY), how)
+        descriptor = os.open(Path(root, DIRECTORY), flags)
     except OSError as refused:
-        sentence = "This workspace has no audit/ directory for its record. Run 'kaiza init' there."
+        sentence = "This workspace has no audit/ directory for its log. Run 'kaiza init' there."
         raise log_error(refused, sentence) from refused
     try:
         yield descriptor
@@ -108,65 +121,65 @@ def open_audit_directory(root: str) -> Iterator[int]:
 
 
 class AuditDirectory:
-    """`audit/` of a workspace, held open from the first record on: a record is written there or nowhere.
+    """Detects that `audit/` or the workspace was replaced while a server runs.
 
-    While it is held its inode number is given to no other directory, so that comparing the two is enough. The
-    workspace itself is the one that was there when this was made: changes go to that one, whatever has its name.
+    Without this a replaced `audit/` would start a second, empty log, and the first would never show what followed.
     """
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._path = f"{root}/{DIRECTORY}"
         self._descriptor = -1
-        self._root_stat = _stat_root(root)
-        self._directory_stat: os.stat_result | None = None
+        # Taken now, because changes go to the directory that was open at the start, whatever has its name later.
+        self._root_status = _stat_root(root)
+        self._status: os.stat_result | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether a record was looked for or written here."""
-        return self._directory_stat is not None
+        """Whether `keep_open` has been called."""
+        return self._status is not None
 
     def keep_open(self) -> None:
-        """Hold it open, where that was not done before. AUDIT_LOG_FAILED where it is not there, or is a link."""
-        if self._directory_stat is not None:
+        """Open the directory if it is not open yet. AUDIT_LOG_FAILED if it is missing or a link."""
+        if self._status is not None:
             return
         with open_audit_directory(self._root) as directory:
-            self._directory_stat = os.fstat(directory)
+            self._status = os.fstat(directory)
+            # While it is open its inode number cannot be reused, so comparing inode numbers is enough.
             self._descriptor = os.dup(directory)
 
     def detect_replacement(self) -> str | None:
-        """What is no longer as it was: `root_replaced`, and once `audit/` is held `missing` or `replaced`; or None."""
-        if self._root_stat is not None and not _is_same_file(self._root_stat, self._root):
+        """`root_replaced`; once `audit/` is open also `missing` or `replaced`; None if neither has changed."""
+        if self._root_status is not None and not _is_same_file(self._root_status, self._root):
             return "root_replaced"
-        if self._directory_stat is None or _is_same_file(self._directory_stat, self._path, follow_symlinks=False):
+        if self._status is None or _is_same_file(self._status, self._path, follow_symlinks=False):
             return None
         return "replaced" if os.path.lexists(self._path) else "missing"
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the directory."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
-        self._descriptor, self._directory_stat = -1, None
+        self._descriptor, self._status = -1, None
 
 
 def _stat_root(root: str) -> os.stat_result | None:
-    """The workspace as it is now; None where there is none yet."""
     with suppress(OSError):
         return os.stat(root)  # noqa: PTH116  as below
     return None
 
 
 def _is_same_file(known: os.stat_result, path: str, *, follow_symlinks: bool = True) -> bool:
-    """Whether a name still leads to what it led to. OSError where the system cannot tell at the moment."""
+    """Whether a path still names a known file. OSError, which is no evidence of damage, if that cannot be read now."""
     try:
-        found = os.stat(path, follow_symlinks=follow_symlinks)  # noqa: PTH116  at each call, and a third of the price
+        status = os.stat(path, follow_symlinks=follow_symlinks)  # noqa: PTH116  at each call; Path.stat takes three times as long
     except (FileNotFoundError, NotADirectoryError):
         return False
-    return (found.st_ino, found.st_dev) == (known.st_ino, known.st_dev)
+    return (status.st_ino, status.st_dev) == (known.st_ino, known.st_dev)
 
 
 def is_absent(root: str) -> bool:
-    """Whether nothing at all stands where the log belongs. AUDIT_LOG_FAILED where there is no `audit/`."""
+    """Whether nothing has the log's name, not even a broken link. AUDIT_LOG_FAILED if there is no `audit/`."""
     if os.path.lexists(path_of(root)):
         return False
     with open_audit_directory(root):
@@ -174,34 +187,36 @@ def is_absent(root: str) -> bool:
 
 
 def is_current(root: str, descriptor: int) -> bool:
-    """Whether this open file is the one that stands where the log belongs."""
+    """Whether this open file is the one that the log's path names."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.lstat(path_of(root)), os.fstat(descriptor))
     return False
 
 
 def open_for_append(root: str, *, create: bool = False) -> LogFile | None:
-    """The log, opened for appending; made first where asked for, else None where there is none."""
+    """Open the log for appending; None if there is none and `create` is not given."""
     with open_audit_directory(root) as directory:
         descriptor = _open_descriptor(directory, _APPEND_FLAGS | os.O_CREAT if create else _APPEND_FLAGS)
         if descriptor is None:
             return None
         file = LogFile(_require_regular_file(descriptor))
+        # The sync of a record does not cover the log's name. An empty log may just have been created, by this process
+        # or by one that crashed before it came here.
         if file.size() == 0:
             _sync_directory(directory)
     return file
 
 
 def open_for_reading(root: str) -> int | None:
-    """A descriptor of the log that can only read; None where there is no log."""
+    """Open the log read-only; None if there is none."""
     with open_audit_directory(root) as directory:
         descriptor = _open_descriptor(directory, _READ_FLAGS)
     return None if descriptor is None else _require_regular_file(descriptor)
 
 
-def _open_descriptor(directory: int, how: int) -> int | None:
+def _open_descriptor(directory: int, flags: int) -> int | None:
     try:
-        return os.open(NAME, how, 0o600, dir_fd=directory)
+        return os.open(NAME, flags, 0o600, dir_fd=directory)
     except FileNotFoundError:
         return None
     except OSError as refused:
@@ -209,7 +224,6 @@ def _open_descriptor(directory: int, how: int) -> int | None:
 
 
 def _sync_directory(directory: int) -> None:
-    """A log without a record may be one whose name is not durable yet."""
     try:
         os.fsync(directory)
     except OSError as refused:
@@ -219,5 +233,5 @@ def _sync_directory(directory: int) -> None:
 def _require_regular_file(descriptor: int) -> int:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise log_error(sentence="The record is not a regular file. Move away what stands at audit/audit-log.jsonl.")
+        raise log_error(sentence="audit/audit-log.jsonl is not a regular file. Move it away, then try again.")
     return descriptor

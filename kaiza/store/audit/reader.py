@@ -1,4 +1,7 @@
-"""The records of a log, one by one and lazily, from a number on or from the end; what is no record is passed over."""
+"""Reader of the log: lines, and the records in them, lazily, from a number on or backwards from the end.
+
+Lines that hold no record are skipped; nothing is verified here. Memory is bounded whatever the file contains.
+"""
 
 import os
 from collections.abc import Iterator
@@ -7,11 +10,12 @@ from typing import Any
 import orjson
 
 from kaiza.store.audit import log_file
-from kaiza.store.audit.line_reader import BLOCK_BYTES, read_exactly, read_lines
+from kaiza.store.audit.line_reader import BLOCK_BYTES, read_lines
+from kaiza.store.disk.byte_io import read_range
 
 
 def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Iterator[dict[str, Any]]:
-    """The whole records, `entry_hash` and all, of the log as long as it is now. No log: none."""
+    """Records in the log, `entry_hash` included, up to the end it has when the first is asked for."""
     if log_file.is_absent(root):
         return
     descriptor = log_file.open_for_reading(root)
@@ -20,39 +24,39 @@ def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Ite
     try:
         size = os.fstat(descriptor).st_size
         start = _find_offset(descriptor, size, since_seq) if since_seq > 1 else 0
-        found = _read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
-        for line in found:
-            told = _parse_record(line)
-            if told is not None and told["seq"] >= since_seq:
-                yield told
+        lines = _read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
+        for line in lines:
+            record = _parse_record(line)
+            if record is not None and record["seq"] >= since_seq:
+                yield record
     finally:
         os.close(descriptor)
 
 
 def _find_offset(descriptor: int, size: int, seq: int) -> int:
-    """The beginning of a line before which all records have a smaller number; found by halving, not by reading."""
+    """Offset of a line with only smaller numbers before it, found by bisection."""
     low, high = 0, size
     while high - low > BLOCK_BYTES:
         middle = (low + high) // 2
-        found = _first_record_after(descriptor, middle, high)
-        if found is None:
+        first = _first_record_after(descriptor, middle, high)
+        if first is None:
             return low
-        place, number = found
+        offset, number = first
         if number < seq:
-            low = place
+            low = offset
         else:
             high = middle
     return low
 
 
 def _first_record_after(descriptor: int, start: int, end: int) -> tuple[int, int] | None:
-    """Where the first whole record after a place begins, and its number."""
-    place = start
-    for number, line in enumerate(read_lines(descriptor, start, end)):
-        told = _parse_record(line) if number else None
-        if told is not None:
-            return place, told["seq"]
-        place += len(line)
+    """Offset and number of the first record that begins after `start`, which may lie within a line."""
+    offset = start
+    for index, line in enumerate(read_lines(descriptor, start, end)):
+        record = _parse_record(line) if index else None
+        if record is not None:
+            return offset, record["seq"]
+        offset += len(line)
     return None
 
 
@@ -60,15 +64,15 @@ def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[byte
     rest = b""
     while end > start:
         begin = max(start, end - BLOCK_BYTES)
-        first, *whole = (read_exactly(descriptor, begin, end) + rest).split(b"\n")
-        yield from reversed(whole)
+        first, *lines = (read_range(descriptor, begin, end) + rest).split(b"\n")
+        yield from reversed(lines)
         rest, end = first, begin
     yield rest
 
 
 def _parse_record(line: bytes) -> dict[str, Any] | None:
     try:
-        told = orjson.loads(line)
+        record = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return told if type(told) is dict and type(told.get("seq")) is int else None
+    return record if type(record) is dict and type(record.get("seq")) is int else None

@@ -1,7 +1,7 @@
-"""Snapshot of the log's projection, outside the workspace: only there to save reading the whole log again.
+"""Snapshot of the state projected from the log, kept outside the workspace to save reading the whole log at a start.
 
-It may be deleted at any time. It carries a code of the state directory's key over its head and its facts, and counts
-only with that, and while the record it was made from is where it was: else the facts are read from the log again.
+It may be deleted at any time. It is used only with a valid code of the state directory's key, and while the record it
+was made at is still at its offset in the log; otherwise the state is projected from the log again.
 """
 
 import os
@@ -19,56 +19,58 @@ _PURPOSE = "snapshot"
 _TAIL_BYTES = 128
 
 
-def load(state: Path, log: Path, key: StateKey) -> tuple[AuditState, LogHead | None]:
-    """The facts up to a verified head; none at all where the snapshot is missing, not ours, strange or overtaken."""
+def load(directory: Path, log: Path, key: StateKey) -> tuple[AuditState, LogHead | None]:
+    """The state up to a verified head; an empty state if the snapshot is missing, invalid or not of this log."""
     try:
-        body, is_ours = _read_body(state, key)
-        told = orjson.loads(body) if is_ours else {}
-        head = LogHead(**told["head"])
-        if told["format"] == _FORMAT and _is_in_log(log, head):
-            return AuditState.from_json(told["facts"]), head
+        body, has_valid_code = _read_body(directory, key)
+        content = orjson.loads(body) if has_valid_code else {}
+        head = LogHead(**content["head"])
+        if content["format"] == _FORMAT and _is_in_log(log, head):
+            return AuditState.from_json(content["facts"]), head
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return AuditState(), None
     return AuditState(), None
 
 
-def load_unchecked(state: Path, key: StateKey) -> tuple[AuditState, int, bool]:
-    """The facts it holds, whatever became of the log, and up to which record; whether they carry our code.
+def load_unchecked(directory: Path, key: StateKey) -> tuple[AuditState, int, bool]:
+    """The state in the snapshot, the number of its last record, and whether its code is valid.
 
-    Without that, they may only restrict.
+    For the acceptance of a damaged log, which may lack what the snapshot still knows. Without a valid code the state
+    may only add restrictions: anyone could have written it.
     """
     try:
-        body, is_ours = _read_body(state, key)
-        told = orjson.loads(body)
-        return AuditState.from_json(told["facts"]), LogHead(**told["head"]).seq, is_ours
+        body, has_valid_code = _read_body(directory, key)
+        content = orjson.loads(body)
+        return AuditState.from_json(content["facts"]), LogHead(**content["head"]).seq, has_valid_code
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return AuditState(), 0, False
 
 
-def save(state: Path, facts: AuditState, head: LogHead, key: StateKey) -> None:
-    """Keep the facts for the next process. Whole or not at all; losing it costs time, never truth."""
+def save(directory: Path, state: AuditState, head: LogHead, key: StateKey) -> None:
+    """Replace the snapshot."""
     body = orjson.dumps(
         {
             "format": _FORMAT,
             "head": {"seq": head.seq, "entry_hash": head.entry_hash, "size": head.size},
-            "facts": facts.as_json(),
+            "facts": state.as_json(),
         }
     )
-    beside = state / f"{_NAME}.{os.getpid()}"
-    beside.write_bytes(key.compute_code(_PURPOSE, body).encode() + b"\n" + body)
-    beside.replace(state / _NAME)
+    temp = directory / f"{_NAME}.{os.getpid()}"
+    temp.write_bytes(key.compute_code(_PURPOSE, body).encode() + b"\n" + body)
+    # Not fsynced: what a power cut leaves of it fails the code, which costs reading the log and nothing else.
+    temp.replace(directory / _NAME)
 
 
-def _read_body(state: Path, key: StateKey) -> tuple[bytes, bool]:
-    """The snapshot's body, and whether it carries our code. What a version without keys wrote has none."""
-    code, newline, body = (state / _NAME).read_bytes().partition(b"\n")
-    if not newline:
+def _read_body(directory: Path, key: StateKey) -> tuple[bytes, bool]:
+    """The body, and whether its code is valid."""
+    code, newline, body = (directory / _NAME).read_bytes().partition(b"\n")
+    if not newline:  # written by a version without keys
         return code, False
     return body, key.is_valid_code(code.decode("ascii", "replace"), _PURPOSE, body)
 
 
 def _is_in_log(log: Path, head: LogHead) -> bool:
-    """Whether the record the snapshot was made from is still where it was."""
+    """Whether the record with this hash still ends at this offset: the log was neither cut nor replaced."""
     with log.open("rb") as file:
         file.seek(max(0, head.size - _TAIL_BYTES))
         tail = file.read(min(_TAIL_BYTES, head.size))

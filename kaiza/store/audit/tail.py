@@ -1,4 +1,8 @@
-"""Reads what was appended since the last look, judges each line, and tells each record once, in order."""
+"""Tail of the log: verifies what was appended since the last read and passes each record on once, in order.
+
+Following is cheaper than verification: number, link and hash of each line are checked, but not that its JSON is
+canonical. Only someone who computes hashes could forge that, and they could write canonical JSON as well.
+"""
 
 import os
 from collections.abc import Callable, Iterable
@@ -15,7 +19,7 @@ RecordCallback = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class TornTail:
-    """A last line that a crash left unfinished: where it begins and how long it is."""
+    """Last line that a crash left unfinished: its offset and length."""
 
     offset: int
     length: int
@@ -24,32 +28,33 @@ class TornTail:
 class Follower:
     """Tail follower with one position in the log.
 
-    While the log is `sound`, the position is the end of the chain, and every record before it was told. In a damaged
-    log it is the end of the file, and every record that is sound in itself is told, so that reads still work.
+    While the log is sound, the position is the end of the verified chain, and every record before it was passed to
+    `on_record`. In a damaged log it is the end of the file, and every line with a valid hash is passed on, so that
+    reads still work.
     """
 
-    def __init__(self, tell: RecordCallback, start: LogHead | None = None) -> None:
-        self._on_record = tell
+    def __init__(self, on_record: RecordCallback, start: LogHead | None = None) -> None:
+        self._on_record = on_record
         self.silent = False
-        """Whether what is read has been told before."""
+        """Whether records are verified only, because they were passed on before."""
         self.chain = Chain(start)
         self.is_sound = True
         self.is_missing_newline = False
-        """Whether the last line there lacks its newline."""
+        """Whether a damaged log ends within a line; the next record must not be glued to it."""
         self._set_position()
 
     def _set_position(self) -> None:
         self.position = self.chain.size
         self.link = (self.chain.seq, self.chain.entry_hash)
-        """The number and hash that the next record is chained to."""
+        """Number and hash of the record that the next one is chained to."""
 
     @property
     def observed_head(self) -> LogHead | None:
-        """The head, if this process itself has seen it in the log."""
+        """The head, if this process itself has read it in the log."""
         return self.chain.head if self.is_sound and self.chain.last else None
 
     def still_contains(self, file: LogFile) -> bool:
-        """Whether the log still goes as far as we have come, and its last line there is still the one we know."""
+        """Whether the last record this process knows is still at its offset in the log."""
         if not self.is_sound or self.chain.seq == 0:
             return True
         if self.chain.last:
@@ -60,35 +65,37 @@ class Follower:
         return bool(self.chain.last)
 
     def try_advance(self, file: LogFile, size: int) -> bool:
-        """Follow what was appended after the last line that we know; whether that is sound, and all there is.
+        """Follow the lines after the last known one, without the log's lock.
 
-        False where that line is not there any more, or much was appended, or nothing is to be told.
+        False if they could not all be followed: that line has changed, a new one is invalid or incomplete, or there
+        are too many for one read. The caller then follows under the lock.
         """
         last = self.chain.last
         begin = self.chain.size - len(last)
         if not last or not self.is_sound or self.silent or not self.chain.size <= size <= begin + BLOCK_BYTES:
             return False
-        # The known line is read again together with the new ones, so that both are of the same moment without a lock.
-        found = os.pread(file.descriptor, size - begin, begin)
+        # One read for the known line and the new ones: without the lock, two reads could see different files.
+        content = os.pread(file.descriptor, size - begin, begin)
         return (
-            len(found) == size - begin
-            and found.startswith(last)
-            and self._extend_chain(split_lines(found[len(last) :]))
+            len(content) == size - begin
+            and content.startswith(last)
+            and self._extend_chain(split_lines(content[len(last) :]))
         )
 
     def advance(self, file: LogFile, size: int) -> None:
-        """Tell what is sound up to here; stop quietly where it is not."""
+        """Follow the log up to `size`, or up to the first line that does not continue the chain."""
         if self.is_sound:
             self._extend_chain(read_lines(file.descriptor, self.position, size))
 
-    def _extend_chain(self, more: Iterable[bytes]) -> bool:
+    def _extend_chain(self, lines: Iterable[bytes]) -> bool:
+        # The position moves even if `on_record` raises: no record is passed on twice.
         try:
-            return self.chain.extend(more, None if self.silent else self._on_record)
+            return self.chain.extend(lines, None if self.silent else self._on_record)
         finally:
             self._set_position()
 
     def advance_damaged(self, file: LogFile, size: int) -> None:
-        """Tell every record that is sound in itself, up to here."""
+        """Pass on every record with a valid hash, up to `size`. From now on the log is not sound."""
         self.is_sound = False
         if size == 0:
             self.link, self.is_missing_newline = (0, GENESIS), False
@@ -105,7 +112,7 @@ class Follower:
         self.position = size
 
     def append_own(self, line: bytes, record: dict[str, Any], length: int) -> None:
-        """We appended this record ourselves, in so many bytes."""
+        """Advance over a record that this process itself has appended, in `length` bytes."""
         if self.is_sound:
             self.chain.append_own(record["entry_hash"], line)
             self._set_position()
@@ -115,23 +122,24 @@ class Follower:
         self._on_record(record)
 
 
-def diagnose_tail(chain: Chain, descriptor: int, size: int, anchored: LogHead | None) -> Verdict | TornTail:
-    """What is the matter with a log whose bytes from the chain's end to `size` begin with a line that is not sound.
+def diagnose_tail(chain: Chain, descriptor: int, size: int, checkpoint: LogHead | None) -> Verdict | TornTail:
+    """What is wrong with the bytes from the chain's end to `size`, which do not continue it.
 
-    A torn line is still to be held `against` what is known: if the anchor covers it, it was cut off.
+    The caller still has to compare a torn tail with the checkpoint: if that covers the line, it was cut off.
     """
     rest = read_lines(descriptor, chain.size, size)
     line = next(rest, b"")
-    whole = line.endswith(b"\n")
-    covered = anchored is not None and anchored.size > chain.size
-    last = not whole or chain.size + len(line) >= size
-    if last and is_torn(line, chain.size) and not (covered and whole):
+    is_complete = line.endswith(b"\n")
+    is_covered = checkpoint is not None and checkpoint.size > chain.size
+    is_last = not is_complete or chain.size + len(line) >= size
+    # A crash cannot damage a complete line that was durable: that is tampering.
+    if is_last and is_torn(line, chain.size) and not (is_covered and is_complete):
         return TornTail(chain.size, size - chain.size)
     return Verdict("broken", chain.seq, chain.head, diagnose(chain, line, rest), anchored=False)
 
 
 def compare_with_head(chain: Chain, descriptor: int, known: LogHead | None) -> Verdict | None:
-    """What is the matter with a sound log when it is held against a head that was known; None where it is in there."""
+    """Compare a sound log with a head known from elsewhere: `cut_off`, `replaced`, or None if it contains it."""
     if known is None:
         return None
     if known.seq > chain.seq:
@@ -143,7 +151,7 @@ def compare_with_head(chain: Chain, descriptor: int, known: LogHead | None) -> V
 
 
 def is_record_line(line: bytes, seq: int, entry_hash: str) -> bool:
-    """Whether this line is the sound record with that number and hash."""
+    """Whether this line is a valid record with that number and hash."""
     try:
         record = parse_and_verify(line)
     except InvalidLineError:

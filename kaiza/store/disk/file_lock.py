@@ -1,4 +1,4 @@
-"""Exclusive file lock with a deadline, taken and released by portalocker. The kernel releases it with the process.
+"""Exclusive file lock with a deadline, acquired and released by portalocker. The kernel releases it with the process.
 
 portalocker is not imported with this module, because that takes about 50 ms and the opening answers of a server need
 no lock. The server imports it in the background with `preload`, any other process when it takes its first lock.
@@ -9,19 +9,19 @@ import time
 
 from kaiza.domain import errors
 
+# A holder needs some ten microseconds, so most waits end with the first naps.
 _SHORTEST_NAP = 0.00005
 _LONGEST_NAP = 0.001
-"""A holder needs microseconds, so that most waits end with the first naps."""
 
 
 class FileLock:
-    """The lock on one descriptor, which it owns. One caller at a time."""
+    """Lock on one descriptor, which it owns. Not thread-safe."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def try_acquire(self) -> bool:
-        """Whether the lock could be taken at once. AUDIT_LOCK_FAILED where the system refuses."""
+        """Acquire the lock if it is free. AUDIT_LOCK_FAILED if the system refuses."""
         import portalocker  # noqa: PLC0415  see the top
 
         try:
@@ -33,10 +33,11 @@ class FileLock:
         return True
 
     def acquire(self, seconds: float) -> None:
-        """Take the lock. AUDIT_LOCK_FAILED after waiting that long, or where the system refuses."""
+        """Acquire the lock. AUDIT_LOCK_FAILED after waiting `seconds` for it, or if the system refuses."""
         deadline = time.monotonic() + seconds
         nap = _SHORTEST_NAP
-        # Polled, because a thread that is blocked in the kernel cannot be told that the deadline has passed.
+        # Polled, because a thread that blocks in the kernel cannot time out: it could get the lock after its caller
+        # has given up, and keep every other process out.
         while not self.try_acquire():
             if time.monotonic() >= deadline:
                 raise lock_timeout(seconds)
@@ -44,7 +45,7 @@ class FileLock:
             nap = min(2 * nap, _LONGEST_NAP)
 
     def release(self) -> None:
-        """Release the lock. AUDIT_LOCK_FAILED where the system refuses."""
+        """Release the lock. AUDIT_LOCK_FAILED if the system refuses."""
         import portalocker  # noqa: PLC0415  see the top
 
         try:
@@ -53,7 +54,8 @@ class FileLock:
             raise _lock_error(refused) from refused
 
     def close(self) -> None:
-        """Close the descriptor, and with it release the lock. Closing twice is harmless."""
+        """Close the descriptor, which also releases the lock. Closing twice is harmless."""
+        # The descriptor is forgotten first: a second close must not close a number that the system has given out again.
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -68,7 +70,7 @@ def lock_timeout(seconds: float) -> errors.SystemError:
     """AUDIT_LOCK_FAILED after waiting `seconds` for the lock."""
     return errors.SystemError.tool_failure(
         "AUDIT_LOCK_FAILED",
-        human_message="Somebody else holds the record and did not let go in time. Try again.",
+        human_message="Another process kept the audit log locked for too long. Try again.",
         cause={"waited_ms": int(max(0.0, seconds) * 1000)},
     )
 
@@ -76,6 +78,6 @@ def lock_timeout(seconds: float) -> errors.SystemError:
 def _lock_error(refused: Exception) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "AUDIT_LOCK_FAILED",
-        human_message="The record could not be locked. Check the file system that holds the workspace.",
+        human_message="The audit log could not be locked. Check the file system that holds the workspace.",
         cause=errors.describe_exception(refused.__cause__ or refused),
     )

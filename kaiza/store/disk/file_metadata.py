@@ -1,4 +1,4 @@
-"""What belongs to a file beside its bytes: mode, owner, extended attributes; taken from one, given to another."""
+"""File metadata (mode, owner, extended attributes) and snapshots of regular files."""
 
 import errno
 import hashlib
@@ -17,7 +17,7 @@ NO_KNOWN_DIGESTS: Mapping[tuple[int, ...], str] = {}
 
 @dataclass(frozen=True, slots=True)
 class FileMetadata:
-    """What a file has beside its bytes."""
+    """Mode, owner and extended attributes of a file."""
 
     mode: int
     uid: int
@@ -26,35 +26,36 @@ class FileMetadata:
 
     @classmethod
     def from_descriptor(cls, fd: int) -> "FileMetadata":
-        """Take them from an open file."""
-        found = os.fstat(fd)
-        return cls(stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid, _read_attributes(fd))
+        """Read the metadata of an open file."""
+        status = os.fstat(fd)
+        return cls(stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, _read_attributes(fd))
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "FileMetadata":
-        """Take them from a journal. TypeError, ValueError where they are none."""
-        attributes = {str(name): bytes.fromhex(value) for name, value in told["attributes"].items()}
-        mode, uid, gid = (index(told[name]) for name in ("mode", "uid", "gid"))
+    def from_json(cls, value: Mapping[str, Any]) -> "FileMetadata":
+        """Parse the metadata in a journal. TypeError or ValueError if they are malformed."""
+        attributes = {str(name): bytes.fromhex(digits) for name, digits in value["attributes"].items()}
+        mode, uid, gid = (index(value[name]) for name in ("mode", "uid", "gid"))
         return cls(mode, uid, gid, attributes)
 
     def as_json(self) -> Mapping[str, Any]:
-        """Write them for a journal."""
-        attributes = {name: value.hex() for name, value in self.attributes.items()}
+        """The metadata as a journal holds them."""
+        attributes = {name: content.hex() for name, content in self.attributes.items()}
         return {"mode": self.mode, "uid": self.uid, "gid": self.gid, "attributes": attributes}
 
     def apply_to(self, fd: int, mode: int | None = None) -> None:
-        """Give them to another file; the mode last, because a new owner takes bits away."""
-        found = os.fstat(fd)
-        if (found.st_uid, found.st_gid) != (self.uid, self.gid):
+        """Set these metadata on an open file, with `mode` instead of its own if given."""
+        status = os.fstat(fd)
+        if (status.st_uid, status.st_gid) != (self.uid, self.gid):
             os.fchown(fd, self.uid, self.gid)
-        for name, value in self.attributes.items():
-            _set_attribute(fd, name, value)
+        for name, content in self.attributes.items():
+            _set_attribute(fd, name, content)
+        # Last, because fchown clears the set-user-ID and set-group-ID bits.
         os.fchmod(fd, self.mode if mode is None else mode)
 
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """A regular file as it was found: its identity, its content's hash, its facts."""
+    """A regular file at one moment: identity, size, SHA-256 of its content, metadata."""
 
     inode: int
     size: int
@@ -63,38 +64,41 @@ class FileSnapshot:
     metadata: FileMetadata
     stamp: tuple[int, ...] = ()
     has_no_writer: bool = False
-    """Whether it was asked for, and nobody had the file open for writing just before it was read."""
+    """Whether no process had the file open for writing just before it was read; False if not asked for."""
 
 
 def snapshot(
     dir_fd: int, name: bytes, known: Mapping[tuple[int, ...], str] = NO_KNOWN_DIGESTS, *, lone: bool = False
 ) -> FileSnapshot | None:
-    """Look at a regular file whole; None for anything else that stands there. OSError where nothing does.
+    """Snapshot of the regular file with this name; None for any other kind of file. OSError if there is none.
 
-    What is known under the very stamp that the file has is not read again. `lone` asks whether anybody still writes it.
+    `known` maps file stamps to digests: a file with one of these stamps is not read again. `lone` also checks whether
+    a process has the file open for writing.
     """
     try:
         fd = os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)
     except OSError as error:
+        # ELOOP: a symbolic link, refused by O_NOFOLLOW. ENXIO: a socket.
         if error.errno in {errno.ELOOP, errno.ENXIO}:
             return None
         raise
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             return None
-        stamp = file_stamp(found)
-        alone = lone and found.st_size > MAX_PACKED_BYTES and has_no_writer(fd)
+        stamp = file_stamp(status)
+        # Before the content is read: a writer that opens the file later changes its stamp.
+        alone = lone and status.st_size > MAX_PACKED_BYTES and has_no_writer(fd)
         digest = known.get(stamp) or digest_of(fd)
         return FileSnapshot(
-            found.st_ino, found.st_size, found.st_nlink, digest, FileMetadata.from_descriptor(fd), stamp, alone
+            status.st_ino, status.st_size, status.st_nlink, digest, FileMetadata.from_descriptor(fd), stamp, alone
         )
     finally:
         os.close(fd)
 
 
 def inode_at(dir_fd: int, name: bytes) -> int | None:
-    """Tell the identity of what stands at a name, if anything does."""
+    """Inode number of a name, symbolic links not followed; None if the name is free."""
     try:
         return os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_ino
     except FileNotFoundError:
@@ -102,11 +106,11 @@ def inode_at(dir_fd: int, name: bytes) -> int | None:
 
 
 def digest_of(fd: int) -> str:
-    """Hash an open file, a chunk at a time."""
-    check = hashlib.sha256()
+    """SHA-256 of an open file's content."""
+    digest = hashlib.sha256()
     for chunk in read_all(fd):
-        check.update(chunk)
-    return check.hexdigest()
+        digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _read_attributes(fd: int) -> dict[str, bytes]:
@@ -120,9 +124,10 @@ def _read_attributes(fd: int) -> dict[str, bytes]:
         raise
 
 
-def _set_attribute(fd: int, name: str, value: bytes) -> None:
+def _set_attribute(fd: int, name: str, content: bytes) -> None:
     try:
-        os.setxattr(fd, name, value)
+        os.setxattr(fd, name, content)
     except OSError as error:
+        # `security.` and `trusted.` can be read by every process but set only by a privileged one.
         if error.errno not in _UNSUPPORTED_ERRNOS or not name.startswith(("security.", "trusted.")):
             raise

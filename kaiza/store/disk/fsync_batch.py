@@ -10,7 +10,11 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 MAX_SINGLE_FSYNCS = 4
-"""Above this number of changed files the whole file system is synced in one call."""
+"""Up to this number of changed files each is fsynced; for more, one `syncfs` covers the file system.
+
+`syncfs` also waits for whatever other programs are writing there, so for few files it is the slower way.
+"""
+# Bounds the open descriptors of a change of many files.
 _MAX_OPEN = 16
 _WORKERS = 4
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -20,8 +24,8 @@ _SYNCFS: Callable[[int], int] | None = getattr(_LIBC, "syncfs", None)
 class FsyncBatch:
     """Collects written descriptors and fsyncs them as one batch.
 
-    It owns and closes the descriptors passed to `add`, but not those passed to `add_borrowed`. Where more than `FEW`
-    files change, it calls `syncfs` instead, if the system has it.
+    Owns and closes the descriptors passed to `add`, but not those passed to `add_borrowed`. If more than
+    MAX_SINGLE_FSYNCS files change, it calls `syncfs` on `file_system` instead, where the system has it.
     """
 
     def __init__(self, files: int = 1, file_system: int = -1) -> None:
@@ -30,8 +34,9 @@ class FsyncBatch:
         self._borrowed: list[int] = []
 
     def add(self, fd: int) -> None:
-        """Take ownership of a descriptor; a full batch is synced at once, so that few are open."""
+        """Take ownership of a descriptor. A full batch is synced at once, so that few descriptors are open."""
         if self._file_system >= 0:
+            # `syncfs` writes back closed files too.
             os.close(fd)
             return
         self._owned.append(fd)
@@ -45,7 +50,7 @@ class FsyncBatch:
             self._borrowed.append(fd)
 
     def sync(self) -> None:
-        """Return when all of it is on disk; OSError where one file is not."""
+        """Fsync the batch. OSError if any file could not be written to disk."""
         if self._file_system >= 0:
             _sync_file_system(self._file_system)
         fsync_all([*self._owned, *self._borrowed])
@@ -59,12 +64,13 @@ class FsyncBatch:
 
 
 def fsync_all(fds: Sequence[int]) -> None:
-    """Fsync these in parallel, so that they share the file system's commit and the disk's flush.
+    """Fsync files in parallel, so that they share one commit of the file system and one flush of the disk.
 
-    When this returns or raises OSError, every fsync has ended, so the caller may close the descriptors.
+    Every fsync has ended when this returns or raises OSError, so the caller may close the descriptors.
     """
     # Errors are collected here and not in the futures: the kernel reports a lost write once per open file, and the
-    # future of a task whose thread could not be started is lost.
+    # future of a task whose thread could not be started is lost. After such a failure to start, the fsyncs below
+    # would succeed although the write was lost.
     failed: list[OSError] = []
 
     def fsync(fd: int) -> None:
@@ -81,7 +87,7 @@ def fsync_all(fds: Sequence[int]) -> None:
 
 
 def _run_in_parallel(fsync: Callable[[int], None], fds: Sequence[int]) -> bool:
-    """Whether all calls were made; where not, none is running any more."""
+    """Return False if not all calls could be made; then none is still running."""
     executor = _executor()
     try:
         list(executor.map(fsync, fds))
@@ -94,7 +100,7 @@ def _run_in_parallel(fsync: Callable[[int], None], fds: Sequence[int]) -> bool:
 
 @functools.cache
 def _executor() -> "ThreadPoolExecutor":
-    """The process's pool. Starting four threads for each batch takes longer than the fsyncs themselves."""
+    """Thread pool of the process. Starting four threads for each batch takes longer than the fsyncs themselves."""
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  9 ms that only a change needs
 
     return ThreadPoolExecutor(_WORKERS, "kaiza-fsync")

@@ -1,33 +1,34 @@
-"""`.kaiza/`, what Kaiza keeps for itself in a workspace: made with the first change, never reached through a link."""
+"""`.kaiza/`, Kaiza's own directory in a workspace: created with the first change, never reached through a link."""
 
 import os
 import threading
 from contextlib import suppress
 
 NAME = b".kaiza"
+# O_NOFOLLOW: a clone may bring a symbolic link named `.kaiza`, which would lead Kaiza's writes out of the workspace.
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _GITIGNORE_CONTENT = b"*\n"
 
 
 class KaizaDir:
-    """The directory and those in it, held open once they are there."""
+    """`.kaiza/` and its subdirectories, kept open from their first use."""
 
     def __init__(self, root_fd: int) -> None:
         self._root_fd = root_fd
         self._descriptors: dict[bytes, int] = {}
-        self._mutex = threading.Lock()
+        self._mutex = threading.Lock()  # protects `_descriptors`
 
     def open_directory(self, name: str) -> int:
-        """Hold one of the directories; it is there when this returns. OSError where it cannot be."""
+        """Descriptor of a subdirectory, which is created if missing. OSError if it cannot be opened."""
         with self._mutex:
-            held = self._descriptors.get(name.encode())
-            if held is not None and os.fstat(held).st_nlink:
-                return held
+            cached = self._descriptors.get(name.encode())
+            if cached is not None and os.fstat(cached).st_nlink:
+                return cached
             home = self._open_cached(NAME, self._root_fd)
             return self._open_cached(name.encode(), home)
 
     def find_directory(self, name: str) -> int | None:
-        """Hold one of the directories if it has been made. OSError where something else is in its place."""
+        """Descriptor of a subdirectory; None if it does not exist. OSError if something else has its name."""
         try:
             home = os.open(NAME, _OPEN, dir_fd=self._root_fd)
             try:
@@ -39,22 +40,23 @@ class KaizaDir:
         return self.open_directory(name)
 
     def close(self) -> None:
-        """Let all of them go."""
+        """Close all descriptors."""
         with self._mutex:
             for fd in self._descriptors.values():
                 os.close(fd)
             self._descriptors.clear()
 
-    def _open_cached(self, name: bytes, above: int) -> int:
+    def _open_cached(self, name: bytes, parent_fd: int) -> int:
         fd = self._descriptors.get(name)
         if fd is not None:
+            # Without a name the directory was deleted while it was open: what is created in it would be lost.
             if os.fstat(fd).st_nlink:
                 return fd
             os.close(self._descriptors.pop(name))
         with suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=above)
-            os.fsync(above)
-        self._descriptors[name] = os.open(name, _OPEN, dir_fd=above)
+            os.mkdir(name, 0o700, dir_fd=parent_fd)
+            os.fsync(parent_fd)  # a journal in here must not lose its directory in a power cut
+        self._descriptors[name] = os.open(name, _OPEN, dir_fd=parent_fd)
         if name == NAME:
             self._ignore_in_git()
         return self._descriptors[name]

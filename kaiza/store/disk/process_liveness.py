@@ -1,4 +1,7 @@
-"""Which processes are alive: each holds the lock on a file of its own, which the kernel lets go of with the process."""
+"""Liveness of processes: each locks a file of its own, and the kernel releases the lock when the process ends.
+
+A process id would not do: after a crash the system may have given it to another process.
+"""
 
 import fcntl
 import os
@@ -12,22 +15,23 @@ _EXCLUSIVE_NONBLOCKING = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 class LivenessLock:
-    """The sign of life of one process. Its `id` is what intents name."""
+    """Liveness file of one process. Intents and journals name its `id`."""
 
-    def __init__(self, own: KaizaDir) -> None:
-        self._kaiza_dir = own
+    def __init__(self, kaiza_dir: KaizaDir) -> None:
+        self._kaiza_dir = kaiza_dir
         self.id, self._fd = self._create_file()
 
     def is_dead(self, other: str) -> bool:
-        """Whether the process of that id is gone; one that never was is gone too."""
+        """Whether the process with this id has ended; also True for an id that never existed."""
         if other == self.id:
             return False
+        # The id comes from a journal or a log that may be hostile, and is used as a file name.
         if not other.replace("-", "").isalnum():
             return True
         try:
             fd = os.open(other, _OPEN, dir_fd=self._kaiza_dir.open_directory("live"))
         except PermissionError:
-            return False  # another account's
+            return False  # it belongs to another account, which may be alive
         except OSError:
             return True
         try:
@@ -36,31 +40,31 @@ class LivenessLock:
             os.close(fd)
 
     def remove_dead(self) -> None:
-        """Clear away the signs of processes that are gone."""
-        where = self._kaiza_dir.open_directory("live")
-        for name in os.listdir(where):  # noqa: PTH208 (of a descriptor)
+        """Delete the files of processes that have ended."""
+        directory_fd = self._kaiza_dir.open_directory("live")
+        for name in os.listdir(directory_fd):  # noqa: PTH208 (of a descriptor)
             if name == self.id:
                 continue
             with suppress(FileNotFoundError):
-                fd = os.open(name, _OPEN, dir_fd=where)
+                fd = os.open(name, _OPEN, dir_fd=directory_fd)
                 try:
                     if _try_lock(fd):
-                        os.unlink(name, dir_fd=where)
+                        os.unlink(name, dir_fd=directory_fd)
                 finally:
                     os.close(fd)
 
     def close(self) -> None:
-        """Be gone."""
+        """Delete the file and release its lock."""
         with suppress(FileNotFoundError):
             os.unlink(self.id, dir_fd=self._kaiza_dir.open_directory("live"))
         os.close(self._fd)
 
     def _create_file(self) -> tuple[str, int]:
-        """Take a fresh file; one that was swept away before it was locked does not count."""
         while True:
             name = f"{os.getpid()}-{os.urandom(8).hex()}"
             fd = os.open(name, _CREATE, 0o600, dir_fd=self._kaiza_dir.open_directory("live"))
             fcntl.flock(fd, fcntl.LOCK_EX)
+            # Another process's `remove_dead` may have deleted the file before it was locked.
             if os.fstat(fd).st_nlink:
                 return name, fd
             os.close(fd)

@@ -1,7 +1,8 @@
-"""Secret key of a workspace's state directory, and the codes (HMAC-SHA256) made with it.
+"""Secret key of a workspace's state directory, and message authentication codes (HMAC-SHA256) made with it.
 
-The workspace may have been written by anybody: cloned, unpacked, restored. What Kaiza keeps there for itself counts
-only where it carries a code of this key, or was there already when a version without keys last held the workspace.
+The files in `.kaiza/` may have been written by anyone: the workspace may be a clone, an unpacked archive or a backup.
+A journal that came with it could make recovery delete or move files. So Kaiza acts on its own files there only if
+they carry a code of this key, or if they were there when the key was created, by a version without keys.
 """
 
 import hmac
@@ -22,14 +23,14 @@ _FORMAT = 1
 
 
 class StateKey:
-    """The key, read or made when it is first needed.
+    """The key, read from disk or created on first use.
 
-    `find_unsigned` gives the name and hash of the journals that are older than the key; it is asked once, when the
-    key is made, and what it gave is kept beside the key.
+    `find_unsigned` returns the names and SHA-256 hashes of the journals that are older than the key. It is called
+    once, when the key is created; the result is stored with the key.
     """
 
-    def __init__(self, place: Path, find_unsigned: Callable[[], Mapping[str, str]] = dict) -> None:
-        self._path = place / _NAME
+    def __init__(self, directory: Path, find_unsigned: Callable[[], Mapping[str, str]] = dict) -> None:
+        self._path = directory / _NAME
         self._find_unsigned = find_unsigned
         self._key: bytes | None = None
         self._unsigned_journals: Mapping[str, str] = {}
@@ -40,22 +41,23 @@ class StateKey:
         return sha256(b"kaiza state\n" + self._load_or_create()).hexdigest()[:_ID_LENGTH]
 
     def compute_code(self, purpose: str, *parts: bytes) -> str:
-        """Authentication code of these bytes for one purpose, 64 hex digits."""
+        """Authentication code of these bytes for one purpose: 64 hex digits."""
+        # The lengths are authenticated too: otherwise ("ab", "c") and ("a", "bc") would have the same code.
         lengths = b"".join(b"%d " % len(part) for part in parts)
         message = b"\n".join((purpose.encode(), lengths, *parts))
         return hmac.digest(self._load_or_create(), message, "sha256").hex()
 
     def is_valid_code(self, code: str, purpose: str, *parts: bytes) -> bool:
-        """Whether a code is the one for these bytes."""
+        """Whether this is the code of these bytes, compared in constant time."""
         return hmac.compare_digest(code.encode(errors="replace"), self.compute_code(purpose, *parts).encode())
 
     def is_older_than_key(self, name: str, content: bytes) -> bool:
-        """Whether a journal with this name and content was there before the key was made."""
+        """Whether a journal with this name and content existed before the key was created."""
         self._load_or_create()
         return self._unsigned_journals.get(name) == sha256(content).hexdigest()
 
     def ensure_exists(self) -> None:
-        """The key is on disk when this returns. AUDIT_LOG_FAILED where the state directory takes none."""
+        """Create the key if there is none. AUDIT_LOG_FAILED if it can be neither read nor created."""
         try:
             self._load_or_create()
         except OSError as refused:
@@ -66,34 +68,35 @@ class StateKey:
             ) from refused
 
     def _load_or_create(self) -> bytes:
-        """The key itself. OSError where it can neither be read nor made."""
         if self._key is None:
             self._key, self._unsigned_journals = self._read_key() or self._create_key()
         return self._key
 
     def _read_key(self) -> tuple[bytes, Mapping[str, str]] | None:
-        """The key on disk; None where there is none, or none that is whole."""
+        """The key on disk; None if it is missing or malformed."""
         try:
-            found = orjson.loads(self._path.read_bytes())
-            key, unsigned = bytes.fromhex(found["key"]), found["unsigned"]
+            content = orjson.loads(self._path.read_bytes())
+            key, unsigned = bytes.fromhex(content["key"]), content["unsigned"]
         except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return None
         return (key, unsigned) if len(key) == _KEY_BYTES and isinstance(unsigned, dict) else None
 
     def _create_key(self) -> tuple[bytes, Mapping[str, str]]:
-        """A new key, durable. Where another process was first, its key."""
         unsigned = dict(self._find_unsigned())
         key = os.urandom(_KEY_BYTES)
         content = orjson.dumps({"format": _FORMAT, "key": key.hex(), "unsigned": unsigned})
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = self._path.with_name(f"{_NAME}.{os.urandom(6).hex()}")
-        state_dir.write_new(beside, content)
+        temp = self._path.with_name(f"{_NAME}.{os.urandom(6).hex()}")
+        state_dir.write_new(temp, content)
         try:
-            os.link(beside, self._path)
-        except OSError:  # something is there already, or this file system knows no second names
+            # `link` fails if another process was first: all must use one key, and readers never see half of it.
+            os.link(temp, self._path)
+        except OSError:
+            # The name is taken, or the file system has no hard links. A malformed key is replaced.
             if self._read_key() is None:
-                beside.replace(self._path)
+                temp.replace(self._path)
         finally:
-            beside.unlink(missing_ok=True)
+            temp.unlink(missing_ok=True)
+        # Durable before a code is made with it: a key lost in a crash would invalidate every journal.
         state_dir.sync_directory(self._path.parent)
         return self._read_key() or (key, unsigned)

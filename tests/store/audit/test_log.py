@@ -5,8 +5,8 @@ import threading
 import time
 
 import pytest
-from logs import anchor_at, body, chained, head_of, intent, log_path, open_log, write
-from scenes import records as lines_of
+from logs import body, chained, head_of, intent, log_path, open_log, write_checkpoint, write_log
+from scenes import records
 
 from kaiza.domain import errors
 from kaiza.domain.audit import record
@@ -27,13 +27,13 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def told():
+def followed():
     return []
 
 
 @pytest.fixture
-def log(root, told):
-    made = open_log(root, told)
+def log(root, followed):
+    made = open_log(root, followed)
     yield made
     made.close()
 
@@ -42,39 +42,39 @@ def log(root, told):
 def alarm():
     """Fail a test that would otherwise never end."""
 
-    def rings(*_):
+    def ring(*_):
         raise TimeoutError
 
-    before = signal.signal(signal.SIGALRM, rings)
+    before = signal.signal(signal.SIGALRM, ring)
     signal.alarm(20)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
 
 
-def refused(log, make=intent, *, durable=True):
+def refusal_code(log, compose=intent, *, durable=True):
     with pytest.raises(errors.SystemError) as caught:
-        log.append(make, durable=durable)
+        log.append(compose, durable=durable)
     return caught.value.error_code
 
 
-def anchored(root):
-    found = Checkpoint(state_dir.path_of(str(root))).read()
-    return found and found.head.seq
+def checkpoint_seq(root):
+    value = Checkpoint(state_dir.path_of(str(root))).read()
+    return value and value.head.seq
 
 
-def seqs(told):
-    return [one["seq"] for one in told]
+def seqs(entries):
+    return [entry["seq"] for entry in entries]
 
 
 def test_a_record_is_in_the_file_when_append_returns(root, log):
     written = log.append(body, durable=False)
 
-    assert lines_of(root) == [written]
+    assert records(root) == [written]
     assert (written["seq"], written["prev_hash"]) == (1, record.GENESIS)
 
 
-def test_a_durable_record_is_anchored_when_append_returns(root, log):
+def test_a_durable_record_has_a_checkpoint_when_append_returns(root, log):
     written = log.append(body, durable=True)
 
     assert Checkpoint(state_dir.path_of(str(root))).read().head == record.LogHead(
@@ -82,105 +82,105 @@ def test_a_durable_record_is_anchored_when_append_returns(root, log):
     )
 
 
-def test_a_read_is_anchored_within_a_second(root, log):
+def test_a_record_that_is_not_durable_has_a_checkpoint_within_a_second(root, log):
     begin = time.monotonic()
     log.append(body, durable=False)
-    while anchored(root) is None and time.monotonic() < begin + 5:
+    while checkpoint_seq(root) is None and time.monotonic() < begin + 5:
         os.sched_yield()
 
     assert time.monotonic() - begin < 1.5
-    assert anchored(root) == 1
+    assert checkpoint_seq(root) == 1
 
 
-def test_closing_and_syncing_anchor_what_was_only_read(root, log):
+def test_sync_and_close_write_the_checkpoint_of_all_records(root, log):
     log.append(body, durable=False)
     log.sync()
 
-    assert anchored(root) == 1
+    assert checkpoint_seq(root) == 1
     log.append(body, durable=False)
     log.close()
-    assert anchored(root) == 2
+    assert checkpoint_seq(root) == 2
 
 
-def test_with_every_each_record_is_durable(root):
+def test_with_sync_every_each_record_is_durable(root):
     log = open_log(root, sync_every=True)
     log.append(body, durable=False)
 
-    assert anchored(root) == 1
+    assert checkpoint_seq(root) == 1
 
 
-def test_the_log_is_made_for_its_owner_only(root, log):
+def test_a_new_log_is_readable_by_its_owner_only(root, log):
     log.append(body, durable=False)
 
     assert log_path(root).stat().st_mode & 0o777 == 0o600
 
 
-def test_what_make_raises_passes_and_nothing_is_written(root, log, told):
+def test_an_exception_of_compose_is_passed_on_and_nothing_is_written(root, log, followed):
     log.append(body, durable=True)
 
-    def never():
-        raise KeyError("mine")
+    def fail():
+        raise KeyError("from compose")
 
     with pytest.raises(KeyError):
-        log.append(never, durable=True)
+        log.append(fail, durable=True)
     assert log.append(body, durable=True)["seq"] == 2
-    assert seqs(lines_of(root)) == seqs(told) == [1, 2]
+    assert seqs(records(root)) == seqs(followed) == [1, 2]
 
 
 def test_a_record_that_is_too_long_is_refused_and_the_next_one_fits(root, log):
-    assert refused(log, lambda: body(detail={"x": "y" * record.MAX_RECORD_BYTES})) == "CAP_EXCEEDED"
+    assert refusal_code(log, lambda: body(detail={"x": "y" * record.MAX_RECORD_BYTES})) == "CAP_EXCEEDED"
     assert log.append(body, durable=True)["seq"] == 1
 
 
-def test_a_second_process_is_followed_before_make_is_asked(root, log, told):
+def test_records_of_other_processes_are_followed_before_compose_is_called(root, log, followed):
     other = open_log(root)
     for _ in range(3):
         other.append(body, durable=False)
     seen = []
 
-    def make():
-        seen.extend(seqs(told))
+    def compose():
+        seen.extend(seqs(followed))
         return body()
 
-    assert log.append(make, durable=True)["seq"] == 4
+    assert log.append(compose, durable=True)["seq"] == 4
     assert seen == [1, 2, 3]
 
 
-def test_following_tells_what_others_wrote_and_waits_for_nobody(root, told):
-    mine, other = open_log(root, told, lock_seconds=0.2), open_log(root)
-    mine.append(body, durable=True)
+def test_following_passes_on_new_records_without_waiting_for_the_lock(root, followed):
+    log, other = open_log(root, followed, lock_seconds=0.2), open_log(root)
+    log.append(body, durable=True)
     written = [other.append(body, durable=False) for _ in range(3)]
     with log_path(root).open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        mine.follow()
-        mine.follow()
+        log.follow()
+        log.follow()
 
-    assert told[1:] == written
-    assert mine.head.seq == 4
+    assert followed[1:] == written
+    assert log.head.seq == 4
 
 
 @pytest.mark.parametrize("length", [1, 100, -1])
-def test_a_line_that_is_being_written_is_looked_at_again_under_the_lock(root, told, length):
-    mine, other = open_log(root, told, lock_seconds=0.2), open_log(root)
-    mine.append(body, durable=True)
+def test_a_line_that_is_being_written_is_read_again_under_the_lock(root, followed, length):
+    log, other = open_log(root, followed, lock_seconds=0.2), open_log(root)
+    log.append(body, durable=True)
     other.append(body, durable=False)
-    line, _ = record.serialize_and_hash(body(), 3, lines_of(root)[-1]["entry_hash"])
+    line, _ = record.serialize_and_hash(body(), 3, records(root)[-1]["entry_hash"])
     with log_path(root).open("ab") as writing:
         fcntl.flock(writing, fcntl.LOCK_EX)
         writing.write(line[:length])
         writing.flush()
         with pytest.raises(errors.SystemError) as refused:
-            mine.follow()
+            log.follow()
         writing.write(line[length:])
-    mine.follow()
+    log.follow()
 
     assert refused.value.error_code == "AUDIT_LOCK_FAILED"
-    assert seqs(told) == [1, 2, 3]
+    assert seqs(followed) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("place", [1, 2, 3, 4])
-def test_an_edited_line_of_another_process_is_noticed_by_the_next_append_of_any_record(root, log, place, durable):
+def test_an_edited_line_of_another_process_is_detected_by_the_next_append(root, log, place, durable):
     log.append(body, durable=True)
     other = open_log(root)
     for number in range(4):
@@ -190,11 +190,11 @@ def test_an_edited_line_of_another_process_is_noticed_by_the_next_append_of_any_
     log.append(body, durable=durable)
 
     assert log.damage() == "broken"
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     assert verify.verify_log(str(root)).verdict == "broken"
 
 
-def test_missing_lines_of_another_process_are_noticed_by_the_next_append(root, log):
+def test_missing_lines_of_another_process_are_detected_by_the_next_append(root, log):
     log.append(body, durable=True)
     other = open_log(root)
     for _ in range(3):
@@ -207,41 +207,41 @@ def test_missing_lines_of_another_process_are_noticed_by_the_next_append(root, l
 
 
 @pytest.fixture(params=["catch_up", "append"])
-def found(request, log):
-    """What a closer look finds."""
+def detect(request, log):
+    """Returns the verdict on the log, after an append or without one."""
 
-    def look():
+    def detect_damage():
         if request.param == "append":
-            assert refused(log) == "SELF_AUDIT_FAILURE"
+            assert refusal_code(log) == "SELF_AUDIT_FAILURE"
         return log.catch_up().verdict
 
-    return look
+    return detect_damage
 
 
-@pytest.mark.parametrize("kept", [1, 2])
-def test_a_log_cut_behind_what_this_process_appended_after_another_is_cut_off(root, log, found, kept):
+@pytest.mark.parametrize("remaining", [1, 2])
+def test_a_log_truncated_by_a_record_of_this_process_is_cut_off(root, log, detect, remaining):
     log.append(body, durable=True)
     open_log(root).append(body, durable=False)
     log.append(body, durable=False)
-    log_path(root).write_bytes(b"".join(log_path(root).read_bytes().splitlines(keepends=True)[:kept]))
+    log_path(root).write_bytes(b"".join(log_path(root).read_bytes().splitlines(keepends=True)[:remaining]))
 
-    assert found() == "cut_off"
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert detect() == "cut_off"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
 
 
-def test_a_log_cut_behind_what_this_process_appended_far_behind_another_is_cut_off(root, log, found):
+def test_a_log_truncated_after_a_long_backlog_is_cut_off(root, log, detect):
     log.append(body, durable=True)
     other = open_log(root)
     for _ in range(60):
         other.append(lambda: body(detail={"much": "x" * 2000}), durable=False)
-    kept = log_path(root).read_bytes()
+    before = log_path(root).read_bytes()
     log.append(body, durable=True)
-    log_path(root).write_bytes(kept)
+    log_path(root).write_bytes(before)
 
-    assert found() == "cut_off"
+    assert detect() == "cut_off"
 
 
-def test_sound_records_of_another_process_are_told_when_one_of_them_was_edited(root, log, told):
+def test_valid_records_of_another_process_are_passed_on_when_one_of_them_was_edited(root, log, followed):
     log.append(body, durable=True)
     other = open_log(root)
     for number in range(3):
@@ -250,10 +250,10 @@ def test_sound_records_of_another_process_are_told_when_one_of_them_was_edited(r
     log_path(root).write_bytes(content.replace(b'"number":1', b'"number":7'))
 
     assert log.catch_up().verdict == "broken"
-    assert seqs(told) == [1, 2, 4]
+    assert seqs(followed) == [1, 2, 4]
 
 
-def test_a_log_rewritten_after_what_this_process_appended_is_replaced(root, log, found):
+def test_a_log_rewritten_from_a_record_of_this_process_on_is_replaced(root, log, detect):
     log.append(body, durable=True)
     open_log(root).append(body, durable=True)
     log.append(body, durable=False)
@@ -261,12 +261,12 @@ def test_a_log_rewritten_after_what_this_process_appended_is_replaced(root, log,
     link = whole[1][-67:-3].decode()
     log_path(root).write_bytes(b"".join((*whole[:2], *chained(3, first=3, link=link))))
 
-    assert found() == "replaced"
+    assert detect() == "replaced"
 
 
-def test_everybody_is_told_every_record_once_and_in_order(root):
-    told = [[], [], []]
-    logs = [open_log(root, one) for one in told]
+def test_every_process_gets_every_record_once_and_in_order(root):
+    followed = [[], [], []]
+    logs = [open_log(root, entries) for entries in followed]
     for number in range(60):
         logs[number * number % 3].append(body, durable=number % 7 == 0)
         if number % 11 == 0:
@@ -274,11 +274,11 @@ def test_everybody_is_told_every_record_once_and_in_order(root):
     for log in logs:
         log.catch_up()
 
-    assert told == [lines_of(root)] * 3
-    assert seqs(told[0]) == list(range(1, 61))
+    assert followed == [records(root)] * 3
+    assert seqs(followed[0]) == list(range(1, 61))
 
 
-def test_threads_take_turns(root, log, told):
+def test_threads_append_one_after_another(root, log, followed):
     def work():
         for number in range(25):
             log.append(body, durable=number % 5 == 0)
@@ -289,47 +289,47 @@ def test_threads_take_turns(root, log, told):
     for thread in threads:
         thread.join()
 
-    assert seqs(told) == list(range(1, 201))
+    assert seqs(followed) == list(range(1, 201))
     assert verify.verify_log(str(root)).verdict == "intact"
 
 
-def test_with_an_index_only_what_is_newer_is_told(root):
+def test_with_a_start_head_only_newer_records_are_passed_on(root):
     lines = chained(9)
-    write(root, b"".join(lines))
-    told = []
-    log = open_log(root, told, start=head_of(lines[:6]))
+    write_log(root, b"".join(lines))
+    followed = []
+    log = open_log(root, followed, start=head_of(lines[:6]))
 
     assert log.catch_up().records == 9
-    assert seqs(told) == [7, 8, 9]
+    assert seqs(followed) == [7, 8, 9]
     assert log.head == head_of(lines)
 
 
 @pytest.mark.parametrize(
     "start", [record.LogHead(6, "f" * 64, 100), record.LogHead(6, "f" * 64, 10**9), record.LogHead(1, "a" * 64, 5)]
 )
-def test_an_index_that_is_not_in_the_log_is_not_believed(root, start):
-    write(root, b"".join(chained(9)))
-    told = []
-    log = open_log(root, told, start=start)
+def test_a_start_head_that_is_not_in_the_log_is_ignored(root, start):
+    write_log(root, b"".join(chained(9)))
+    followed = []
+    log = open_log(root, followed, start=start)
 
     assert log.catch_up().verdict == "intact"
-    assert seqs(told) == list(range(1, 10))
+    assert seqs(followed) == list(range(1, 10))
 
 
-def test_catching_up_writes_nothing_and_makes_nothing(root, log):
+def test_catching_up_does_not_create_a_log(root, log):
     assert log.catch_up() == record.Verdict("intact", 0, None, None, anchored=False)
     assert not log_path(root).exists()
 
 
-def test_without_its_directory_there_is_no_record(tmp_path):
+def test_nothing_is_appended_without_a_real_audit_directory(tmp_path):
     log = open_log(tmp_path)
 
     assert not log.has_directory()
-    assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
+    assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "audit").symlink_to("elsewhere")
     assert not log.has_directory()
-    assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
+    assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -337,96 +337,96 @@ def test_without_its_directory_there_is_no_record(tmp_path):
     "make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/dev/null", path), lambda path: os.symlink("x", path)]
 )
 @pytest.mark.usefixtures("alarm")
-def test_what_is_no_file_is_not_written_to(root, log, make):
+def test_a_log_that_is_not_a_regular_file_is_refused(root, log, make):
     make(log_path(root))
 
-    assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
+    assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
     assert not (root / "audit" / "x").exists()
 
 
-def test_a_read_only_log_is_not_written_to(root, log):
+def test_a_read_only_log_is_refused_until_it_is_writable_again(root, log):
     log.append(body, durable=True)
     log_path(root).chmod(0o444)
 
-    assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
+    assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
     log_path(root).chmod(0o644)
     assert log.append(body, durable=True)["seq"] == 2
 
 
-def test_a_directory_put_in_the_place_of_a_running_log(root, log):
+def test_a_directory_in_place_of_an_open_log_is_refused(root, log):
     log.append(body, durable=True)
     log_path(root).rename(root / "moved")
     log_path(root).mkdir()
 
-    assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
+    assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
 
 
-def test_an_anchor_that_cannot_be_written_refuses_changes(root, log, monkeypatch):
+def test_changes_are_refused_if_the_checkpoint_cannot_be_written(root, log, monkeypatch):
     place = state_dir.path_of(str(root))
     place.parent.mkdir(parents=True)
     place.write_text("in the way")
 
-    assert refused(log) == "AUDIT_LOG_FAILED"
+    assert refusal_code(log) == "AUDIT_LOG_FAILED"
     place.unlink()
     assert log.append(intent, durable=True)["seq"] == 2
 
 
-def removed(path):
+def remove(path):
     path.unlink()
 
 
-def emptied(path):
+def empty(path):
     os.truncate(path, 0)
 
 
-def cut(path):
+def truncate(path):
     os.truncate(path, path.stat().st_size // 2)
 
 
-def edited(path):
+def edit(path):
     with path.open("r+b") as file:
         file.seek(-100, os.SEEK_END)
         file.write(b"x")
 
 
-def replaced(path):
+def replace(path):
     path.with_name("new").write_bytes(b"".join(chained(20, client="other")))
     path.with_name("new").rename(path)
 
 
-def replaced_in_place(path):
+def overwrite(path):
     path.write_bytes(b"".join(chained(20, client="other")))
 
 
-def rolled_back(path):
+def roll_back(path):
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
 
 
-def added_to(path):
+def append_garbage(path):
     with path.open("ab") as file:
         file.write(b"{}\n")
 
 
-def chained_wrongly(path):
+def append_wrong_link(path):
     with path.open("ab") as file:
         file.write(chained(1, first=6, link="f" * 64)[0])
 
 
 DAMAGES = {
-    added_to: "broken",
-    chained_wrongly: "broken",
-    removed: "missing",
-    emptied: "cut_off",
-    cut: "cut_off",
-    edited: "broken",
-    replaced: "replaced",
-    replaced_in_place: "replaced",
-    rolled_back: "cut_off",
+    append_garbage: "broken",
+    append_wrong_link: "broken",
+    remove: "missing",
+    empty: "cut_off",
+    truncate: "cut_off",
+    edit: "broken",
+    replace: "replaced",
+    overwrite: "replaced",
+    roll_back: "cut_off",
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_following_finds_damage(root, log, damage):
+def test_following_detects_damage(root, log, damage):
     for _ in range(5):
         log.append(body, durable=True)
     damage(log_path(root))
@@ -436,27 +436,27 @@ def test_following_finds_damage(root, log, damage):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_under_a_running_process_stops_changes_and_reads_go_on(root, log, damage):
+def test_damage_while_a_process_runs_refuses_changes_but_not_reads(root, log, damage):
     for _ in range(5):
         log.append(body, durable=True)
-    before = anchored(root)
+    before = checkpoint_seq(root)
     damage(log_path(root))
 
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     assert log.damage() == DAMAGES[damage]
     size = log_path(root).stat().st_size
     written = [log.append(body, durable=durable) for durable in (False, True, False)]
     assert seqs(written) == list(range(written[0]["seq"], written[0]["seq"] + 3))
     assert written[1]["prev_hash"] == written[0]["entry_hash"]
     assert log_path(root).read_bytes()[size:].lstrip(b"\n").count(b"\n") == 3
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     log.sync()
-    assert anchored(root) == before
+    assert checkpoint_seq(root) == before
     assert log.head is None
     assert log.catch_up().verdict == DAMAGES[damage]
 
 
-def test_damage_that_somebody_else_found_stops_changes_and_the_anchor(root, log):
+def test_damage_found_by_another_process_stops_changes_and_the_checkpoint(root, log):
     log.append(body, durable=True)
     found = record.Verdict("broken", 0, None, record.ChainFault(1, "edited", 0), anchored=False)
     DamageMark(state_dir.path_of(str(root))).save(found)
@@ -464,12 +464,12 @@ def test_damage_that_somebody_else_found_stops_changes_and_the_anchor(root, log)
     log.append(body, durable=True)
     log.append(body, durable=False)
     log.sync()
-    assert (refused(log), anchored(root)) == ("SELF_AUDIT_FAILURE", 1)
-    assert seqs(lines_of(root)) == [1, 2, 3]
+    assert (refusal_code(log), checkpoint_seq(root)) == ("SELF_AUDIT_FAILURE", 1)
+    assert seqs(records(root)) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_found_by_a_new_process_too(root, log, damage):
+def test_a_new_process_detects_damage(root, log, damage):
     for _ in range(5):
         log.append(body, durable=True)
     log.close()
@@ -477,28 +477,28 @@ def test_damage_is_found_by_a_new_process_too(root, log, damage):
     new = open_log(root)
 
     assert new.catch_up().verdict == DAMAGES[damage]
-    assert refused(new) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(new) == "SELF_AUDIT_FAILURE"
     assert open_log(root).damage() == DAMAGES[damage]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_over_when_the_log_is_restored_and_verified(root, log, told, damage):
+def test_changes_are_accepted_again_once_the_log_is_restored_and_verified(root, log, followed, damage):
     for _ in range(5):
         log.append(body, durable=True)
-    sound = log_path(root).read_bytes()
+    intact = log_path(root).read_bytes()
     damage(log_path(root))
     log.append(body, durable=False)
-    log_path(root).write_bytes(sound)
+    log_path(root).write_bytes(intact)
 
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     assert verify.verify_log(str(root)).verdict == "intact"
-    told.clear()
+    followed.clear()
     assert log.append(intent, durable=True)["seq"] == 6
-    assert seqs(told) == [6]
+    assert seqs(followed) == [6]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_person_accepts_damage(root, log, told, damage):
+def test_a_person_accepts_damage(root, log, followed, damage):
     for _ in range(5):
         log.append(body, durable=True)
     damage(log_path(root))
@@ -509,20 +509,20 @@ def test_a_person_accepts_damage(root, log, told, damage):
     assert accepted.verdict.verdict == DAMAGES[damage]
     assert (root / accepted.archived_path).read_bytes() == old
     assert accepted.archived_path == "audit/audit-log.damaged-1.jsonl"
-    first = lines_of(root)[0]
+    first = records(root)[0]
     assert first == accepted.record
     assert (first["seq"], first["kind"]) == (1, "person")
     assert first["detail"]["old_head"]["seq"] == 5
     assert {"reason", "person", "verdict", "sha256", "file"} <= first["detail"].keys()
-    told.clear()
+    followed.clear()
     assert log.append(intent, durable=True)["seq"] == 2
-    assert seqs(told) == [1, 2]
-    assert (log.damage(), anchored(root)) == (None, 2)
+    assert seqs(followed) == [1, 2]
+    assert (log.damage(), checkpoint_seq(root)) == (None, 2)
     assert verify.verify_log(str(root)) == record.Verdict("intact", 2, log.head, None, anchored=True)
 
 
-@pytest.mark.parametrize("damage", [damage for damage in DAMAGES if damage is not chained_wrongly])
-def test_what_was_told_is_not_told_again_and_what_is_read_in_damage_is(root, log, told, damage):
+@pytest.mark.parametrize("damage", [damage for damage in DAMAGES if damage is not append_wrong_link])
+def test_no_record_is_passed_on_twice_and_new_ones_are_also_in_a_damaged_log(root, log, followed, damage):
     for _ in range(5):
         log.append(body, durable=True)
     damage(log_path(root))
@@ -530,21 +530,21 @@ def test_what_was_told_is_not_told_again_and_what_is_read_in_damage_is(root, log
     second = open_log(root).append(body, durable=False)
     log.catch_up()
 
-    assert seqs(told) == [1, 2, 3, 4, 5, first["seq"], second["seq"]]
+    assert seqs(followed) == [1, 2, 3, 4, 5, first["seq"], second["seq"]]
 
 
-@pytest.mark.parametrize("damage", [cut, edited, rolled_back])
-def test_a_new_process_is_told_what_is_sound_in_a_damaged_log(root, log, damage):
+@pytest.mark.parametrize("damage", [truncate, edit, roll_back])
+def test_a_new_process_gets_the_valid_records_of_a_damaged_log(root, log, damage):
     for _ in range(5):
         log.append(body, durable=True)
     damage(log_path(root))
     written = log.append(body, durable=False)
-    told = []
-    open_log(root, told).append(body, durable=False)
+    followed = []
+    open_log(root, followed).append(body, durable=False)
 
-    assert told[-2] == written
-    assert seqs(told)[:2] == [1, 2]
-    assert sorted(set(seqs(told))) == seqs(told)
+    assert followed[-2] == written
+    assert seqs(followed)[:2] == [1, 2]
+    assert sorted(set(seqs(followed))) == seqs(followed)
 
 
 def test_a_missing_log_can_be_accepted_before_anything_is_written(root, log):
@@ -556,11 +556,11 @@ def test_a_missing_log_can_be_accepted_before_anything_is_written(root, log):
     assert log.append(intent, durable=True)["seq"] == 2
 
 
-def test_a_second_acceptance_keeps_the_first_log(root, log):
+def test_a_second_acceptance_keeps_the_first_archived_log(root, log):
     for number in (1, 2):
         log.append(body, durable=True)
         log.append(body, durable=True)
-        edited(log_path(root))
+        edit(log_path(root))
         assert (
             accept_damage(str(root), reason="r", person="p").archived_path == f"audit/audit-log.damaged-{number}.jsonl"
         )
@@ -568,7 +568,7 @@ def test_a_second_acceptance_keeps_the_first_log(root, log):
     assert len(list((root / "audit").glob("audit-log.damaged-*"))) == 2
 
 
-def test_there_is_nothing_to_accept_in_a_sound_log(root, log):
+def test_an_intact_log_cannot_be_accepted(root, log):
     log.append(body, durable=True)
     before = log_path(root).read_bytes()
 
@@ -576,33 +576,33 @@ def test_there_is_nothing_to_accept_in_a_sound_log(root, log):
     assert log_path(root).read_bytes() == before
 
 
-def test_a_log_replaced_by_its_own_copy_is_sound(root, log, told):
+def test_a_log_replaced_by_its_own_copy_is_intact(root, log, followed):
     for _ in range(3):
         log.append(body, durable=True)
     log_path(root).with_name("copy").write_bytes(log_path(root).read_bytes())
     log_path(root).with_name("copy").rename(log_path(root))
-    told.clear()
+    followed.clear()
 
     assert log.append(intent, durable=True)["seq"] == 4
-    assert seqs(told) == [4]
+    assert seqs(followed) == [4]
 
 
-def test_what_this_process_saw_but_nobody_anchored_may_not_vanish_either(root, log):
+def test_records_that_this_process_read_are_missed_even_without_a_checkpoint(root, log):
     for _ in range(3):
         log.append(body, durable=False)
     os.truncate(log_path(root), log_path(root).stat().st_size // 3)
 
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     assert log.damage() == "cut_off"
 
 
-@pytest.mark.parametrize("damage", [cut, edited])
-def test_what_a_person_mended_and_verified_is_not_held_against_what_this_process_saw(root, log, damage):
+@pytest.mark.parametrize("damage", [truncate, edit])
+def test_a_verified_log_need_not_contain_what_this_process_read_before(root, log, damage):
     for _ in range(3):
         log.append(body, durable=False)
     first = log_path(root).read_bytes().splitlines(keepends=True)[0]
     damage(log_path(root))
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     log_path(root).write_bytes(first)
     verify.verify_log(str(root))
 
@@ -611,76 +611,76 @@ def test_what_a_person_mended_and_verified_is_not_held_against_what_this_process
 
 
 @pytest.mark.parametrize("tail", [b"{", b'{"arguments":null', b"\0" * 600, b"x" * 100_000])
-def test_a_torn_tail_is_set_aside_and_recorded(root, log, told, tail):
+def test_a_torn_tail_is_set_aside_and_recorded(root, log, followed, tail):
     lines = chained(3)
-    sound = b"".join(lines)
-    write(root, sound + tail)
-    anchor_at(root, head_of(lines))
+    intact = b"".join(lines)
+    write_log(root, intact + tail)
+    write_checkpoint(root, head_of(lines))
     before = log.catch_up()
     log.append(body, durable=False)
 
     assert (before.verdict, before.records) == ("torn_tail", 3)
-    assert (root / "audit" / f"audit-log.torn-{len(sound)}").read_bytes() == tail
-    assert [one["kind"] for one in told] == ["call", "call", "call", "recovery", "call"]
-    assert told[3]["detail"]["offset"] == len(sound)
-    assert told[3]["detail"]["length"] == len(tail)
-    assert lines_of(root) == told
+    assert (root / "audit" / f"audit-log.torn-{len(intact)}").read_bytes() == tail
+    assert [entry["kind"] for entry in followed] == ["call", "call", "call", "recovery", "call"]
+    assert followed[3]["detail"]["offset"] == len(intact)
+    assert followed[3]["detail"]["length"] == len(tail)
+    assert records(root) == followed
     assert log.damage() is None
     assert verify.verify_log(str(root)).verdict == "intact"
 
 
-def test_a_second_torn_tail_at_the_same_place_is_kept_too(root):
-    sound = b"".join(chained(1))
+def test_a_second_torn_tail_at_the_same_offset_is_kept_too(root):
+    intact = b"".join(chained(1))
     for tail in (b"one", b"two"):
-        write(root, sound + tail)
+        write_log(root, intact + tail)
         open_log(root).append(body, durable=False)
 
-    kept = sorted((root / "audit").glob("audit-log.torn-*"))
-    assert [one.read_bytes() for one in kept] == [b"one", b"two"]
+    tails = sorted((root / "audit").glob("audit-log.torn-*"))
+    assert [tail.read_bytes() for tail in tails] == [b"one", b"two"]
 
 
-def test_a_torn_tail_that_the_anchor_covers_is_tampering(root, log):
+def test_a_torn_tail_that_the_checkpoint_covers_is_damage(root, log):
     lines = chained(3)
-    write(root, b"".join(lines)[:-10])
-    anchor_at(root, head_of(lines))
+    write_log(root, b"".join(lines)[:-10])
+    write_checkpoint(root, head_of(lines))
 
-    assert refused(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
     assert log.damage() == "cut_off"
     assert log.append(body, durable=False)["seq"] == 3
     assert not list((root / "audit").glob("audit-log.torn-*"))
 
 
-def test_a_torn_tail_is_durable_before_it_is_cut_off(root, log, monkeypatch):
-    write(root, b"torn")
-    synced, really = [], os.fsync
+def test_a_torn_tail_is_copied_durably_before_the_log_is_truncated(root, log, monkeypatch):
+    write_log(root, b"torn")
+    synced, fsync = [], os.fsync
 
-    def looking(descriptor):
+    def recording(descriptor):
         synced.append((os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")), log_path(root).read_bytes()))
-        really(descriptor)
+        fsync(descriptor)
 
-    monkeypatch.setattr(os, "fsync", looking)
+    monkeypatch.setattr(os, "fsync", recording)
     log.append(body, durable=False)
 
     assert synced == [("audit-log.torn-0", b"torn"), ("audit", b"torn")]
 
 
-def test_a_torn_tail_that_cannot_be_set_aside_stays(root, log, monkeypatch):
-    sound = b"".join(chained(2))
-    write(root, sound + b"torn")
+def test_a_torn_tail_that_cannot_be_set_aside_stays_in_the_log(root, log, monkeypatch):
+    intact = b"".join(chained(2))
+    write_log(root, intact + b"torn")
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", full)
-        assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
-    assert log_path(root).read_bytes() == sound + b"torn"
+        assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
+    assert log_path(root).read_bytes() == intact + b"torn"
     assert list((root / "audit").glob("audit-log.torn-*")) == []
     log.append(body, durable=False)
-    assert [one["kind"] for one in lines_of(root)] == ["call", "call", "recovery", "call"]
+    assert [entry["kind"] for entry in records(root)] == ["call", "call", "recovery", "call"]
 
 
-def test_a_failed_sync_is_final_for_changes_and_reads_go_on(root, monkeypatch):
+def test_after_a_failed_fsync_the_process_refuses_changes_but_not_reads(root, monkeypatch):
     log = open_log(root)
     log.append(body, durable=True)
 
@@ -689,15 +689,15 @@ def test_a_failed_sync_is_final_for_changes_and_reads_go_on(root, monkeypatch):
 
     with monkeypatch.context() as broken:
         broken.setattr(os, "fdatasync", failing)
-        assert refused(log) == "AUDIT_LOG_FAILED"
-    assert refused(log) == "AUDIT_LOG_FAILED"
+        assert refusal_code(log) == "AUDIT_LOG_FAILED"
+    assert refusal_code(log) == "AUDIT_LOG_FAILED"
     assert log.append(body, durable=False)["seq"] == 3
-    assert anchored(root) == 1
+    assert checkpoint_seq(root) == 1
     assert open_log(root).append(intent, durable=True)["seq"] == 4
 
 
 def is_free(root):
-    """Whether another process could have the lock now."""
+    """Whether another process could acquire the lock now."""
     with log_path(root).open() as other:
         try:
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -709,66 +709,66 @@ def is_free(root):
 def test_the_record_is_composed_under_the_lock(root, log):
     seen = []
 
-    def make():
+    def compose():
         seen.append(is_free(root))
         return body()
 
-    log.append(make, durable=True)
+    log.append(compose, durable=True)
 
     assert seen == [False]
     assert is_free(root)
 
 
-def test_the_lock_is_let_go_before_the_sync_and_the_anchor_comes_after_it(root, log, monkeypatch):
-    seen, really = [], os.fdatasync
+def test_the_lock_is_released_before_the_fsync_and_the_checkpoint_is_written_after_it(root, log, monkeypatch):
+    seen, fdatasync = [], os.fdatasync
 
-    def looking(descriptor):
+    def recording(descriptor):
         if log._file is not None and descriptor == log._file.descriptor:
-            seen.append((is_free(root), seqs(lines_of(root)), anchored(root)))
-        really(descriptor)
+            seen.append((is_free(root), seqs(records(root)), checkpoint_seq(root)))
+        fdatasync(descriptor)
 
-    monkeypatch.setattr(os, "fdatasync", looking)
+    monkeypatch.setattr(os, "fdatasync", recording)
     log.append(body, durable=True)
 
     assert seen == [(True, [1], None)]
-    assert anchored(root) == 1
+    assert checkpoint_seq(root) == 1
 
 
 @pytest.mark.parametrize("patience", [0.05, 5.0])
-def test_closing_leaves_a_sync_that_is_under_way_its_anchor(root, monkeypatch, patience):
-    log, begun, really, told = open_log(root, lock_seconds=patience), threading.Event(), os.fdatasync, []
+def test_close_waits_for_a_running_fsync_or_leaves_its_checkpoint_open(root, monkeypatch, patience):
+    log, begun, fdatasync, written = open_log(root, lock_seconds=patience), threading.Event(), os.fdatasync, []
 
     def slow(descriptor):
         if log._file is not None and descriptor == log._file.descriptor:
             begun.set()
             time.sleep(0.3)
-        really(descriptor)
+        fdatasync(descriptor)
 
     monkeypatch.setattr(os, "fdatasync", slow)
-    syncing = threading.Thread(target=lambda: told.append(log.append(body, durable=True)))
+    syncing = threading.Thread(target=lambda: written.append(log.append(body, durable=True)))
     syncing.start()
     begun.wait(5)
     log.close()
     syncing.join()
 
-    assert [one["seq"] for one in told] == [1]
-    assert anchored(root) == 1
+    assert seqs(written) == [1]
+    assert checkpoint_seq(root) == 1
 
 
-@pytest.mark.parametrize("look", ["append", "catch_up", "verify"])
-def test_a_log_that_somebody_begins_at_this_moment_is_not_missing(root, monkeypatch, look):
-    log, other, really, begun = open_log(root), open_log(root), Checkpoint.read, []
+@pytest.mark.parametrize("action", ["append", "catch_up", "verify"])
+def test_a_log_that_another_process_creates_at_this_moment_is_not_missing(root, monkeypatch, action):
+    log, other, read, begun = open_log(root), open_log(root), Checkpoint.read, []
 
-    def late(anchor):
+    def read_after_append(checkpoint):
         if not begun:
-            begun.append(anchor)
+            begun.append(checkpoint)
             other.append(body, durable=True)
-        return really(anchor)
+        return read(checkpoint)
 
-    monkeypatch.setattr(Checkpoint, "read", late)
-    if look == "append":
+    monkeypatch.setattr(Checkpoint, "read", read_after_append)
+    if action == "append":
         log.append(intent, durable=True)
-    elif look == "catch_up":
+    elif action == "catch_up":
         log.catch_up()
     else:
         assert verify.verify_log(str(root)).verdict == "intact"
@@ -779,7 +779,7 @@ def test_a_log_that_somebody_begins_at_this_moment_is_not_missing(root, monkeypa
     other.close()
 
 
-def test_every_process_anchors_what_it_made_durable_and_the_newest_counts(root, log):
+def test_the_newest_checkpoint_of_all_processes_counts(root, log):
     other = open_log(root)
     log.append(body, durable=True)
     written = other.append(body, durable=True)
@@ -787,22 +787,22 @@ def test_every_process_anchors_what_it_made_durable_and_the_newest_counts(root, 
 
     assert Checkpoint(state_dir.path_of(str(root))).read().head.entry_hash == written["entry_hash"]
     log.sync()
-    assert anchored(root) == 3
+    assert checkpoint_seq(root) == 3
     other.close()
 
 
-def test_a_log_whose_directory_cannot_be_synced_is_not_begun(root, log, monkeypatch):
+def test_no_record_is_written_to_a_new_log_whose_directory_cannot_be_fsynced(root, log, monkeypatch):
     def failing(_):
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as broken:
         broken.setattr(os, "fsync", failing)
-        assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
-        assert refused(log, body, durable=False) == "AUDIT_LOG_FAILED"
+        assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
+        assert refusal_code(log, body, durable=False) == "AUDIT_LOG_FAILED"
     assert log.append(body, durable=False)["seq"] == 1
 
 
-def test_nobody_is_told_a_path_outside(tmp_path):
+def test_errors_do_not_contain_absolute_paths(tmp_path):
     log = open_log(tmp_path)
 
     with pytest.raises(errors.SystemError) as caught:
@@ -810,26 +810,26 @@ def test_nobody_is_told_a_path_outside(tmp_path):
     assert str(tmp_path) not in caught.value.human_message + str(caught.value.cause)
 
 
-def test_a_newcomer_follows_a_long_log_before_it_asks_for_the_lock(root, told, monkeypatch):
-    write(root, b"".join(chained(500)))
-    followed = []
-    taken = FileLock.try_acquire
+def test_a_new_process_follows_a_long_log_before_it_asks_for_the_lock(root, followed, monkeypatch):
+    write_log(root, b"".join(chained(500)))
+    counts = []
+    try_acquire = FileLock.try_acquire
 
     def watched(lock):
-        followed.append(len(told))
-        return taken(lock)
+        counts.append(len(followed))
+        return try_acquire(lock)
 
     monkeypatch.setattr(FileLock, "try_acquire", watched)
-    log = open_log(root, told)
+    log = open_log(root, followed)
     log.append(body, durable=False)
     log.close()
 
-    assert followed[0] == 500
-    assert [one["seq"] for one in told] == list(range(1, 502))
+    assert counts[0] == 500
+    assert seqs(followed) == list(range(1, 502))
 
 
 @pytest.mark.usefixtures("alarm")
-def test_a_log_that_is_another_file_at_each_look_is_given_up_in_time(tmp_path, monkeypatch):
+def test_an_append_to_a_log_that_is_replaced_over_and_over_ends_at_the_deadline(tmp_path, monkeypatch):
     (tmp_path / "audit").mkdir()
     log = AuditLog(str(tmp_path), follow=lambda _: None, lock_seconds=0.05)
     monkeypatch.setattr(log_file.LogFile, "size_if_current", lambda *_: None)

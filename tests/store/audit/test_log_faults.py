@@ -4,8 +4,8 @@ import signal
 import subprocess
 
 import pytest
-from logs import LONG, anchor_at, body, log_path, open_log, python, strace_works, write
-from scenes import records as lines_of
+from logs import LONG, body, log_path, open_log, start_python, strace_works, write_checkpoint, write_log
+from scenes import records
 
 from kaiza.domain import errors
 from kaiza.domain.audit import record
@@ -19,21 +19,21 @@ from logs import body, intent, open_log
 log = open_log(sys.argv[1], lock_seconds=1)
 for number in range(8):
     try:
-        told = log.append(lambda: body(detail={"number": number}), durable=True)
-        print("ack", told["seq"], told["entry_hash"], flush=True)
+        written = log.append(lambda: body(detail={"number": number}), durable=True)
+        print("ack", written["seq"], written["entry_hash"], flush=True)
     except errors.SystemError as refused:
         print("refused", refused.error_code, flush=True)
 """
-CROWD = """
+APPENDS_OF_TWO_LOGS = """
 import sys
 from kaiza.domain import errors
 from logs import body, open_log
 logs = [open_log(sys.argv[1], lock_seconds=1) for _ in range(2)]
 for number in range(8):
-    told, log = body(detail={"number": number}), logs[number % 2]
+    record, log = body(detail={"number": number}), logs[number % 2]
     try:
-        told = log.append(lambda: told, durable=True)
-        print("ack", told["seq"], told["entry_hash"], flush=True)
+        written = log.append(lambda: record, durable=True)
+        print("ack", written["seq"], written["entry_hash"], flush=True)
     except errors.SystemError as refused:
         print("refused", refused.error_code, flush=True)
 """
@@ -57,48 +57,49 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
-def outcome(process):
-    told = [line.split() for line in process.communicate()[0].splitlines()]
-    acks = {int(line[1]): line[2] for line in told if line[0] == "ack"}
-    return acks, [line[1] for line in told if line[0] == "refused"]
+def read_results(process):
+    """The hashes of the acknowledged records by number, and the error codes of the others."""
+    lines = [line.split() for line in process.communicate()[0].splitlines()]
+    acks = {int(line[1]): line[2] for line in lines if line[0] == "ack"}
+    return acks, [line[1] for line in lines if line[0] == "refused"]
 
 
-def nothing_is_lost(root, acks):
-    """All that was acknowledged is there; whoever comes next can go on, and the chain is whole."""
-    seen = {line["seq"]: line["entry_hash"] for line in lines_of_whole(root)}
-    assert acks.items() <= seen.items()
+def require_nothing_lost(root, acks):
+    """All acknowledged records are in the log, the chain is valid, and the next process can append."""
+    complete = {line["seq"]: line["entry_hash"] for line in complete_records(root)}
+    assert acks.items() <= complete.items()
     assert verify.verify_log(str(root)).verdict in ("intact", "torn_tail")
     new = open_log(root)
     new.append(body, durable=True)
     new.close()
     assert verify.verify_log(str(root)).verdict == "intact"
-    assert acks.items() <= {line["seq"]: line["entry_hash"] for line in lines_of(root)}.items()
+    assert acks.items() <= {line["seq"]: line["entry_hash"] for line in records(root)}.items()
 
 
-def lines_of_whole(root):
+def complete_records(root):
     content = log_path(root).read_bytes()
     log_path(root).with_name("whole").mkdir()
     (log_path(root).with_name("whole") / "audit").mkdir()
     (log_path(root).with_name("whole") / "audit" / "audit-log.jsonl").write_bytes(content[: content.rfind(b"\n") + 1])
-    return lines_of(log_path(root).with_name("whole"))
+    return records(log_path(root).with_name("whole"))
 
 
-def injected(root, calls, fault, when):
-    """strace between the process and the kernel, for these calls on the log and what stands beside it only."""
-    place = state_dir.path_of(str(root), create=True)
-    files = [log_path(root), *(place / name for name in ("anchor", "anchor-2"))]
+def strace_command(root, calls, fault, when):
+    """Command that makes these system calls fail on the log and the checkpoints only."""
+    directory = state_dir.path_of(str(root), create=True)
+    files = [log_path(root), *(directory / name for name in ("anchor", "anchor-2"))]
     for file in files:
         file.touch()
-    return ["strace", "-f", "-qq", "-o", "/dev/null", *(word for file in files for word in ("-P", str(file))),
+    return ["strace", "-f", "-qq", "-o", "/dev/null", *(argument for file in files for argument in ("-P", str(file))),
             *(f"-einject={call}:{fault}:when={when}" for call in calls)]  # fmt: skip
 
 
-def under(root, script, calls, fault, when):
-    """What eight appends came to while a call failed; each was acknowledged, or refused as it should be."""
+def append_with_fault(root, script, calls, fault, when):
+    """Acknowledged and refused records of eight appends of which one system call fails."""
     first, *then = calls.split(",")
-    before = injected(root, [first], "retval=5" if then else fault, when)
+    before = strace_command(root, [first], "retval=5" if then else fault, when)
     before += [f"-einject={call}:{fault}:when=1" for call in then]
-    acks, refused = outcome(python(script, root, before=before))
+    acks, refused = read_results(start_python(script, root, before=before))
     assert set(refused) <= {"AUDIT_LOG_FAILED", "AUDIT_LOCK_FAILED", "SELF_AUDIT_FAILURE"}
     assert len(acks) + len(refused) == 8
     return acks, refused
@@ -108,42 +109,42 @@ def under(root, script, calls, fault, when):
 @pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
 @pytest.mark.parametrize("when", range(1, 9) if LONG else [3])
 @pytest.mark.parametrize(("calls", "fault"), FAULTS if LONG else FAULTS[::2])
-def test_a_call_that_fails_or_falls_short_loses_nothing_and_breaks_nothing(root, calls, fault, when):
-    acks, refused = under(root, APPENDS, calls, fault, when)
+def test_no_acknowledged_record_is_lost_when_a_system_call_fails_or_falls_short(root, calls, fault, when):
+    acks, refused = append_with_fault(root, APPENDS, calls, fault, when)
 
     if "EINTR" in fault and "," not in calls:
         assert len(acks) == 8
     if calls == "fdatasync" and "EINTR" not in fault:
         assert (len(acks), len(refused)) == (when - 1, 9 - when)
-    nothing_is_lost(root, acks)
+    require_nothing_lost(root, acks)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
 @pytest.mark.parametrize("when", range(1, 25) if LONG else [5])
 @pytest.mark.parametrize(("calls", "fault"), FAULTS if LONG else FAULTS[1::2])
-def test_a_call_that_fails_among_several_writers_loses_nothing(root, calls, fault, when):
-    acks, _ = under(root, CROWD, calls, fault, when)
+def test_no_acknowledged_record_is_lost_when_a_system_call_fails_with_several_writers(root, calls, fault, when):
+    acks, _ = append_with_fault(root, APPENDS_OF_TWO_LOGS, calls, fault, when)
 
-    nothing_is_lost(root, acks)
+    require_nothing_lost(root, acks)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not strace_works(), reason="strace is not installed, or may not be used here")
 @pytest.mark.parametrize("call", ["write", "fdatasync", "flock", "pwrite64"])
 @pytest.mark.parametrize("when", range(1, 13) if LONG else [4])
-@pytest.mark.parametrize("script", [APPENDS, CROWD], ids=["alone", "crowd"])
-def test_a_process_killed_in_a_call_loses_nothing(root, script, call, when):
-    before = injected(root, [call], "signal=KILL", when)
-    acks, _ = outcome(python(script, root, before=before))
+@pytest.mark.parametrize("script", [APPENDS, APPENDS_OF_TWO_LOGS], ids=["one_log", "two_logs"])
+def test_no_acknowledged_record_is_lost_when_the_process_is_killed_in_a_system_call(root, script, call, when):
+    before = strace_command(root, [call], "signal=KILL", when)
+    acks, _ = read_results(start_python(script, root, before=before))
 
-    nothing_is_lost(root, acks)
+    require_nothing_lost(root, acks)
 
 
 @pytest.mark.parametrize("room", [0, 1, 300, 700, 1500])
-def test_a_write_that_the_kernel_cuts_short_leaves_no_trace(root, room):
+def test_a_short_write_is_undone(root, room):
     log = open_log(root)
-    acks = {told["seq"]: told["entry_hash"] for told in (log.append(body, durable=True) for _ in range(3))}
+    acks = {entry["seq"]: entry["entry_hash"] for entry in (log.append(body, durable=True) for _ in range(3))}
     size = log_path(root).stat().st_size
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -152,8 +153,8 @@ def test_a_write_that_the_kernel_cuts_short_leaves_no_trace(root, room):
     try:
         for _ in range(4):
             try:
-                told = log.append(body, durable=True)
-                acks[told["seq"]] = told["entry_hash"]
+                written = log.append(body, durable=True)
+                acks[written["seq"]] = written["entry_hash"]
             except errors.SystemError as error:
                 refused.append(error.error_code)
     finally:
@@ -163,17 +164,17 @@ def test_a_write_that_the_kernel_cuts_short_leaves_no_trace(root, room):
     assert set(refused) == {"AUDIT_LOG_FAILED"}
     assert log_path(root).read_bytes().endswith(b"\n")
     assert log.append(body, durable=True)["seq"] == len(acks) + 1
-    nothing_is_lost(root, acks)
+    require_nothing_lost(root, acks)
 
 
-def test_a_full_disk_refuses_and_goes_on_when_there_is_room(small_disk, monkeypatch):
+def test_a_full_disk_refuses_records_until_there_is_space(small_disk, monkeypatch):
     (small_disk / "audit").mkdir()
     log = open_log(small_disk)
     acks, refused = {}, []
     while len(refused) < 5:
         try:
-            told = log.append(body, durable=True)
-            acks[told["seq"]] = told["entry_hash"]
+            written = log.append(body, durable=True)
+            acks[written["seq"]] = written["entry_hash"]
         except errors.SystemError as error:
             refused.append(error.error_code)
 
@@ -184,10 +185,10 @@ def test_a_full_disk_refuses_and_goes_on_when_there_is_room(small_disk, monkeypa
     assert log.append(body, durable=True)["seq"] == len(acks) + 1
     log.close()
     del log
-    nothing_is_lost(small_disk, acks)
+    require_nothing_lost(small_disk, acks)
 
 
-def test_a_read_only_disk_refuses(small_disk):
+def test_a_read_only_disk_refuses_records(small_disk):
     (small_disk / "audit").mkdir()
     log = open_log(small_disk)
     log.append(body, durable=True)
@@ -201,20 +202,20 @@ def test_a_read_only_disk_refuses(small_disk):
     assert verify.verify_log(str(small_disk)).verdict == "intact"
 
 
-def test_an_unfinished_line_at_every_length_is_set_aside(root):
+def test_an_unfinished_line_of_any_length_is_set_aside(root):
     log = open_log(root)
     for _ in range(2):
         log.append(body, durable=True)
     log.close()
-    sound = log_path(root).read_bytes()
-    head = record.LogHead(2, log.head.entry_hash, len(sound))
+    intact = log_path(root).read_bytes()
+    head = record.LogHead(2, log.head.entry_hash, len(intact))
     line, _ = record.serialize_and_hash(body(), 3, log.head.entry_hash)
     for length in range(1, len(line), 1 if LONG else 83):
-        write(root, sound + line[:length])
-        anchor_at(root, head)
-        told = []
-        new = open_log(root, told)
+        write_log(root, intact + line[:length])
+        write_checkpoint(root, head)
+        followed = []
+        new = open_log(root, followed)
         new.append(body, durable=True)
 
-        assert [one["kind"] for one in told] == ["call", "call", "recovery", "call"]
+        assert [entry["kind"] for entry in followed] == ["call", "call", "recovery", "call"]
         assert verify.verify_log(str(root)).verdict == "intact"

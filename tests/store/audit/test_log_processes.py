@@ -7,8 +7,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from logs import LONG, body, log_path, open_log, python
-from scenes import records as lines_of
+from logs import LONG, body, log_path, open_log, start_python
+from scenes import records
 
 from kaiza.domain import errors
 from kaiza.store.audit.checkpoint import Checkpoint
@@ -21,9 +21,9 @@ from logs import body, open_log
 log = open_log(sys.argv[1])
 durable = sys.argv[3] == "durable"
 for number in range(int(sys.argv[2])):
-    told = body(detail={"writer": sys.argv[4], "number": number})
-    told = log.append(lambda: told, durable=durable)
-    print(told["seq"], told["entry_hash"], flush=durable)
+    record = body(detail={"writer": sys.argv[4], "number": number})
+    written = log.append(lambda: record, durable=durable)
+    print(written["seq"], written["entry_hash"], flush=durable)
 log.close()
 """
 HOLDER = """
@@ -43,7 +43,7 @@ def root(tmp_path, monkeypatch):
 
 
 def writer(root, count, *, durable=True, name="w"):
-    return python(WRITER, root, count, "durable" if durable else "not", name)
+    return start_python(WRITER, root, count, "durable" if durable else "not", name)
 
 
 def acknowledged(output):
@@ -54,12 +54,12 @@ def acknowledged(output):
 
 @pytest.mark.long
 @pytest.mark.parametrize("durable", [False, True])
-def test_processes_together_write_one_chain(root, durable):
+def test_several_processes_write_one_chain(root, durable):
     count = 2000 if LONG else 60
     running = [writer(root, count, durable=durable, name=number) for number in range(8)]
     acks = [acknowledged(process.communicate()[0]) for process in running]
     found = verify.verify_log(str(root))
-    lines = lines_of(root)
+    lines = records(root)
 
     assert [process.returncode for process in running] == [0] * 8
     assert (found.verdict, found.records, found.anchored) == ("intact", 8 * count, True)
@@ -67,42 +67,42 @@ def test_processes_together_write_one_chain(root, durable):
         line["seq"]: line["entry_hash"] for line in lines
     }
     for name in range(8):
-        mine = [line["detail"]["number"] for line in lines if line["detail"]["writer"] == str(name)]
-        assert mine == list(range(count))
+        numbers = [line["detail"]["number"] for line in lines if line["detail"]["writer"] == str(name)]
+        assert numbers == list(range(count))
 
 
 @pytest.mark.long
-def test_a_writer_killed_at_any_moment_loses_nothing_and_holds_up_nobody(root):
-    chance = random.Random(7)
+def test_a_writer_killed_at_any_moment_loses_nothing_and_delays_no_other(root):
+    generator = random.Random(7)
     acks, log = {}, open_log(root)
     for _ in range(200 if LONG else 8):
         running = [writer(root, 10**6, name=number) for number in range(2)]
         running[0].stdout.readline()
-        until = time.monotonic() + chance.random() * 0.03
+        until = time.monotonic() + generator.random() * 0.03
         while time.monotonic() < until:
-            told = log.append(body, durable=True)
-            acks[told["seq"]] = told["entry_hash"]
+            written = log.append(body, durable=True)
+            acks[written["seq"]] = written["entry_hash"]
         for process in running:
             process.kill()
         for process in running:
             acks |= acknowledged(process.communicate()[0])
         begin = time.monotonic()
-        told = log.append(body, durable=True)
+        written = log.append(body, durable=True)
         waited = time.monotonic() - begin
-        acks[told["seq"]] = told["entry_hash"]
+        acks[written["seq"]] = written["entry_hash"]
 
         assert waited < 2
-    there = {line["seq"]: line["entry_hash"] for line in lines_of(root)}
+    logged = {line["seq"]: line["entry_hash"] for line in records(root)}
     found = verify.verify_log(str(root))
     assert (found.verdict, found.anchored) == ("intact", True)
-    assert acks.items() <= there.items()
+    assert acks.items() <= logged.items()
 
 
 @contextmanager
-def stopped_with(path):
-    """A process that took the lock on a file and was stopped before it let go."""
+def stopped_holder_of(path):
+    """A process that is stopped while it holds the lock on a file."""
     path.touch()
-    process = python(HOLDER, path)
+    process = start_python(HOLDER, path)
     process.stdout.readline()
     os.waitpid(process.pid, os.WUNTRACED)
     try:
@@ -114,22 +114,22 @@ def stopped_with(path):
 
 @pytest.fixture
 def stopped(root):
-    with stopped_with(log_path(root)) as process:
+    with stopped_holder_of(log_path(root)) as process:
         yield process
 
 
-def test_a_process_stopped_with_its_anchor_in_hand_holds_up_nobody(root):
-    log, place = open_log(root, lock_seconds=0.3), state_dir.path_of(str(root), create=True)
-    with stopped_with(place / "anchor"):
+def test_a_process_stopped_while_it_holds_a_checkpoint_delays_no_other(root):
+    log, directory = open_log(root, lock_seconds=0.3), state_dir.path_of(str(root), create=True)
+    with stopped_holder_of(directory / "anchor"):
         log.append(body, durable=True)
         log.append(body, durable=False)
 
-        assert Checkpoint(place).read().head.seq == 1
+        assert Checkpoint(directory).read().head.seq == 1
         log.close()
-    assert Checkpoint(place).read().head.seq == 2
+    assert Checkpoint(directory).read().head.seq == 2
 
 
-def test_threads_that_sync_together_are_all_anchored(root):
+def test_records_of_threads_that_sync_together_all_get_a_checkpoint(root):
     log = open_log(root)
     threads = [threading.Thread(target=log.append, args=(body,), kwargs={"durable": True}) for _ in range(40)]
     for thread in threads:
@@ -141,7 +141,7 @@ def test_threads_that_sync_together_are_all_anchored(root):
     log.close()
 
 
-def test_a_lock_that_a_stopped_process_holds_is_given_up_after_the_deadline(root, stopped):
+def test_waiting_for_the_lock_of_a_stopped_process_ends_at_the_deadline(root, stopped):
     log = open_log(root, lock_seconds=0.3)
     begin = time.monotonic()
 
@@ -152,10 +152,10 @@ def test_a_lock_that_a_stopped_process_holds_is_given_up_after_the_deadline(root
     assert 0.6 <= time.monotonic() - begin < 3
     with pytest.raises(errors.SystemError):
         log.catch_up()
-    assert lines_of(root) == []
+    assert records(root) == []
 
 
-def test_a_lock_that_comes_late_is_let_go_unused(root, stopped):
+def test_no_lock_is_acquired_after_its_caller_gave_up(root, stopped):
     log = open_log(root, lock_seconds=0.2)
     with pytest.raises(errors.SystemError):
         log.append(body, durable=True)
@@ -171,12 +171,12 @@ def test_a_lock_that_comes_late_is_let_go_unused(root, stopped):
             except BlockingIOError:
                 os.sched_yield()
         else:
-            pytest.fail("the lock was kept")
-    assert lines_of(root) == []
+            pytest.fail("the lock is still held")
+    assert records(root) == []
     assert log.append(body, durable=True)["seq"] == 1
 
 
-def test_a_lock_let_go_in_time_is_taken(root, stopped):
+def test_a_lock_released_before_the_deadline_is_acquired(root, stopped):
     log = open_log(root, lock_seconds=20)
     other = open_log(root, lock_seconds=20)
     os.kill(stopped.pid, signal.SIGCONT)
@@ -185,7 +185,7 @@ def test_a_lock_let_go_in_time_is_taken(root, stopped):
     assert other.append(body, durable=True)["seq"] == 2
 
 
-def test_a_log_put_in_place_while_somebody_waits_for_the_old_one_is_the_one_written_to(root, stopped):
+def test_a_log_put_in_place_while_a_writer_waits_for_the_old_one_gets_the_record(root, stopped):
     log = open_log(root, lock_seconds=0.2)
     with pytest.raises(errors.SystemError):
         log.append(body, durable=True)
@@ -196,13 +196,13 @@ def test_a_log_put_in_place_while_somebody_waits_for_the_old_one_is_the_one_writ
     assert log.append(body, durable=True)["seq"] == 1
 
 
-def test_verifying_does_not_wait_forever_for_a_stopped_process(root, stopped, monkeypatch):
+def test_verification_does_not_wait_forever_for_a_stopped_process(root, stopped, monkeypatch):
     monkeypatch.setattr(verify, "_LOCK_SECONDS", 0.1)
 
     assert verify.verify_log(str(root)).verdict == "intact"
 
 
-def test_verifying_beside_writers_never_sees_a_fault(root):
+def test_verification_finds_no_fault_while_others_write(root):
     log = open_log(root)
     log.append(body, durable=True)
     running = [writer(root, 10**6, name=number) for number in range(2)]
@@ -219,7 +219,7 @@ def test_verifying_beside_writers_never_sees_a_fault(root):
     assert {one.verdict for one in found} == {"intact"}
 
 
-LOOK = """
+LIST_DESCRIPTORS = """
 import os
 for number in os.listdir("/proc/self/fd"):
     if os.path.lexists(f"/proc/self/fd/{number}"):
@@ -227,11 +227,11 @@ for number in os.listdir("/proc/self/fd"):
 """
 
 
-def test_descriptors_are_not_left_to_children(root):
+def test_descriptors_are_not_inherited_by_child_processes(root):
     log = open_log(root)
     log.append(body, durable=True)
-    told, _ = python(LOOK, close_fds=False).communicate()
+    output, _ = start_python(LIST_DESCRIPTORS, close_fds=False).communicate()
 
-    assert "pipe" in told
-    assert "audit-log" not in told
-    assert "anchor" not in told
+    assert "pipe" in output
+    assert "audit-log" not in output
+    assert "anchor" not in output

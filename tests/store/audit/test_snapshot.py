@@ -1,11 +1,11 @@
-"""A snapshot counts only with the code of this machine's key: what is in it otherwise is read from the log again."""
+"""A snapshot is used only with a valid code of the state directory's key; otherwise the log is read again."""
 
 import os
 
 import orjson
 import pytest
-from agents import person
-from test_changes import code, plan
+from agents import person, plan
+from logs import error_code_of
 
 from kaiza.app import App
 from kaiza.store.audit import snapshot
@@ -13,7 +13,7 @@ from kaiza.store.disk import state_dir
 from kaiza.store.disk.state_key import StateKey
 
 
-def snapshot_of(root):
+def snapshot_path(root):
     return state_dir.path_of(os.path.realpath(root)) / "index.json"
 
 
@@ -23,48 +23,48 @@ def frozen(workspace):
     plan_hash = plan(workspace, more="limits: {operations: 1}\n")
     app = App([os.path.realpath(workspace)])
     app.call("begin_session", {"role": "WINDSURF"})
-    assert code(app, "write_file", path="src/a.py", content="x\n", plan_hash=plan_hash) == "ok"
+    assert error_code_of(app, "write_file", path="src/a.py", content="x\n", plan_hash=plan_hash) == "ok"
     app.close()
     assert person(workspace, "freeze", "wait") == 0
-    assert snapshot_of(workspace).exists()
+    assert snapshot_path(workspace).exists()
     return plan_hash
 
 
-def lift(path, *, code_of=lambda body, code: code):
-    """The freeze and the used limits taken out of a snapshot."""
-    told, _, body = path.read_bytes().partition(b"\n")
-    facts = orjson.loads(body)
-    assert facts["facts"]["frozen"]
-    facts["facts"] |= {"frozen": None, "usage": {}}
-    changed = orjson.dumps(facts)
-    path.write_bytes(code_of(changed, told) + b"\n" + changed)
+def lift_restrictions(path, *, code_of=lambda body, code: code):
+    """Remove the freeze and the used limits from a snapshot."""
+    code, _, body = path.read_bytes().partition(b"\n")
+    content = orjson.loads(body)
+    assert content["facts"]["frozen"]
+    content["facts"] |= {"frozen": None, "usage": {}}
+    changed = orjson.dumps(content)
+    path.write_bytes(code_of(changed, code) + b"\n" + changed)
 
 
-def change(root, plan_hash):
+def try_change(root, plan_hash):
     app = App([os.path.realpath(root)])
     app.call("begin_session", {"role": "WINDSURF"})
-    told = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": plan_hash})
+    answer = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": plan_hash})
     app.close()
-    return told.envelope["invariant_id"] if told.envelope else None
+    return answer.envelope["invariant_id"] if answer.envelope else None
 
 
 @pytest.mark.parametrize("forged", [b"0" * 64, b"", b"\xff" * 64, None])
-def test_a_snapshot_without_the_right_code_lifts_no_freeze(workspace, frozen, forged):
-    lift(snapshot_of(workspace), code_of=lambda _, code: code if forged is None else forged)
+def test_a_snapshot_without_a_valid_code_cannot_lift_a_freeze(workspace, frozen, forged):
+    lift_restrictions(snapshot_path(workspace), code_of=lambda _, code: code if forged is None else forged)
 
-    assert change(workspace, frozen) == "WORKSPACE_FROZEN"
+    assert try_change(workspace, frozen) == "WORKSPACE_FROZEN"
 
 
-def test_a_snapshot_without_the_right_code_gives_no_used_up_limit_back(workspace, frozen, monkeypatch):
-    lift(snapshot_of(workspace))
-    facts, head = snapshot.load(
-        snapshot_of(workspace).parent,
+def test_a_snapshot_without_a_valid_code_cannot_reset_a_used_limit(workspace, frozen, monkeypatch):
+    lift_restrictions(snapshot_path(workspace))
+    state, head = snapshot.load(
+        snapshot_path(workspace).parent,
         workspace / "audit/audit-log.jsonl",
-        StateKey(snapshot_of(workspace).parent),
+        StateKey(snapshot_path(workspace).parent),
     )
 
-    assert (facts.frozen, head) == (None, None)
-    assert facts.sessions == {}
+    assert (state.frozen, head) == (None, None)
+    assert state.sessions == {}
     app = App([os.path.realpath(workspace)])
     app.call("begin_session", {"role": "WINDSURF"})
     (used,) = app.call("session_status", {}).output["plan_use"]
@@ -72,42 +72,42 @@ def test_a_snapshot_without_the_right_code_gives_no_used_up_limit_back(workspace
     assert used["operations"] == 1
 
 
-def test_a_snapshot_of_the_version_before_is_built_anew(workspace, frozen):
-    path = snapshot_of(workspace)
-    told = orjson.loads(path.read_bytes().partition(b"\n")[2])
-    told["format"] = 1
-    told["facts"] |= {"frozen": None}
-    path.write_bytes(orjson.dumps(told))
+def test_a_snapshot_of_an_older_version_is_rebuilt(workspace, frozen):
+    path = snapshot_path(workspace)
+    content = orjson.loads(path.read_bytes().partition(b"\n")[2])
+    content["format"] = 1
+    content["facts"] |= {"frozen": None}
+    path.write_bytes(orjson.dumps(content))
 
-    assert change(workspace, frozen) == "WORKSPACE_FROZEN"
+    assert try_change(workspace, frozen) == "WORKSPACE_FROZEN"
     assert path.read_bytes()[64:65] == b"\n"
 
 
-def test_a_snapshot_of_our_own_spares_reading_the_log(workspace, frozen):
-    place = snapshot_of(workspace).parent
-    facts, head = snapshot.load(place, workspace / "audit/audit-log.jsonl", StateKey(place))
+def test_a_snapshot_with_a_valid_code_is_loaded(workspace, frozen):
+    directory = snapshot_path(workspace).parent
+    state, head = snapshot.load(directory, workspace / "audit/audit-log.jsonl", StateKey(directory))
 
     assert head is not None
-    assert facts.frozen is not None
-    assert snapshot.load_unchecked(place, StateKey(place)) == (facts, head.seq, True)
+    assert state.frozen is not None
+    assert snapshot.load_unchecked(directory, StateKey(directory)) == (state, head.seq, True)
 
 
-def test_what_is_not_ours_is_known_as_such(workspace, frozen):
-    place = snapshot_of(workspace).parent
-    lift(snapshot_of(workspace))
-    facts, _, is_ours = snapshot.load_unchecked(place, StateKey(place))
+def test_an_unchecked_snapshot_reports_an_invalid_code(workspace, frozen):
+    directory = snapshot_path(workspace).parent
+    lift_restrictions(snapshot_path(workspace))
+    state, _, has_valid_code = snapshot.load_unchecked(directory, StateKey(directory))
 
-    assert is_ours is False
-    assert facts.frozen is None
+    assert has_valid_code is False
+    assert state.frozen is None
 
 
-def test_a_process_that_ends_late_leaves_a_newer_snapshot_as_it_is(workspace, frozen):
+def test_a_process_that_ends_late_does_not_overwrite_a_newer_snapshot(workspace, frozen):
     late = App([os.path.realpath(workspace)])
     late.call("begin_session", {"role": "WINDSURF"})
     assert person(workspace, "plan", "revoke", "PLAN-1") == 0
-    newer = snapshot_of(workspace).read_bytes()
-    ground = late.services.workspaces[os.path.realpath(workspace)]
-    ground.save_snapshot("2026-11-18T09:00:00.000Z")
+    newer = snapshot_path(workspace).read_bytes()
+    late_workspace = late.services.workspaces[os.path.realpath(workspace)]
+    late_workspace.save_snapshot("2026-11-18T09:00:00.000Z")
 
-    assert snapshot_of(workspace).read_bytes() == newer
+    assert snapshot_path(workspace).read_bytes() == newer
     late.close()

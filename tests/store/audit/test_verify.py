@@ -5,7 +5,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from logs import LONG, anchor_at, body, chained, head_of, intent, log_path, open_log, write
+from logs import LONG, body, chained, head_of, intent, log_path, open_log, write_checkpoint, write_log
 
 from kaiza.domain import errors
 from kaiza.domain.audit import record
@@ -19,123 +19,123 @@ from kaiza.store.disk import state_dir
 COUNT = 6
 LINES = chained(COUNT)
 WHOLE = b"".join(LINES)
-STARTS = [sum(map(len, LINES[:number])) for number in range(COUNT + 1)]
-NOWHERE = st.sampled_from([None, 1, 3, COUNT])
-PLACES = st.integers(0, COUNT - 1)
+OFFSETS = [sum(map(len, LINES[:number])) for number in range(COUNT + 1)]
+CHECKPOINTS = st.sampled_from([None, 1, 3, COUNT])
+LINE_INDEXES = st.integers(0, COUNT - 1)
 many = settings(max_examples=2000 if LONG else 40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
-def judged(tmp_path):
-    def judge(content, anchored=None):
-        write(tmp_path, content)
-        anchor_at(tmp_path, head_of(LINES[:anchored]) if anchored else None)
+def verdict_on(tmp_path):
+    def verify_content(content, checkpoint_seq=None):
+        write_log(tmp_path, content)
+        write_checkpoint(tmp_path, head_of(LINES[:checkpoint_seq]) if checkpoint_seq else None)
         found = verify.verify_log(str(tmp_path))
         fault = found.first_fault
         return found.verdict, (fault.seq, fault.why, fault.offset) if fault else None, found.records
 
-    return judge
+    return verify_content
 
 
-def test_an_untouched_log_is_intact(judged):
-    assert judged(WHOLE) == ("intact", None, COUNT)
-    assert judged(WHOLE, COUNT) == ("intact", None, COUNT)
-    assert judged(WHOLE, 2) == ("intact", None, COUNT)
+def test_an_untouched_log_is_intact(verdict_on):
+    assert verdict_on(WHOLE) == ("intact", None, COUNT)
+    assert verdict_on(WHOLE, COUNT) == ("intact", None, COUNT)
+    assert verdict_on(WHOLE, 2) == ("intact", None, COUNT)
 
 
-def expected_of_a_changed_byte(place, new, anchored):
-    line = next(number for number in range(COUNT) if place < STARTS[number + 1])
-    if place == len(WHOLE) - 1:
-        verdict = "cut_off" if anchored == COUNT else "torn_tail"
-        return verdict, (COUNT, "dropped" if verdict == "cut_off" else "torn", STARTS[line]), COUNT - 1
-    return "broken", (line + 1, "edited", STARTS[line]), line
+def expected_for_changed_byte(offset, checkpoint_seq):
+    line = next(number for number in range(COUNT) if offset < OFFSETS[number + 1])
+    if offset == len(WHOLE) - 1:
+        verdict = "cut_off" if checkpoint_seq == COUNT else "torn_tail"
+        return verdict, (COUNT, "dropped" if verdict == "cut_off" else "torn", OFFSETS[line]), COUNT - 1
+    return "broken", (line + 1, "edited", OFFSETS[line]), line
 
 
-@given(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), NOWHERE)
+@given(st.integers(0, len(WHOLE) - 1), st.integers(0, 255), CHECKPOINTS)
 @many
-def test_any_single_byte_changed_is_found_where_it_is(judged, place, new, anchored):
+def test_any_single_byte_changed_is_found_where_it_is(verdict_on, offset, new, checkpoint_seq):
     changed = bytearray(WHOLE)
-    changed[place] = new
-    expected = expected_of_a_changed_byte(place, new, anchored) if bytes(changed) != WHOLE else ("intact", None, COUNT)
+    changed[offset] = new
+    expected = expected_for_changed_byte(offset, checkpoint_seq) if bytes(changed) != WHOLE else ("intact", None, COUNT)
 
-    assert judged(bytes(changed), anchored) == expected
+    assert verdict_on(bytes(changed), checkpoint_seq) == expected
 
 
 @pytest.mark.long
-def test_every_single_byte_changed_is_found_where_it_is(judged):
-    for place in range(0, len(WHOLE), 1 if LONG else 197):
-        for new in {WHOLE[place] ^ 1, WHOLE[place] ^ 0x80, 0, 10, 32} - {WHOLE[place]}:
-            changed = WHOLE[:place] + bytes([new]) + WHOLE[place + 1 :]
+def test_every_single_byte_changed_is_found_where_it_is(verdict_on):
+    for offset in range(0, len(WHOLE), 1 if LONG else 197):
+        for new in {WHOLE[offset] ^ 1, WHOLE[offset] ^ 0x80, 0, 10, 32} - {WHOLE[offset]}:
+            changed = WHOLE[:offset] + bytes([new]) + WHOLE[offset + 1 :]
 
-            assert judged(changed, COUNT) == expected_of_a_changed_byte(place, new, COUNT)
+            assert verdict_on(changed, COUNT) == expected_for_changed_byte(offset, COUNT)
 
 
-@given(PLACES, NOWHERE)
+@given(LINE_INDEXES, CHECKPOINTS)
 @many
-def test_a_dropped_line_is_found_where_it_was(judged, gone, anchored):
-    found = judged(b"".join(LINES[:gone] + LINES[gone + 1 :]), anchored)
+def test_a_dropped_line_is_found_where_it_was(verdict_on, dropped, checkpoint_seq):
+    found = verdict_on(b"".join(LINES[:dropped] + LINES[dropped + 1 :]), checkpoint_seq)
 
-    if gone < COUNT - 1:
-        assert found == ("broken", (gone + 1, "dropped", STARTS[gone]), gone)
-    elif anchored == COUNT:
-        assert found == ("cut_off", (COUNT, "dropped", STARTS[gone]), gone)
+    if dropped < COUNT - 1:
+        assert found == ("broken", (dropped + 1, "dropped", OFFSETS[dropped]), dropped)
+    elif checkpoint_seq == COUNT:
+        assert found == ("cut_off", (COUNT, "dropped", OFFSETS[dropped]), dropped)
     else:
-        assert found == ("intact", None, gone)
+        assert found == ("intact", None, dropped)
 
 
-@given(PLACES, PLACES, NOWHERE)
+@given(LINE_INDEXES, LINE_INDEXES, CHECKPOINTS)
 @many
-def test_a_line_copied_to_another_place_is_found_there(judged, which, where, anchored):
+def test_a_copied_line_is_found_where_it_was_inserted(verdict_on, which, where, checkpoint_seq):
     lines = [*LINES[: where + 1], LINES[which], *LINES[where + 1 :]]
     copy = where + 2 if which == where + 1 else where + 1
-    expected = ("broken", (copy + 1, "inserted", STARTS[copy]), copy)
+    expected = ("broken", (copy + 1, "inserted", OFFSETS[copy]), copy)
 
-    assert judged(b"".join(lines), anchored) == expected
+    assert verdict_on(b"".join(lines), checkpoint_seq) == expected
 
 
-@given(PLACES, PLACES, NOWHERE)
+@given(LINE_INDEXES, LINE_INDEXES, CHECKPOINTS)
 @many
-def test_two_lines_that_changed_places_are_found_at_the_first(judged, one, other, anchored):
+def test_swapped_lines_are_found_at_the_first_of_them(verdict_on, one, other, checkpoint_seq):
     first, second = sorted((one, other))
     lines = list(LINES)
     lines[first], lines[second] = lines[second], lines[first]
-    expected = ("broken", (first + 1, "reordered", STARTS[first]), first) if one != other else ("intact", None, COUNT)
+    expected = ("broken", (first + 1, "reordered", OFFSETS[first]), first) if one != other else ("intact", None, COUNT)
 
-    assert judged(b"".join(lines), anchored) == expected
+    assert verdict_on(b"".join(lines), checkpoint_seq) == expected
 
 
-@given(PLACES, PLACES, NOWHERE)
+@given(LINE_INDEXES, LINE_INDEXES, CHECKPOINTS)
 @many
-def test_a_moved_line_is_found(judged, one, other, anchored):
+def test_a_moved_line_is_found(verdict_on, one, other, checkpoint_seq):
     lines = list(LINES)
     lines.insert(other, lines.pop(one))
     first = min(one, other)
-    expected = ("broken", (first + 1, "reordered", STARTS[first]), first) if one != other else ("intact", None, COUNT)
+    expected = ("broken", (first + 1, "reordered", OFFSETS[first]), first) if one != other else ("intact", None, COUNT)
 
-    assert judged(b"".join(lines), anchored) == expected
+    assert verdict_on(b"".join(lines), checkpoint_seq) == expected
 
 
-@given(PLACES, st.binary(max_size=30) | st.sampled_from(chained(1, first=4, link="f" * 64)), NOWHERE)
+@given(LINE_INDEXES, st.binary(max_size=30) | st.sampled_from(chained(1, first=4, link="f" * 64)), CHECKPOINTS)
 @many
-def test_a_foreign_line_is_found_where_it_was_put(judged, where, foreign, anchored):
-    told = foreign.strip(b"\n").replace(b"\n", b"") + b"\n"
-    found = judged(WHOLE[: STARTS[where]] + told + WHOLE[STARTS[where] :], anchored)
+def test_a_foreign_line_is_found_where_it_was_inserted(verdict_on, where, foreign, checkpoint_seq):
+    line = foreign.strip(b"\n").replace(b"\n", b"") + b"\n"
+    found = verdict_on(WHOLE[: OFFSETS[where]] + line + WHOLE[OFFSETS[where] :], checkpoint_seq)
 
-    assert found == ("broken", (where + 1, "inserted", STARTS[where]), where)
+    assert found == ("broken", (where + 1, "inserted", OFFSETS[where]), where)
 
 
-@given(st.integers(0, len(WHOLE)), NOWHERE)
+@given(st.integers(0, len(WHOLE)), CHECKPOINTS)
 @many
-def test_a_tail_cut_at_any_byte_is_cut_off_or_torn(judged, end, anchored):
-    left = sum(start <= end for start in STARTS[1:])
-    found = judged(WHOLE[:end], anchored)
+def test_a_log_truncated_at_any_byte_is_cut_off_or_torn(verdict_on, end, checkpoint_seq):
+    left = sum(start <= end for start in OFFSETS[1:])
+    found = verdict_on(WHOLE[:end], checkpoint_seq)
 
-    if anchored is not None and anchored > left:
-        assert found == ("cut_off", (left + 1, "dropped", STARTS[left]), left)
-    elif end in STARTS:
+    if checkpoint_seq is not None and checkpoint_seq > left:
+        assert found == ("cut_off", (left + 1, "dropped", OFFSETS[left]), left)
+    elif end in OFFSETS:
         assert found == ("intact", None, left)
     else:
-        assert found == ("torn_tail", (left + 1, "torn", STARTS[left]), left)
+        assert found == ("torn_tail", (left + 1, "torn", OFFSETS[left]), left)
 
 
 @pytest.mark.parametrize(
@@ -149,67 +149,67 @@ def test_a_tail_cut_at_any_byte_is_cut_off_or_torn(judged, end, anchored):
         (b"\0" * 5000, ("cut_off", (1, "dropped", 0), 0)),
     ],
 )
-def test_an_emptied_or_replaced_log_is_told_from_its_anchor(judged, content, expected):
-    found = judged(content, COUNT)
+def test_an_emptied_or_replaced_log_is_found_by_its_checkpoint(verdict_on, content, expected):
+    found = verdict_on(content, COUNT)
 
     assert found == expected or found[0] == expected
 
 
-def test_records_sealed_again_from_a_place_on_are_only_told_by_the_anchor(judged):
+def test_rewritten_records_with_a_valid_chain_are_found_by_the_checkpoint_only(verdict_on):
     forged = chained(2) + chained(COUNT - 2, first=3, link=head_of(chained(2)).entry_hash, client="forger")
 
-    assert judged(b"".join(forged), COUNT)[0] == "replaced"
-    assert judged(b"".join(forged)) == ("intact", None, COUNT)
+    assert verdict_on(b"".join(forged), COUNT)[0] == "replaced"
+    assert verdict_on(b"".join(forged)) == ("intact", None, COUNT)
 
 
-@pytest.mark.parametrize("place", range(COUNT - 1))
-@pytest.mark.parametrize("numbered", [2, 7, 0, -1])
-def test_renumbered_records_are_broken_though_every_hash_and_link_is_right(judged, place, numbered):
-    before = LINES[:place]
+@pytest.mark.parametrize("line", range(COUNT - 1))
+@pytest.mark.parametrize("shift", [2, 7, 0, -1])
+def test_renumbered_records_are_broken_although_every_hash_and_link_is_valid(verdict_on, line, shift):
+    before = LINES[:line]
     link = before[-1][-67:-3].decode() if before else record.GENESIS
-    forged = chained(COUNT - place, first=place + numbered, link=link)
-    verdict, (seq, _, offset), records_before = judged(b"".join(before + forged))
+    forged = chained(COUNT - line, first=line + shift, link=link)
+    verdict, (seq, _, offset), records_before = verdict_on(b"".join(before + forged))
 
-    assert (verdict, seq, offset, records_before) == ("broken", place + 1, STARTS[place], place)
+    assert (verdict, seq, offset, records_before) == ("broken", line + 1, OFFSETS[line], line)
 
 
 @pytest.mark.parametrize("which", range(COUNT - 1))
-def test_a_record_changed_and_sealed_again_is_the_faulty_one(judged, which):
+def test_a_changed_record_with_a_new_hash_is_the_one_reported(verdict_on, which):
     link = LINES[which - 1][-67:-3].decode() if which else record.GENESIS
     line, _ = record.serialize_and_hash(body(client="forger"), which + 1, link)
     lines = [*LINES[:which], line, *LINES[which + 1 :]]
 
-    assert judged(b"".join(lines))[1] == (which + 1, "edited", STARTS[which])
+    assert verdict_on(b"".join(lines))[1] == (which + 1, "edited", OFFSETS[which])
 
 
-def test_a_line_in_a_form_that_is_not_canonical_is_edited(judged):
-    told = LINES[2][:-83].replace(b",", b", ", 1) + b"}"
-    line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()
+def test_a_line_that_is_not_canonical_json_is_edited(verdict_on):
+    body_bytes = LINES[2][:-83].replace(b",", b", ", 1) + b"}"
+    line = body_bytes[:-1] + b',"entry_hash":"%b"}\n' % sha256(body_bytes).hexdigest().encode()
 
-    assert judged(b"".join([*LINES[:2], line, *LINES[3:]]))[1] == (3, "edited", STARTS[2])
+    assert verdict_on(b"".join([*LINES[:2], line, *LINES[3:]]))[1] == (3, "edited", OFFSETS[2])
 
 
-def test_no_log_is_missing_only_where_an_anchor_says_there_was_one(tmp_path):
+def test_an_absent_log_is_missing_only_if_there_is_a_checkpoint(tmp_path):
     (tmp_path / "audit").mkdir()
 
     assert verify.verify_log(str(tmp_path)) == record.Verdict("intact", 0, None, None, anchored=False)
-    anchor_at(tmp_path, head_of(LINES))
+    write_checkpoint(tmp_path, head_of(LINES))
     assert verify.verify_log(str(tmp_path)).verdict == "missing"
 
 
-def test_a_last_line_that_lost_a_sector_is_torn_unless_the_anchor_covers_it(tmp_path):
+def test_a_last_line_that_lost_a_sector_is_torn_unless_the_checkpoint_covers_it(tmp_path):
     lines = [*LINES, *chained(1, first=COUNT + 1, link=head_of(LINES).entry_hash, detail={"long": "x" * 3000})]
-    place = (len(WHOLE) // 512 + 2) * 512
+    offset = (len(WHOLE) // 512 + 2) * 512
     whole = b"".join(lines)
-    write(tmp_path, whole[:place] + b"\0" * 512 + whole[place + 512 :])
+    write_log(tmp_path, whole[:offset] + b"\0" * 512 + whole[offset + 512 :])
 
     assert verify.verify_log(str(tmp_path)).verdict == "torn_tail"
-    anchor_at(tmp_path, head_of(lines))
+    write_checkpoint(tmp_path, head_of(lines))
     assert verify.verify_log(str(tmp_path)).first_fault == record.ChainFault(COUNT + 1, "edited", len(WHOLE))
 
 
-def test_a_head_kept_elsewhere_is_held_against_the_log(tmp_path):
-    write(tmp_path, WHOLE)
+def test_a_head_saved_elsewhere_is_compared_with_the_log(tmp_path):
+    write_log(tmp_path, WHOLE)
 
     def verdict(seq, entry_hash):
         return verify.verify_log(str(tmp_path), head=(seq, entry_hash)).verdict
@@ -222,7 +222,7 @@ def test_a_head_kept_elsewhere_is_held_against_the_log(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
-def test_what_is_no_log_cannot_be_judged(tmp_path, make):
+def test_a_log_that_is_not_a_regular_file_cannot_be_verified(tmp_path, make):
     (tmp_path / "audit").mkdir()
     make(log_path(tmp_path))
 
@@ -231,60 +231,60 @@ def test_what_is_no_log_cannot_be_judged(tmp_path, make):
     assert refused.value.error_code == "AUDIT_LOG_FAILED"
 
 
-def test_a_bad_verdict_stops_changes_until_a_later_one_is_intact(tmp_path):
+def test_a_verdict_of_damage_stops_changes_until_a_later_one_is_intact(tmp_path):
     log = open_log(tmp_path)
     (tmp_path / "audit").mkdir()
     for _ in range(3):
         log.append(body, durable=True)
-    sound = log_path(tmp_path).read_bytes()
-    log_path(tmp_path).write_bytes(sound.replace(b"a.py", b"b.py", 1))
+    intact = log_path(tmp_path).read_bytes()
+    log_path(tmp_path).write_bytes(intact.replace(b"a.py", b"b.py", 1))
     found = verify.verify_log(str(tmp_path))
 
     assert (found.verdict, log.damage()) == ("broken", "broken")
     with pytest.raises(errors.SystemError) as refused:
         log.append(intent, durable=True)
     assert refused.value.error_code == "SELF_AUDIT_FAILURE"
-    log_path(tmp_path).write_bytes(sound)
+    log_path(tmp_path).write_bytes(intact)
     assert log.damage() == "broken"
     assert verify.verify_log(str(tmp_path)).verdict == "intact"
     assert log.damage() is None
     assert log.append(intent, durable=True)["seq"] == 4
 
 
-def test_progress_is_told_to_the_end(tmp_path):
-    write(tmp_path, b"".join(chained(3000)))
-    told = []
-    verify.verify_log(str(tmp_path), progress=lambda done, whole: told.append((done, whole)))
+def test_progress_is_reported_up_to_the_end(tmp_path):
+    write_log(tmp_path, b"".join(chained(3000)))
+    reported = []
+    verify.verify_log(str(tmp_path), progress=lambda done, whole: reported.append((done, whole)))
 
-    assert told[-1] == (log_path(tmp_path).stat().st_size,) * 2
-    assert told == sorted(told)
+    assert reported[-1] == (log_path(tmp_path).stat().st_size,) * 2
+    assert reported == sorted(reported)
 
 
 @pytest.mark.parametrize("tamper", [None, 0, 399, 400, 777, 1199])
-def test_a_long_log_is_judged_the_same_in_stretches(tmp_path, monkeypatch, tamper):
+def test_a_long_log_verified_in_segments_has_the_same_verdict(tmp_path, monkeypatch, tamper):
     monkeypatch.setattr(segment, "_MIN_PARALLEL_BYTES", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
     lines = chained(1200)
     if tamper is not None:
         lines[tamper] = lines[tamper].replace(b"src", b"scr")
-    write(tmp_path, b"".join(lines))
+    write_log(tmp_path, b"".join(lines))
     found = verify.verify_log(str(tmp_path))
 
     assert found.records == (1200 if tamper is None else tamper)
     assert found.first_fault is None or (found.first_fault.seq, found.first_fault.why) == (tamper + 1, "edited")
 
 
-def test_stretches_that_do_not_meet_are_no_sound_log(tmp_path, monkeypatch):
+def test_segments_that_are_not_connected_are_broken(tmp_path, monkeypatch):
     monkeypatch.setattr(segment, "_MIN_PARALLEL_BYTES", 1)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     lines = chained(400)
-    write(tmp_path, b"".join(lines[:200] + lines[201:]))
+    write_log(tmp_path, b"".join(lines[:200] + lines[201:]))
 
     assert verify.verify_log(str(tmp_path)).first_fault == record.ChainFault(201, "dropped", sum(map(len, lines[:200])))
 
 
-def test_a_sparse_file_of_zeros_is_judged_in_little_memory(tmp_path):
-    write(tmp_path, WHOLE)
+def test_a_sparse_file_of_zeros_is_a_torn_tail(tmp_path):
+    write_log(tmp_path, WHOLE)
     with log_path(tmp_path).open("ab") as log:
         log.truncate(200 << 20)
     found = verify.verify_log(str(tmp_path))
@@ -294,24 +294,24 @@ def test_a_sparse_file_of_zeros_is_judged_in_little_memory(tmp_path):
 
 @given(st.integers(1, 60), st.integers(1, 60), st.booleans())
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_records_are_found_by_halving_in_either_direction(tmp_path, monkeypatch, count, since, reverse):
-    monkeypatch.setattr("kaiza.store.audit.reader.BLOCK", 700)
-    monkeypatch.setattr("kaiza.store.audit.line_reader.BLOCK", 1000)
-    write(tmp_path, b"".join(chained(count)))
-    found = [told["seq"] for told in read_records(str(tmp_path), since_seq=since, reverse=reverse)]
+def test_records_since_a_number_are_read_in_either_direction(tmp_path, monkeypatch, count, since, reverse):
+    monkeypatch.setattr("kaiza.store.audit.reader.BLOCK_BYTES", 700)
+    monkeypatch.setattr("kaiza.store.audit.line_reader.BLOCK_BYTES", 1000)
+    write_log(tmp_path, b"".join(chained(count)))
+    found = [entry["seq"] for entry in read_records(str(tmp_path), since_seq=since, reverse=reverse)]
 
     assert found == (list(range(since, count + 1)) if not reverse else list(range(count, since - 1, -1)))
 
 
-def test_records_of_a_damaged_log_are_what_can_be_read(tmp_path):
-    write(tmp_path, LINES[0] + b"garbage\n" + LINES[1] + b'{"seq":"no"}\n' + LINES[2][:50])
+def test_lines_without_a_record_are_skipped_when_reading(tmp_path):
+    write_log(tmp_path, LINES[0] + b"garbage\n" + LINES[1] + b'{"seq":"no"}\n' + LINES[2][:50])
 
-    assert [told["seq"] for told in read_records(str(tmp_path))] == [1, 2]
-    assert [told["seq"] for told in read_records(str(tmp_path), reverse=True)] == [2, 1]
+    assert [entry["seq"] for entry in read_records(str(tmp_path))] == [1, 2]
+    assert [entry["seq"] for entry in read_records(str(tmp_path), reverse=True)] == [2, 1]
 
 
-def test_verifying_leaves_the_log_alone(tmp_path):
-    write(tmp_path, WHOLE[:-20])
+def test_verification_does_not_change_the_log(tmp_path):
+    write_log(tmp_path, WHOLE[:-20])
     before = log_path(tmp_path).stat()
     verify.verify_log(str(tmp_path))
 
@@ -323,20 +323,21 @@ def test_verifying_leaves_the_log_alone(tmp_path):
     )
 
 
-def test_a_log_that_is_accepted_while_it_is_judged_is_not_held_against_the_new_ones_anchor(tmp_path, monkeypatch):
+def test_a_log_accepted_during_its_verification_is_not_compared_with_the_new_checkpoint(tmp_path, monkeypatch):
     lines = chained(5)
-    write(tmp_path, b"".join(lines[:3]))
-    anchor_at(tmp_path, head_of(lines))
-    really, accepted = verify._verify_descriptor, []
+    write_log(tmp_path, b"".join(lines[:3]))
+    write_checkpoint(tmp_path, head_of(lines))
+    verify_descriptor, accepted = verify._verify_descriptor, []
 
-    def judged(descriptor, lock, anchor, progress, **how):
+    def accept_first(descriptor, lock, checkpoint, progress, **options):
         if not accepted:
             accepted.append(accept_damage(str(tmp_path), reason="cut", person="me"))
-        return really(descriptor, lock, anchor, progress, **how)
+        return verify_descriptor(descriptor, lock, checkpoint, progress, **options)
 
-    monkeypatch.setattr(verify, "_verify_descriptor", judged)
+    monkeypatch.setattr(verify, "_verify_descriptor", accept_first)
     monkeypatch.setattr(
-        "kaiza.store.audit.verification.accept.verify", lambda _root: Verdict("cut_off", 3, None, None, anchored=False)
+        "kaiza.store.audit.verification.accept.verify_log",
+        lambda _root: Verdict("cut_off", 3, None, None, anchored=False),
     )
     found = verify.verify_log(str(tmp_path))
 
@@ -344,15 +345,15 @@ def test_a_log_that_is_accepted_while_it_is_judged_is_not_held_against_the_new_o
     assert DamageMark(state_dir.path_of(str(tmp_path))).read() is None
 
 
-def test_a_state_directory_that_cannot_be_listed_is_no_absence_of_anchors(tmp_path, monkeypatch):
+def test_a_state_directory_that_cannot_be_listed_is_an_error(tmp_path, monkeypatch):
     lines = chained(5)
-    write(tmp_path, b"".join(lines[:2]))
-    anchor_at(tmp_path, head_of(lines))
+    write_log(tmp_path, b"".join(lines[:2]))
+    write_checkpoint(tmp_path, head_of(lines))
 
-    def refused(_place):
+    def refuse(_path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(os, "listdir", refused)
+    monkeypatch.setattr(os, "listdir", refuse)
     with pytest.raises(errors.SystemError) as failed:
         verify.verify_log(str(tmp_path))
 

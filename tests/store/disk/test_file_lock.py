@@ -1,4 +1,4 @@
-"""The lock of the log: portalocker's, with a deadline, and fair to several processes."""
+"""The lock of the log: acquired through portalocker, with a deadline, and without starving any process."""
 
 import ast
 import fcntl
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from logs import body, log_path, open_log, python
+from logs import body, log_path, open_log, start_python
 from portalocker import portalocker as locker
 
 import kaiza
@@ -18,44 +18,44 @@ from kaiza.store.audit.verification import verify
 from kaiza.store.disk.file_lock import FileLock
 
 STORE = Path(kaiza.__file__).parent / "store"
-OTHER_LOCKS = {"journal.py", "live.py", "probe.py"}
-"""Modules that lock other files than the log."""
+OTHER_LOCKS = {"journal.py", "process_liveness.py", "probe.py"}
+"""Modules that lock files other than the log."""
 
 
 @pytest.fixture
 def opened(tmp_path):
     """Locks on one file, each on a descriptor of its own."""
-    made = []
+    locks = []
 
     def open_lock():
-        made.append(FileLock(os.open(tmp_path / "f", os.O_RDWR | os.O_CREAT)))
-        return made[-1]
+        locks.append(FileLock(os.open(tmp_path / "f", os.O_RDWR | os.O_CREAT)))
+        return locks[-1]
 
     yield open_lock
-    for lock in made:
+    for lock in locks:
         lock.close()
 
 
-def test_only_one_holds_the_lock(opened):
+def test_only_one_lock_on_a_file_can_be_held(opened):
     first, second = opened(), opened()
 
-    assert first.taken()
-    assert not second.taken()
+    assert first.try_acquire()
+    assert not second.try_acquire()
     first.release()
-    assert second.taken()
+    assert second.try_acquire()
 
 
-def test_an_abandoned_lock_is_free(opened):
+def test_closing_a_lock_releases_it(opened):
     first, second = opened(), opened()
     first.acquire(1)
     first.close()
 
-    assert second.taken()
+    assert second.try_acquire()
     first.close()
-    assert not opened().taken()
+    assert not opened().try_acquire()
 
 
-def test_waiting_ends_at_the_deadline_with_a_code(opened):
+def test_waiting_for_a_lock_ends_at_the_deadline_with_a_code(opened):
     opened().acquire(1)
     begin = time.monotonic()
     with pytest.raises(errors.SystemError) as caught:
@@ -66,15 +66,15 @@ def test_waiting_ends_at_the_deadline_with_a_code(opened):
     assert caught.value.cause == {"waited_ms": 100}
 
 
-def test_a_lock_that_the_system_refuses_is_not_waited_for(opened, monkeypatch):
-    def refusing(*_):
+def test_a_lock_that_the_system_refuses_fails_at_once(opened, monkeypatch):
+    def refuse(*_):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr(locker, "LOCKER", refusing)
+    monkeypatch.setattr(locker, "LOCKER", refuse)
     lock = opened()
-    for act in (lock.taken, lambda: lock.acquire(60), lock.release):
+    for action in (lock.try_acquire, lambda: lock.acquire(60), lock.release):
         with pytest.raises(errors.SystemError) as caught:
-            act()
+            action()
         assert caught.value.error_code == "AUDIT_LOCK_FAILED"
         assert caught.value.cause["code"] == 37
 
@@ -93,7 +93,7 @@ for _ in range(300):
 
 
 def test_none_of_three_processes_that_lock_all_the_time_starves(tmp_path):
-    running = [python(BUSY, tmp_path / "f") for _ in range(3)]
+    running = [start_python(BUSY, tmp_path / "f") for _ in range(3)]
 
     for process in running:
         process.communicate(timeout=60)
@@ -110,17 +110,17 @@ def test_no_module_locks_the_log_with_flock():
         and (getattr(node, "attr", None) or node.name) in {"flock", "lockf"}
     }
 
-    assert "lock.py" not in callers
+    assert "file_lock.py" not in callers
     assert callers <= OTHER_LOCKS
 
 
-def test_every_lock_on_the_log_is_portalockers(tmp_path, monkeypatch):
+def test_every_lock_on_the_log_is_acquired_through_portalocker(tmp_path, monkeypatch):
     (tmp_path / "audit").mkdir()
     direct, through = [], []
 
-    def recording(seen, really=fcntl.flock):
+    def recording(paths, really=fcntl.flock):
         def flock(descriptor, flags):
-            seen.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+            paths.append(os.readlink(f"/proc/self/fd/{descriptor}"))
             return really(descriptor, flags)
 
         return flock
@@ -145,12 +145,12 @@ def test_every_lock_on_the_log_is_portalockers(tmp_path, monkeypatch):
         ("import kaiza.cli.serve, kaiza.server.stdio, kaiza.server.serve", False),
         ("from kaiza.cli import serve; serve._list_tools(None, ())", False),
         ("import kaiza.app", False),
-        ("from kaiza.cli import serve; serve._build_app(serve.Options(), ('/',))", True),
+        ("from kaiza.cli import serve; serve._build_app(serve.ServeOptions(), ('/',))", True),
     ],
     ids=["starting", "tools_list", "app_module", "app_in_the_background"],
 )
 def test_portalocker_is_imported_only_when_the_application_is_built(script, imported):
-    told = f"import sys; {script}; print('portalocker' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    program = f"import sys; {script}; print('portalocker' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert ran.stdout.strip() == str(imported)
+    assert ended.stdout.strip() == str(imported)

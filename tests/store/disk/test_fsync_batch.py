@@ -1,4 +1,4 @@
-"""Several files are fsynced in parallel: every error reaches the caller, and nothing hangs or leaks."""
+"""Parallel fsync: every error reaches the caller, and nothing hangs or leaks."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ from kaiza.store.disk.fsync_batch import MAX_SINGLE_FSYNCS, FsyncBatch, fsync_al
 
 @pytest.fixture
 def opened(tmp_path):
-    """Opens so many written files."""
+    """Opens files with content."""
     fds = []
 
     def open_some(count):
@@ -39,9 +39,9 @@ def root_fd(tmp_path):
 @pytest.fixture
 def synced(monkeypatch):
     """The inodes of the files that were fsynced."""
-    seen, really = [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: (seen.append(os.fstat(fd).st_ino), really(fd)))
-    return seen
+    inode_numbers, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (inode_numbers.append(os.fstat(fd).st_ino), fsync(fd)))
+    return inode_numbers
 
 
 def inodes(fds):
@@ -57,11 +57,11 @@ def test_every_file_is_fsynced_once(opened, synced, count):
 
 
 def test_files_are_fsynced_in_parallel(opened, monkeypatch):
-    met = threading.Barrier(3)
-    monkeypatch.setattr(os, "fsync", lambda _: met.wait(10))
+    barrier = threading.Barrier(3)
+    monkeypatch.setattr(os, "fsync", lambda _: barrier.wait(10))
     fsync_all(opened(3))
 
-    assert not met.broken
+    assert not barrier.broken
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 9])
@@ -104,23 +104,25 @@ def test_files_are_fsynced_by_the_caller_where_no_more_threads_can_be_started(op
 @pytest.mark.parametrize("started", [0, 1])
 def test_an_error_is_raised_where_no_more_threads_can_be_started(opened, monkeypatch, started):
     """The kernel reports a lost write to a descriptor once."""
-    told = set()
+    reported = set()
 
     def fsync(fd):
-        if fd not in told:
-            told.add(fd)
+        if fd not in reported:
+            reported.add(fd)
             raise OSError(errno.EIO, "no")
 
     fsync_batch._executor.cache_clear()
     start, left = threading.Thread.start, [started]
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: start(thread) if left and left.pop() else no_more())
+    monkeypatch.setattr(
+        threading.Thread, "start", lambda thread: start(thread) if left and left.pop() else refuse_thread()
+    )
     monkeypatch.setattr(os, "fsync", fsync)
 
     with pytest.raises(OSError, match="no"):
         fsync_all(opened(3))
 
 
-def no_more():
+def refuse_thread():
     raise RuntimeError("can't start new thread")
 
 
@@ -136,8 +138,8 @@ fsync_all(fds)
 if child:
     sys.exit(os.waitpid(child, 0)[1])
 """
-    where = os.path.dirname(os.readlink(f"/proc/self/fd/{opened(1)[0]}"))
-    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", script, where], timeout=20, check=False)
+    directory = os.path.dirname(os.readlink(f"/proc/self/fd/{opened(1)[0]}"))
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", script, directory], timeout=20, check=False)
 
     assert ended.returncode == 0
 
@@ -160,11 +162,9 @@ fsync_all(fds)
 @pytest.mark.parametrize(
     ("files", "has_syncfs"), [(MAX_SINGLE_FSYNCS, True), (MAX_SINGLE_FSYNCS + 1, True), (99, False)]
 )
-def test_few_files_are_fsynced_one_by_one_and_many_by_one_syncfs(
-    tmp_path, root_fd, monkeypatch, synced, files, has_syncfs
-):
-    at_once, before = [], len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(fsync_batch, "_sync_file_system", at_once.append)
+def test_few_files_are_fsynced_each_and_many_by_one_syncfs(tmp_path, root_fd, monkeypatch, synced, files, has_syncfs):
+    syncfs_calls, before = [], len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(fsync_batch, "_sync_file_system", syncfs_calls.append)
     if not has_syncfs:
         monkeypatch.setattr(fsync_batch, "_SYNCFS", None)
     added = []
@@ -175,7 +175,7 @@ def test_few_files_are_fsynced_one_by_one_and_many_by_one_syncfs(
         batch.sync()
 
     by_file = files <= MAX_SINGLE_FSYNCS or not has_syncfs
-    assert (sorted(synced), at_once) == ((sorted(added), []) if by_file else ([], [root_fd]))
+    assert (sorted(synced), syncfs_calls) == ((sorted(added), []) if by_file else ([], [root_fd]))
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
@@ -194,10 +194,10 @@ def test_a_borrowed_descriptor_is_fsynced_once_after_the_full_batches_and_stays_
 
 
 def test_a_batch_whose_fsync_fails_leaves_nothing_open(tmp_path, monkeypatch):
-    def fails(_fd):
+    def fail(_fd):
         raise OSError(errno.EIO, "no")
 
-    monkeypatch.setattr(os, "fsync", fails)
+    monkeypatch.setattr(os, "fsync", fail)
     fd = os.open(tmp_path / "f", os.O_CREAT | os.O_WRONLY)
     with closing(FsyncBatch()) as batch:
         batch.add(fd)

@@ -1,4 +1,8 @@
-"""A person has looked at a damaged log: it is moved aside, and a new one begins by saying so."""
+"""Acceptance of a damaged log by a person: archives it and begins a new log that records the acceptance.
+
+The new log's first records carry over what still restricts agents (freezes, role locks, used limits, withdrawn plans),
+so that damaging the log frees an agent of nothing.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -27,7 +31,7 @@ _LOCK_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class AcceptedDamage:
-    """What was accepted, where the old log is now, if there was one, and the record that begins the new one."""
+    """What was accepted, the path of the old log if there was one, and the first record of the new log."""
 
     verdict: Verdict
     archived_path: str | None
@@ -35,21 +39,22 @@ class AcceptedDamage:
 
 
 def accept_damage(root: str, *, reason: str, person: str) -> AcceptedDamage | None:
-    """The damage is over when this returns: the old log is kept beside, the anchor names the new one's first record.
+    """Archive a damaged log and begin a new one; None, with nothing changed, if the log is intact or only torn.
 
-    None, and nothing done, where the log is intact or only torn. AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
+    AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
     """
-    place = state_dir.path_of(root, create=True)
+    directory = state_dir.path_of(root, create=True)
     found = verify_log(root)
-    held = DamageMark(place).read()
-    if held is None and not is_damage(found.verdict):
+    mark = DamageMark(directory).read()
+    if mark is None and not is_damage(found.verdict):
         return None
     old = log_file.open_for_append(root)
     try:
+        # Held until the new log is in place, so that no record is appended to the old one after it was read.
         if old is not None:
             old.lock.acquire(_LOCK_SECONDS)
-        with log_file.open_audit_directory(root) as directory:
-            return _start_new_log(root, directory, place, held or found, {"reason": reason, "person": person})
+        with log_file.open_audit_directory(root) as audit_fd:
+            return _start_new_log(root, audit_fd, directory, mark or found, {"reason": reason, "person": person})
     except OSError as refused:
         raise log_file.log_error(refused) from refused
     finally:
@@ -57,58 +62,62 @@ def accept_damage(root: str, *, reason: str, person: str) -> AcceptedDamage | No
             old.close()
 
 
-def _collect_standing_state(root: str, place: Path) -> list[dict[str, Any]]:
-    """What binds by the last account outside of the log and by the records that can still be read. The lock is held."""
-    known, seq, is_ours = snapshot.load_unchecked(place, StateKey(place))
-    if not is_ours:
-        known.approvals.clear()  # what does not carry our code may only restrict
-    told, since = AuditState(), AuditState()
-    for one in read_records(root):
-        if one.keys() >= set(record.FIELDS):
-            apply_record(told, one)
-            if one["seq"] > seq:
-                apply_record(since, one)
-            if one["kind"] != "intent":
-                known.intents.pop(one["request_id"], None)
+def _collect_standing_state(root: str, directory: Path) -> list[dict[str, Any]]:
+    """State to carry over: from the last snapshot and from the records that can still be read."""
+    known, seq, has_valid_code = snapshot.load_unchecked(directory, StateKey(directory))
+    if not has_valid_code:
+        # Anyone could have written it: it may restrict, but approve nothing.
+        known.approvals.clear()
+    readable, since = AuditState(), AuditState()
+    for entry in read_records(root):
+        if entry.keys() >= set(record.FIELDS):
+            apply_record(readable, entry)
+            if entry["seq"] > seq:
+                apply_record(since, entry)
+            if entry["kind"] != "intent":
+                known.intents.pop(entry["request_id"], None)
     known.usage = carry_over.sum_usage_by_plan(known.usage, since.usage)
-    return carry_over.split(carry_over.merge(known, told, current_timestamp()))
+    return carry_over.split(carry_over.merge(known, readable, current_timestamp()))
 
 
-def _start_new_log(root: str, directory: int, place: Path, verdict: Verdict, word: dict[str, Any]) -> AcceptedDamage:
-    anchor = Checkpoint(place)
-    aside, digest = _choose_archive_name(directory)
-    kept = f"{log_file.DIRECTORY}/{aside}" if aside else None
-    first, *more = _collect_standing_state(root, place)
-    word |= {**_damage_detail(verdict, anchor), "file": kept, "sha256": digest, "standing": first}
-    lines, made = _compose_lines(root, [word, *({"person": word["person"], "standing": part} for part in more)])
-    lock = _write_new_log(directory, b"".join(lines))
+def _start_new_log(root: str, audit_fd: int, directory: Path, verdict: Verdict, base: dict[str, Any]) -> AcceptedDamage:
+    checkpoint = Checkpoint(directory)
+    archive_name, digest = _choose_archive_name(audit_fd)
+    archived_path = f"{log_file.DIRECTORY}/{archive_name}" if archive_name else None
+    first, *more = _collect_standing_state(root, directory)
+    base |= {**_damage_detail(verdict, checkpoint), "file": archived_path, "sha256": digest, "standing": first}
+    lines, records = _compose_lines(root, [base, *({"person": base["person"], "standing": part} for part in more)])
+    lock = _write_new_log(audit_fd, b"".join(lines))
     try:
-        _swap_logs(directory, aside)
-        anchor.reset(LogHead(len(made), made[-1]["entry_hash"], sum(map(len, lines))))
-        DamageMark(place).clear()
+        # After a crash between the swap and the reset the old checkpoint does not fit the new log. That is found as
+        # damage, and can be accepted again. The mark goes last: until then every process refuses changes.
+        _swap_logs(audit_fd, archive_name)
+        checkpoint.reset(LogHead(len(records), records[-1]["entry_hash"], sum(map(len, lines))))
+        DamageMark(directory).clear()
     finally:
         lock.close()
-        anchor.close()
-    return AcceptedDamage(verdict, kept, made[0])
+        checkpoint.close()
+    return AcceptedDamage(verdict, archived_path, records[0])
 
 
 def _compose_lines(root: str, details: Sequence[Mapping[str, Any]]) -> tuple[list[bytes], list[dict[str, Any]]]:
-    """The new log's lines and their records, one for each of these."""
+    """The lines and records of a new log, one for each detail."""
     lines: list[bytes] = []
-    made: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for detail in details:
-        told = {"action": "accept", **detail}
-        body = record.new_body("person", timestamp=current_timestamp(), workspace_root=root, outcome="ok", detail=told)
-        line, whole = record.serialize_and_hash(body, len(made) + 1, made[-1]["entry_hash"] if made else record.GENESIS)
+        full, now = {"action": "accept", **detail}, current_timestamp()
+        body = record.new_body("person", timestamp=now, workspace_root=root, outcome="ok", detail=full)
+        link = records[-1]["entry_hash"] if records else record.GENESIS
+        line, written = record.serialize_and_hash(body, len(records) + 1, link)
         lines.append(line)
-        made.append(whole)
-    return lines, made
+        records.append(written)
+    return lines, records
 
 
-def _damage_detail(verdict: Verdict, anchor: Checkpoint) -> dict[str, Any]:
-    """What was found, and the last head that is known of the old log."""
-    anchored = anchor.read()
-    head = anchored.head if anchored else verdict.head
+def _damage_detail(verdict: Verdict, checkpoint: Checkpoint) -> dict[str, Any]:
+    """The verdict, and the last known head of the old log."""
+    value = checkpoint.read()
+    head = value.head if value else verdict.head
     return {
         "verdict": verdict.verdict,
         "records": verdict.records,
@@ -117,31 +126,33 @@ def _damage_detail(verdict: Verdict, anchor: Checkpoint) -> dict[str, Any]:
     }
 
 
-def _choose_archive_name(directory: int) -> tuple[str | None, str | None]:
-    """A free name for the old log, and the hash of its bytes; nothing where there is no old log."""
+def _choose_archive_name(audit_fd: int) -> tuple[str | None, str | None]:
+    """A free name for the old log, and the SHA-256 of its bytes; None, None if there is no old log."""
     try:
-        descriptor = os.open(log_file.NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        descriptor = os.open(log_file.NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=audit_fd)
     except FileNotFoundError:
         return None, None
     with os.fdopen(descriptor, "rb") as old:
-        os.fsync(descriptor)
+        os.fsync(descriptor)  # the recorded hash must be that of the bytes on disk
         digest = file_digest(old, "sha256").hexdigest()
-    number, taken = 1, set(os.listdir(directory))
-    while f"audit-log.damaged-{number}.jsonl" in taken:
+    number, names = 1, set(os.listdir(audit_fd))
+    while f"audit-log.damaged-{number}.jsonl" in names:
         number += 1
     return f"audit-log.damaged-{number}.jsonl", digest
 
 
-def _write_new_log(directory: int, content: bytes) -> FileLock:
-    """The new log, complete, durable and locked, under a name of its own."""
-    how = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(_NEW_LOG_NAME, how, 0o600, dir_fd=directory)
+def _write_new_log(audit_fd: int, content: bytes) -> FileLock:
+    """Write the new log under a temporary name, complete, durable and locked."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(_NEW_LOG_NAME, flags, 0o600, dir_fd=audit_fd)
     lock = FileLock(descriptor)
     try:
+        # Locked before it has the log's name: a waiting server must not append before the checkpoint is reset.
         lock.acquire(_LOCK_SECONDS)
+        # Another acceptance may have written to this file between the open and the lock.
         os.ftruncate(descriptor, 0)
         if os.write(descriptor, content) != len(content):
-            raise log_file.log_error(sentence="The disk is full. Make room, then accept again.")
+            raise log_file.log_error(sentence="The disk is full. Free some space, then accept again.")
         os.fsync(descriptor)
     except (OSError, errors.SystemError):
         lock.close()
@@ -149,15 +160,16 @@ def _write_new_log(directory: int, content: bytes) -> FileLock:
     return lock
 
 
-def _swap_logs(directory: int, aside: str | None) -> None:
-    """The old log gets its second name before the new one takes its place, so that at no moment there is none."""
-    if aside is not None:
+def _swap_logs(audit_fd: int, archive_name: str | None) -> None:
+    """Give the old log its archive name and the new one its place, so that at no moment there is no log."""
+    if archive_name is not None:
         try:
-            os.link(log_file.NAME, aside, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
-        except PermissionError:
-            os.rename(log_file.NAME, aside, src_dir_fd=directory, dst_dir_fd=directory)
-        os.rename(_NEW_LOG_NAME, log_file.NAME, src_dir_fd=directory, dst_dir_fd=directory)
+            os.link(log_file.NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd, follow_symlinks=False)
+        except PermissionError:  # no hard links on this file system
+            os.rename(log_file.NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
+        os.rename(_NEW_LOG_NAME, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
     else:
-        os.link(_NEW_LOG_NAME, log_file.NAME, src_dir_fd=directory, dst_dir_fd=directory)
-        os.unlink(_NEW_LOG_NAME, dir_fd=directory)
-    os.fsync(directory)
+        # `link` and not `rename`: a log that a server has just created is not overwritten.
+        os.link(_NEW_LOG_NAME, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
+        os.unlink(_NEW_LOG_NAME, dir_fd=audit_fd)
+    os.fsync(audit_fd)

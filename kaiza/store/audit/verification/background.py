@@ -1,8 +1,8 @@
-"""Verification of the whole log, once for each process, in the background.
+"""Verification of the whole log, once a process, in the background.
 
-A process follows only what is new in the log; a record that was edited while no process ran is found by reading all of
-it. That is spared where the file is, by its inode, size and times, the very one that was verified before and went on
-with nothing but our own appends: then its stamp is the one noted in the state directory.
+A process follows only what is new in the log. A record that was edited while no process ran is found by reading all of
+it, which takes seconds for a million records. That is skipped if the file's stamp (inode, size and times) is the one
+that an earlier process saved after it had verified the log, or had appended to a verified log and nothing else wrote.
 """
 
 import os
@@ -22,15 +22,19 @@ from kaiza.store.audit.verification.verify import compute_verdict
 from kaiza.store.disk.file_lock import FileLock
 
 MAX_FOREGROUND_BYTES = 1 << 20
-"""A log up to this size is verified at once: that takes a few milliseconds."""
+"""A log up to this size is verified in the foreground, which takes a few milliseconds."""
 _STAMP_NAME = "whole.json"
 _LOCK_NAME = "verify.lock"
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+# How long to wait for another process's verification.
 _LOCK_SECONDS = 5.0
-"""Seconds for which the verification of another process is waited for."""
 
 
 class LogStamp(NamedTuple):
-    """What the system knows of the log file; while that is the same, so are its bytes."""
+    """Inode, size and times of the log file: with the same stamp it has the same bytes.
+
+    The change time is what counts: a program can set the modification time, but not that one.
+    """
 
     inode: int
     size: int
@@ -38,15 +42,15 @@ class LogStamp(NamedTuple):
     ctime_ns: int
 
     @classmethod
-    def from_stat(cls, found: os.stat_result) -> "LogStamp":
-        """Take it from what a stat found."""
-        return cls(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    def from_stat(cls, status: os.stat_result) -> "LogStamp":
+        """The stamp in a file's status."""
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def coarse_time_ns() -> int | None:
-    """The time that a file system without finer times gives to a file that is written now; None where that is unknown.
+    """The time that a kernel without fine-grained timestamps gives a file written now; None if unknown.
 
-    Linux from 6.13 on gives finer ones to files that are looked at between writes, as the log is.
+    Linux from 6.13 on gives fine-grained ones to files whose status is read between writes, as the log's is.
     """
     clock = getattr(time, "CLOCK_REALTIME_COARSE", None)
     return None if clock is None else time.clock_gettime_ns(clock)
@@ -57,14 +61,13 @@ class _StoppedError(Exception):
 
 
 class BackgroundVerification:
-    """One process's verification, and the stamp up to which the log is known to be whole."""
+    """One process's verification, and the stamp up to which the log is known to be intact."""
 
-    def __init__(self, root: str, place: Path, damage: DamageMark) -> None:
+    def __init__(self, root: str, directory: Path, damage_mark: DamageMark) -> None:
         self._root = root
-        self._state_path = place
-        self._damage_mark = damage
-        self._mutex = threading.Lock()
-        """Protects the stamp and whether the verification has begun."""
+        self._state_path = directory
+        self._damage_mark = damage_mark
+        self._mutex = threading.Lock()  # protects `_stamp`, `_has_compared` and `_has_begun`
         self._stamp: LogStamp | None = None
         self._has_compared = False
         self._has_begun = False
@@ -75,42 +78,40 @@ class BackgroundVerification:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of the log was verified, by this process or up to its beginning."""
+        """Whether the whole log was verified, by this process or by an earlier one with the same stamp."""
         return self._ended.is_set()
 
     def note_append(self, before: LogStamp, after: LogStamp) -> None:
-        """Take in an append of our own: the stamps just before and just after it, under the log's lock.
-
-        A time that is the system's last tick says nothing: another write within that tick would leave the same one.
-        """
+        """Note an append of this process: the stamps just before and after it, read under the log's lock."""
         with self._mutex:
             self._compare_stamp(before)
+            # Any other stamp means that another program wrote to the log in between.
             is_ours = before == self._stamp or before.size == 0
-            self._stamp = after if is_ours and after.ctime_ns != coarse_time_ns() else None
+            self._stamp = after if is_ours and not _is_ambiguous(after) else None
 
     def start(self) -> None:
-        """Begin, where that was not done before; a small log is verified when this returns."""
+        """Start the verification unless it has begun; a small log is verified when this returns."""
         with self._mutex:
             if self._has_begun or self._ended.is_set():
                 return
-            found = self._current_stamp()
-            if found is None or found.size == 0:
+            current = self._current_stamp()
+            if current is None or current.size == 0:
                 self._ended.set()
                 return
-            self._compare_stamp(found)
+            self._compare_stamp(current)
             if self._ended.is_set():
                 return
-            self._stamp = found if found.ctime_ns != coarse_time_ns() else None
+            self._stamp = current if not _is_ambiguous(current) else None
             self._has_begun = True
-        if found.size <= MAX_FOREGROUND_BYTES:
+        if current.size <= MAX_FOREGROUND_BYTES:
             self._verify_log()
         else:
             threading.Thread(target=self._verify_in_turn, name="kaiza-verify", daemon=True).start()
 
     def wait(self, seconds: float) -> dict[str, int] | None:
-        """None as soon as the log was verified; after so many seconds without, how far it has come.
+        """Wait until the log is verified; the progress if it is not after `seconds`, else None.
 
-        AUDIT_LOG_FAILED where the log could not be read; the next call tries again.
+        AUDIT_LOG_FAILED if the log could not be read; the next call tries again.
         """
         self.start()
         if self._ended.wait(0 if self._failure else seconds):
@@ -122,26 +123,27 @@ class BackgroundVerification:
         return {"bytes": done, "of": total}
 
     def save_stamp(self) -> None:
-        """Note for the next process that the log is whole, if it is the one we know."""
+        """Save the stamp for the next process, if the log is intact and still has it."""
         with self._mutex:
             stamp = self._stamp
         if not self._ended.is_set() or stamp is None or stamp != self._current_stamp() or not self._state_path.is_dir():
             return
-        beside = self._state_path / f"{_STAMP_NAME}.{os.getpid()}"
-        beside.write_bytes(orjson.dumps(list(stamp)))
-        beside.replace(self._state_path / _STAMP_NAME)
+        temp = self._state_path / f"{_STAMP_NAME}.{os.getpid()}"
+        temp.write_bytes(orjson.dumps(list(stamp)))
+        # Not fsynced: without a readable stamp the next process verifies the log, and nothing else is lost.
+        temp.replace(self._state_path / _STAMP_NAME)
 
     def stop(self) -> None:
-        """Let a verification that is under way end soon."""
+        """End a running verification soon."""
         self._stopping = True
 
-    def _compare_stamp(self, now: LogStamp) -> None:
-        """Compare the log as it is first seen with the one that was noted."""
+    def _compare_stamp(self, current: LogStamp) -> None:
+        """Compare the log with the saved stamp, the first time that this process reads its status."""
         if self._has_compared:
             return
         self._has_compared = True
-        if now.size == 0 or now == self._saved_stamp():
-            self._stamp = now
+        if current.size == 0 or current == self._saved_stamp():
+            self._stamp = current
             self._ended.set()
 
     def _saved_stamp(self) -> LogStamp | None:
@@ -157,48 +159,46 @@ class BackgroundVerification:
             return None
 
     def _verify_in_turn(self) -> None:
-        """Verify while no other process does; where one just did, what it noted will do."""
+        """Verify while no other process does; if one has just done so, its stamp is enough."""
         try:
             before = self._saved_stamp()
-            descriptor = os.open(
-                self._state_path / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+            descriptor = os.open(self._state_path / _LOCK_NAME, _LOCK_FLAGS, 0o600)
         except OSError:
             self._verify_log()
             return
         lock = FileLock(descriptor)
         try:
-            with suppress(errors.SystemError):  # a process that was stopped in its verification holds nobody up
+            with suppress(errors.SystemError):  # a process that was stopped while verifying delays no other for long
                 lock.acquire(_LOCK_SECONDS)
-            noted = self._saved_stamp()
-            if noted is not None and noted != before and self._is_continuation_of(noted):
+            saved = self._saved_stamp()
+            if saved is not None and saved != before and self._is_continuation_of(saved):
                 self._ended.set()
             else:
                 self._verify_log()
         finally:
             lock.close()
 
-    def _is_continuation_of(self, noted: LogStamp) -> bool:
-        """Whether the log is the file that another process has just verified, or that file with more at its end."""
-        now = self._current_stamp()
-        return now is not None and now.inode == noted.inode and now.size >= noted.size
+    def _is_continuation_of(self, saved: LogStamp) -> bool:
+        """Whether the log is the file that another process has just verified, perhaps with more at its end."""
+        current = self._current_stamp()
+        return current is not None and current.inode == saved.inode and current.size >= saved.size
 
     def _verify_log(self) -> None:
-        """Judge all of the log; damage is noted and stops changes. What could not be read is tried again later."""
         found = self._try_verdict()
         if found is None:
             return
         if is_damage(found.verdict):
             self._damage_mark.save(found)
             self._discard_stamp()
+        # After the mark: a change that waits for this event reads the mark next.
         self._ended.set()
         try:
             self.save_stamp()
         except OSError:
-            return  # the next process verifies once more
+            return  # the next process verifies the log again
 
     def _try_verdict(self) -> Verdict | None:
-        """The verdict on all of the log; None where it came to none, and the next call tries again."""
+        """The verdict on the whole log; None if it was stopped or failed, and the next call tries again."""
         found = None
         try:
             with suppress(_StoppedError):
@@ -212,7 +212,6 @@ class BackgroundVerification:
         return found
 
     def _discard_stamp(self) -> None:
-        """The log is not whole: no stamp of it may be noted."""
         with self._mutex:
             self._stamp = None
 
@@ -220,3 +219,8 @@ class BackgroundVerification:
         self._progress = (done, total)
         if self._stopping:
             raise _StoppedError
+
+
+def _is_ambiguous(stamp: LogStamp) -> bool:
+    """Whether another write within the same tick of the clock (4 to 10 ms) would leave the same stamp."""
+    return stamp.ctime_ns == coarse_time_ns()

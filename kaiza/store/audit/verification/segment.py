@@ -1,6 +1,6 @@
-"""One stretch of a long log, judged in a process of its own, so that every processor takes a share.
+"""Segment of a long log, verified in a process of its own, so that all processors share the work.
 
-Its first line is believed to follow whatever it names; whether it does is seen where the stretches meet.
+A segment's first line is trusted to name the right predecessor; the caller compares it with the segment before.
 """
 
 import os
@@ -15,20 +15,22 @@ from kaiza.domain.audit.hash_chain import Chain, InvalidLineError, parse_and_ver
 from kaiza.domain.audit.record import LogHead
 from kaiza.store.audit.line_reader import BLOCK_BYTES, read_lines
 
+# Below this a second process takes longer to start than it saves.
 _MIN_PARALLEL_BYTES = 32 << 20
+# Bounds the memory: about 28 MB a process.
 _MAX_SEGMENTS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Sound lines: the head that the first of them goes on from, and the head that the last of them is."""
+    """Valid lines: the head that the first of them continues, and the head at the last of them."""
 
     before: LogHead
     after: LogHead
 
 
 def verify(descriptor: int, start: int, end: int) -> Segment | None:
-    """The stretch from a line's beginning to a line's end, or None where a line in it is not sound."""
+    """Verify the lines between two offsets; None if one is invalid."""
     try:
         first = parse_and_verify(next(read_lines(descriptor, start, end), b""))
         before = LogHead(first["seq"] - 1, first["prev_hash"], start)
@@ -40,21 +42,20 @@ def verify(descriptor: int, start: int, end: int) -> Segment | None:
 
 
 def split_offsets(descriptor: int, size: int) -> list[int]:
-    """Where to cut a log so that every processor gets a share; only its two ends where it is short."""
-    shares = min(_MAX_SEGMENTS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
-    if size < _MIN_PARALLEL_BYTES:
-        shares = 1
-    inner = {_next_line_start(descriptor, size * number // shares, size) for number in range(1, shares)}
+    """Offsets of lines that cut the log into one segment a processor; only both ends if it is short."""
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    segments = 1 if size < _MIN_PARALLEL_BYTES else min(_MAX_SEGMENTS, processors)
+    inner = {_next_line_start(descriptor, size * number // segments, size) for number in range(1, segments)}
     return sorted({0, size} | inner)
 
 
 def start_process(descriptor: int, start: int, end: int) -> "subprocess.Popen[bytes] | None":
-    """The same judgement under way in another process; None where there can be none."""
+    """Start `verify` in another process; None if it cannot be started."""
     try:
-        return subprocess.Popen(  # noqa: S603  ourselves, by the interpreter that runs us
+        return subprocess.Popen(  # noqa: S603  this module, in the interpreter that runs it
             [
                 sys.executable,
-                "-P",
+                "-P",  # the working directory is the workspace: a module in there must not be imported
                 "-m",
                 "kaiza.store.audit.verification.segment",
                 str(descriptor),
@@ -64,6 +65,7 @@ def start_process(descriptor: int, start: int, end: int) -> "subprocess.Popen[by
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            # The open file and not its path, which may name another file by now.
             pass_fds=(descriptor,),
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
@@ -72,27 +74,27 @@ def start_process(descriptor: int, start: int, end: int) -> "subprocess.Popen[by
 
 
 def read_result(process: "subprocess.Popen[bytes] | None") -> Segment | None:
-    """What the other process found; None also where it did not come to an end."""
+    """Wait for the result of another process; None if its segment is invalid or it failed."""
     if process is None:
         return None
-    told, _ = process.communicate()
+    output, _ = process.communicate()
     try:
-        before, after = orjson.loads(told)
+        before, after = orjson.loads(output)
         return Segment(LogHead(**before), LogHead(**after))
     except (ValueError, TypeError):
         return None
 
 
-def _next_line_start(descriptor: int, place: int, size: int) -> int:
-    for line in read_lines(descriptor, place, min(size, place + BLOCK_BYTES)):
-        return place + len(line)
+def _next_line_start(descriptor: int, offset: int, size: int) -> int:
+    for line in read_lines(descriptor, offset, min(size, offset + BLOCK_BYTES)):
+        return offset + len(line)
     return size
 
 
 def _main(arguments: Sequence[str]) -> None:
-    found = verify(*map(int, arguments))
-    if found is not None:
-        sys.stdout.buffer.write(orjson.dumps([found.before, found.after]))
+    result = verify(*map(int, arguments))
+    if result is not None:
+        sys.stdout.buffer.write(orjson.dumps([result.before, result.after]))
 
 
 if __name__ == "__main__":

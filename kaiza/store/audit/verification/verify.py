@@ -1,4 +1,7 @@
-"""The whole log judged from its bytes: the chain first, then what is known of it from elsewhere."""
+"""Verification of the whole log: the hash chain, then the comparison with the checkpoint outside the workspace.
+
+Unlike following (`tail`), this also checks that each line is canonical JSON.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -26,60 +29,66 @@ _MAX_ATTEMPTS = 3
 
 
 def verify_log(root: str, *, head: tuple[int, str] | None = None, progress: Progress | None = None) -> Verdict:
-    """The verdict, which stops changes or lets them go on again; then `head` (SEQ, HASH) is held against the log too.
+    """Verify the log, and set or clear the damage mark by the verdict.
 
-    `progress` is told bytes judged and bytes in all. AUDIT_LOG_FAILED where there is something that cannot be read.
+    `head` (number, hash) is a checkpoint that a person saved elsewhere; it affects the verdict but not the mark, since
+    it may be mistyped. `progress` is called with the bytes verified and the bytes in all. AUDIT_LOG_FAILED if the log
+    cannot be read.
     """
-    place = state_dir.path_of(root)
-    found = compute_verdict(root, place, progress)
+    directory = state_dir.path_of(root)
+    found = compute_verdict(root, directory, progress)
     if found.verdict == "intact":
-        DamageMark(place).clear()
-    elif is_damage(found.verdict) and place.is_dir():
-        DamageMark(place).save(found)
-    return found if head is None or is_damage(found.verdict) else _require_kept_head(root, found, *head)
+        DamageMark(directory).clear()
+    elif is_damage(found.verdict) and directory.is_dir():
+        DamageMark(directory).save(found)
+    return found if head is None or is_damage(found.verdict) else _compare_with_saved_head(root, found, *head)
 
 
-def compute_verdict(root: str, place: Path, progress: Progress | None = None, *, alone: bool = False) -> Verdict:
-    """The verdict alone; nothing is remembered. Where a person accepts the log meanwhile, it is the new one's.
+def compute_verdict(root: str, directory: Path, progress: Progress | None = None, *, alone: bool = False) -> Verdict:
+    """Verify the log without touching the damage mark.
 
-    `alone`: on one processor, and with `progress` from the beginning to the end.
+    `alone` verifies in this process only, with `progress` from the beginning to the end.
     """
+    # A person may accept the damage meanwhile. The verdict is then about the old log, so the new one is verified.
     for _ in range(_MAX_ATTEMPTS):
-        found, stands = _verify_once(root, Checkpoint(place), progress, alone=alone)
-        if stands:
+        found, is_current = _verify_once(root, Checkpoint(directory), progress, alone=alone)
+        if is_current:
             break
     return found
 
 
-def _verify_once(root: str, anchor: Checkpoint, progress: Progress | None, *, alone: bool) -> tuple[Verdict, bool]:
-    """The verdict, and whether it is about the log that stands there now."""
+def _verify_once(root: str, checkpoint: Checkpoint, progress: Progress | None, *, alone: bool) -> tuple[Verdict, bool]:
+    """The verdict, and whether the verified file is still the log."""
     try:
         descriptor = None if log_file.is_absent(root) else log_file.open_for_reading(root)
         if descriptor is None:
-            found = Verdict("missing" if anchor.read() else "intact", 0, None, None, anchored=False)
+            found = Verdict("missing" if checkpoint.read() else "intact", 0, None, None, anchored=False)
             return found, log_file.is_absent(root)
         lock = FileLock(descriptor)
         try:
-            found = _verify_descriptor(descriptor, lock, anchor, progress, alone=alone)
+            found = _verify_descriptor(descriptor, lock, checkpoint, progress, alone=alone)
             return found, log_file.is_current(root, descriptor)
         finally:
             lock.close()
     except OSError as refused:
         raise log_file.log_error(
-            refused, "The record could not be read. Check the disk that holds audit/."
+            refused, "The audit log could not be read. Check the disk that holds audit/."
         ) from refused
 
 
 def _verify_descriptor(
-    descriptor: int, lock: FileLock, anchor: Checkpoint, progress: Progress | None, *, alone: bool
+    descriptor: int, lock: FileLock, checkpoint: Checkpoint, progress: Progress | None, *, alone: bool
 ) -> Verdict:
     chain = Chain()
+    # Together under the lock: a checkpoint read later could name a record beyond `size`.
     with _lock_if_possible(lock):
         size = os.fstat(descriptor).st_size
-        anchored = anchor.read()
-    known = anchored.head if anchored else None
+        value = checkpoint.read()
+    known = value.head if value else None
     if not alone:
         _verify_in_parallel(chain, descriptor, size)
+    # Without the lock, so that writers need not wait for seconds. What looks invalid may be an append that was undone,
+    # or a torn tail that was set aside, so it is read again under the lock.
     if not _verify_blocks(chain, descriptor, size, progress):
         with _lock_if_possible(lock):
             size = os.fstat(descriptor).st_size
@@ -94,21 +103,23 @@ def _verify_descriptor(
 
 
 def _verify_in_parallel(chain: Chain, descriptor: int, size: int) -> None:
-    """Let every processor judge a stretch; the chain goes on as far as they are sound and meet."""
-    places = segment.split_offsets(descriptor, size)
-    if len(places) <= 2:  # noqa: PLR2004  one stretch is not worth a process
+    """Verify segments in one process each, and advance the chain as far as they are valid and connected."""
+    offsets = segment.split_offsets(descriptor, size)
+    if len(offsets) <= 2:  # noqa: PLR2004  one segment is not worth a process
         return
-    (start, end), *others = pairwise(places)
-    elsewhere = [segment.start_process(descriptor, *other) for other in others]
-    found = [segment.verify(descriptor, start, end), *map(segment.read_result, elsewhere)]
-    for one in found:
-        if one is None or not chain.is_at(one.before):
+    (start, end), *others = pairwise(offsets)
+    processes = [segment.start_process(descriptor, *other) for other in others]
+    results = [segment.verify(descriptor, start, end), *map(segment.read_result, processes)]
+    # A segment trusts the link of its first line; here each is compared with the end of the one before. What does not
+    # fit is left to `_verify_blocks`, which finds the faulty line.
+    for result in results:
+        if result is None or not chain.is_at(result.before):
             return
-        chain.resume_at(one.after)
+        chain.resume_at(result.after)
 
 
 def _verify_blocks(chain: Chain, descriptor: int, size: int, progress: Progress | None) -> bool:
-    """Whether every line up to `size` is sound; the chain stands where the first one is not."""
+    """Advance the chain to `size`; False, with the chain before it, at the first invalid line."""
     for block in read_blocks(descriptor, chain.size, size):
         if not chain.extend(block, strictly=True):
             return False
@@ -123,20 +134,20 @@ def _torn_tail_verdict(chain: Chain, known: LogHead | None, torn: TornTail) -> V
     )
 
 
-def _require_kept_head(root: str, found: Verdict, seq: int, entry_hash: str) -> Verdict:
-    """The verdict, unless the log lacks the record that somebody kept the hash of, or has another in its place."""
+def _compare_with_saved_head(root: str, found: Verdict, seq: int, entry_hash: str) -> Verdict:
+    """The verdict, made `cut_off` or `replaced` if the log does not contain this record."""
     if seq > found.records:
         fault = ChainFault(found.records + 1, "dropped", found.head.size if found.head else 0)
         return replace(found, verdict="cut_off", first_fault=fault, anchored=False)
-    there = next(read_records(root, since_seq=seq), None)
-    if there is None or there["seq"] != seq or there.get("entry_hash") != entry_hash:
+    record = next(read_records(root, since_seq=seq), None)
+    if record is None or record["seq"] != seq or record.get("entry_hash") != entry_hash:
         return replace(found, verdict="replaced", first_fault=ChainFault(seq, "edited", 0), anchored=False)
     return replace(found, anchored=True)
 
 
 @contextmanager
 def _lock_if_possible(lock: FileLock) -> Iterator[None]:
-    """While nobody writes; where the lock cannot be had, as things are."""
+    """Hold the lock; without it after a timeout, because a writer may be stopped while it holds the lock."""
     try:
         lock.acquire(_LOCK_SECONDS)
     except errors.SystemError:
