@@ -85,7 +85,7 @@ def tools(path, plan_hash, **more):
 def envelopes(app, asked):
     for tool, arguments in asked:
         yield app.call(tool, arguments).envelope
-        facts = next(iter(app.services.grounds.values())).facts
+        facts = next(iter(app.services.workspaces.values())).audit_state
         facts.locks.clear()
         facts.usage.clear()
 
@@ -182,11 +182,11 @@ _letters = "abkKsSzé\u0301ßﬁ\u212a\uff21\uff11.~ -\u200b\u0130한"
 _name = st.text(_letters, min_size=1, max_size=5).filter(lambda name: name not in {".", ".."})
 _paths = st.lists(_name, min_size=1, max_size=4).map("/".join)
 _piece = st.lists(
-    st.choice(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[é]", "[!0-9]"]), st.sampled_from(_letters)), min_size=1,
+    st.one_of(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[é]", "[!0-9]"]), st.sampled_from(_letters)), min_size=1,
     max_size=4,
 ).map("".join)  # fmt: skip
 _patterns = st.lists(
-    st.choice(_piece.filter(lambda piece: piece not in {".", ".."}), st.just("**")), min_size=1, max_size=4
+    st.one_of(_piece.filter(lambda piece: piece not in {".", ".."}), st.just("**")), min_size=1, max_size=4
 ).map("/".join)
 
 
@@ -215,9 +215,9 @@ _plain_name = st.text("abkKzé한-", min_size=1, max_size=5)
 @pytest.mark.parametrize("disguise", [*DISGUISES, _wide])
 @given(
     pattern=st.lists(
-        st.choice(
+        st.one_of(
             st.lists(
-                st.choice(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[b-zé]"]), st.sampled_from("abkKé한-")),
+                st.one_of(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[b-zé]"]), st.sampled_from("abkKé한-")),
                 min_size=1,
                 max_size=3,
             ).map("".join),

@@ -126,7 +126,7 @@ def test_every_name_in_the_code_is_one_of_the_cases():
 
 def let_go(app):
     """Forget the lock that a refusal leaves, so that the next attempt is judged on its own."""
-    next(iter(app.services.grounds.values())).facts.locks.clear()
+    next(iter(app.services.workspaces.values())).audit_state.locks.clear()
 
 
 @pytest.mark.parametrize("path", STEERING)

@@ -151,7 +151,7 @@ _pieces = st.text("ab.*?", min_size=1, max_size=5).filter(lambda piece: piece.st
 
 
 @given(
-    st.lists(st.choice(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
+    st.lists(st.one_of(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
     st.lists(_names, min_size=1, max_size=5),
 )
 def test_the_fast_matcher_means_what_the_slow_one_says(pattern, parts):

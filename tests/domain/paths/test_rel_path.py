@@ -28,7 +28,7 @@ IGNORED = "\u00ad\u034f\u115f\u17b4\u180b\u200b\u200c\u200d\u200e\u202e\u2060\u2
 REFUSALS = {"INVALID_INPUT_VALUE", "INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"}
 TWINS = {"k": "\u212a", "s": "\u017f", "a": "\u1d43", "e": "\u2091", "i": "\u2170", "v": "\u2174"}
 
-name_characters = st.count_characters(exclude_characters="/\0", exclude_categories=["Cs"])
+name_characters = st.characters(exclude_characters="/\0", exclude_categories=["Cs"])
 names = st.text(name_characters, min_size=1, max_size=60).filter(lambda name: name not in {".", ".."})
 good_paths = st.lists(names, max_size=8).map(tuple).map(RelPath)
 
