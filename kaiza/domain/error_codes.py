@@ -76,7 +76,7 @@ _ROWS = (
     ErrorCode("INSUFFICIENT_PERMISSIONS", "The tool is not available in this tier", *_PERMISSION),
     ErrorCode("ROLE_MISMATCH", "The server was started for the other role", *_PERMISSION),
     ErrorCode("INVALID_PATH", "The path is malformed", *_VALIDATION, v0="cache_missing"),
-    ErrorCode("PATH_TRAVERSAL_BLOCKED", "The path contains ..", *_PERMISSION, v0="cache_missing", locks=True),
+    ErrorCode("PATH_TRAVERSAL_BLOCKED", "The path contains '..'", *_PERMISSION, v0="cache_missing", locks=True),
     ErrorCode("OUTSIDE_WORKSPACE", "The path is outside the workspace", *_PERMISSION, v0="cache_missing", locks=True),
     ErrorCode("PATH_NOT_FOUND", "The directory does not exist", 404, -32004, -32004, "unity", "cache_missing"),
     ErrorCode("FILE_NOT_FOUND", "The file does not exist", 404, -32004, -32004, "unity", "cache_missing"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kaiza.domain.paths.denial import DenyGlob, first_denial
+from kaiza.domain.paths.denial import DenyGlob, find_denial
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.protected_names import find_steering_part
 from kaiza.domain.paths.rel_path import RelPath
@@ -87,7 +87,7 @@ def _patterns_for(scope: Scope, operation: str) -> tuple[Glob, ...]:
 
 
 def _find_denial(scope: Scope, path: RelPath) -> DenyGlob | None:
-    return first_denial(scope.deny, "/".join(path.parts))
+    return find_denial(scope.deny, "/".join(path.parts))
 
 
 def _is_covered(globs: Sequence[Glob], path: RelPath) -> bool:
