@@ -174,7 +174,7 @@ def test_what_cannot_be_said_is_not_written(words):
 def test_a_word_that_would_say_more_than_itself_is_not_written(monkeypatch):
     monkeypatch.setattr(status_edit, "_format_value", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
 
-    with pytest.raises(ValueError, match="what else"):
+    with pytest.raises(ValueError, match="other fields"):
         edit_fields(plan(), {"status": "APPROVED"})
 
 
