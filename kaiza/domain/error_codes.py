@@ -23,17 +23,8 @@ class ErrorCode(NamedTuple):
 
     def as_json(self) -> dict[str, object]:
         """JSON form for `kaiza errors --json`."""
-        return {
-            "error_code": self.name,
-            "meaning": self.meaning,
-            "http": self.http,
-            "rpc": self.rpc,
-            "editor_code": self.editor_code,
-            "error_type": self.error_type,
-            "v0": self.v0,
-            "retryable": self.retryable,
-            "locks": self.locks,
-        }
+        members = self._asdict()
+        return {"error_code": members.pop("name"), **members}
 
 
 # http, rpc, editor_code and error_type of a family of codes. "unity" is the wire's name for errors of the host.

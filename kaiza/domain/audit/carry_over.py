@@ -6,11 +6,12 @@ may be forged, so they can only restrict: an approval by command is carried over
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from operator import add
 from typing import Any
 
 from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, PlanSeal, day_before, merge_times
-from kaiza.domain.plans.plan import PlanUsage, max_usage
+from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 MAX_PART_BYTES = 160 * 1024
 """Size of a part in its record; the record's other members need the rest of MAX_RECORD_BYTES."""
@@ -38,7 +39,7 @@ def merge(known: AuditState, read: AuditState, now: str) -> AuditState:
         },
         withdrawn={**known.withdrawn, **read.withdrawn},
         usage={
-            plan_id: max_usage(known.usage.get(plan_id, PlanUsage()), read.usage.get(plan_id, PlanUsage()))
+            plan_id: combine_usage(known.usage.get(plan_id, PlanUsage()), read.usage.get(plan_id, PlanUsage()), max)
             for plan_id in {**known.usage, **read.usage}
         },
         intents={**known.intents, **read.intents},
@@ -48,7 +49,7 @@ def merge(known: AuditState, read: AuditState, now: str) -> AuditState:
 def sum_usage_by_plan(known: Mapping[str, PlanUsage], since: Mapping[str, PlanUsage]) -> dict[str, PlanUsage]:
     """Add the usage since a snapshot to the usage in it."""
     return {
-        plan_id: _sum_usage(known.get(plan_id, PlanUsage()), since.get(plan_id, PlanUsage()))
+        plan_id: combine_usage(known.get(plan_id, PlanUsage()), since.get(plan_id, PlanUsage()), add)
         for plan_id in {**known, **since}
     }
 
@@ -70,17 +71,6 @@ def split(audit_state: AuditState) -> list[dict[str, Any]]:
         parts[-1].setdefault(name, []).append(piece)
         size += piece_size
     return parts
-
-
-def _sum_usage(one: PlanUsage, other: PlanUsage) -> PlanUsage:
-    return PlanUsage(
-        {path: one.files.get(path, 0) + other.files.get(path, 0) for path in {**one.files, **other.files}},
-        one.lines + other.lines,
-        one.bytes + other.bytes,
-        one.operations + other.operations,
-        one.refusals + other.refusals,
-        one.unnamed + other.unnamed,
-    )
 
 
 def _agreed_hash(one: str, other: str) -> str:

@@ -16,7 +16,7 @@ from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead
 _HASH_SUFFIX = ',"entry_hash":"%s"}\n'
 _HASH_SUFFIX_LENGTH = len(_HASH_SUFFIX % GENESIS)
 _SECTOR_BYTES = 512
-_MIN_ZERO_BYTES = 8
+_MIN_ZERO_BYTES = 8  # fewer zeros at the end of a sector are no proof that it was not written
 
 
 class InvalidLineError(ValueError):

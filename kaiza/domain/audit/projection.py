@@ -13,6 +13,7 @@ from kaiza.domain import error_codes
 from kaiza.domain.plans.plan import PlanUsage
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
+# run_checks runs the plan's commands, which may write files.
 CHANGING_TOOLS = frozenset(
     {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes", "run_checks"}
 )
@@ -22,6 +23,7 @@ MAX_RELEASES_PER_DAY = 3
 """How often in 24 hours a report unlocks a role."""
 UNMATCHABLE_HASH = "0" * 64
 """Hash of no plan. An approval or seal with it matches nothing until a person approves again."""
+# Reaching a limit is expected in normal work, unlike leaving the scope, which has the same code.
 NON_LOCKING_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
 

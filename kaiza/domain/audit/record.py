@@ -42,7 +42,7 @@ FIELDS = (
     "entry_hash",
 )
 _CHAIN_MEMBERS = ("seq", "prev_hash", "entry_hash")
-_SHA256 = sha256()
+_SHA256 = sha256()  # copied for each record
 _EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHAIN_MEMBERS} | {
     "kaiza": kaiza.__version__
 }
@@ -134,6 +134,7 @@ def require_texts(members: Mapping[str, Any], *names: str, or_null: bool = False
 
 
 def _require_numbers(members: Mapping[str, Any], *names: str) -> None:
+    # `type`, not `isinstance`: true is an int.
     if not all(type(members[name]) is int and 0 <= members[name] <= _MAX_NUMBER for name in names):
         raise TypeError
 

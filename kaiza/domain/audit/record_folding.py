@@ -22,7 +22,7 @@ from kaiza.domain.audit.projection import (
 )
 from kaiza.domain.audit.record import require_carried_state, require_intent, require_texts
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
-from kaiza.domain.plans.plan import PlanUsage, max_usage
+from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 _MAX_RELEASES_KEPT = 10
 _PLAN_DECISIONS = ("approve", "reject", "revoke")
@@ -215,7 +215,8 @@ def _apply_carried_state(audit_state: AuditState, part: Mapping[str, Any], at: s
         audit_state.reports = merge_times(audit_state.reports, piece["at"])[-MAX_REPORTS_PER_DAY:]
     for piece in part.get("usage", ()):
         usage = PlanUsage(**{**piece["use"], "files": dict(piece["use"]["files"])})
-        audit_state.usage[piece["plan_id"]] = max_usage(audit_state.usage.get(piece["plan_id"], PlanUsage()), usage)
+        known_usage = audit_state.usage.get(piece["plan_id"], PlanUsage())
+        audit_state.usage[piece["plan_id"]] = combine_usage(known_usage, usage, max)
 
 
 _HANDLERS = {

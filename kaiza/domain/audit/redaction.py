@@ -61,7 +61,7 @@ MIN_PATH_BYTES = 16 * 1024
 MAX_MEMBERS = 64
 _MAX_DEPTH = 4
 _MAX_INTEGER = 2**53
-_MAX_ESCAPE_LENGTH = len(r"\\u0000")
+_MAX_ESCAPE_LENGTH = len(r"\\u0000")  # a lone surrogate becomes \uNNNN, whose backslash JSON escapes again
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -143,6 +143,7 @@ def _fit_paths(paths: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str,
         return dict(paths)
     sizes = {(key, index): _record_bytes(lists[key][index]) for key, index in texts}
     remaining = max(MAX_RECORDED_BYTES - _record_bytes(others), MIN_PATH_BYTES)
+    # Shortest first: a name that a person will search for survives next to many long ones.
     for key, index in sorted(texts, key=sizes.__getitem__):
         remaining -= sizes[key, index]
         if remaining < 0:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 _PRINTABLE_ASCII = re.compile(r"[ -~]*")
 _WORD = re.compile(r"[^\W\d_]+")
+# Cyrillic and Greek letters that are drawn like Latin ones.
 _LATIN_LOOKALIKES = frozenset(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u04bb\u0501\u051b\u051d\u04cf"
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0405\u0408"
     "\u03b1\u03b9\u03bd\u03bf\u03c1\u03c5\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
 )
-"""Cyrillic and Greek letters that are drawn like Latin ones."""
+# A black flag with tag characters, such as Scotland's: the only place where tags are text.
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
-"""A black flag with tag characters, such as Scotland's: the only place where tags are text."""
 _CONTROL = re.compile(
     f"{_FLAG}|([\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
     "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\U000e0000-\U000e007f])"

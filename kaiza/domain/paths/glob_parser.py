@@ -51,6 +51,7 @@ def require_pattern(text: str) -> None:
         raise GlobError("Patterns cannot be negated", "List exceptions under deny")
     if text.endswith("/"):
         raise GlobError("The pattern ends with a slash", f"Write {text.rstrip('/')}/** for everything below it")
+    # A backslash is an escape for git and a separator on Windows; a person could read it either way.
     for character, name in (("\\", "a backslash"), ("\0", "a NUL")):
         if character in text:
             fix = "Use / as the separator and [*] for a literal star"
@@ -92,7 +93,7 @@ def parse_steps(
         if component in {"", ".", ".."}:
             fix = "Write a path without empty, . or .. components"
             raise GlobError(f"The pattern has a component {component!r}", fix, offset)
-        if len(component) > 1 and not component.strip("*"):
+        if len(component) > 1 and not component.strip("*"):  # `***` is read as `**`
             yield from _double_star_steps(last=last, again=before == "**")
             before = "**"
         else:
@@ -116,7 +117,7 @@ def _find_closing_bracket(component: str, opened: int, offset: int) -> int:
     start = opened + 1
     if component[start : start + 1] in {"!", "^"}:
         start += 1
-    end = component.find("]", start + 1)
+    end = component.find("]", start + 1)  # a ] right after the opening is a member
     if end < 0:
         raise GlobError("A [ is not closed", "Close it with ], or write [[] for a literal [", offset + opened)
     if "[:" in component[start:end]:

@@ -66,10 +66,12 @@ def parse(text: str, root: str | None = None) -> RelPath:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE", human_message="The path is empty. Use . for the workspace root."
         )
+    # NUL ends a path in system calls; a lone surrogate is a raw byte of a file name that UTF-8 JSON cannot carry.
     if "\0" in text or _LONE_SURROGATE.search(text):
         raise _invalid_path("The path contains a character that file names cannot have. Use the path as it was listed.")
     if len(text.encode()) > MAX_PATH:
         raise _invalid_path(f"The path is longer than {MAX_PATH} bytes. Use a shorter path.")
+    # Refused, not resolved: with links `a/../b` need not be `b`, so removing it from the text could change the file.
     if ".." in text.split("/"):
         raise errors.SystemError.tool_failure(
             "PATH_TRAVERSAL_BLOCKED",
@@ -113,6 +115,7 @@ def _strip_root(text: str, root: str | None) -> str:
     if not text.startswith("/"):
         return text
     if root is not None:
+        # Compared as text, without following links: another spelling of the root is outside.
         stem = root.rstrip("/")
         if text == root or text.startswith(stem + "/"):
             return text[len(stem) :]
@@ -123,6 +126,7 @@ def _strip_root(text: str, root: str | None) -> str:
 
 
 def _unescape(part: str) -> str:
+    # Each component is decoded alone and once: an escaped slash must not become a separator.
     raw = _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), part.encode(errors="surrogatepass"))
     try:
         name = raw.decode()

@@ -115,6 +115,7 @@ def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
 
 
 def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) -> dict[str, Any]:
+    # The approval edits and the people who review look for keys at the start of a line.
     for key, _ in root.pairs:
         if key.position.column or (isinstance(key, ScalarNode) and key.quote):
             reader.add_error(
@@ -144,7 +145,7 @@ def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) ->
 
 def _read_on_key_line(reader: FieldReader, root: MappingNode, read: Callable[[YamlNode], Any], node: YamlNode) -> Any:
     """Require a scalar to be on its key's line, where a person looks for it, then read it."""
-    key = next(key for key, value in root.pairs if value is node)
+    key = next(key for key, value in root.pairs if value is node)  # by identity: values may be equal
     if isinstance(node, ScalarNode) and node.position.line != key.position.line:
         reader.add_error(node.position, "key", "The value is not on its key's line", "Write key: value on one line")
     return read(node)

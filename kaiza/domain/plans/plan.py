@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -44,17 +44,11 @@ class PlanUsage:
             self.operations += sign
 
 
-def max_usage(one: PlanUsage, other: PlanUsage) -> PlanUsage:
-    """Merge two accounts of a plan's usage, taking the larger of each number."""
-    files = {path: max(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
-    return PlanUsage(
-        files,
-        max(one.lines, other.lines),
-        max(one.bytes, other.bytes),
-        max(one.operations, other.operations),
-        max(one.refusals, other.refusals),
-        max(one.unnamed, other.unnamed),
-    )
+def combine_usage(one: PlanUsage, other: PlanUsage, operator: Callable[[int, int], int]) -> PlanUsage:
+    """Combine two usages number by number and path by path, for example with `max` or `add`."""
+    files = {path: operator(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
+    names = ("lines", "bytes", "operations", "refusals", "unnamed")
+    return PlanUsage(files, *(operator(getattr(one, name), getattr(other, name)) for name in names))
 
 
 DRAFT, APPROVED, REJECTED, REVOKED, DONE = "DRAFT", "APPROVED", "REJECTED", "REVOKED", "DONE"

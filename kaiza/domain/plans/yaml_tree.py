@@ -80,6 +80,7 @@ class YamlTree:
             kind = type(event).__name__
             if kind in {"StreamStartEvent", "DocumentStartEvent", "DocumentEndEvent", "StreamEndEvent"}:
                 continue
+            # Continue after the root: a second document must not go unnoticed.
             if root is not None:
                 message = "The front matter contains a second document"
                 self._reject_event(event, "second-document", message, "Remove it")
