@@ -80,7 +80,7 @@ def refusal(one, plan_hash, path="src/new"):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_limit_that_was_used_up_stays_used_up(agent, workspace, accepted, damage):
+def test_an_exhausted_limit_stays_exhausted(agent, workspace, accepted, damage):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 2, operations: 3}\n")
     one = agent()
     assert [one.write(f"src/{name}", limited) for name in "ab"] == ["ok", "ok"]
@@ -95,7 +95,7 @@ def test_a_limit_that_was_used_up_stays_used_up(agent, workspace, accepted, dama
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("used", [True, False])
-def test_a_plan_that_was_revoked_by_command_stays_revoked_though_its_file_is_brought_back(
+def test_a_revoked_plan_stays_revoked_when_its_file_is_restored(
     agent, workspace, accepted, damage, used
 ):
     approved, before = plan(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
@@ -113,7 +113,7 @@ def test_a_plan_that_was_revoked_by_command_stays_revoked_though_its_file_is_bro
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_draft_that_was_rejected_by_command_is_not_approved_by_an_edited_word(agent, workspace, accepted, damage):
+def test_a_rejected_draft_cannot_be_approved_by_editing_its_status(agent, workspace, accepted, damage):
     plan(workspace, status="DRAFT")
     one = agent()
     assert person(workspace, "plan", "reject", "PLAN-1") == 0
@@ -123,7 +123,7 @@ def test_a_draft_that_was_rejected_by_command_is_not_approved_by_an_edited_word(
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_plan_that_was_changed_after_its_approval_is_not_taken_for_a_new_one(agent, workspace, accepted, damage):
+def test_a_plan_edited_after_its_approval_stays_unapproved(agent, workspace, accepted, damage):
     approved = plan(workspace, scope='{create: ["src/**"]}')
     one = agent()
     assert one.write("src/a", approved) == "ok"
@@ -134,7 +134,7 @@ def test_a_plan_that_was_changed_after_its_approval_is_not_taken_for_a_new_one(a
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_where_only_the_command_approves_its_word_is_kept_if_it_was_known_beside_the_log(
+def test_an_approval_by_command_is_kept_only_if_the_snapshot_has_it(
     agent, workspace, accepted, damage
 ):
     (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
@@ -148,7 +148,7 @@ def test_where_only_the_command_approves_its_word_is_kept_if_it_was_known_beside
     assert agent().write("src/new", hash_of(workspace)) == ("PLAN_NOT_APPROVED" if forgotten else "ok")
 
 
-def test_an_approval_that_only_a_snapshot_without_our_code_tells_counts_for_nothing(agent, workspace, accepted):
+def test_an_approval_in_an_unauthenticated_snapshot_is_ignored(agent, workspace, accepted):
     def edited_and_forged(root):
         edited(root)
         for path in snapshots():
@@ -164,7 +164,7 @@ def test_an_approval_that_only_a_snapshot_without_our_code_tells_counts_for_noth
     assert agent().write("src/new", hash_of(workspace)) == "PLAN_NOT_APPROVED"
 
 
-def test_where_two_accounts_differ_about_what_was_approved_neither_counts_until_a_person_approves(
+def test_if_two_accounts_of_an_approval_differ_a_person_must_approve_again(
     agent, workspace, accepted
 ):
     plan(workspace, status="DRAFT")
@@ -189,7 +189,7 @@ def test_where_two_accounts_differ_about_what_was_approved_neither_counts_until_
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_reports_that_unlocked_before_count_towards_the_three_of_a_day(agent, workspace, accepted, damage):
+def test_earlier_unlocking_reports_count_towards_the_daily_limit(agent, workspace, accepted, damage):
     approved = plan(workspace)
     one = agent()
     for _ in range(3):
@@ -202,7 +202,7 @@ def test_reports_that_unlocked_before_count_towards_the_three_of_a_day(agent, wo
     assert later.call("write_report", title="t", content="c")["state"] == "locked"
 
 
-def test_what_a_process_that_knew_the_old_record_knows_is_not_loosened(agent, workspace):
+def test_a_running_server_keeps_the_limits_it_knew(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 1}\n")
     one = agent()
     assert one.write("src/a", limited) == "ok"
@@ -232,7 +232,7 @@ def crashed(root, approved):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_change_that_was_half_done_is_recovered_recorded_and_undone_by_its_name(agent, workspace, accepted, damage):
+def test_an_interrupted_change_is_recovered_recorded_and_can_be_undone(agent, workspace, accepted, damage):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 1}\n")
     name = crashed(workspace, limited)
     accepted(damage)
@@ -247,7 +247,7 @@ def test_a_change_that_was_half_done_is_recovered_recorded_and_undone_by_its_nam
     assert [each["operation"] for each in undone["changes"]] == ["delete"]
 
 
-def test_a_change_that_the_records_say_was_concluded_is_not_recovered_again(agent, workspace, accepted):
+def test_a_change_with_a_recorded_outcome_is_not_recovered_again(agent, workspace, accepted):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 1}\n")
     crashed(workspace, limited)
     (snapshot,) = [one for one in snapshots() if one.name == "index.json"]
@@ -264,7 +264,7 @@ def test_a_change_that_the_records_say_was_concluded_is_not_recovered_again(agen
     assert refusal(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
 
 
-def test_what_is_too_long_for_one_record_goes_on_in_more_of_the_same_new_log(agent, workspace, accepted):
+def test_state_too_large_for_one_record_is_split_into_several(agent, workspace, accepted):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 700}\n")
     one = agent()
     names = [f"src/{number:03d}-{'x' * 200}/{'y' * 200}" for number in range(600)]
@@ -281,7 +281,7 @@ def test_what_is_too_long_for_one_record_goes_on_in_more_of_the_same_new_log(age
     assert use["files"] == 600
 
 
-def test_what_was_used_after_the_last_account_beside_the_log_adds_to_it_though_older_records_are_lost(
+def test_usage_since_the_snapshot_is_added_although_older_records_are_lost(
     agent, workspace, accepted
 ):
     limited = plan(workspace, more="limits: {operations: 4}\n")

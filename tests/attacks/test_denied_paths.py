@@ -100,7 +100,7 @@ def scene(workspace, path, *, there):
 @pytest.mark.parametrize("whose", ["plan", "phase"])
 @pytest.mark.parametrize("there", [True, False], ids=["there", "absent"])
 @pytest.mark.parametrize(("denied", "path"), CASES)
-def test_no_tool_changes_what_is_denied_under_another_spelling(begun, workspace, denied, path, there, whose):
+def test_no_tool_changes_a_denied_path_in_another_spelling(begun, workspace, denied, path, there, whose):
     scene(workspace, path, there=there)
     if whose == "plan":
         asked = tools(path, plan(workspace, scope=SCOPE.format(denied=denied)))
@@ -117,7 +117,7 @@ def test_no_tool_changes_what_is_denied_under_another_spelling(begun, workspace,
 
 
 @pytest.mark.parametrize(("denied", "path"), FREE)
-def test_a_name_that_is_another_one_is_not_denied(begun, workspace, denied, path):
+def test_a_different_name_is_not_denied(begun, workspace, denied, path):
     approved = plan(workspace, scope=SCOPE.format(denied=denied))
 
     assert begun.call("write_file", {"path": path, "content": "x\n", "plan_hash": approved}).envelope is None
@@ -140,7 +140,7 @@ def reader(workspace):
 
 
 @pytest.mark.parametrize(("denied", "path"), CASES)
-def test_what_may_not_be_read_is_read_under_no_other_spelling(reader, workspace, denied, path):
+def test_a_path_denied_for_reading_is_unreadable_in_every_spelling(reader, workspace, denied, path):
     scene(workspace, path, there=True)
     app = reader(denied)
     told = app.call("read_file", {"path": path}).envelope
@@ -151,7 +151,7 @@ def test_what_may_not_be_read_is_read_under_no_other_spelling(reader, workspace,
 
 
 @pytest.mark.parametrize("path", ["open/x", "src/Keys/x"])
-def test_of_a_path_through_a_link_both_names_count(reader, workspace, path):
+def test_read_denials_apply_to_a_link_and_to_its_target(reader, workspace, path):
     scene(workspace, "src/Keys/x", there=True)
     (workspace / "open").symlink_to("src/Keys")
     (workspace / "Vault").symlink_to("mine-too")
@@ -163,7 +163,7 @@ def test_of_a_path_through_a_link_both_names_count(reader, workspace, path):
     assert app.call("read_file", {"path": "mine-too"}).envelope is None
 
 
-def test_what_is_allowed_is_allowed_as_it_is_spelled_only(begun, reader, workspace):
+def test_allowed_paths_are_allowed_only_as_spelled(begun, reader, workspace):
     narrow = plan(workspace, scope='{create: ["src/keys/*"], unlock: ["AGENTS.md"]}')
     found = [
         begun.call("write_file", {"path": path, "content": "x\n", "plan_hash": narrow, "dry_run": True}).envelope
@@ -191,7 +191,7 @@ _patterns = st.lists(
 
 
 @given(_patterns, _paths)
-def test_folding_never_allows_what_the_pattern_as_written_denies(pattern, path):
+def test_a_deny_glob_matches_whatever_its_plain_glob_matches(pattern, path):
     assert DenyGlob.parse(pattern).matches_text(path) >= Glob.parse(pattern).matches_text(path)
 
 
@@ -230,13 +230,13 @@ _plain_name = st.text("abkKzé한-", min_size=1, max_size=5)
 )
 @example(pattern="e*", path="é")
 @example(pattern="?/k", path="é/k")
-def test_what_a_pattern_denies_it_denies_in_disguise(pattern, path, disguise):
+def test_a_deny_glob_matches_disguised_paths(pattern, path, disguise):
     if Glob.parse(pattern).matches_text(path):
         assert DenyGlob.parse(pattern).matches_text(disguise(path))
 
 
 @given(_paths)
-def test_a_path_has_one_fold_in_every_spelling(path):
+def test_equivalent_spellings_of_a_path_have_one_fold(path):
     folded = name_folding.fold(path)
 
     assert name_folding.fold(folded) == folded
@@ -244,5 +244,5 @@ def test_a_path_has_one_fold_in_every_spelling(path):
 
 
 @given(st.lists(st.text("ab12_-", min_size=1), min_size=1).map("/".join))
-def test_a_plain_path_is_its_own_fold(path):
+def test_a_plain_ascii_path_is_its_own_fold(path):
     assert name_folding.fold(path) == path

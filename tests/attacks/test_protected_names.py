@@ -88,27 +88,27 @@ def spellings(path):
 
 
 @pytest.mark.parametrize("path", STEERING)
-def test_a_plan_must_unlock_what_steers_agents_editors_and_automation_however_it_is_spelled(path):
+def test_steering_names_are_protected_in_every_spelling(path):
     assert [each for each in spellings(path) if protected_names.find_steering_part(parse(each)) is None] == []
 
 
 @pytest.mark.parametrize("path", SECRET)
-def test_what_holds_secrets_is_unreadable_however_it_is_spelled(path):
+def test_secret_names_are_unreadable_in_every_spelling(path):
     assert [each for each in spellings(path) if not protected_names.is_unreadable(parse(each))] == []
 
 
 @pytest.mark.parametrize("path", FREE)
-def test_names_beside_those_that_steer_need_no_unlocking(path):
+def test_names_similar_to_steering_names_are_not_protected(path):
     assert protected_names.find_steering_part(parse(path)) is None
     assert not protected_names.is_control_plane(parse(path))
 
 
 @pytest.mark.parametrize("path", READABLE)
-def test_names_beside_those_of_secrets_are_readable(path):
+def test_names_similar_to_secret_names_are_readable(path):
     assert not protected_names.is_unreadable(parse(path))
 
 
-def test_every_name_in_the_code_is_one_of_the_cases():
+def test_every_protected_name_is_tested():
     said = {part for path in [*STEERING, *SECRET] for part in path.lower().split("/")}
     below = {*protected_names.STEERING_BELOW.items(), *protected_names.UNREADABLE_BELOW.items()}
     known = {*protected_names.STEERING_NAMES, *protected_names.UNREADABLE_NAMES} - {".kaiza"}
@@ -130,7 +130,7 @@ def let_go(app):
 
 
 @pytest.mark.parametrize("path", STEERING)
-def test_no_tool_changes_it_under_a_plan_for_everything(begun, workspace, path):
+def test_no_plan_for_everything_allows_a_steering_path(begun, workspace, path):
     approved = plan(workspace, scope=WIDE)
     told = begun.call("write_file", {"path": f"sub/{path}", "content": "x\n", "plan_hash": approved}).envelope
 

@@ -28,7 +28,7 @@ def found(begun, path):
 @pytest.mark.parametrize("absent", [LONG, ["z/" + "\x01" * 250 + "/" * 5 + "w" * 200 + f"/{n}" for n in range(49)],
                                     [("v" * 200 + "/") * 20 + str(n) for n in range(49)]])  # fmt: skip
 @pytest.mark.parametrize("at", [0, 25, 49])
-def test_a_file_read_among_many_long_names_is_found_in_the_record(begun, workspace, real, capsys, absent, at):
+def test_a_path_among_many_long_ones_is_found_in_the_log(begun, workspace, real, capsys, absent, at):
     asked = [*absent[:at], "src/a", *absent[at:]]
     told = begun.call("read_files", {"paths": asked})
     kept = last(workspace)["paths"]
@@ -57,7 +57,7 @@ def test_a_file_read_among_many_long_names_is_found_in_the_record(begun, workspa
         ("", ""),
     ],
 )
-def test_a_path_is_recorded_normalised_and_where_it_leads_out_stays_visible(begun, workspace, real, asked, recorded):
+def test_paths_are_recorded_normalised_but_attempts_to_leave_stay_visible(begun, workspace, real, asked, recorded):
     begun.call("read_file", {"path": asked})
     begun.call("read_files", {"paths": [asked, "b"]})
     one, several = (each["arguments"] for each in records(workspace)[-2:])
@@ -80,7 +80,7 @@ def fits(arguments):
 
 
 @pytest.mark.parametrize("letter", ["\x01", "\x7f", "\udc80", "\U0001f600", "x"])
-def test_fifty_paths_of_any_characters_fit_into_a_record_and_short_ones_stay(letter):
+def test_fifty_long_paths_fit_into_a_record_and_short_ones_are_kept(letter):
     paths = [letter * (4000 // len(letter.encode(errors="surrogatepass"))) for _ in range(49)]
     asked = {"paths": [*paths, "src/a"], "path": "b", "pattern": "\U0001f600" * 4000, "content": "x" * 10**6}
     asked |= {f"unknown{number}": "y" * 4000 for number in range(100)}
@@ -102,7 +102,7 @@ def test_the_longest_of_many_paths_are_hashed_first():
     assert {len(path) for path in kept} == {10, 20, 3000, 4000}
 
 
-def test_other_arguments_keep_their_bounds_beside_a_path():
+def test_large_other_arguments_are_hashed_and_the_path_is_kept():
     asked = {"path": "./a", **dict.fromkeys(sorted(redaction.PLAIN_ARGUMENTS - redaction.PATH_ARGUMENTS), "x" * 4096)}
     recorded = redaction.redact_arguments(asked)
 
@@ -112,7 +112,7 @@ def test_other_arguments_keep_their_bounds_beside_a_path():
     assert set(redaction.redact_arguments(asked)) == {"sha256", "length"}
 
 
-def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
+def test_large_other_arguments_never_displace_all_paths():
     heavy = dict.fromkeys(["pattern", "glob", "uri", "client", "role", "status", "encoding"], "\U0001f600" * 4000)
     recorded = redaction.redact_arguments({**heavy, "paths": ["x" * 4000, "y" * 4000, "z" * 4000, *["v" * 4090] * 40]})
 
@@ -122,7 +122,7 @@ def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
 
 
 @pytest.mark.parametrize("odd", [{"a": "b"}, 7, None, [["x" * 4096] * 200] * 200, [{"k": "x" * 4096}] * 200, 1.5])
-def test_what_is_no_path_is_recorded_within_bounds_too(odd):
+def test_path_arguments_of_the_wrong_type_are_bounded(odd):
     recorded = redaction.redact_arguments({"path": odd, "paths": odd, "source": odd, "destination": odd})
 
     assert fits(json.loads(json.dumps(recorded)))

@@ -26,7 +26,7 @@ def depth(value):
 
 @pytest.mark.rows("S1-56", "S1-57", "S1-96")
 @given(ANYTHING)
-def test_whatever_the_cause_it_becomes_bounded_json_of_plain_types(value):
+def test_any_cause_becomes_bounded_json(value):
     told = error_envelope.bound_cause(value)
 
     assert told is None or isinstance(told, str | dict)
@@ -36,7 +36,7 @@ def test_whatever_the_cause_it_becomes_bounded_json_of_plain_types(value):
 
 
 @pytest.mark.rows("S1-56")
-def test_a_cause_that_contains_itself_ends():
+def test_a_cause_that_contains_itself_is_cut():
     endless = {}
     endless["again"] = endless
 

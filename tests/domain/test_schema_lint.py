@@ -57,7 +57,7 @@ def rules(document, *, output=False):
     return {found.rule for found in schema_lint.lint("a.json", document, output=output)}
 
 
-def test_sound_files_have_no_findings():
+def test_valid_schemas_have_no_findings():
     assert not schema_lint.lint("a.json", INPUT, output=False)
     assert not schema_lint.lint("a.output.json", OUTPUT, output=True)
 
@@ -114,7 +114,7 @@ def test_an_output_schema_that_breaks_a_rule_is_found(place, value, found):
     assert rules(changed(OUTPUT, place, value), output=True) == found
 
 
-def test_only_the_members_of_a_record_that_differ_from_record_to_record_are_open():
+def test_only_the_exempt_members_of_a_record_may_be_open():
     free = {"type": ["object", "null"]}
     members = dict.fromkeys(("arguments", "cause", "changes", "detail"), free)
     item = {"type": "object", "additionalProperties": False, "required": [], "properties": members}
@@ -127,7 +127,7 @@ def test_only_the_members_of_a_record_that_differ_from_record_to_record_are_open
     assert {name for name, _ in open_members("read_plan.output.json")} == set(members)
 
 
-def test_nesting_beyond_six_is_found():
+def test_nesting_deeper_than_six_levels_is_found():
     deep = {"type": "string"}
     for _ in range(6):
         deep = {"type": "array", "maxItems": 1, "items": deep}
@@ -136,7 +136,7 @@ def test_nesting_beyond_six_is_found():
     assert rules(changed(INPUT, "properties/deep", deep["items"]["items"])) == set()
 
 
-def test_a_file_that_is_no_object_is_found():
+def test_a_file_that_is_not_an_object_is_found():
     assert rules([1]) == {"root-object"}
 
 

@@ -28,7 +28,7 @@ def accepted(facts):
     return told, lines
 
 
-def test_everything_that_binds_is_taken_over_as_it_was():
+def test_the_whole_state_survives_splitting_and_applying():
     facts = AuditState(
         locks={"WINDSURF": RoleLock("WINDSURF", "OUTSIDE_WORKSPACE", "s", "r", 3, AT)},
         released={"WINDSURF": [AT]},
@@ -43,7 +43,7 @@ def test_everything_that_binds_is_taken_over_as_it_was():
     assert accepted(facts)[0] == facts
 
 
-def test_of_two_accounts_the_stricter_counts():
+def test_merging_keeps_the_stricter_of_two_accounts():
     known = AuditState(
         approvals={"SAME": ONE, "DIFFER": ONE, "KNOWN": ONE},
         seals={"SAME": seal(ONE), "DIFFER": seal(ONE), "KNOWN": seal(ONE)},
@@ -69,7 +69,7 @@ def test_of_two_accounts_the_stricter_counts():
     assert found.usage == {"PLAN-1": PlanUsage({"a": 1, "b": 2, "c": 1}, 9, 9, 9, 9)}
 
 
-def test_a_release_counts_for_a_day_and_once_however_many_accounts_know_it():
+def test_merging_releases_drops_old_ones_and_duplicates():
     old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
     found = carry_over.merge(
         AuditState(released={"WINDSURF": [old, new]}), AuditState(released={"WINDSURF": [new, AT]}), AT
@@ -78,7 +78,7 @@ def test_a_release_counts_for_a_day_and_once_however_many_accounts_know_it():
     assert found.released == {"WINDSURF": [new, AT]}
 
 
-def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_day_counts():
+def test_merging_reports_keeps_each_report_of_the_last_day_once():
     old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
     found = carry_over.merge(AuditState(reports=[old, new, new]), AuditState(reports=[new, AT]), AT)
     for _ in range(2):
@@ -89,7 +89,7 @@ def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_d
     assert found.reports == [new, new, AT]
 
 
-def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
+def test_files_beyond_the_name_limit_are_only_counted(monkeypatch):
     monkeypatch.setattr(carry_over, "MAX_NAME_BYTES", 500_000)
     use = PlanUsage({f"src/{number}/{'x' * 400}": 1 for number in range(2000)}, operations=2000)
     told, lines = accepted(AuditState(usage={"PLAN-1": use, "PLAN-2": PlanUsage({"a": 1})}))
@@ -102,14 +102,14 @@ def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
     assert plan.overrun_before(Limits(files=2000), after, [next(iter(after.files))], 1) is None
 
 
-def test_a_long_reason_for_a_freeze_leaves_its_room_to_others():
+def test_a_long_freeze_reason_does_not_displace_other_state():
     files = {f"src/{number}/{'x' * 400}": 1 for number in range(400)}
     facts = AuditState(frozen=Freeze("x" * 120_000, "Ann", AT), usage={"P": PlanUsage(files)})
 
     assert accepted(facts)[0] == facts
 
 
-def test_an_open_change_goes_over_whole_and_gives_nothing_back():
+def test_an_open_intent_is_carried_over_whole_and_never_refunded():
     change = {"path": "p" * 400, "source": None, "operation": "create", "size": 9, "lines_added": 1, "lines_removed": 0}
     change |= {"before_hash": None, "after_hash": ONE}
     changes = [{**change, "path": f"{number}{'p' * 400}"} for number in range(500)]
@@ -130,7 +130,7 @@ def test_an_open_change_goes_over_whole_and_gives_nothing_back():
 
 
 @pytest.mark.parametrize("standing", [{"frozen": None, "locks": []}, {}, None])
-def test_the_first_record_of_an_older_kaiza_is_still_read(standing):
+def test_carried_state_of_an_older_version_is_applied(standing):
     lock = {"role": "WINDSURF", "error_code": "X", "session_id": None, "request_id": "r", "seq": 1, "at": AT}
     frozen = {"reason": "stop", "person": "Ann", "at": AT}
     told = AuditState()
@@ -141,7 +141,7 @@ def test_the_first_record_of_an_older_kaiza_is_still_read(standing):
     assert (told.frozen, told.locks) == (Freeze(**frozen), {"WINDSURF": RoleLock(**lock)})
 
 
-def test_a_process_that_knew_the_old_log_keeps_what_is_stricter():
+def test_carried_usage_never_lowers_what_a_process_knows():
     knows = AuditState(usage={"P": PlanUsage({"a": 1, "b": 1}, operations=5)}, intents={})
     for part in carry_over.split(AuditState(usage={"P": PlanUsage({"a": 1}, lines=3, operations=2)})):
         detail = {"action": "accept", "standing": part}

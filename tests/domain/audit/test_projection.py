@@ -52,14 +52,14 @@ def refused(seq, code, tool="write_file", **more):
     return call(seq, tool, "error", error_code=code, **more)
 
 
-def test_a_session_is_what_its_records_say():
+def test_a_session_counts_its_calls_and_refusals():
     facts = facts_of(begin(), call(2), call(3, outcome="error", error_code="FILE_NOT_FOUND"))
     session = facts.find_open_session("s1", AT, 12)
 
     assert (session.role, session.calls, session.refusals) == ("WINDSURF", 3, 1)
 
 
-def test_a_session_ends_by_end_session_and_by_twelve_hours_without_a_call():
+def test_a_session_ends_by_end_session_or_after_twelve_idle_hours():
     ended = facts_of(begin(), call(2, "end_session"))
     idle = facts_of(begin())
 
@@ -68,7 +68,7 @@ def test_a_session_ends_by_end_session_and_by_twelve_hours_without_a_call():
     assert idle.find_open_session("s1", "2026-11-19T00:00:00.001Z", 12) is None
 
 
-def test_a_refused_change_of_the_security_kind_locks_its_role():
+def test_a_change_refused_for_security_locks_the_role():
     facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"))
 
     assert facts.locks["WINDSURF"].error_code == "OUTSIDE_WORKSPACE"
@@ -85,17 +85,17 @@ def test_a_refused_change_of_the_security_kind_locks_its_role():
         ("POLICY_VIOLATION", "write_file", {}),
     ],
 )
-def test_a_read_a_trial_and_an_ordinary_mistake_never_lock(code, tool, more):
+def test_reads_dry_runs_and_ordinary_errors_do_not_lock(code, tool, more):
     assert facts_of(begin(), refused(2, code, tool, **more)).locks == {}
 
 
 @pytest.mark.parametrize("invariant", ["CONTROL_PLANE_PROTECTED", "READ_PROTECTED"])
-def test_reaching_for_what_is_protected_locks_when_it_was_a_change(invariant):
+def test_a_refused_change_of_a_protected_path_locks(invariant):
     assert is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=True)
     assert not is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=False)
 
 
-def test_a_report_unlocks_and_is_counted():
+def test_a_report_unlocks_the_role_and_is_counted():
     facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), call(3, "write_report", detail={"unlocked": True}))
 
     assert facts.locks == {}
@@ -114,7 +114,7 @@ def test_a_person_unlocks_freezes_and_thaws():
     assert unlocked.locks == {}
 
 
-def test_a_plans_last_word_by_command_is_kept_also_where_it_takes_back():
+def test_the_last_decision_about_a_plan_replaces_earlier_ones():
     words = [
         told(number, "person", plan_id="P", plan_hash=str(number), detail={"action": action})
         for number, action in enumerate(["approve", "revoke"], 1)
@@ -124,7 +124,7 @@ def test_a_plans_last_word_by_command_is_kept_also_where_it_takes_back():
     assert facts_of(*words).approvals == {"P": "2"}
 
 
-def test_a_persons_own_undo_leaves_no_intent_open():
+def test_a_persons_undo_closes_its_intent():
     intent = told(1, "intent", request_id="x", changes=[CHANGE], detail={"unlimited": True})
     outcome = told(2, "person", request_id="x", changes=[CHANGE], detail={"action": "undo"})
 
@@ -138,7 +138,7 @@ CHANGE = {
 }  # fmt: skip
 
 
-def test_limits_are_reserved_by_the_intent_and_given_back_when_nothing_came_of_it():
+def test_an_intent_is_charged_and_refunded_if_it_was_not_carried_out():
     intent = told(2, "intent", request_id="x", session_id="s1", plan_id="P", changes=[CHANGE], detail={})
     reserved = facts_of(begin(), intent)
     kept = facts_of(begin(), intent, call(3, "write_file", request_id="x", changes=[CHANGE]))
@@ -175,7 +175,7 @@ KINDS = st.sampled_from(
 
 
 @given(st.lists(KINDS, max_size=30), st.integers(0, 30))
-def test_facts_kept_in_an_index_and_carried_on_are_the_facts_of_the_whole_log(makers, cut):
+def test_a_snapshot_and_the_records_after_it_give_the_state_of_the_whole_log(makers, cut):
     history = [make(number) for number, make in enumerate(makers, 1)]
     whole = facts_of(*history)
     carried = AuditState.from_json(orjson.loads(orjson.dumps(facts_of(*history[:cut]).as_json())))
@@ -185,7 +185,7 @@ def test_facts_kept_in_an_index_and_carried_on_are_the_facts_of_the_whole_log(ma
     assert carried == whole
 
 
-def test_a_change_is_asked_for_by_a_changing_tool_that_is_not_a_trial():
+def test_a_change_attempt_is_a_changing_tool_without_dry_run():
     assert is_change_attempt("write_file", {})
     assert not is_change_attempt("write_file", {"dry_run": True})
     assert not is_change_attempt("read_file", {})

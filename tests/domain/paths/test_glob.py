@@ -47,7 +47,7 @@ def covers(pattern, path):
         ("***/x", "a/b/x"),
     ],
 )
-def test_a_pattern_covers_what_it_names(pattern, path):
+def test_patterns_match_these_paths(pattern, path):
     assert covers(pattern, path)
 
 
@@ -74,11 +74,11 @@ def test_a_pattern_covers_what_it_names(pattern, path):
         ("a/**/**", "a"),
     ],
 )
-def test_a_pattern_covers_nothing_else(pattern, path):
+def test_patterns_do_not_match_these_paths(pattern, path):
     assert not covers(pattern, path)
 
 
-def test_no_pattern_covers_the_root():
+def test_no_pattern_matches_the_root():
     assert not Glob.parse("**").matches(())
     assert not Glob.parse("*").matches(())
 
@@ -88,14 +88,14 @@ def test_no_pattern_covers_the_root():
     ["", "/", "/a", "a/", "a//b", "./a", "a/./b", "../a", "a/..", "!a", "a\\b", "a\0", "[", "[]", "[!]", "a[b/c]",
      "[b-a]", "[[:alpha:]]", "x" * 1025],
 )  # fmt: skip
-def test_what_is_no_pattern_is_refused_with_a_remedy(pattern):
+def test_an_invalid_pattern_raises_an_error_with_a_fix(pattern):
     with pytest.raises(GlobError) as refusal:
         Glob.parse(pattern)
 
     assert refusal.value.fix
 
 
-def test_a_literal_pattern_knows_that_it_is_one():
+def test_a_pattern_without_wildcards_is_literal():
     assert Glob.parse("a/b.py").is_literal
     assert not any(Glob.parse(pattern).is_literal for pattern in ("a/*", "a?", "**", "[ab]", "a/**", "a[*]", "[.][.]"))
 
@@ -118,7 +118,7 @@ class _Counted(str):
 
 @pytest.mark.parametrize("pattern", ["*a" * 100, "**/" * 66 + "x", "**/a*b?[c-e]/" * 15 + "z", "[!b]*" * 40])
 @pytest.mark.parametrize("path", ["a" * 4000, "a/" * 1999 + "ab", ("a" * 200 + "/") * 19 + "b" * 100])
-def test_each_character_is_looked_at_once_however_hostile_the_pattern(pattern, path):
+def test_each_character_is_read_once_whatever_the_pattern(pattern, path):
     counted = _Counted(path)
     counted.looks = []
 
@@ -154,12 +154,12 @@ _pieces = st.text("ab.*?", min_size=1, max_size=5).filter(lambda piece: piece.st
     st.lists(st.one_of(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
     st.lists(_names, min_size=1, max_size=5),
 )
-def test_the_fast_matcher_means_what_the_slow_one_says(pattern, parts):
+def test_the_matcher_agrees_with_a_backtracking_one(pattern, parts):
     assert Glob.parse("/".join(pattern)).matches(parts) == _matched_slowly(pattern, parts)
 
 
 @given(st.text(max_size=60), st.lists(_names, max_size=4))
-def test_any_text_is_a_pattern_or_refused_and_never_anything_else(text, parts):
+def test_any_text_parses_or_raises_glob_error(text, parts):
     try:
         glob = Glob.parse(text)
     except GlobError:

@@ -41,7 +41,7 @@ def errors(content):
     return {finding.rule for finding in parser.parse(content).findings if finding.severity == "error"}
 
 
-def test_a_small_plan_is_read_whole():
+def test_a_minimal_plan_is_parsed():
     content = plan()
     reading = parser.parse(content, "PLAN-0007-rotate-tokens")
 
@@ -54,7 +54,7 @@ def test_a_small_plan_is_read_whole():
 
 
 @pytest.mark.parametrize("key", ["kaiza_plan", "plan_id", "title", "status", "author", "created", "scope"])
-def test_a_plan_that_leaves_out_a_required_key_is_refused(key):
+def test_a_plan_without_a_required_key_is_invalid(key):
     without = re.sub(rf"^{key}:.*\n(?:  .*\n)*", "", HEAD, flags=re.MULTILINE)
     reading = parser.parse(plan(without))
 
@@ -63,7 +63,7 @@ def test_a_plan_that_leaves_out_a_required_key_is_refused(key):
     assert errors(plan(without)) == {"missing-key"}
 
 
-def test_everything_that_a_plan_may_say_is_read():
+def test_every_optional_key_is_parsed():
     told = parser.parse(
         also(
             'approved_by: "Ada"\napproved_at: 2026-11-18T10:00:00+01:00\nexpires: "2026-11-25T00:00:00Z"\n'
@@ -86,14 +86,14 @@ def test_everything_that_a_plan_may_say_is_read():
     assert not told.is_expired("2026-11-24T23:59:59.999Z")
 
 
-def test_a_plan_in_block_style_with_other_line_ends_is_the_same_plan():
+def test_block_style_and_crlf_line_ends_are_accepted():
     block = HEAD.replace('  modify: ["src/auth/*.py"]\n', '  modify:\n    - "src/auth/*.py"\n    - docs/a.md\n')
 
     assert [glob.text for glob in parser.parse(plan(block)).plan.scope.modify] == ["src/auth/*.py", "docs/a.md"]
     assert parser.parse(plan(block).replace(b"\n", b"\r\n")).plan.title == "Rotate session tokens"
 
 
-def test_prose_may_hold_rules_tabs_and_anything_but_a_second_head():
+def test_prose_may_contain_dashes_tabs_and_joiners():
     assert parser.parse(plan(prose="a\n\n---\n\n\tmake\n---\nmore status: fine\n\u200dx")).plan
 
 
@@ -198,7 +198,7 @@ def test_prose_may_hold_rules_tabs_and_anything_but_a_second_head():
         ("too-large", also("phases: [" + ",".join(f"{{phase_id: P{n}}}" for n in range(51)) + "]\n")),
     ],
 )
-def test_what_yaml_would_forgive_takes_the_plans_effect_away(rule, content):
+def test_what_yaml_permits_but_people_misread_is_an_error(rule, content):
     assert rule in errors(content)
     assert parser.parse(content).plan is None
 
@@ -223,7 +223,7 @@ def test_what_yaml_would_forgive_takes_the_plans_effect_away(rule, content):
         ("unlock-nothing", also("  unlock: [src/a.py]\n")),
     ],
 )
-def test_what_a_person_should_look_at_twice_is_a_warning_and_no_more(rule, content):
+def test_what_a_person_should_check_is_a_warning(rule, content):
     assert rule in rules(content)
     assert errors(content) == set()
     assert parser.parse(content).plan
@@ -251,7 +251,7 @@ GAP = "  # a comment\n"
         ("comment-beside", 10, HEAD + "  create:\n    - src/** # docs only\n"),
     ],
 )
-def test_a_scope_that_is_laid_out_so_that_it_is_overlooked_is_a_warning_at_its_line(rule, line, head):
+def test_a_scope_line_that_is_easily_overlooked_is_a_warning(rule, line, head):
     for content in (plan(head), plan(head).replace(b"\n", b"\r\n")):
         reading = parser.parse(content)
 
@@ -272,14 +272,14 @@ def test_a_scope_that_is_laid_out_so_that_it_is_overlooked_is_a_warning_at_its_l
         HEAD + f"approved_by: {'a' * 130}\n",
     ],
 )
-def test_a_scope_that_is_seen_at_once_warns_of_nothing(head):
+def test_an_ordinary_scope_layout_has_no_warning(head):
     assert rules(plan(head)) == set()
     assert rules(plan(head).replace(b"\n", b"\r\n")) == set()
 
 
 @pytest.mark.parametrize("character", ["\0", "\x08", "\x0b", "\x0c", "\x1b", "\x7f", "\x85", "\x9b", "\u061c"])
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
-def test_a_character_that_steers_a_terminal_takes_the_plans_effect_away_wherever_it_is(character, ends):
+def test_a_terminal_control_character_in_the_prose_is_an_error(character, ends):
     for prose in (f"# Why\n\nab{character}c\n", f"{character}", f"a\n{character * 3}"):
         reading = parser.parse(plan(prose=prose).replace(b"\n", ends.encode()))
 
@@ -291,14 +291,14 @@ def test_a_character_that_steers_a_terminal_takes_the_plans_effect_away_wherever
 @pytest.mark.parametrize(
     "character", "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\U000e0001\U000e0041"
 )
-def test_a_character_that_turns_or_hides_text_is_told_with_line_and_column(character):
+def test_a_bidirectional_control_or_tag_is_reported_with_its_position(character):
     (finding,) = parser.parse(plan(prose=f"# Why\n\nab{character}c\n")).findings
 
     assert (finding.line, finding.column, finding.severity, finding.rule) == (12, 2, "error", "hidden-character")
     assert f"U+{ord(character):04X}" in finding.message
 
 
-def test_a_lone_carriage_return_in_prose_is_an_error_and_the_end_of_a_line_is_none():
+def test_a_carriage_return_without_a_line_feed_is_an_error():
     assert errors(plan(prose="a\rb\n")) == {"line-end"}
     assert errors(plan(prose="a\r\r\n")) == {"line-end"}
     assert errors(plan(prose="a\r")) == {"line-end"}
@@ -318,30 +318,30 @@ FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbsct") 
         "\u0915\u094d\u200d\u0937",
     ],
 )
-def test_flags_emoji_and_joiners_between_letters_are_text(text):
+def test_flags_emoji_and_joiners_between_letters_are_allowed(text):
     assert parser.parse(plan(prose=f"{text}\n")).findings == ()
 
 
 @pytest.mark.parametrize("text", [FLAG[:-1], FLAG[1:], FLAG[:2] + FLAG[1:] * 3, FLAG + FLAG[1], "\U0001f3f4\U000e007f"])
-def test_tags_that_are_no_flag_are_errors(text):
+def test_tag_characters_outside_a_flag_are_errors(text):
     assert errors(plan(prose=text)) == {"hidden-character"}
 
 
-def test_a_text_full_of_control_characters_is_refused_with_its_first_ones():
+def test_the_number_of_reported_control_characters_is_limited():
     assert 1 <= len(parser.parse(plan(prose="\x1b" * 200_000)).findings) <= 200
     assert 1 <= len(parser.parse(plan(HEAD + "# " + "\x1b\t\r" * 40_000 + "\n")).findings) <= 600
 
 
-def test_a_name_in_another_writing_is_no_lookalike():
+def test_a_name_in_another_script_is_not_suspicious():
     assert rules(with_("src/auth/*.py", "документы/пл\u0430н.md")) == set()
     assert rules(with_("src/auth/*.py", "docs/über/*.md")) == set()
 
 
-def test_the_plan_id_is_the_files_name():
+def test_the_plan_id_must_equal_the_files_name():
     assert rules(plan(), "PLAN-0008") == {"plan-id"}
 
 
-def test_a_finding_tells_the_place_from_zero_and_what_to_write_instead():
+def test_a_finding_has_a_zero_based_position_and_a_fix():
     finding = parser.parse(also("  unlock: []\nowner: me\n")).findings[0]
 
     assert (finding.line, finding.column, finding.severity) == (10, 0, "error")
@@ -349,7 +349,7 @@ def test_a_finding_tells_the_place_from_zero_and_what_to_write_instead():
     assert set(finding.as_json()) == {"severity", "rule", "line", "column", "message", "fix"}
 
 
-def test_all_faults_are_told_at_once():
+def test_all_errors_are_reported_at_once():
     content = plan(HEAD.replace("DRAFT", "Draft").replace("src/auth/*.py", "/a").replace("title", "titel"))
 
     assert {"value", "glob", "unknown-key", "missing-key"} <= rules(content)
@@ -360,20 +360,20 @@ def test_all_faults_are_told_at_once():
 @example('a: "\\UFFFFFFFF"\n', 0)
 @example("a: !<\x25ff> b\n", 0)
 @example("%TAG ! tag:x,2000:\n", 0)
-def test_no_text_breaks_the_reader(text, index):
+def test_any_text_parses_or_has_an_error(text, index):
     reading = parser.parse(plan(HEAD[:index] + text + HEAD[index:]))
 
     assert (reading.plan is None) == any(finding.severity == "error" for finding in reading.findings)
 
 
 @given(st.binary(max_size=100))
-def test_no_bytes_break_the_reader(content):
+def test_any_bytes_are_invalid_with_a_finding(content):
     assert parser.parse(content).plan is None
     assert parser.parse(content).findings
 
 
 @given(st.lists(st.sampled_from([*"[]{},:&*!|>'\"%@`?-# \n\\a", "- ", "? ", ": "]), max_size=40))
-def test_no_arrangement_of_yamls_signs_breaks_the_reader(signs):
+def test_any_arrangement_of_yaml_syntax_parses_or_has_an_error(signs):
     reading = parser.parse(also("".join(signs) + "\n"))
 
     assert reading.plan is None or reading.plan.status == "DRAFT"
@@ -385,14 +385,14 @@ FOLDED = ['"APPR\\\n  OVED"', ">-\n  APPROVED", "|-\n  APPROVED"]
 
 
 @given(st.sampled_from(KEYS), st.sampled_from([*VALUES, *FOLDED]), st.booleans())
-def test_a_second_status_never_counts(key, value, after):
+def test_a_second_status_makes_the_plan_invalid(key, value, after):
     second = f"{key}: {value}{'}' if '{' in key else ''}\n"
     content = plan(HEAD + second if after else second + HEAD)
 
     assert parser.parse(content).plan is None
 
 
-def test_findings_never_show_more_of_the_text_than_one_key():
+def test_findings_do_not_quote_values_or_long_keys():
     findings = parser.parse(also(f"{'k' * 600}: secret-value\n")).findings
 
     assert not re.search("secret-value|kkkk", " ".join(finding.message + finding.fix for finding in findings))

@@ -38,7 +38,7 @@ SCOPE = "{modify: ['src/*.py'], create: ['new/*'], delete: ['old/**'], deny: ['*
 @pytest.mark.parametrize(
     ("operation", "path"), [(MODIFY, "src/a.py"), (CREATE, "new/a"), (DELETE, "old/a/b"), (DELETE, "old/b")]
 )
-def test_what_is_named_for_the_operation_is_allowed(operation, path):
+def test_an_operation_that_matches_its_patterns_is_allowed(operation, path):
     assert find_violation(plan(SCOPE), None, [wanted(operation, path)]) is None
 
 
@@ -58,13 +58,13 @@ def test_what_is_named_for_the_operation_is_allowed(operation, path):
         ("chmod", "src/a.py"),
     ],
 )
-def test_everything_else_is_not(operation, path):
+def test_every_other_operation_is_a_violation(operation, path):
     why = find_violation(plan(SCOPE), None, [wanted(operation, path)])
 
     assert why.path == path
 
 
-def test_the_first_of_several_that_is_out_of_scope_is_told():
+def test_the_first_violation_is_returned():
     why = find_violation(
         plan(SCOPE), None, [wanted(MODIFY, "src/a.py"), wanted(MODIFY, "lib/a.py"), wanted(MODIFY, "x")]
     )
@@ -76,7 +76,7 @@ def test_an_empty_scope_allows_nothing():
     assert all(find_violation(plan("{}"), None, [wanted(operation, "a")]) for operation in OPERATIONS)
 
 
-def test_a_refusal_tells_what_comes_nearest():
+def test_a_violation_names_the_nearest_patterns_and_other_operations():
     both = plan("{modify: ['docs/*.md', 'src/auth/*.py', 'src/x/y.py'], create: ['src/auth/new.py'], deny: [a]}")
 
     assert find_violation(both, None, [wanted(MODIFY, "src/auth/deep/a.py")]).nearest_patterns[0] == "src/auth/*.py"
@@ -123,26 +123,26 @@ MOVING = "{move: [{from: 'a/*', to: 'b/*'}, {from: 'c/*', to: 'd/*'}], modify: [
         ("out", "b/x", False),
     ],
 )
-def test_a_move_needs_a_pair_that_covers_both_ends(source, target, may):
+def test_a_move_needs_one_rule_that_matches_both_paths(source, target, may):
     assert is_allowed(plan(MOVING).scope, wanted(MOVE, target, source)) is may
 
 
-def test_a_move_that_edits_needs_leave_to_modify_as_well():
+def test_an_edited_move_must_also_be_allowed_as_a_modification():
     assert is_allowed(plan(MOVING).scope, wanted(MOVE, "b/edit", "a/edit", edited=True))
     assert not is_allowed(plan(MOVING).scope, wanted(MOVE, "b/x", "a/x", edited=True))
 
 
-def test_leave_to_delete_and_create_is_no_leave_to_move():
+def test_delete_and_create_do_not_allow_a_move():
     assert not is_allowed(plan("{delete: [a], create: [b], modify: [a, b]}").scope, wanted(MOVE, "b", "a"))
 
 
-def test_the_end_of_a_move_that_strays_is_told():
+def test_a_violation_by_a_move_names_the_path_that_is_not_allowed():
     assert find_violation(plan(MOVING), None, [wanted(MOVE, "b/x", "out")]).path == "out"
     assert find_violation(plan(MOVING), None, [wanted(MOVE, "out", "a/x")]).path == "out"
     assert find_violation(plan(MOVING), None, [wanted(MOVE, "b/no", "a/x")]).denied_by == "b/no"
 
 
-def test_protected_paths_are_unlocked_by_their_own_name_only():
+def test_only_a_listed_path_and_what_is_below_it_is_unlocked():
     unlocking = plan("{modify: ['**'], unlock: [AGENTS.md, .claude/settings.json, .github/workflows]}")
 
     assert is_unlocked(unlocking, parse("src/a.py"))
@@ -164,7 +164,7 @@ _lists = st.lists(_globs, max_size=3).map(lambda globs: str(list(globs)))
 
 
 @given(_lists, _lists, _lists, _lists, st.sampled_from(OPERATIONS), _paths)
-def test_no_phase_and_no_denial_ever_allows_more(modify, create, deny, phase_modify, operation, path):
+def test_phases_and_denials_never_allow_more(modify, create, deny, phase_modify, operation, path):
     free = plan(f"{{modify: {modify}, create: {create}}}")
     denied = plan(
         f"{{modify: {modify}, create: {create}, deny: {deny}}}",
