@@ -5,19 +5,19 @@ from kaiza.domain import error_envelope, errors
 
 @pytest.mark.rows("S1-67", "S1-90")
 def test_an_exception_becomes_an_error_with_its_message_code_and_name():
-    made = errors.SystemError.from_unknown(ValueError("x"), {"tool_name": "read_file"})
+    error = errors.SystemError.from_unknown(ValueError("x"), {"tool_name": "read_file"})
 
-    assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert error_envelope.bound_cause(made.cause) == {"message": "x", "code": None, "name": "ValueError"}
+    assert error.error_code == "UNKNOWN_TOOL_FAILURE"
+    assert error_envelope.bound_cause(error.cause) == {"message": "x", "code": None, "name": "ValueError"}
 
 
 @pytest.mark.rows("S1-91", "S1-92")
 @pytest.mark.parametrize(("thrown", "cause"), [("boom", "boom"), ({"a": 1}, {"a": 1})])
 def test_a_string_or_an_object_becomes_an_error_with_itself_as_the_cause(thrown, cause):
-    made = errors.SystemError.from_unknown(thrown)
+    error = errors.SystemError.from_unknown(thrown)
 
-    assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert error_envelope.bound_cause(made.cause) == cause
+    assert error.error_code == "UNKNOWN_TOOL_FAILURE"
+    assert error_envelope.bound_cause(error.cause) == cause
 
 
 @pytest.mark.rows("S1-64")
@@ -29,9 +29,9 @@ def test_from_unknown_returns_a_system_error_unchanged():
 
 @pytest.mark.rows("S1-68", "S1-93")
 def test_an_invariant_violation_has_its_invariant_id():
-    made = errors.SystemError.invariant_violation("MANDATORY_DIAGNOSTICS", {"human_message": "No."})
+    error = errors.SystemError.invariant_violation("MANDATORY_DIAGNOSTICS", {"human_message": "No."})
 
-    assert (made.error_code, made.invariant_id) == ("INVARIANT_VIOLATION", "MANDATORY_DIAGNOSTICS")
+    assert (error.error_code, error.invariant_id) == ("INVARIANT_VIOLATION", "MANDATORY_DIAGNOSTICS")
 
 
 @pytest.mark.rows("S1-69")
@@ -45,12 +45,12 @@ def test_an_unregistered_code_cannot_be_raised():
 
 
 def test_absolute_paths_are_removed_from_messages():
-    told = errors.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
+    description = errors.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
 
-    assert "/home" not in told["message"]
+    assert "/home" not in description["message"]
 
 
 def test_an_os_error_is_described_without_its_file_name():
-    told = errors.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
+    description = errors.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
 
-    assert told == {"message": "No such file or directory", "code": 2, "name": "FileNotFoundError"}
+    assert description == {"message": "No such file or directory", "code": 2, "name": "FileNotFoundError"}

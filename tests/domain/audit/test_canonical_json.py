@@ -30,10 +30,10 @@ def test_inside_the_profile_encoding_equals_rfc_8785(value):
     [1.0, -0.0, 1e21, float("nan"), float("inf"), 2**53, -(2**53), "\ud800", os.fsdecode(b"\xff"), {"ключ": 1},
      {"\U0001f600": 1}, {1: "a"}, {None: 1}, {"\ud800": 1}, {1, 2}, b"bytes", object(), os],
 )  # fmt: skip
-@pytest.mark.parametrize("around", [lambda value: value, lambda value: {"a": [value]}, lambda value: [{"b": value}]])
-def test_a_value_outside_the_profile_is_refused(outside, around):
+@pytest.mark.parametrize("wrap", [lambda value: value, lambda value: {"a": [value]}, lambda value: [{"b": value}]])
+def test_a_value_outside_the_profile_is_refused(outside, wrap):
     with pytest.raises(ValueError, match="outside the profile"):
-        canonical_json.encode(around(outside))
+        canonical_json.encode(wrap(outside))
 
 
 def test_a_value_that_contains_itself_is_refused():
@@ -62,33 +62,33 @@ def test_bytes_in_non_canonical_form_are_not_decoded(other):
 
 @given(ANYTHING)
 def test_any_json_value_becomes_recordable(value):
-    told, places = canonical_json.to_recordable(value)
+    converted, paths = canonical_json.to_recordable(value)
 
-    assert canonical_json.encode_unchecked({"told": told}) == canonical_json.encode({"told": told})
-    assert canonical_json.to_recordable(told) == (told, ())
-    assert (told == value) == (not places)
+    assert canonical_json.encode_unchecked({"value": converted}) == canonical_json.encode({"value": converted})
+    assert canonical_json.to_recordable(converted) == (converted, ())
+    assert (converted == value) == (not paths)
 
 
 @given(st.binary(min_size=1, max_size=20))
 def test_non_utf8_bytes_of_a_name_are_escaped_readably(name):
-    told, places = canonical_json.to_recordable({"path": os.fsdecode(name)})
+    converted, paths = canonical_json.to_recordable({"path": os.fsdecode(name)})
 
-    back = name.decode("utf-8", "backslashreplace").replace("\x7f", "\\x7f")
-    assert told == {"path": back}
-    assert places == (("path",) if back != os.fsdecode(name) else ())
+    expected = name.decode("utf-8", "backslashreplace").replace("\x7f", "\\x7f")
+    assert converted == {"path": expected}
+    assert paths == (("path",) if expected != os.fsdecode(name) else ())
 
 
 def test_the_paths_of_converted_values_are_returned():
-    told, places = canonical_json.to_recordable({"a": [{"b": "x\x7f"}, 1.5], "é": 2**60, "plain": "é"})
+    converted, paths = canonical_json.to_recordable({"a": [{"b": "x\x7f"}, 1.5], "é": 2**60, "plain": "é"})
 
-    assert told == {"a": [{"b": "x\\x7f"}, "1.5"], "\\xe9": str(2**60), "plain": "é"}
-    assert places == ("a.0.b", "a.1", "\\xe9", "\\xe9")
+    assert converted == {"a": [{"b": "x\\x7f"}, "1.5"], "\\xe9": str(2**60), "plain": "é"}
+    assert paths == ("a.0.b", "a.1", "\\xe9", "\\xe9")
 
 
 def test_keys_that_become_equal_stay_distinct():
-    told, _ = canonical_json.to_recordable({"\\xe9": 1, "é": 2})
+    converted, _ = canonical_json.to_recordable({"\\xe9": 1, "é": 2})
 
-    assert told == {"\\xe9": 1, "\\xe9~": 2}
+    assert converted == {"\\xe9": 1, "\\xe9~": 2}
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
@@ -97,5 +97,5 @@ def test_keys_that_become_equal_stay_distinct():
 def test_jq_encodes_recordable_values_to_the_same_bytes(values):
     lines = [canonical_json.encode(canonical_json.to_recordable(value)[0]) for value in values]
 
-    told = subprocess.run(["jq", "-cS", "."], input=b"\n".join(lines), capture_output=True, check=True)
-    assert told.stdout.splitlines() == lines
+    converted = subprocess.run(["jq", "-cS", "."], input=b"\n".join(lines), capture_output=True, check=True)
+    assert converted.stdout.splitlines() == lines

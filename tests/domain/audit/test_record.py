@@ -24,14 +24,14 @@ ANYTHING = st.recursive(
 )
 
 
-def dozen_lines_verifier(log):
+def minimal_verifier(log):
     link = "0" * 64
     for number, line in enumerate(log.split(b"\n")[:-1], 1):
         entry = json.loads(line)
         claimed = entry.pop("entry_hash")
-        told = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        assert line == told[:-1] + b',"entry_hash":"%b"}' % claimed.encode()
-        assert (entry["seq"], entry["prev_hash"], sha256(told).hexdigest()) == (number, link, claimed)
+        body_bytes = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        assert line == body_bytes[:-1] + b',"entry_hash":"%b"}' % claimed.encode()
+        assert (entry["seq"], entry["prev_hash"], sha256(body_bytes).hexdigest()) == (number, link, claimed)
         link = claimed
     return number
 
@@ -57,15 +57,15 @@ def test_an_unknown_member_or_kind_is_refused():
 def test_a_line_is_the_body_and_its_hash():
     line, whole = record.serialize_and_hash(body(), 7, "a" * 64)
 
-    told = re.fullmatch(rb'(.*),"entry_hash":"([0-9a-f]{64})"}\n', line)
-    assert sha256(told[1] + b"}").hexdigest().encode() == told[2]
+    match = re.fullmatch(rb'(.*),"entry_hash":"([0-9a-f]{64})"}\n', line)
+    assert sha256(match[1] + b"}").hexdigest().encode() == match[2]
     assert json.loads(line) == whole
     assert (whole["seq"], whole["prev_hash"]) == (7, "a" * 64)
     assert list(json.loads(line)) == [*sorted(set(record.FIELDS) - {"entry_hash"}), "entry_hash"]
 
 
 def test_a_minimal_verifier_accepts_the_log():
-    assert dozen_lines_verifier(b"".join(chained(20, detail={"name": "naïve \u2028 name"}))) == 20
+    assert minimal_verifier(b"".join(chained(20, detail={"name": "naïve \u2028 name"}))) == 20
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
@@ -76,13 +76,13 @@ def test_the_documented_shell_command_verifies_any_line(tmp_path_factory, names)
     log.write_bytes(
         b"".join(record.serialize_and_hash(body(arguments={"path": name}), 1, record.GENESIS)[0] for name in names)
     )
-    told = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", f"sed -n {len(names)}p {log} | jq -cjS 'del(.entry_hash)' | sha256sum"],
         capture_output=True,
         check=True,
     )
 
-    assert told.stdout[:64] == log.read_bytes()[-67:-3]
+    assert result.stdout[:64] == log.read_bytes()[-67:-3]
 
 
 def test_converted_values_are_listed_in_the_record():
@@ -167,8 +167,8 @@ def test_a_chain_refuses_a_wrong_number_with_a_valid_hash_and_link(first):
     ],
 )
 def test_a_non_canonical_body_with_a_valid_hash_is_refused(how):
-    told = (how % record.GENESIS).encode()
-    line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()
+    body_bytes = (how % record.GENESIS).encode()
+    line = body_bytes[:-1] + b',"entry_hash":"%b"}\n' % sha256(body_bytes).hexdigest().encode()
 
     with pytest.raises(InvalidLineError):
         Chain().feed(line)
@@ -186,16 +186,16 @@ def test_following_accepts_the_same_lines_as_verification(place, how):
     elif how == "change":
         lines[place] = lines[place].replace(b"src", b"scr")
     followed, fed = Chain(), Chain()
-    told = []
-    whole = followed.extend(lines, lambda one: told.append(one["seq"]))
+    delivered = []
+    accepted_all = followed.extend(lines, lambda one: delivered.append(one["seq"]))
     with suppress(InvalidLineError):
         for line in lines:
             fed.feed(line)
 
     assert followed.head == fed.head
-    assert told == list(range(1, fed.seq + 1))
-    assert whole == (len(told) == len(lines))
-    assert followed.last == (lines[fed.seq - 1] if told else b"")
+    assert delivered == list(range(1, fed.seq + 1))
+    assert accepted_all == (len(delivered) == len(lines))
+    assert followed.last == (lines[fed.seq - 1] if delivered else b"")
 
 
 def test_parsing_a_valid_line_returns_its_record():

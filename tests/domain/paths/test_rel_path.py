@@ -1,4 +1,4 @@
-"""What a path may be called, and which names no spelling can disguise."""
+"""Parsing of paths and URIs, and protected names in disguise."""
 
 import os
 import pathlib
@@ -14,9 +14,9 @@ from kaiza.domain.paths import name_folding, protected_names, rel_path
 from kaiza.domain.paths.rel_path import ROOT, RelPath, parse, parse_uri, to_uri
 
 WORKSPACE = "/home/ada/project"
-CONTROL = sorted(protected_names.CONTROL_PLANE_AT_ROOT | protected_names.CONTROL_PLANE_ANYWHERE)
-STEERED = sorted(protected_names.STEERING_NAMES)
-HIDDEN = [
+CONTROL_PLANE = sorted(protected_names.CONTROL_PLANE_AT_ROOT | protected_names.CONTROL_PLANE_ANYWHERE)
+STEERING = sorted(protected_names.STEERING_NAMES)
+SECRETS = [
     *sorted(protected_names.UNREADABLE_NAMES),
     ".env.local",
     ".env.production",
@@ -26,7 +26,7 @@ DOTS = ".\u2024\ufe52\uff0e"
 BLANKS = ". \t\uff0e\u00a0\u2003\u3000\u200b"
 IGNORED = "\u00ad\u034f\u115f\u17b4\u180b\u200b\u200c\u200d\u200e\u202e\u2060\u2066\u3164\ufe0f\ufeff\uffa0\U000e0041"
 REFUSALS = {"INVALID_INPUT_VALUE", "INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"}
-TWINS = {"k": "\u212a", "s": "\u017f", "a": "\u1d43", "e": "\u2091", "i": "\u2170", "v": "\u2174"}
+LOOK_ALIKES = {"k": "\u212a", "s": "\u017f", "a": "\u1d43", "e": "\u2091", "i": "\u2170", "v": "\u2174"}
 
 name_characters = st.characters(exclude_characters="/\0", exclude_categories=["Cs"])
 names = st.text(name_characters, min_size=1, max_size=60).filter(lambda name: name not in {".", ".."})
@@ -41,12 +41,12 @@ def code_of(text, root=WORKSPACE, reader=parse):
 
 @st.composite
 def look_alikes(draw, protected):
-    """Another spelling of a protected name that some file system or reader takes for the same."""
+    """Another spelling of a protected name that some file system or reader takes for the same name."""
     spelled = []
     for letter in draw(st.sampled_from(protected)):
-        twins = [letter, letter.upper(), TWINS.get(letter, letter)]
-        twins += list(DOTS) if letter == "." else [chr(ord(letter) + 0xFEE0)]
-        spelled.append(draw(st.sampled_from(twins)))
+        choices = [letter, letter.upper(), LOOK_ALIKES.get(letter, letter)]
+        choices += list(DOTS) if letter == "." else [chr(ord(letter) + 0xFEE0)]
+        spelled.append(draw(st.sampled_from(choices)))
         spelled.append(draw(st.text(IGNORED, max_size=1)))
     return "".join(spelled) + draw(st.text(BLANKS, max_size=3))
 
@@ -150,11 +150,11 @@ def test_names_of_any_bytes_survive_decoding_and_encoding(raw):
 @given(st.text())
 def test_any_text_parses_to_a_valid_path_or_is_refused(text):
     try:
-        verdict = {"", ".", ".."} & set(parse(text, WORKSPACE).parts)
+        unexpected = {"", ".", ".."} & set(parse(text, WORKSPACE).parts)
     except errors.SystemError as error:
-        verdict = {error.error_code} - REFUSALS
+        unexpected = {error.error_code} - REFUSALS
 
-    assert not verdict
+    assert not unexpected
 
 
 @given(good_paths)
@@ -212,15 +212,15 @@ def test_an_invalid_uri_is_refused_with_its_code(uri, code):
 
 @given(st.text(name_characters))
 def test_a_skeleton_is_idempotent_and_ignores_case_and_unicode_form(name):
-    bones = name_folding.skeleton(name)
+    skeleton = name_folding.skeleton(name)
 
-    assert name_folding.skeleton(bones) == bones
-    assert name_folding.skeleton(unicodedata.normalize("NFKC", name)) == bones
-    assert name_folding.skeleton(unicodedata.normalize("NFKD", name)) == bones
-    assert name_folding.skeleton(name.casefold()) == bones
+    assert name_folding.skeleton(skeleton) == skeleton
+    assert name_folding.skeleton(unicodedata.normalize("NFKC", name)) == skeleton
+    assert name_folding.skeleton(unicodedata.normalize("NFKD", name)) == skeleton
+    assert name_folding.skeleton(name.casefold()) == skeleton
 
 
-@given(look_alikes(CONTROL), st.text(BLANKS, max_size=2))
+@given(look_alikes(CONTROL_PLANE), st.text(BLANKS, max_size=2))
 def test_look_alikes_of_control_plane_names_are_control_plane(name, tail):
     assert protected_names.is_control_plane(RelPath((name + tail,)))
     assert protected_names.is_control_plane(RelPath((name, "below")))
@@ -236,12 +236,12 @@ def test_the_short_name_of_git_is_control_plane(name):
     assert protected_names.is_control_plane(RelPath(("vendored", name, "hooks")))
 
 
-@given(look_alikes(STEERED), good_paths)
+@given(look_alikes(STEERING), good_paths)
 def test_look_alikes_of_steering_names_are_steering(name, above):
-    hit = protected_names.find_steering_part(RelPath((*above.parts, name, "below")))
+    part = protected_names.find_steering_part(RelPath((*above.parts, name, "below")))
 
-    assert hit is not None
-    assert len(hit.parts) <= len(above.parts) + 1
+    assert part is not None
+    assert len(part.parts) <= len(above.parts) + 1
 
 
 @given(look_alikes([".github"]), look_alikes(["workflows", "hooks"]))
@@ -254,7 +254,7 @@ def test_the_outermost_steering_part_is_returned_as_spelled():
     assert protected_names.find_steering_part(parse("docs/agents.MD")) == parse("docs/agents.MD")
 
 
-@given(look_alikes(HIDDEN), good_paths)
+@given(look_alikes(SECRETS), good_paths)
 def test_look_alikes_of_secret_names_are_unreadable(name, above):
     assert protected_names.is_unreadable(RelPath((*above.parts, name)))
     assert protected_names.is_unreadable(RelPath((*above.parts, name, "below")))
@@ -282,7 +282,7 @@ def test_the_root_is_neither_protected_nor_unreadable():
     assert not protected_names.is_unreadable(ROOT)
 
 
-class Wild:
+class Wildcard:
     def __init__(self, pattern):
         self.pattern = pattern
 
@@ -291,7 +291,7 @@ class Wild:
 
 
 def test_a_denied_directory_makes_its_content_unreadable():
-    deny = [Wild("vault"), Wild("*.secret")]
+    deny = [Wildcard("vault"), Wildcard("*.secret")]
 
     assert protected_names.is_unreadable(parse("vault/deep/a.txt"), deny)
     assert protected_names.is_unreadable(parse("a/b.secret"), deny)
@@ -303,5 +303,5 @@ def test_allow_exempts_exact_paths_only_and_never_kaizas_own():
 
     assert not protected_names.is_unreadable(parse("certs/dev.pem"), allow=allow)
     assert protected_names.is_unreadable(parse("certs/Dev.pem"), allow=allow)
-    assert not protected_names.is_unreadable(parse("vault/a"), [Wild("vault*")], allow)
+    assert not protected_names.is_unreadable(parse("vault/a"), [Wildcard("vault*")], allow)
     assert protected_names.is_unreadable(parse(".kaiza/objects"), allow=allow)

@@ -3,8 +3,8 @@ import pytest
 from kaiza.domain.plans.plan import Limits, PlanUsage, overrun_after, overrun_before
 
 
-def used(**more):
-    return PlanUsage(files={"a": 2, "b": 1}, lines=10, bytes=100, operations=3, refusals=1, **more)
+def used():
+    return PlanUsage(files={"a": 2, "b": 1}, lines=10, bytes=100, operations=3, refusals=1)
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ def plan(head=HEAD, prose="Why: status is a word.\n\n---\n\nMore\n"):
     return f"---\n{head}---\n{prose}".encode()
 
 
-def is_draft_only(content, plan_id=None):
+def is_valid_draft(content, plan_id=None):
     return not find_draft_errors(parser.parse(content, plan_id))
 
 
 def test_a_plain_draft_is_accepted():
-    assert is_draft_only(plan())
-    assert is_draft_only(plan(), "PLAN-0007")
-    assert is_draft_only(plan().replace(b"\n", b"\r\n"))
+    assert is_valid_draft(plan())
+    assert is_valid_draft(plan(), "PLAN-0007")
+    assert is_valid_draft(plan().replace(b"\n", b"\r\n"))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_plain_draft_is_accepted():
 )
 def test_a_status_that_is_not_plainly_draft_is_refused(line):
     assert LINE in HEAD
-    assert not is_draft_only(plan(HEAD.replace(LINE, line)))
+    assert not is_valid_draft(plan(HEAD.replace(LINE, line)))
 
 
 @pytest.mark.parametrize(
@@ -110,18 +110,18 @@ def test_a_status_that_is_not_plainly_draft_is_refused(line):
     ],
 )
 def test_a_disguised_approval_outside_the_status_line_is_refused(content):
-    assert not is_draft_only(content)
+    assert not is_valid_draft(content)
 
 
 def test_a_draft_with_another_plan_id_is_refused():
-    assert not is_draft_only(plan(), "PLAN-0008")
+    assert not is_valid_draft(plan(), "PLAN-0008")
 
 
 def test_draft_errors_have_a_line_and_a_fix():
-    faults = find_draft_errors(parser.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
+    errors = find_draft_errors(parser.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
 
-    assert [(fault.rule, fault.line) for fault in faults] == [("draft", 4)]
-    assert faults[0].fix
+    assert [(error.rule, error.line) for error in errors] == [("draft", 4)]
+    assert errors[0].fix
 
 
 def test_approving_edits_the_three_fields_and_no_other_byte():
@@ -142,8 +142,8 @@ def test_missing_fields_are_inserted_after_the_status_with_its_line_end():
         plan(bare).replace(b"\n", b"\r\n"), {"status": "APPROVED", "approved_by": "Ada", "approved_at": AT}
     )
 
-    told = after.decode().split("\r\n")
-    assert told[5:7] == ['approved_by: "Ada"', f'approved_at: "{AT}"']
+    lines = after.decode().split("\r\n")
+    assert lines[5:7] == ['approved_by: "Ada"', f'approved_at: "{AT}"']
     assert parser.parse(after).plan.approved_by == "Ada"
     assert b"\n" not in after.replace(b"\r\n", b"")
 
@@ -155,7 +155,7 @@ def test_a_quoted_status_is_replaced_with_its_quotes():
 
 
 @pytest.mark.parametrize(
-    "words",
+    "values",
     [
         {"status": "MAYBE"},
         {"status": None},
@@ -166,13 +166,13 @@ def test_a_quoted_status_is_replaced_with_its_quotes():
         {"approved_at": "yesterday"},
     ],
 )
-def test_an_invalid_value_is_refused(words):
+def test_an_invalid_value_is_refused(values):
     with pytest.raises(ValueError, match=r"."):
-        edit_fields(plan(), words)
+        edit_fields(plan(), values)
 
 
 def test_a_value_that_would_add_a_field_is_refused(monkeypatch):
-    monkeypatch.setattr(status_edit, "_format_value", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
+    monkeypatch.setattr(status_edit, "_format_value", lambda key, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
 
     with pytest.raises(ValueError, match="other fields"):
         edit_fields(plan(), {"status": "APPROVED"})
