@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kaiza.domain.paths.glob_parser import LAST, PatternStep, Span, parse_steps, require_pattern
+from kaiza.domain.paths.glob_parser import LAST_CHARACTER, PatternStep, Span, parse_steps, require_pattern
 from kaiza.domain.paths.name_folding import is_mark
 
 
@@ -113,7 +113,7 @@ def _toggle(toggles: dict[str, int], spans: Sequence[Span], bit: int) -> None:
     """Flip a state's bit at the first character of each span and again after its last."""
     for low, high in spans:
         toggles[low] = toggles.get(low, 0) ^ bit
-        if high < LAST:
+        if high < LAST_CHARACTER:
             after = chr(ord(high) + 1)
             toggles[after] = toggles.get(after, 0) ^ bit
 

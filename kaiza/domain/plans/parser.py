@@ -23,7 +23,7 @@ MAX_GAP_LINES = 10
 """Lines without a value that may precede a line of the scope."""
 
 
-def warn_about_layout(reader: FieldReader, text: str, root: MappingNode) -> None:
+def _warn_about_layout(reader: FieldReader, text: str, root: MappingNode) -> None:
     """Warn about each line of a scope that is easily overlooked."""
     lines, previous = text.split("\n"), 0
     for number, scalars in _scalars_by_line(root).items():
@@ -108,7 +108,7 @@ def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
         return ParsedPlan(plan_hash, tuple(sorted(head.findings)), text=head.text)
     reader = FieldReader()
     fields = _read_fields(reader, head.root, plan_id)
-    warn_about_layout(reader, head.text, head.root)
+    _warn_about_layout(reader, head.text, head.root)
     findings = tuple(sorted([*head.findings, *reader.findings]))
     plan = None if has_error(findings) else Plan(plan_hash=plan_hash, **fields)
     return ParsedPlan(plan_hash, findings, plan, head.text, _top_level_scalars(head.root))

@@ -91,7 +91,7 @@ def _read_allowed(reader: FieldReader, node: YamlNode) -> Glob | None:
     if glob is None:
         return None
     if _WILDCARD.search(glob.text.split("/")[0]):
-        message = f"The pattern {glob.text!a} covers the whole workspace"
+        message = f"The pattern {glob.text!a} reaches the whole workspace"
         reader.add_warning(node.position, "broad-scope", message, "Begin it with a directory")
     _warn_out_of_reach(reader, node, glob)
     return glob

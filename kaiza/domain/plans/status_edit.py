@@ -38,7 +38,7 @@ def _draft_violations(parsed: parser.ParsedPlan) -> Iterator[Finding]:
     status_line = parsed.scalars["status"].position.line
     for number, line in enumerate(lines):
         if number == status_line and not _PLAIN_DRAFT.fullmatch(line):
-            yield Finding(number, 0, ERROR, "draft", "The status is not plain text", "Write status: DRAFT")
+            yield Finding(number, 0, ERROR, "draft", "The status line is not plain", "Write status: DRAFT")
         elif number != status_line and _STATUS_LINE.match(line):
             yield Finding(number, 0, ERROR, "draft", "Another line looks like a status", "Reword or remove it")
     if _STATUS_LINE.search(lines[status_line].partition("#")[2]):
