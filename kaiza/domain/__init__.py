@@ -1,1 +1,1 @@
-"""Values and laws; nothing here touches a disk, a clock or chance."""
+"""Domain values and pure functions. No disk access, clock or randomness."""

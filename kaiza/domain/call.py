@@ -1,4 +1,4 @@
-"""One call as the outside sees it: what was asked, what it came to."""
+"""A tool call: request, outcome and audit receipt, independent of the wire dialect."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,28 +7,28 @@ from kaiza.domain.error_codes import ErrorCode
 
 
 class CallRequest(NamedTuple):
-    """What a client wants: a tool's name and arguments, before anything about them is believed."""
+    """A tool's name and its arguments as the client sent them, not validated."""
 
     tool_name: str
     arguments: object
     client: str | None = None
     conversational: bool = True
-    """Whether the client opened this connection with `initialize`, so that a session may be implied."""
+    """Whether the client sent `initialize` on this connection; only then may the session be implied."""
 
 
 class Receipt(NamedTuple):
-    """Where a call's record stands in the log."""
+    """Position of a call's record in the log."""
 
     seq: int
     entry_hash: str
 
     def as_json(self) -> dict[str, object]:
-        """The receipt as a result's `_meta` carries it."""
+        """JSON form for a result's `_meta`."""
         return {"seq": self.seq, "entry_hash": self.entry_hash}
 
 
 class Outcome(NamedTuple):
-    """What a call came to: an output or an envelope, never both. Every dialect is a projection of this value."""
+    """Result of a call: an output or an error envelope, never both. Every dialect encodes this value."""
 
     tool_name: str
     output: Mapping[str, Any] | None = None

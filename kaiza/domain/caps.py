@@ -1,4 +1,4 @@
-"""Every bound on time and size, in one place; `kaiza caps` prints them."""
+"""Limits on time and size. `kaiza caps` prints them."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ MAX_REPORTS_PER_DAY = 200
 
 
 class Caps(NamedTuple):
-    """What a call may cost. Bytes, milliseconds and counts."""
+    """Limits of one call, in bytes, milliseconds or counts; the suffix of a name is its unit."""
 
     request_bytes: int = MIB
     response_bytes: int = 512 * KIB
@@ -38,5 +38,5 @@ class Caps(NamedTuple):
     session_idle_hours: int = 12
 
     def as_json(self) -> dict[str, int]:
-        """The caps as `kaiza caps --json` prints them."""
+        """JSON form for `kaiza caps --json`."""
         return self._asdict()

@@ -1,4 +1,4 @@
-"""One change to one file: what was there, what will be there, and nothing about how it gets there."""
+"""Change of one file: its state before and after. How it is applied is left to the store."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ OperationKind = Literal["create", "modify", "delete", "move"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A file created, modified, deleted or moved; `mode` None keeps what is there, or takes what new files get."""
+    """A file created, modified, deleted or moved. `mode` None keeps the file's mode, or a new file's default."""
 
     path: RelPath
     operation: OperationKind
@@ -23,23 +23,23 @@ class Change:
     mode: int | None = None
     source: RelPath | None = None
     content: bytes | None = field(default=None, repr=False)
-    """The new bytes. None: they are kept under `after_hash`, or the change needs none (delete, plain move)."""
+    """The new bytes. None if the blob store has them under `after_hash`, or for a delete or a plain move."""
 
     stat_signature: tuple[int, ...] | None = field(default=None, repr=False, compare=False)
-    """What `before_hash` was read from, as the system knows it: while that is the same, so is the hash."""
+    """Stat fields of the file that `before_hash` was computed from; while they are equal the hash is not recomputed."""
 
     @property
     def touched_paths(self) -> tuple[RelPath, ...]:
-        """Every path the change alters."""
+        """Every path the change alters: for a move the source, then the target."""
         return (self.path,) if self.source is None else (self.source, self.path)
 
     @property
     def is_plain_move(self) -> bool:
-        """Whether a move leaves every byte as it is."""
+        """Whether this is a move that leaves the content as it is."""
         return self.operation == "move" and self.content is None and self.after_hash in {None, self.before_hash}
 
     def as_record(self) -> Mapping[str, Any]:
-        """The change as a record's `changes` lists it: never its content."""
+        """The entry for a record's `changes`. Never includes content."""
         return {
             "path": str(self.path),
             "source": None if self.source is None else str(self.source),
@@ -54,7 +54,7 @@ class Change:
 
 
 def bytes_written(change: Mapping[str, Any]) -> int:
-    """How many bytes a change, as a record lists it, writes: its size wherever content is written."""
-    after = change["after_hash"]
-    rewritten = change["operation"] == "move" and after is not None and after != change["before_hash"]
-    return change["size"] if rewritten or change["operation"] in ("create", "modify") else 0
+    """Number of bytes that a recorded change writes; 0 for a delete and for a plain move."""
+    after_hash = change["after_hash"]
+    is_edited_move = change["operation"] == "move" and after_hash not in (None, change["before_hash"])
+    return change["size"] if is_edited_move or change["operation"] in ("create", "modify") else 0

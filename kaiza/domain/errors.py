@@ -1,6 +1,7 @@
-"""The one exception. Whoever raises says what; the boundary adds where, when and who.
+"""SystemError, the only exception that Kaiza raises on purpose.
 
-Always written `errors.SystemError`, because the name is also a builtin.
+The raiser gives code, message and cause; the boundary adds session, role, tool and time. Always written
+`errors.SystemError`, because the name is also a builtin.
 """
 
 import re
@@ -14,7 +15,7 @@ _MAX_MESSAGE = 200
 
 
 class ErrorContext(TypedDict, total=False):
-    """What a maker may be told beside the code."""
+    """Keyword arguments of the factory methods, besides the code."""
 
     error_code: str
     human_message: str
@@ -31,9 +32,9 @@ class ErrorContext(TypedDict, total=False):
 
 
 class SystemError(Exception):  # noqa: A001
-    """A failure with a registered code. Made only by the four makers below.
+    """A failure with a registered code. Use the factory methods; KeyError for a code that is not registered.
 
-    `evidence` goes to the client as a second block and is never recorded.
+    `evidence` is sent to the client as a second content block and is never recorded.
     """
 
     def __init__(self, error_code: str, context: Mapping[str, Any]) -> None:
@@ -50,38 +51,39 @@ class SystemError(Exception):  # noqa: A001
     def from_unknown(
         cls, error: object, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
     ) -> "SystemError":
-        """Whatever was thrown, as a SystemError; one that is already ours comes back as it is."""
+        """Wrap any raised value as the cause of a SystemError; a SystemError is returned unchanged."""
         if isinstance(error, SystemError):
             return error
-        told: dict[str, Any] = {**(context or {}), **more}
-        told.setdefault("cause", error)
-        return cls(told.pop("error_code", "UNKNOWN_TOOL_FAILURE"), told)
+        merged: dict[str, Any] = {**(context or {}), **more}
+        merged.setdefault("cause", error)
+        return cls(merged.pop("error_code", "UNKNOWN_TOOL_FAILURE"), merged)
 
     @classmethod
     def invariant_violation(
         cls, invariant_id: str, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
     ) -> "SystemError":
-        """A law of the system was broken."""
-        told: dict[str, Any] = {**(context or {}), **more, "invariant_id": invariant_id}
-        return cls(told.pop("error_code", "INVARIANT_VIOLATION"), told)
+        """Error for a violated invariant; INVARIANT_VIOLATION unless the context names another code."""
+        merged: dict[str, Any] = {**(context or {}), **more, "invariant_id": invariant_id}
+        return cls(merged.pop("error_code", "INVARIANT_VIOLATION"), merged)
 
     @classmethod
     def tool_failure(
         cls, error_code: str, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
     ) -> "SystemError":
-        """A failure somebody foresaw."""
+        """Error for an expected failure, with this code."""
         return cls(error_code, {**(context or {}), **more})
 
     @classmethod
     def startup_failure(
         cls, error_code: str, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
     ) -> "SystemError":
-        """The server cannot start."""
+        """Error for a server that cannot start."""
         return cls(error_code, {"tool_name": "startup", **(context or {}), **more})
 
 
 def describe_exception(error: BaseException) -> dict[str, object]:
-    """An exception as {message, code, name}, without the places and sizes that do not belong to a caller."""
+    """Describe an exception as {message, code, name}, with absolute paths removed."""
+    # str() of an OSError includes the file name; strerror does not.
     message = error.strerror or "" if isinstance(error, OSError) else str(error)
     code = getattr(error, "errno", None) if isinstance(error, OSError) else getattr(error, "code", None)
     return {

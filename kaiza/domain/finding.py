@@ -1,4 +1,4 @@
-"""One thing wrong with a text: where, by which rule, and what to write instead. Lines and columns count from 0."""
+"""Finding of a check: position, rule, message and fix. Lines and columns count from 0."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ WARNING = "warning"
 
 
 class Finding(NamedTuple):
-    """An error means that the text counts for nothing; a warning is for the person who decides."""
+    """One finding. An error makes the text invalid; a warning is shown to the person who approves."""
 
     line: int
     column: int
@@ -18,7 +18,7 @@ class Finding(NamedTuple):
     fix: str
 
     def as_json(self) -> dict[str, object]:
-        """The finding as tools and `--json` tell it."""
+        """JSON form for tool outputs and `--json`."""
         return {
             "severity": self.severity,
             "rule": self.rule,
@@ -30,5 +30,5 @@ class Finding(NamedTuple):
 
 
 def has_error(findings: Iterable[Finding]) -> bool:
-    """Whether any of them takes the text's effect away."""
+    """Whether any finding is an error."""
     return any(finding.severity == ERROR for finding in findings)

@@ -1,4 +1,4 @@
-"""The rules that a tool's schema files keep, beyond being JSON Schema; pure: documents in, findings out."""
+"""Linter of the tools' schema files and catalog. Does not check that a file is valid JSON Schema."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +21,7 @@ _OPEN_MEMBERS: Mapping[str, frozenset[str]] = {
         f"/properties/items/items/properties/{name}" for name in ("cause", "arguments", "detail")
     )
 }
-"""Members of a record that are not the same for every code, tool and kind of record. They are for people to read; what
-a program acts on are the record's other members, which are closed."""
+"""Members of a record whose form depends on code, tool and kind. They are for people; programs use the closed ones."""
 _NAMED_SUBSCHEMAS = ("properties", "$defs", "patternProperties", "dependentSchemas")
 _SUBSCHEMAS = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _LISTED_SUBSCHEMAS = ("oneOf", "anyOf", "allOf", "prefixItems")
@@ -31,7 +30,7 @@ _CATALOG_KEYS = frozenset({"id", "title", "category", "tier", "safety_level", "r
 
 @dataclass(frozen=True, slots=True)
 class SchemaFinding:
-    """One place in one file that breaks a rule, and what to write instead."""
+    """Violation of one rule at one place of a file. `message` says what to write instead."""
 
     file: str
     where: str
@@ -39,13 +38,13 @@ class SchemaFinding:
     message: str
 
     def as_json(self) -> dict[str, str]:
-        """The finding as `kaiza schema lint --json` prints it."""
+        """JSON form for `kaiza schema lint --json`."""
         return {"file": self.file, "where": self.where, "rule": self.rule, "message": self.message}
 
 
 @dataclass(frozen=True, slots=True)
 class _SchemaNode:
-    """One schema within a file: where it stands, how deep, and what it says."""
+    """One schema inside a file, with its JSON pointer and nesting depth."""
 
     where: str
     depth: int
@@ -53,11 +52,11 @@ class _SchemaNode:
 
 
 _Violations = Iterator[tuple[str, str, str]]
-"""Where, which rule, what to write instead."""
+"""JSON pointer, rule, and what to write instead."""
 
 
 def lint(file: str, document: object, *, output: bool) -> list[SchemaFinding]:
-    """Everything in one schema file that breaks a rule."""
+    """Findings in one schema file."""
     if not isinstance(document, Mapping):
         return [SchemaFinding(file, "", "root-object", 'Make the file one JSON object with "type": "object".')]
     nodes = list(_walk_nodes(document))
@@ -65,24 +64,29 @@ def lint(file: str, document: object, *, output: bool) -> list[SchemaFinding]:
         *_COMMON_RULES,
         *(_OUTPUT_RULES if output else _INPUT_RULES),
     )
-    found = [*_lint_root(document, output=output), *(told for node in nodes for rule in rules for told in rule(node))]
+    violations = [
+        *_lint_root(document, output=output),
+        *(each for node in nodes for rule in rules for each in rule(node)),
+    ]
     return [
-        SchemaFinding(file, where, rule, message) for where, rule, message in found if not _is_exempt(file, where, rule)
+        SchemaFinding(file, where, rule, message)
+        for where, rule, message in violations
+        if not _is_exempt(file, where, rule)
     ]
 
 
 def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> list[SchemaFinding]:
-    """Everything in which the catalog and the files beside it disagree."""
+    """Findings in the catalog, and differences between it and the files beside it."""
     names = [str(row.get("id")) for row in rows]
-    found = [
+    violations = [
         *(("", "file-missing", f"Write tools/{file}.") for file in sorted(_expected_files(names) - set(files))),
         *(
-            ("", "file-orphan", f"List the tool of tools/{file}, or drop it.")
+            ("", "file-orphan", f"List the tool of tools/{file}, or delete the file.")
             for file in sorted(set(files) - _expected_files(names))
         ),
-        *(told for number, row in enumerate(rows) for told in _lint_row(number, row, names)),
+        *(each for number, row in enumerate(rows) for each in _lint_row(number, row, names)),
     ]
-    return [SchemaFinding("catalog.json", where, rule, message) for where, rule, message in found]
+    return [SchemaFinding("catalog.json", where, rule, message) for where, rule, message in violations]
 
 
 def _expected_files(names: Sequence[str]) -> set[str]:
@@ -96,7 +100,7 @@ def _lint_row(number: int, row: Mapping[str, Any], names: Sequence[str]) -> _Vio
     if names.index(name) < number:
         yield f"/{number}/id", "name-twice", f"List {name} once."
     if missing := sorted(_CATALOG_KEYS - set(row)):
-        yield f"/{number}", "catalog-incomplete", f"Say {', '.join(missing)} as well."
+        yield f"/{number}", "catalog-incomplete", f"Add {', '.join(missing)}."
     yield from _check_description(_SchemaNode(f"/{number}", 1, row))
 
 
@@ -107,17 +111,17 @@ def _lint_root(document: Mapping[str, Any], *, output: bool) -> _Violations:
         yield "", "root-object", 'Set "type" to "object".'
     for key in ("oneOf", "anyOf", "allOf"):
         if key in document:
-            yield f"/{key}", "root-plain", f"Take {key} away from the root: clients refuse it."
+            yield f"/{key}", "root-plain", f"Remove {key} from the root: clients refuse it."
     if output and "summary" not in document.get("properties", {}):
         yield "/properties", "summary", f'Add "summary", a string of at most {_MAX_SUMMARY} characters.'
 
 
 def _walk_nodes(document: Mapping[str, Any]) -> Iterator[_SchemaNode]:
-    waiting = [_SchemaNode("", 1, document)]
-    while waiting:
-        node = waiting.pop()
+    stack = [_SchemaNode("", 1, document)]
+    while stack:
+        node = stack.pop()
         yield node
-        waiting += list(_children(node))[::-1]
+        stack += list(_children(node))[::-1]
 
 
 def _children(node: _SchemaNode) -> Iterator[_SchemaNode]:
@@ -126,9 +130,11 @@ def _children(node: _SchemaNode) -> Iterator[_SchemaNode]:
             yield _SchemaNode(f"{node.where}/{key}", node.depth + 1, value)
         elif key in _NAMED_SUBSCHEMAS and isinstance(value, Mapping):
             depth = 1 if key == "$defs" else node.depth + 1
-            yield from (_SchemaNode(f"{node.where}/{key}/{name}", depth, one) for name, one in value.items())
+            yield from (_SchemaNode(f"{node.where}/{key}/{name}", depth, schema) for name, schema in value.items())
         elif key in _LISTED_SUBSCHEMAS and isinstance(value, list):
-            yield from (_SchemaNode(f"{node.where}/{key}/{at}", node.depth + 1, one) for at, one in enumerate(value))
+            yield from (
+                _SchemaNode(f"{node.where}/{key}/{index}", node.depth + 1, schema) for index, schema in enumerate(value)
+            )
 
 
 def _check_closed(node: _SchemaNode) -> _Violations:
@@ -140,16 +146,16 @@ def _check_required(node: _SchemaNode) -> _Violations:
     if not _is_object(node):
         return
     if not isinstance(node.schema.get("required"), list):
-        yield node.where, "required", 'List what must be there under "required", if only [].'
+        yield node.where, "required", 'List the required properties under "required"; use [] for none.'
         return
     for name in node.schema["required"]:
         if name not in node.schema.get("properties", {}):
-            yield f"{node.where}/required", "required-unknown", f"Define {name}, or do not require it."
+            yield f"{node.where}/required", "required-unknown", f"Define {name}, or remove it from the list."
 
 
 def _check_no_default(node: _SchemaNode) -> _Violations:
     if "default" in node.schema:
-        yield f"{node.where}/default", "no-default", "Take the default away; nothing is filled in."
+        yield f"{node.where}/default", "no-default", "Remove the default: defaults are not applied."
 
 
 def _check_local_reference(node: _SchemaNode) -> _Violations:
@@ -160,7 +166,7 @@ def _check_local_reference(node: _SchemaNode) -> _Violations:
 
 def _check_depth(node: _SchemaNode) -> _Violations:
     if node.depth > MAX_DEPTH:
-        yield node.where, "shallow", f"Nest at most {MAX_DEPTH} deep."
+        yield node.where, "shallow", f"Nest at most {MAX_DEPTH} levels deep."
 
 
 def _check_description(node: _SchemaNode) -> _Violations:
@@ -171,19 +177,19 @@ def _check_description(node: _SchemaNode) -> _Violations:
     if len(text) > MAX_DESCRIPTION:
         yield where, "description-short", f"Use at most {MAX_DESCRIPTION} characters, not {len(text)}."
     if _ABSOLUTE_PATH.search(text) or _TOKEN.search(text):
-        yield where, "description-harmless", "Name no place on a disk and nothing that looks like a token."
+        yield where, "description-harmless", "Remove absolute paths and anything that looks like a token."
 
 
 def _check_array_bounds(node: _SchemaNode) -> _Violations:
     if _has_type(node, "array") and "maxItems" not in node.schema:
-        yield node.where, "array-bounded", 'Say "maxItems".'
+        yield node.where, "array-bounded", 'Set "maxItems".'
 
 
 def _check_known_arguments(node: _SchemaNode) -> _Violations:
-    """What arguments of these names always look like."""
-    for name, one in node.schema.get("properties", {}).items():
-        shape = _SHAPE_CHECKS.get(name)
-        if shape is not None and isinstance(one, Mapping) and not shape(one):
+    """Arguments with well-known names have the same schema in every tool."""
+    for name, schema in node.schema.get("properties", {}).items():
+        has_shape = _SHAPE_CHECKS.get(name)
+        if has_shape is not None and isinstance(schema, Mapping) and not has_shape(schema):
             yield f"{node.where}/properties/{name}", "argument-shape", _SHAPE_FIXES[name]
 
 
@@ -195,7 +201,7 @@ def _check_no_free_form(node: _SchemaNode) -> _Violations:
 def _check_summary(node: _SchemaNode) -> _Violations:
     summary = node.schema.get("properties", {}).get("summary")
     if node.where == "" and isinstance(summary, Mapping) and summary.get("maxLength", _MAX_SUMMARY + 1) > _MAX_SUMMARY:
-        yield "/properties/summary", "summary", f'Say "maxLength": {_MAX_SUMMARY}.'
+        yield "/properties/summary", "summary", f'Set "maxLength": {_MAX_SUMMARY}.'
 
 
 def _is_exempt(file: str, where: str, rule: str) -> bool:
@@ -207,25 +213,25 @@ def _is_object(node: _SchemaNode) -> bool:
 
 
 def _has_type(node: _SchemaNode, name: str) -> bool:
-    """Whether the type is that one, or one of several of which it is one."""
-    found = node.schema.get("type")
-    return name in found if isinstance(found, list) else found == name
+    """Whether `type` is this name, or a list that contains it."""
+    declared = node.schema.get("type")
+    return name in declared if isinstance(declared, list) else declared == name
 
 
-def _is_page_size(one: Mapping[str, Any]) -> bool:
-    return one.get("type") == "integer" and one.get("minimum") == 1 and one.get("maximum") == _CAPS.page_items
+def _is_page_size(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "integer" and schema.get("minimum") == 1 and schema.get("maximum") == _CAPS.page_items
 
 
-def _is_query(one: Mapping[str, Any]) -> bool:
-    return one.get("type") == "string" and one.get("maxLength") == _CAPS.query_characters
+def _is_query(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "string" and schema.get("maxLength") == _CAPS.query_characters
 
 
-def _is_string(one: Mapping[str, Any]) -> bool:
-    return one.get("type") == "string"
+def _is_string(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "string"
 
 
-def _is_position(one: Mapping[str, Any]) -> bool:
-    return one.get("type") == "integer" and one.get("minimum") == 0
+def _is_position(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "integer" and schema.get("minimum") == 0
 
 
 _SHAPE_CHECKS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {

@@ -1,4 +1,4 @@
-"""What the catalog says of a tool: who may call it, and what kind of thing it does."""
+"""Tool card: one tool's row in the catalog, with its description, roles and safety level."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 READ_ONLY = "read"
 ADD_ONLY = "keep"
 CHANGES_FILES = "change"
-"""Safety levels: `read` alters nothing, `keep` adds something of Kaiza's own, `change` alters the user's files."""
+"""Safety levels: `read` alters nothing, `keep` adds files of Kaiza's own, `change` alters the user's files."""
 
 
 class ToolCard(NamedTuple):
@@ -22,11 +22,11 @@ class ToolCard(NamedTuple):
     needs_session: bool
     idempotent: bool
     only_with: str | None = None
-    """What the operator must have allowed for the tool to be offered."""
+    """Option of `kaiza serve` without which the tool is not offered."""
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "ToolCard":
-        """The card a row of `catalog.json` describes."""
+        """Build the card from a row of `catalog.json`."""
         return cls(
             name=row["id"],
             title=row["title"],
@@ -41,7 +41,8 @@ class ToolCard(NamedTuple):
         )
 
     def annotations(self) -> dict[str, bool]:
-        """All four hints of MCP, set explicitly, because their defaults assume the worst or the opposite."""
+        """MCP annotations of the tool."""
+        # All four are set: where a hint is missing, clients assume destructive, not idempotent and open-world.
         return {
             "readOnlyHint": self.safety_level == READ_ONLY,
             "destructiveHint": self.safety_level == CHANGES_FILES,
@@ -51,5 +52,5 @@ class ToolCard(NamedTuple):
 
 
 def for_unknown_tool(name: str) -> ToolCard:
-    """The card of a tool that is not there: nobody may call it, but asking is still recorded."""
+    """Card of a tool that does not exist. No role may call it, but the attempt is recorded."""
     return ToolCard(name, name, "", "", "", READ_ONLY, (), needs_session=False, idempotent=True)

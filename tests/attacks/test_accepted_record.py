@@ -1,4 +1,4 @@
-"""A person accepts a damaged record: what bound the workspace before binds it still, in every process."""
+"""After a person accepts a damaged log: locks, limits, revocations and seals from before remain, in every process."""
 
 import json
 import os
@@ -32,11 +32,11 @@ def snapshots():
 
 
 def edited(root):
-    """The records are readable, one of them says something else; what was noted beside the log is there."""
+    """One record is changed but readable; the snapshot outside the workspace is intact."""
     log_of(root).write_bytes(log_of(root).read_bytes().replace(b'"WINDSURF"', b'"WINDSURE"', 1))
 
 
-def edited_and_forgotten(root):
+def edited_without_snapshot(root):
     edited(root)
     for one in snapshots():
         one.unlink()
@@ -50,7 +50,7 @@ def deleted(root):
     log_of(root).unlink()
 
 
-DAMAGES = [edited, edited_and_forgotten, emptied, deleted]
+DAMAGES = [edited, edited_without_snapshot, emptied, deleted]
 
 
 def accept(root):
@@ -63,24 +63,25 @@ def accept(root):
 
 @pytest.fixture
 def accepted(workspace):
-    """Has a person accept the record after this damage; every agent has gone by then."""
+    """Closes the agents, damages the log and has a person accept it."""
 
-    def happen(damage, *agents):
+    def damage_and_accept(damage, *agents):
         for one in agents:
             one.close()
         damage(workspace)
         accept(workspace)
 
-    return happen
+    return damage_and_accept
 
 
-def refusal(one, plan_hash, path="src/new"):
-    told = one.call("write_file", path=path, content="x\n", plan_hash=plan_hash)
-    return told.get("error_code", "ok"), told.get("invariant_id")
+def try_write(one, plan_hash, path="src/new"):
+    """Error code and invariant of a write, or ("ok", None)."""
+    output = one.call("write_file", path=path, content="x\n", plan_hash=plan_hash)
+    return output.get("error_code", "ok"), output.get("invariant_id")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_limit_that_was_used_up_stays_used_up(agent, workspace, accepted, damage):
+def test_an_exhausted_limit_stays_exhausted(agent, workspace, accepted, damage):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 2, operations: 3}\n")
     one = agent()
     assert [one.write(f"src/{name}", limited) for name in "ab"] == ["ok", "ok"]
@@ -88,16 +89,14 @@ def test_a_limit_that_was_used_up_stays_used_up(agent, workspace, accepted, dama
     later = agent()
     (use,) = later.call("session_status")["plan_use"]
 
-    assert refusal(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert try_write(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
     assert (use["files"], use["operations"], use["lines"], use["bytes"]) == (2, 2, 2, 4)
     assert later.code("edit_file", path="src/a", expected_hash="0" * 64, edits=[], plan_hash=limited) != "ok"
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("used", [True, False])
-def test_a_plan_that_was_revoked_by_command_stays_revoked_though_its_file_is_brought_back(
-    agent, workspace, accepted, damage, used
-):
+def test_a_revoked_plan_stays_revoked_when_its_file_is_restored(agent, workspace, accepted, damage, used):
     approved, before = plan(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
     one = agent()
     if used:
@@ -107,49 +106,47 @@ def test_a_plan_that_was_revoked_by_command_stays_revoked_though_its_file_is_bro
     (workspace / "plans/PLAN-1.md").write_bytes(before)
     later = agent()
 
-    assert refusal(later, approved) == ("PLAN_NOT_APPROVED", "PLAN_WITHDRAWN")
+    assert try_write(later, approved) == ("PLAN_NOT_APPROVED", "PLAN_WITHDRAWN")
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
-    assert refusal(later, hash_of(workspace)) == ("ok", None)
+    assert try_write(later, hash_of(workspace)) == ("ok", None)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_draft_that_was_rejected_by_command_is_not_approved_by_an_edited_word(agent, workspace, accepted, damage):
+def test_a_rejected_draft_cannot_be_approved_by_editing_its_status(agent, workspace, accepted, damage):
     plan(workspace, status="DRAFT")
     one = agent()
     assert person(workspace, "plan", "reject", "PLAN-1") == 0
     accepted(damage, one)
 
-    assert refusal(agent(), plan(workspace)) == ("PLAN_NOT_APPROVED", "PLAN_WITHDRAWN")
+    assert try_write(agent(), plan(workspace)) == ("PLAN_NOT_APPROVED", "PLAN_WITHDRAWN")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_plan_that_was_changed_after_its_approval_is_not_taken_for_a_new_one(agent, workspace, accepted, damage):
+def test_a_plan_edited_after_its_approval_stays_unapproved(agent, workspace, accepted, damage):
     approved = plan(workspace, scope='{create: ["src/**"]}')
     one = agent()
     assert one.write("src/a", approved) == "ok"
     wider = edit(workspace, "src/**", "**")
     accepted(damage, one)
 
-    assert refusal(agent(), wider, "elsewhere") == ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
+    assert try_write(agent(), wider, "elsewhere") == ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_where_only_the_command_approves_its_word_is_kept_if_it_was_known_beside_the_log(
-    agent, workspace, accepted, damage
-):
+def test_an_approval_by_command_is_kept_only_if_the_snapshot_has_it(agent, workspace, accepted, damage):
     (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
     plan(workspace, status="DRAFT")
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
     one = agent()
     assert one.write("src/a", hash_of(workspace)) == "ok"
     accepted(damage, one)
-    forgotten = damage is edited_and_forgotten
+    expected = "PLAN_NOT_APPROVED" if damage is edited_without_snapshot else "ok"
 
-    assert agent().write("src/new", hash_of(workspace)) == ("PLAN_NOT_APPROVED" if forgotten else "ok")
+    assert agent().write("src/new", hash_of(workspace)) == expected
 
 
-def test_an_approval_that_only_a_snapshot_without_our_code_tells_counts_for_nothing(agent, workspace, accepted):
-    def edited_and_forged(root):
+def test_an_approval_in_an_unauthenticated_snapshot_is_ignored(agent, workspace, accepted):
+    def edited_with_forged_snapshot(root):
         edited(root)
         for path in snapshots():
             path.write_bytes(b"0" * 64 + path.read_bytes()[64:])
@@ -159,19 +156,17 @@ def test_an_approval_that_only_a_snapshot_without_our_code_tells_counts_for_noth
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
     one = agent()
     assert one.write("src/a", hash_of(workspace)) == "ok"
-    accepted(edited_and_forged, one)
+    accepted(edited_with_forged_snapshot, one)
 
     assert agent().write("src/new", hash_of(workspace)) == "PLAN_NOT_APPROVED"
 
 
-def test_where_two_accounts_differ_about_what_was_approved_neither_counts_until_a_person_approves(
-    agent, workspace, accepted
-):
+def test_if_two_accounts_of_an_approval_differ_a_person_must_approve_again(agent, workspace, accepted):
     plan(workspace, status="DRAFT")
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
     one = agent()
     assert one.write("src/a", hash_of(workspace)) == "ok"
-    old, older = hash_of(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
+    old, approved = hash_of(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
     new = edit(workspace, "# Why", "# why")
 
     def forged(root):
@@ -179,17 +174,17 @@ def test_where_two_accounts_differ_about_what_was_approved_neither_counts_until_
 
     accepted(forged, one)
     later = agent()
-    told = [refusal(later, new)]
-    (workspace / "plans/PLAN-1.md").write_bytes(older)
-    told.append(refusal(later, old))
+    results = [try_write(later, new)]
+    (workspace / "plans/PLAN-1.md").write_bytes(approved)
+    results.append(try_write(later, old))
 
-    assert told == [("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")] * 2
+    assert results == [("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")] * 2
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
-    assert refusal(later, hash_of(workspace)) == ("ok", None)
+    assert try_write(later, hash_of(workspace)) == ("ok", None)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_reports_that_unlocked_before_count_towards_the_three_of_a_day(agent, workspace, accepted, damage):
+def test_earlier_unlocking_reports_count_towards_the_daily_limit(agent, workspace, accepted, damage):
     approved = plan(workspace)
     one = agent()
     for _ in range(3):
@@ -202,7 +197,7 @@ def test_reports_that_unlocked_before_count_towards_the_three_of_a_day(agent, wo
     assert later.call("write_report", title="t", content="c")["state"] == "locked"
 
 
-def test_what_a_process_that_knew_the_old_record_knows_is_not_loosened(agent, workspace):
+def test_a_running_server_keeps_the_limits_it_knew(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 1}\n")
     one = agent()
     assert one.write("src/a", limited) == "ok"
@@ -211,18 +206,18 @@ def test_what_a_process_that_knew_the_old_record_knows_is_not_loosened(agent, wo
     assert one.write("src/b", limited) == "SELF_AUDIT_FAILURE"
     accept(workspace)
 
-    assert refusal(one, limited) == refusal(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert try_write(one, limited) == try_write(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
 
 
-def crashed(root, approved):
-    """A server that is gone between the last file of a change and its outcome."""
+def crash_before_outcome(root, approved):
+    """Kill a server after the last file of a change and before its outcome is recorded; return the request id."""
     child = os.fork()
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        (ground,) = app.services.workspaces.values()
+        (opened,) = app.services.workspaces.values()
         change.record_outcome = lambda *_, **__: (
-            ground.save_snapshot("2026-11-18T09:00:00.000Z"),
+            opened.save_snapshot("2026-11-18T09:00:00.000Z"),
             os._exit(0),
         )
         app.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": approved})
@@ -232,39 +227,40 @@ def crashed(root, approved):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_change_that_was_half_done_is_recovered_recorded_and_undone_by_its_name(agent, workspace, accepted, damage):
+def test_an_interrupted_change_is_recovered_recorded_and_can_be_undone(agent, workspace, accepted, damage):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 1}\n")
-    name = crashed(workspace, limited)
+    request_id = crash_before_outcome(workspace, limited)
     accepted(damage)
     one = agent()
     (recovery,) = [each for each in records(workspace) if each["kind"] == "recovery"]
-    told = refusal(one, limited)
-    undone = one.call("undo_changes", request_ids=[name], plan_hash=limited)
+    result = try_write(one, limited)
+    undone = one.call("undo_changes", request_ids=[request_id], plan_hash=limited)
+    recovered = (recovery["request_id"], recovery["changes"][0]["path"], recovery["plan_hash"])
 
-    assert [(each["request_id"], each["result"]) for each in one.begun["recovered"]] == [(name, "applied")]
-    assert (recovery["request_id"], recovery["changes"][0]["path"], recovery["plan_hash"]) == (name, "src/a", limited)
-    assert told == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert [(each["request_id"], each["result"]) for each in one.begun["recovered"]] == [(request_id, "applied")]
+    assert recovered == (request_id, "src/a", limited)
+    assert result == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
     assert [each["operation"] for each in undone["changes"]] == ["delete"]
 
 
-def test_a_change_that_the_records_say_was_concluded_is_not_recovered_again(agent, workspace, accepted):
+def test_a_change_with_a_recorded_outcome_is_not_recovered_again(agent, workspace, accepted):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 1}\n")
-    crashed(workspace, limited)
+    crash_before_outcome(workspace, limited)
     (snapshot,) = [one for one in snapshots() if one.name == "index.json"]
-    kept = snapshot.read_bytes()
+    old_snapshot = snapshot.read_bytes()
     one = agent()
     assert [each["result"] for each in one.begun["recovered"]] == ["applied"]
     one.close()
     (workspace / "src/a").unlink()
-    snapshot.write_bytes(kept)
+    snapshot.write_bytes(old_snapshot)
     accepted(edited)
     later = agent()
 
     assert later.begun["recovered"] == []
-    assert refusal(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert try_write(later, limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
 
 
-def test_what_is_too_long_for_one_record_goes_on_in_more_of_the_same_new_log(agent, workspace, accepted):
+def test_state_too_large_for_one_record_is_split_into_several(agent, workspace, accepted):
     limited = plan(workspace, scope=SCOPE, more="limits: {files: 700}\n")
     one = agent()
     names = [f"src/{number:03d}-{'x' * 200}/{'y' * 200}" for number in range(600)]
@@ -272,18 +268,16 @@ def test_what_is_too_long_for_one_record_goes_on_in_more_of_the_same_new_log(age
         patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n" for name in names[at : at + 100])
         assert one.code("apply_patch", patch=patch, plan_hash=limited) == "ok"
     accepted(edited, one)
-    begin = [each for each in records(workspace) if each["kind"] == "person"]
+    accepting = [each for each in records(workspace) if each["kind"] == "person"]
     (use,) = agent().call("session_status")["plan_use"]
 
-    assert len(begin) > 1
-    assert {each["detail"]["action"] for each in begin} == {"accept"}
-    assert [each["seq"] for each in begin] == list(range(1, len(begin) + 1))
+    assert len(accepting) > 1
+    assert {each["detail"]["action"] for each in accepting} == {"accept"}
+    assert [each["seq"] for each in accepting] == list(range(1, len(accepting) + 1))
     assert use["files"] == 600
 
 
-def test_what_was_used_after_the_last_account_beside_the_log_adds_to_it_though_older_records_are_lost(
-    agent, workspace, accepted
-):
+def test_usage_since_the_snapshot_is_added_although_older_records_are_lost(agent, workspace, accepted):
     limited = plan(workspace, more="limits: {operations: 4}\n")
     one = agent()
     assert [one.write(f"src/{name}", limited) for name in "ab"] == ["ok", "ok"]
@@ -294,9 +288,9 @@ def test_what_was_used_after_the_last_account_beside_the_log_adds_to_it_though_o
 
     def shortened(root):
         lines = log_of(root).read_bytes().splitlines(keepends=True)
-        begun = [at for at, line in enumerate(lines) if b'"tool_name":"begin_session"' in line]
-        log_of(root).write_bytes(b"".join(lines[begun[1] :]))
+        sessions = [index for index, line in enumerate(lines) if b'"tool_name":"begin_session"' in line]
+        log_of(root).write_bytes(b"".join(lines[sessions[1] :]))
 
     accepted(shortened, other)
 
-    assert refusal(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+    assert try_write(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")

@@ -1,4 +1,4 @@
-"""What is denied is denied in every spelling that a file system or a reader takes for the same, by every tool."""
+"""Denied paths are denied to every tool in every spelling that a file system or a reader takes for the same."""
 
 import base64
 import unicodedata
@@ -14,10 +14,10 @@ from kaiza.domain.paths import name_folding
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.domain.paths.glob import Glob
 
-MINE = sha(b"mine\n")
+OLD_HASH = sha(b"mine\n")
 SCOPE = '{{modify: ["**"], create: ["**"], delete: ["**"], move: [{{from: "**", to: "**"}}], deny: ["{denied}"]}}'
 PHASES = 'phases: [{{phase_id: A, scope: {{modify: ["**"], create: ["**"], delete: ["**"], move: [{{from: "**", to: "**"}}], deny: ["{denied}"]}}}}]\n'  # noqa: E501
-FREELY = SCOPE.format(denied="nothing")
+ALLOW_ALL = SCOPE.format(denied="nothing")
 CASES = [
     ("src/keys/**", "src/keys/x"),
     ("src/keys/**", "src/Keys/x"),
@@ -47,7 +47,7 @@ CASES = [
     ("src/\u00e9*", "src/\u00c9x"),
     ("**/[kK]eys/**", "a/\uff2beys/x"),
 ]
-FREE = [
+NOT_DENIED = [
     ("src/keys/**", "src/key/x"),
     ("src/keys/**", "src/keys"),
     ("src/keys/**", "src/keys2/X"),
@@ -64,60 +64,64 @@ FREE = [
 ]
 
 
-def tools(path, plan_hash, **more):
-    """Every change that names this path: as its file, as either end of a move, and the same through a patch."""
+def changing_calls(path, plan_hash, **more):
+    """Every call that would change this path: directly, as either end of a move, and through a patch."""
     new = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
     old = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-mine\n+ours\n"
-    gone = f"--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-mine\n"
-    to = f"diff --git a/mine b/{path}\nsimilarity index 100%\nrename from mine\nrename to {path}\n"
-    away = f"diff --git a/{path} b/new\nsimilarity index 100%\nrename from {path}\nrename to new\n"
-    given = {"plan_hash": plan_hash, **more}
-    yield "write_file", {"path": path, "content": "x\n", **given}
-    yield "write_file", {"path": path, "content": "x\n", "expected_hash": MINE, **given}
-    yield "edit_file", {"path": path, "expected_hash": MINE, "edits": [{"old_text": "mine", "new_text": "o"}], **given}
-    yield "delete_file", {"path": path, "expected_hash": MINE, **given}
-    yield "move_file", {"source": "mine", "destination": path, "expected_hash": MINE, **given}
-    yield "move_file", {"source": path, "destination": "new", "expected_hash": MINE, **given}
-    for patch in (new, old, gone, to, away):
-        yield "apply_patch", {"patch": base64.b64encode(patch.encode()).decode(), "encoding": "base64", **given}
+    deleted = f"--- a/{path}\n+++ /dev/null\n@@ -1 +0,0 @@\n-mine\n"
+    moved_to = f"diff --git a/mine b/{path}\nsimilarity index 100%\nrename from mine\nrename to {path}\n"
+    moved_away = f"diff --git a/{path} b/new\nsimilarity index 100%\nrename from {path}\nrename to new\n"
+    common = {"plan_hash": plan_hash, **more}
+    yield "write_file", {"path": path, "content": "x\n", **common}
+    yield "write_file", {"path": path, "content": "x\n", "expected_hash": OLD_HASH, **common}
+    yield (
+        "edit_file",
+        {"path": path, "expected_hash": OLD_HASH, "edits": [{"old_text": "mine", "new_text": "o"}], **common},
+    )
+    yield "delete_file", {"path": path, "expected_hash": OLD_HASH, **common}
+    yield "move_file", {"source": "mine", "destination": path, "expected_hash": OLD_HASH, **common}
+    yield "move_file", {"source": path, "destination": "new", "expected_hash": OLD_HASH, **common}
+    for patch in (new, old, deleted, moved_to, moved_away):
+        yield "apply_patch", {"patch": base64.b64encode(patch.encode()).decode(), "encoding": "base64", **common}
 
 
-def envelopes(app, asked):
-    for tool, arguments in asked:
+def envelopes(app, calls):
+    """The envelope of each call, with locks and usage cleared in between."""
+    for tool, arguments in calls:
         yield app.call(tool, arguments).envelope
-        facts = next(iter(app.services.grounds.values())).facts
-        facts.locks.clear()
-        facts.usage.clear()
+        audit_state = next(iter(app.services.workspaces.values())).audit_state
+        audit_state.locks.clear()
+        audit_state.usage.clear()
 
 
-def scene(workspace, path, *, there):
+def write_files(workspace, path, *, exists):
     (workspace / "mine").write_text("mine\n")
-    if there:
+    if exists:
         (workspace / path).parent.mkdir(parents=True, exist_ok=True)
         (workspace / path).write_text("mine\n")
 
 
 @pytest.mark.parametrize("whose", ["plan", "phase"])
-@pytest.mark.parametrize("there", [True, False], ids=["there", "absent"])
+@pytest.mark.parametrize("exists", [True, False], ids=["exists", "absent"])
 @pytest.mark.parametrize(("denied", "path"), CASES)
-def test_no_tool_changes_what_is_denied_under_another_spelling(begun, workspace, denied, path, there, whose):
-    scene(workspace, path, there=there)
+def test_no_tool_changes_a_denied_path_in_another_spelling(begun, workspace, denied, path, exists, whose):
+    write_files(workspace, path, exists=exists)
     if whose == "plan":
-        asked = tools(path, plan(workspace, scope=SCOPE.format(denied=denied)))
+        calls = changing_calls(path, plan(workspace, scope=SCOPE.format(denied=denied)))
     else:
-        phased = plan(workspace, scope=FREELY, more=PHASES.format(denied=denied))
-        asked = tools(path, phased, phase_id="A")
-    found = [told and (told["error_code"], told["cause"].get("denied_by")) for told in envelopes(begun, asked)]
-    patches = {("PATCH_INVALID", None), ("INVALID_PATH", None), ("PLAN_SCOPE_VIOLATION", denied)}
+        phased = plan(workspace, scope=ALLOW_ALL, more=PHASES.format(denied=denied))
+        calls = changing_calls(path, phased, phase_id="A")
+    results = [each and (each["error_code"], each["cause"].get("denied_by")) for each in envelopes(begun, calls)]
+    patch_results = {("PATCH_INVALID", None), ("INVALID_PATH", None), ("PLAN_SCOPE_VIOLATION", denied)}
 
-    assert set(found[:6]) == {("PLAN_SCOPE_VIOLATION", denied)}
-    assert set(found[6:]) <= patches
+    assert set(results[:6]) == {("PLAN_SCOPE_VIOLATION", denied)}
+    assert set(results[6:]) <= patch_results
     assert (workspace / "mine").read_text() == "mine\n"
-    assert not there or (workspace / path).read_text() == "mine\n"
+    assert not exists or (workspace / path).read_text() == "mine\n"
 
 
-@pytest.mark.parametrize(("denied", "path"), FREE)
-def test_a_name_that_is_another_one_is_not_denied(begun, workspace, denied, path):
+@pytest.mark.parametrize(("denied", "path"), NOT_DENIED)
+def test_a_different_name_is_not_denied(begun, workspace, denied, path):
     approved = plan(workspace, scope=SCOPE.format(denied=denied))
 
     assert begun.call("write_file", {"path": path, "content": "x\n", "plan_hash": approved}).envelope is None
@@ -125,7 +129,7 @@ def test_a_name_that_is_another_one_is_not_denied(begun, workspace, denied, path
 
 @pytest.fixture
 def reader(workspace):
-    """Makes a session in a workspace whose settings deny a pattern."""
+    """Opens a session in a workspace whose settings deny reading a pattern."""
     opened = []
 
     def begin(denied, *more):
@@ -140,19 +144,19 @@ def reader(workspace):
 
 
 @pytest.mark.parametrize(("denied", "path"), CASES)
-def test_what_may_not_be_read_is_read_under_no_other_spelling(reader, workspace, denied, path):
-    scene(workspace, path, there=True)
+def test_a_path_denied_for_reading_is_unreadable_in_every_spelling(reader, workspace, denied, path):
+    write_files(workspace, path, exists=True)
     app = reader(denied)
-    told = app.call("read_file", {"path": path}).envelope
-    found = app.call("search_text", {"query": "mine"}).output["items"]
+    envelope = app.call("read_file", {"path": path}).envelope
+    hits = app.call("search_text", {"query": "mine"}).output["items"]
 
-    assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "READ_PROTECTED")
-    assert [hit["path"] for hit in found] == ["mine"]
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "READ_PROTECTED")
+    assert [hit["path"] for hit in hits] == ["mine"]
 
 
 @pytest.mark.parametrize("path", ["open/x", "src/Keys/x"])
-def test_of_a_path_through_a_link_both_names_count(reader, workspace, path):
-    scene(workspace, "src/Keys/x", there=True)
+def test_read_denials_apply_to_a_link_and_to_its_target(reader, workspace, path):
+    write_files(workspace, "src/Keys/x", exists=True)
     (workspace / "open").symlink_to("src/Keys")
     (workspace / "Vault").symlink_to("mine-too")
     (workspace / "mine-too").write_text("mine\n")
@@ -163,17 +167,18 @@ def test_of_a_path_through_a_link_both_names_count(reader, workspace, path):
     assert app.call("read_file", {"path": "mine-too"}).envelope is None
 
 
-def test_what_is_allowed_is_allowed_as_it_is_spelled_only(begun, reader, workspace):
+def test_allowed_paths_are_allowed_only_as_spelled(begun, reader, workspace):
     narrow = plan(workspace, scope='{create: ["src/keys/*"], unlock: ["AGENTS.md"]}')
-    found = [
+    written = [
         begun.call("write_file", {"path": path, "content": "x\n", "plan_hash": narrow, "dry_run": True}).envelope
         for path in ("src/keys/x", "src/Keys/x", "src/keys./x", "agents.md")
     ]
-    scene(workspace, "vault/a", there=True)
-    scene(workspace, "Vault/a", there=True)
+    write_files(workspace, "vault/a", exists=True)
+    write_files(workspace, "Vault/a", exists=True)
     app = reader("vault/*", 'allow_read = ["vault/a"]')
 
-    assert [told and told["error_code"] for told in found] == [None, *["PLAN_SCOPE_VIOLATION"] * 2, "POLICY_VIOLATION"]
+    codes = [envelope and envelope["error_code"] for envelope in written]
+    assert codes == [None, *["PLAN_SCOPE_VIOLATION"] * 2, "POLICY_VIOLATION"]
     assert app.call("read_file", {"path": "vault/a"}).envelope is None
     assert app.call("read_file", {"path": "Vault/a"}).envelope["invariant_id"] == "READ_PROTECTED"
 
@@ -182,20 +187,20 @@ _letters = "abkKsSzé\u0301ßﬁ\u212a\uff21\uff11.~ -\u200b\u0130한"
 _name = st.text(_letters, min_size=1, max_size=5).filter(lambda name: name not in {".", ".."})
 _paths = st.lists(_name, min_size=1, max_size=4).map("/".join)
 _piece = st.lists(
-    st.choice(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[é]", "[!0-9]"]), st.sampled_from(_letters)), min_size=1,
+    st.one_of(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[é]", "[!0-9]"]), st.sampled_from(_letters)), min_size=1,
     max_size=4,
 ).map("".join)  # fmt: skip
 _patterns = st.lists(
-    st.choice(_piece.filter(lambda piece: piece not in {".", ".."}), st.just("**")), min_size=1, max_size=4
+    st.one_of(_piece.filter(lambda piece: piece not in {".", ".."}), st.just("**")), min_size=1, max_size=4
 ).map("/".join)
 
 
 @given(_patterns, _paths)
-def test_folding_never_allows_what_the_pattern_as_written_denies(pattern, path):
+def test_a_deny_glob_matches_whatever_its_plain_glob_matches(pattern, path):
     assert DenyGlob.parse(pattern).matches_text(path) >= Glob.parse(pattern).matches_text(path)
 
 
-def _wide(text):
+def _to_full_width(text):
     return "".join(chr(ord(each) + 0xFEE0) if each.isascii() and each.isalnum() else each for each in text)
 
 
@@ -212,12 +217,12 @@ DISGUISES = [
 _plain_name = st.text("abkKzé한-", min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("disguise", [*DISGUISES, _wide])
+@pytest.mark.parametrize("disguise", [*DISGUISES, _to_full_width])
 @given(
     pattern=st.lists(
-        st.choice(
+        st.one_of(
             st.lists(
-                st.choice(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[b-zé]"]), st.sampled_from("abkKé한-")),
+                st.one_of(st.sampled_from(["*", "?", "[a-k]", "[!a]", "[b-zé]"]), st.sampled_from("abkKé한-")),
                 min_size=1,
                 max_size=3,
             ).map("".join),
@@ -230,13 +235,13 @@ _plain_name = st.text("abkKzé한-", min_size=1, max_size=5)
 )
 @example(pattern="e*", path="é")
 @example(pattern="?/k", path="é/k")
-def test_what_a_pattern_denies_it_denies_in_disguise(pattern, path, disguise):
+def test_a_deny_glob_matches_disguised_paths(pattern, path, disguise):
     if Glob.parse(pattern).matches_text(path):
         assert DenyGlob.parse(pattern).matches_text(disguise(path))
 
 
 @given(_paths)
-def test_a_path_has_one_fold_in_every_spelling(path):
+def test_equivalent_spellings_of_a_path_have_one_fold(path):
     folded = name_folding.fold(path)
 
     assert name_folding.fold(folded) == folded
@@ -244,5 +249,5 @@ def test_a_path_has_one_fold_in_every_spelling(path):
 
 
 @given(st.lists(st.text("ab12_-", min_size=1), min_size=1).map("/".join))
-def test_a_plain_path_is_its_own_fold(path):
+def test_a_plain_ascii_path_is_its_own_fold(path):
     assert name_folding.fold(path) == path

@@ -1,4 +1,4 @@
-"""Which names steer agents and which hold secrets: each written out, in every spelling, and tried through the tools."""
+"""Every steering and secret name, listed independently of the code, in every spelling and through the tools."""
 
 import unicodedata
 
@@ -44,14 +44,14 @@ SECRET = [
     "errored.tfstate", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_rsa", "id_xmss",
     "prod.env", "terraform.tfstate", "terraform.tfstate.1700000000.backup", "terraform.tfstate.backup",
     "terraform.tfstate.d/prod/terraform.tfstate", "x.key", "x.keystore", "x.p12", "x.pem", "x.pfx",
-    # kept beside the original
+    # backups and editors' copies
     "#id_rsa#", ".#id_rsa", ".env.local.bak", ".id_rsa.swp", ".netrc.swo", ".npmrc.orig", "id_ecdsa-old",
     "id_ed25519.bak", "id_ed25519.bak.1", "id_ed25519.bak~", "id_rsa (2)", "id_rsa copy", "id_rsa.~3~",
     "id_rsa..bak", "id_rsa_backup",
     "prod.env.save", "server.key.old", "server.key.old.old", "x.p12.backup", "x.pem.dpkg-old", "x.pem.rpmsave",
     "x.pem~",
 ]  # fmt: skip
-FREE = [
+UNPROTECTED = [
     "src/agents.py", "AGENTS", "docs/claude.md.txt", ".github/x.md", ".github/ISSUE_TEMPLATE/x.md", "docs/workflows/a",
     "prompts/x.md", "instructions/x.md", "actions/x.py", "yarn/plugins/x", ".yarn/cache/x", ".config/x.yml", "rules",
     "junie/x", "continue.py", "zed", "opencode.py", "lefthook.md", "lefthook-notes.yml", "workspace", ".gitignore",
@@ -66,18 +66,17 @@ READABLE = [
 ]  # fmt: skip
 
 
-def wide(path):
-    """The path in full-width letters."""
+def to_full_width(path):
     return "".join(chr(ord(each) + 0xFEE0) if "!" <= each <= "~" and each != "/" else each for each in path)
 
 
 def spellings(path):
-    """The path as it is, and as a file system or a reader could take it for the same."""
+    """The path, and spellings of it that a file system or a reader could take for the same."""
     first, *rest = path.split("/")
     yield path
     yield path.upper()
     yield path.swapcase()
-    yield wide(path)
+    yield to_full_width(path)
     yield unicodedata.normalize("NFD", path.replace("k", "\u212a"))
     yield "/".join([f"{first[:2]}\u200b{first[2:]}", *rest])
     yield "/".join([f"{first}\u00ad", *rest])
@@ -88,53 +87,53 @@ def spellings(path):
 
 
 @pytest.mark.parametrize("path", STEERING)
-def test_a_plan_must_unlock_what_steers_agents_editors_and_automation_however_it_is_spelled(path):
+def test_steering_names_are_protected_in_every_spelling(path):
     assert [each for each in spellings(path) if protected_names.find_steering_part(parse(each)) is None] == []
 
 
 @pytest.mark.parametrize("path", SECRET)
-def test_what_holds_secrets_is_unreadable_however_it_is_spelled(path):
+def test_secret_names_are_unreadable_in_every_spelling(path):
     assert [each for each in spellings(path) if not protected_names.is_unreadable(parse(each))] == []
 
 
-@pytest.mark.parametrize("path", FREE)
-def test_names_beside_those_that_steer_need_no_unlocking(path):
+@pytest.mark.parametrize("path", UNPROTECTED)
+def test_names_similar_to_steering_names_are_not_protected(path):
     assert protected_names.find_steering_part(parse(path)) is None
     assert not protected_names.is_control_plane(parse(path))
 
 
 @pytest.mark.parametrize("path", READABLE)
-def test_names_beside_those_of_secrets_are_readable(path):
+def test_names_similar_to_secret_names_are_readable(path):
     assert not protected_names.is_unreadable(parse(path))
 
 
-def test_every_name_in_the_code_is_one_of_the_cases():
-    said = {part for path in [*STEERING, *SECRET] for part in path.lower().split("/")}
+def test_every_protected_name_is_tested():
+    tested = {part for path in [*STEERING, *SECRET] for part in path.lower().split("/")}
     below = {*protected_names.STEERING_BELOW.items(), *protected_names.UNREADABLE_BELOW.items()}
     known = {*protected_names.STEERING_NAMES, *protected_names.UNREADABLE_NAMES} - {".kaiza"}
 
-    assert known <= said
+    assert known <= tested
     assert all(any(f"{above}/" in path and path.lower().startswith(above) for path in [*STEERING, *SECRET])
                for above, _ in below)  # fmt: skip
     assert all(
-        any(part.endswith(end) for part in said)
+        any(part.endswith(end) for part in tested)
         for end in (*protected_names.UNREADABLE_SUFFIXES, *protected_names.STEERING_SUFFIXES)
     )
-    assert all(any(part.startswith(begin) for part in said)
+    assert all(any(part.startswith(begin) for part in tested)
                for begin in (*protected_names.UNREADABLE_PREFIXES, *protected_names.STEERING_PREFIXES))  # fmt: skip
 
 
-def let_go(app):
-    """Forget the lock that a refusal leaves, so that the next attempt is judged on its own."""
-    next(iter(app.services.grounds.values())).facts.locks.clear()
+def clear_locks(app):
+    """Remove the lock that a refusal leaves, so that the next call is not refused because of it."""
+    next(iter(app.services.workspaces.values())).audit_state.locks.clear()
 
 
 @pytest.mark.parametrize("path", STEERING)
-def test_no_tool_changes_it_under_a_plan_for_everything(begun, workspace, path):
+def test_no_plan_for_everything_allows_a_steering_path(begun, workspace, path):
     approved = plan(workspace, scope=WIDE)
-    told = begun.call("write_file", {"path": f"sub/{path}", "content": "x\n", "plan_hash": approved}).envelope
+    envelope = begun.call("write_file", {"path": f"sub/{path}", "content": "x\n", "plan_hash": approved}).envelope
 
-    assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
     assert not (workspace / "sub").exists()
 
 
@@ -143,16 +142,16 @@ def test_no_tool_reads_or_changes_a_secret(begun, workspace, path):
     (workspace / path).parent.mkdir(parents=True, exist_ok=True)
     (workspace / path).write_text("hush-hush\n")
     approved = plan(workspace, scope=WIDE)
-    asked = [
+    calls = [
         ("read_file", {"path": path}),
         ("write_file", {"path": path, "content": "x\n", "expected_hash": sha(b"hush-hush\n"), "plan_hash": approved}),
         ("move_file", {"source": path, "destination": "new", "expected_hash": sha(b"hush-hush\n"),
                        "plan_hash": approved}),
     ]  # fmt: skip
     codes = []
-    for tool, arguments in asked:
+    for tool, arguments in calls:
         codes.append(begun.call(tool, arguments).envelope["error_code"])
-        let_go(begun)
+        clear_locks(begun)
     found = begun.call("search_text", {"query": "hush"}).output
 
     assert codes == ["POLICY_VIOLATION"] * 3

@@ -1,4 +1,4 @@
-"""The record names every file that was asked for: nothing else in the call keeps a path out of it."""
+"""Records name every requested file: no other argument can push a path out of the record."""
 
 import json
 
@@ -11,7 +11,7 @@ from kaiza.domain.audit import record, redaction
 LONG = ["x" * 250 + "/" + "y" * 250 + f"/{number}" for number in range(49)]
 
 
-def last(workspace):
+def last_arguments(workspace):
     return records(workspace)[-1]["arguments"]
 
 
@@ -21,29 +21,29 @@ def real(workspace):
     (workspace / "src" / "a").write_text("mine\n")
 
 
-def found(begun, path):
+def find_records(begun, path):
     return begun.call("read_audit_log", {"path": path, "tool_name": "read_files"}).output["items"]
 
 
 @pytest.mark.parametrize("absent", [LONG, ["z/" + "\x01" * 250 + "/" * 5 + "w" * 200 + f"/{n}" for n in range(49)],
                                     [("v" * 200 + "/") * 20 + str(n) for n in range(49)]])  # fmt: skip
 @pytest.mark.parametrize("at", [0, 25, 49])
-def test_a_file_read_among_many_long_names_is_found_in_the_record(begun, workspace, real, capsys, absent, at):
-    asked = [*absent[:at], "src/a", *absent[at:]]
-    told = begun.call("read_files", {"paths": asked})
-    kept = last(workspace)["paths"]
+def test_a_path_among_many_long_ones_is_found_in_the_log(begun, workspace, real, capsys, absent, at):
+    requested = [*absent[:at], "src/a", *absent[at:]]
+    outcome = begun.call("read_files", {"paths": requested})
+    recorded = last_arguments(workspace)["paths"]
 
-    assert told.envelope is None
-    assert kept[at] == "src/a"
-    assert len(kept) == 50
-    assert all(isinstance(one, str) or set(one) == {"sha256", "length"} for one in kept)
-    assert len(found(begun, "src/a")) == 1
+    assert outcome.envelope is None
+    assert recorded[at] == "src/a"
+    assert len(recorded) == 50
+    assert all(isinstance(one, str) or set(one) == {"sha256", "length"} for one in recorded)
+    assert len(find_records(begun, "src/a")) == 1
     assert dispatch.main(["audit", "show", "--workspace", str(workspace), "--path", "src/a", "--json"]) == 0
     assert "read_files" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("asked", "recorded"),
+    ("requested", "recorded"),
     [
         ("./src//a", "src/a"),
         ("./" * 1900 + "src/a", "src/a"),
@@ -57,9 +57,9 @@ def test_a_file_read_among_many_long_names_is_found_in_the_record(begun, workspa
         ("", ""),
     ],
 )
-def test_a_path_is_recorded_normalised_and_where_it_leads_out_stays_visible(begun, workspace, real, asked, recorded):
-    begun.call("read_file", {"path": asked})
-    begun.call("read_files", {"paths": [asked, "b"]})
+def test_paths_are_recorded_normalised_but_attempts_to_leave_stay_visible(begun, workspace, real, requested, recorded):
+    begun.call("read_file", {"path": requested})
+    begun.call("read_files", {"paths": [requested, "b"]})
     one, several = (each["arguments"] for each in records(workspace)[-2:])
 
     assert (one["path"], several["paths"]) == (recorded, [recorded, "b"])
@@ -68,7 +68,7 @@ def test_a_path_is_recorded_normalised_and_where_it_leads_out_stays_visible(begu
 def test_both_ends_of_a_move_are_recorded_normalised(begun, workspace):
     begun.call("move_file", {"source": "./a//b", "destination": "c/./d", "expected_hash": "0" * 64})
 
-    assert (last(workspace)["source"], last(workspace)["destination"]) == ("a/b", "c/d")
+    assert (last_arguments(workspace)["source"], last_arguments(workspace)["destination"]) == ("a/b", "c/d")
 
 
 def fits(arguments):
@@ -80,11 +80,11 @@ def fits(arguments):
 
 
 @pytest.mark.parametrize("letter", ["\x01", "\x7f", "\udc80", "\U0001f600", "x"])
-def test_fifty_paths_of_any_characters_fit_into_a_record_and_short_ones_stay(letter):
+def test_fifty_long_paths_fit_into_a_record_and_short_ones_are_kept(letter):
     paths = [letter * (4000 // len(letter.encode(errors="surrogatepass"))) for _ in range(49)]
-    asked = {"paths": [*paths, "src/a"], "path": "b", "pattern": "\U0001f600" * 4000, "content": "x" * 10**6}
-    asked |= {f"unknown{number}": "y" * 4000 for number in range(100)}
-    recorded = redaction.redact_arguments(asked)
+    arguments = {"paths": [*paths, "src/a"], "path": "b", "pattern": "\U0001f600" * 4000, "content": "x" * 10**6}
+    arguments |= {f"unknown{number}": "y" * 4000 for number in range(100)}
+    recorded = redaction.redact_arguments(arguments)
 
     assert fits(recorded)
     assert (recorded["paths"][-1], recorded["path"]) == ("src/a", "b")
@@ -102,17 +102,20 @@ def test_the_longest_of_many_paths_are_hashed_first():
     assert {len(path) for path in kept} == {10, 20, 3000, 4000}
 
 
-def test_other_arguments_keep_their_bounds_beside_a_path():
-    asked = {"path": "./a", **dict.fromkeys(sorted(redaction.PLAIN_ARGUMENTS - redaction.PATH_ARGUMENTS), "x" * 4096)}
-    recorded = redaction.redact_arguments(asked)
+def test_large_other_arguments_are_hashed_and_the_path_is_kept():
+    arguments = {
+        "path": "./a",
+        **dict.fromkeys(sorted(redaction.PLAIN_ARGUMENTS - redaction.PATH_ARGUMENTS), "x" * 4096),
+    }
+    recorded = redaction.redact_arguments(arguments)
 
     assert recorded.pop("path") == "a"
     assert all(set(value) == {"sha256", "length"} for value in recorded.values())
-    del asked["path"]
-    assert set(redaction.redact_arguments(asked)) == {"sha256", "length"}
+    del arguments["path"]
+    assert set(redaction.redact_arguments(arguments)) == {"sha256", "length"}
 
 
-def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
+def test_large_other_arguments_never_displace_all_paths():
     heavy = dict.fromkeys(["pattern", "glob", "uri", "client", "role", "status", "encoding"], "\U0001f600" * 4000)
     recorded = redaction.redact_arguments({**heavy, "paths": ["x" * 4000, "y" * 4000, "z" * 4000, *["v" * 4090] * 40]})
 
@@ -122,7 +125,7 @@ def test_beside_heavy_arguments_paths_have_less_room_and_never_none():
 
 
 @pytest.mark.parametrize("odd", [{"a": "b"}, 7, None, [["x" * 4096] * 200] * 200, [{"k": "x" * 4096}] * 200, 1.5])
-def test_what_is_no_path_is_recorded_within_bounds_too(odd):
+def test_path_arguments_of_the_wrong_type_are_bounded(odd):
     recorded = redaction.redact_arguments({"path": odd, "paths": odd, "source": odd, "destination": odd})
 
     assert fits(json.loads(json.dumps(recorded)))

@@ -55,27 +55,27 @@ def test_the_registry_holds_every_code_of_the_error_contract():
 
 
 @pytest.mark.rows("S1-63")
-def test_the_registry_cannot_be_altered_while_running():
+def test_the_registry_is_immutable():
     with pytest.raises(TypeError):
         error_codes.REGISTRY["NEW"] = error_codes.REGISTRY["INTERNAL_ERROR"]
     with pytest.raises(AttributeError):
         error_codes.REGISTRY["INTERNAL_ERROR"].http = 200
 
 
-def test_an_unknown_code_is_a_key_error():
+def test_an_unknown_code_raises_key_error():
     with pytest.raises(KeyError):
         error_codes.lookup("NOT_REAL")
 
 
 @pytest.mark.rows("S1-61")
-def test_a_code_has_one_definition_and_a_timeout_is_told_apart_by_its_cap():
+def test_only_the_timeout_cap_has_a_row_of_its_own():
     other, timeout = error_codes.lookup("CAP_EXCEEDED"), error_codes.lookup("CAP_EXCEEDED", "timeout")
 
     assert (other.http, other.rpc, other.retryable) == (413, -32000, False)
     assert (timeout.http, timeout.rpc, timeout.error_type, timeout.retryable) == (504, -32003, "timeout", True)
 
 
-def test_only_the_security_kind_locks():
+def test_only_security_codes_lock():
     locking = {name for name, code in error_codes.REGISTRY.items() if code.locks}
 
     assert locking == {

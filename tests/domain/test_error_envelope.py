@@ -26,17 +26,17 @@ def depth(value):
 
 @pytest.mark.rows("S1-56", "S1-57", "S1-96")
 @given(ANYTHING)
-def test_whatever_the_cause_it_becomes_bounded_json_of_plain_types(value):
-    told = error_envelope.bound_cause(value)
+def test_any_cause_becomes_bounded_json(value):
+    cause = error_envelope.bound_cause(value)
 
-    assert told is None or isinstance(told, str | dict)
-    assert len(json.dumps(told, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()) <= 4096
-    assert depth(told) <= 6
-    assert all(one is None or isinstance(one, str | int | bool | dict | list) for one in walk(told))
+    assert cause is None or isinstance(cause, str | dict)
+    assert len(json.dumps(cause, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()) <= 4096
+    assert depth(cause) <= 6
+    assert all(one is None or isinstance(one, str | int | bool | dict | list) for one in walk(cause))
 
 
 @pytest.mark.rows("S1-56")
-def test_a_cause_that_contains_itself_ends():
+def test_a_cause_that_contains_itself_is_cut():
     endless = {}
     endless["again"] = endless
 
@@ -54,10 +54,10 @@ def test_an_exception_inside_a_cause_becomes_message_code_and_name():
 
 @pytest.mark.rows("S1-4", "S1-5")
 def test_an_envelope_has_exactly_the_eleven_keys():
-    made = error_envelope.from_error(
+    envelope = error_envelope.from_error(
         errors.SystemError.startup_failure("BOOTSTRAP_FAILURE"), "2026-01-01T00:00:00.000Z"
     )
 
-    assert tuple(made) == error_envelope.KEYS
-    assert len(made) == 11
-    assert made["tool_name"] == "startup"
+    assert tuple(envelope) == error_envelope.KEYS
+    assert len(envelope) == 11
+    assert envelope["tool_name"] == "startup"

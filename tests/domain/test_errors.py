@@ -5,37 +5,37 @@ from kaiza.domain import error_envelope, errors
 
 @pytest.mark.rows("S1-67", "S1-90")
 def test_an_exception_becomes_an_error_with_its_message_code_and_name():
-    made = errors.SystemError.from_unknown(ValueError("x"), {"tool_name": "read_file"})
+    error = errors.SystemError.from_unknown(ValueError("x"), {"tool_name": "read_file"})
 
-    assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert error_envelope.bound_cause(made.cause) == {"message": "x", "code": None, "name": "ValueError"}
+    assert error.error_code == "UNKNOWN_TOOL_FAILURE"
+    assert error_envelope.bound_cause(error.cause) == {"message": "x", "code": None, "name": "ValueError"}
 
 
 @pytest.mark.rows("S1-91", "S1-92")
 @pytest.mark.parametrize(("thrown", "cause"), [("boom", "boom"), ({"a": 1}, {"a": 1})])
 def test_a_string_or_an_object_becomes_an_error_with_itself_as_the_cause(thrown, cause):
-    made = errors.SystemError.from_unknown(thrown)
+    error = errors.SystemError.from_unknown(thrown)
 
-    assert made.error_code == "UNKNOWN_TOOL_FAILURE"
-    assert error_envelope.bound_cause(made.cause) == cause
+    assert error.error_code == "UNKNOWN_TOOL_FAILURE"
+    assert error_envelope.bound_cause(error.cause) == cause
 
 
 @pytest.mark.rows("S1-64")
-def test_an_error_that_is_ours_already_stays_as_it_is():
+def test_from_unknown_returns_a_system_error_unchanged():
     ours = errors.SystemError.tool_failure("FILE_NOT_FOUND")
 
     assert errors.SystemError.from_unknown(ours) is ours
 
 
 @pytest.mark.rows("S1-68", "S1-93")
-def test_a_broken_law_names_its_invariant():
-    made = errors.SystemError.invariant_violation("MANDATORY_DIAGNOSTICS", {"human_message": "No."})
+def test_an_invariant_violation_has_its_invariant_id():
+    error = errors.SystemError.invariant_violation("MANDATORY_DIAGNOSTICS", {"human_message": "No."})
 
-    assert (made.error_code, made.invariant_id) == ("INVARIANT_VIOLATION", "MANDATORY_DIAGNOSTICS")
+    assert (error.error_code, error.invariant_id) == ("INVARIANT_VIOLATION", "MANDATORY_DIAGNOSTICS")
 
 
 @pytest.mark.rows("S1-69")
-def test_a_tool_failure_has_the_code_it_was_given():
+def test_a_tool_failure_has_its_code():
     assert errors.SystemError.tool_failure("INVALID_PATH", {"human_message": "No."}).error_code == "INVALID_PATH"
 
 
@@ -44,13 +44,13 @@ def test_an_unregistered_code_cannot_be_raised():
         errors.SystemError.tool_failure("MADE_UP")
 
 
-def test_the_places_of_a_machine_do_not_reach_a_caller():
-    told = errors.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
+def test_absolute_paths_are_removed_from_messages():
+    description = errors.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
 
-    assert "/home" not in told["message"]
+    assert "/home" not in description["message"]
 
 
-def test_an_error_of_the_system_is_told_without_its_file_name():
-    told = errors.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
+def test_an_os_error_is_described_without_its_file_name():
+    description = errors.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
 
-    assert told == {"message": "No such file or directory", "code": 2, "name": "FileNotFoundError"}
+    assert description == {"message": "No such file or directory", "code": 2, "name": "FileNotFoundError"}

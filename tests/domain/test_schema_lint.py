@@ -1,4 +1,4 @@
-"""Each rule of the contract files finds what breaks it, and nothing else."""
+"""Each lint rule reports its violations, and valid files have none."""
 
 import copy
 
@@ -37,19 +37,20 @@ OUTPUT = {
     "required": ["summary"],
     "properties": {"summary": {"type": "string", "maxLength": 200}},
 }
-GONE = object()
+REMOVED = object()
 
 
-def changed(document, place, value):
+def changed(document, pointer, value):
+    """A copy of the document with one value replaced or removed."""
     document = copy.deepcopy(document)
-    *steps, last = place.split("/")
-    at = document
+    *steps, last = pointer.split("/")
+    parent = document
     for step in steps:
-        at = at[step]
-    if value is GONE:
-        del at[last]
+        parent = parent[step]
+    if value is REMOVED:
+        del parent[last]
     else:
-        at[last] = value
+        parent[last] = value
     return document
 
 
@@ -57,21 +58,21 @@ def rules(document, *, output=False):
     return {found.rule for found in schema_lint.lint("a.json", document, output=output)}
 
 
-def test_sound_files_have_no_findings():
+def test_valid_schemas_have_no_findings():
     assert not schema_lint.lint("a.json", INPUT, output=False)
     assert not schema_lint.lint("a.output.json", OUTPUT, output=True)
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "rule"),
+    ("pointer", "value", "rule"),
     [
-        ("$schema", GONE, "dialect"),
+        ("$schema", REMOVED, "dialect"),
         ("$schema", "http://json-schema.org/draft-07/schema#", "dialect"),
         ("type", "string", "root-object"),
         ("additionalProperties", True, "closed"),
-        ("additionalProperties", GONE, "closed"),
-        ("properties/position/additionalProperties", GONE, "closed"),
-        ("required", GONE, "required"),
+        ("additionalProperties", REMOVED, "closed"),
+        ("properties/position/additionalProperties", REMOVED, "closed"),
+        ("required", REMOVED, "required"),
         ("required", ["path", "nothing"], "required-unknown"),
         ("oneOf", [{}], "root-plain"),
         ("anyOf", [{}], "root-plain"),
@@ -81,28 +82,28 @@ def test_sound_files_have_no_findings():
         ("properties/path/description", "word " * 33, "description-short"),
         ("properties/path/description", "Such as /home/ann/project", "description-harmless"),
         ("properties/path/description", "Such as ghp_0123456789abcdefghij0123456789", "description-harmless"),
-        ("properties/paths/maxItems", GONE, "array-bounded"),
+        ("properties/paths/maxItems", REMOVED, "array-bounded"),
         ("properties/path/type", ["array", "null"], "array-bounded"),
         ("properties/paths/items", {"$ref": "other.json#/a"}, "local-reference"),
         ("properties/cursor/type", ["string", "null"], "argument-shape"),
         ("properties/pageSize/maximum", 500, "argument-shape"),
-        ("properties/pageSize/minimum", GONE, "argument-shape"),
-        ("properties/query/maxLength", GONE, "argument-shape"),
+        ("properties/pageSize/minimum", REMOVED, "argument-shape"),
+        ("properties/query/maxLength", REMOVED, "argument-shape"),
         ("properties/uri/type", "integer", "argument-shape"),
         ("properties/position/properties/line/minimum", 1, "argument-shape"),
         ("properties/position/properties/character/type", "number", "argument-shape"),
     ],
 )
-def test_an_input_schema_that_breaks_a_rule_is_found(place, value, rule):
-    assert rules(changed(INPUT, place, value)) == {rule}
+def test_an_input_schema_that_breaks_a_rule_is_found(pointer, value, rule):
+    assert rules(changed(INPUT, pointer, value)) == {rule}
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "found"),
+    ("pointer", "value", "found"),
     [
-        ("properties/summary", GONE, {"summary", "required-unknown"}),
+        ("properties/summary", REMOVED, {"summary", "required-unknown"}),
         ("properties/summary/maxLength", 201, {"summary"}),
-        ("properties/summary/maxLength", GONE, {"summary"}),
+        ("properties/summary/maxLength", REMOVED, {"summary"}),
         ("patternProperties", {"^x": {}}, {"no-free-form"}),
         ("additionalProperties", {"type": "string"}, {"closed"}),
         ("properties/free", {"type": ["object", "null"]}, {"closed", "required"}),
@@ -110,13 +111,13 @@ def test_an_input_schema_that_breaks_a_rule_is_found(place, value, rule):
         ("properties/detail", {"type": ["object", "null"]}, {"closed", "required"}),
     ],
 )
-def test_an_output_schema_that_breaks_a_rule_is_found(place, value, found):
-    assert rules(changed(OUTPUT, place, value), output=True) == found
+def test_an_output_schema_that_breaks_a_rule_is_found(pointer, value, found):
+    assert rules(changed(OUTPUT, pointer, value), output=True) == found
 
 
-def test_only_the_members_of_a_record_that_differ_from_record_to_record_are_open():
-    free = {"type": ["object", "null"]}
-    members = dict.fromkeys(("arguments", "cause", "changes", "detail"), free)
+def test_only_the_exempt_members_of_a_record_may_be_open():
+    open_object = {"type": ["object", "null"]}
+    members = dict.fromkeys(("arguments", "cause", "changes", "detail"), open_object)
     item = {"type": "object", "additionalProperties": False, "required": [], "properties": members}
     document = changed(OUTPUT, "properties/items", {"type": "array", "maxItems": 1, "items": item})
 
@@ -127,7 +128,7 @@ def test_only_the_members_of_a_record_that_differ_from_record_to_record_are_open
     assert {name for name, _ in open_members("read_plan.output.json")} == set(members)
 
 
-def test_nesting_beyond_six_is_found():
+def test_nesting_deeper_than_six_levels_is_found():
     deep = {"type": "string"}
     for _ in range(6):
         deep = {"type": "array", "maxItems": 1, "items": deep}
@@ -136,7 +137,7 @@ def test_nesting_beyond_six_is_found():
     assert rules(changed(INPUT, "properties/deep", deep["items"]["items"])) == set()
 
 
-def test_a_file_that_is_no_object_is_found():
+def test_a_file_that_is_not_an_object_is_found():
     assert rules([1]) == {"root-object"}
 
 

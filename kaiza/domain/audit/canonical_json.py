@@ -1,6 +1,7 @@
-"""The bytes that are hashed: RFC 8785, inside a profile where orjson with sorted keys gives exactly those bytes.
+"""Canonical JSON (RFC 8785) for hashing, restricted to a profile in which orjson produces exactly those bytes.
 
-The profile: ASCII keys, no floats, integers under 2**53, no lone surrogates.
+The profile: ASCII keys, no floats, integers below 2**53, no lone surrogates. RFC 8785 sorts keys by UTF-16 code units
+and has its own number format; inside the profile neither differs from what orjson does.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,35 +25,40 @@ _DELETE = "\x7f"
 
 
 def encode(value: Any) -> bytes:
-    """RFC 8785 bytes of a value inside the profile; ValueError for any other."""
+    """Encode a value; ValueError if it is outside the profile."""
     try:
-        told = orjson.dumps(value, option=_STRICT_OPTIONS)
-    except orjson.JSONEncodeError as refused:
-        raise ValueError(f"outside the profile: {refused}") from refused
-    if not _is_in_profile((value,), _key_check_for(told), _SEQUENCE_TYPES):
+        encoded = orjson.dumps(value, option=_STRICT_OPTIONS)
+    except orjson.JSONEncodeError as error:
+        raise ValueError(f"outside the profile: {error}") from error
+    if not _is_in_profile((value,), _key_check_for(encoded), _SEQUENCE_TYPES):
         raise ValueError("outside the profile: a float, a key that is not ASCII, or a type JSON does not have")
-    return told
+    return encoded
 
 
 def encode_unchecked(value: dict[str, Any]) -> bytes:
-    """As `encode`, of members known to be inside the profile: nobody looks again, but at how large integers are."""
+    """Encode members known to be inside the profile. Only the size of integers is checked."""
     return orjson.dumps(value, option=_CANONICAL_OPTIONS)
 
 
-def decode(told: bytes) -> dict[str, Any] | None:
-    """The object whose `encode` gives exactly these bytes, or None where there is none."""
+def decode(encoded: bytes) -> dict[str, Any] | None:
+    """Decode an object; None unless the bytes are its canonical form."""
     try:
-        value = orjson.loads(told)
-        if type(value) is not dict or orjson.dumps(value, option=_CANONICAL_OPTIONS) != told:
+        value = orjson.loads(encoded)
+        # Encoding again is what detects duplicate keys, blanks, escapes and unsorted keys.
+        if type(value) is not dict or orjson.dumps(value, option=_CANONICAL_OPTIONS) != encoded:
             return None
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
-    keys = _key_check_for(told)
-    return value if keys(value) and _is_in_profile(value.values(), keys, _SEQUENCE_TYPES) else None
+    has_valid_keys = _key_check_for(encoded)
+    if has_valid_keys(value) and _is_in_profile(value.values(), has_valid_keys, _SEQUENCE_TYPES):
+        return value
+    return None
 
 
-def _is_in_profile(items: Iterable[Any], keys: Callable[[dict[str, Any]], bool], sequences: frozenset[type]) -> bool:
-    """Whether no float, no odd key and no foreign type hides in values that orjson was able to write."""
+def _is_in_profile(
+    items: Iterable[Any], has_valid_keys: Callable[[dict[str, Any]], bool], sequences: frozenset[type]
+) -> bool:
+    """Whether values that orjson could encode contain no float, non-ASCII key or other type."""
     for item in items:
         if item is None:
             continue
@@ -60,16 +66,16 @@ def _is_in_profile(items: Iterable[Any], keys: Callable[[dict[str, Any]], bool],
         if kind is str or kind is int or kind is bool:
             continue
         if kind is dict:
-            if not keys(item) or not _is_in_profile(item.values(), keys, sequences):
+            if not has_valid_keys(item) or not _is_in_profile(item.values(), has_valid_keys, sequences):
                 return False
-        elif kind not in sequences or not _is_in_profile(item, keys, sequences):
+        elif kind not in sequences or not _is_in_profile(item, has_valid_keys, sequences):
             return False
     return True
 
 
-def _key_check_for(told: bytes) -> Callable[[dict[str, Any]], bool]:
-    """What says of the keys in these bytes whether they are ASCII."""
-    return _skip_key_check if told.isascii() else _has_ascii_keys
+def _key_check_for(encoded: bytes) -> Callable[[dict[str, Any]], bool]:
+    # Where the whole encoding is ASCII, so are the keys, and each dict need not be checked.
+    return _skip_key_check if encoded.isascii() else _has_ascii_keys
 
 
 def _has_ascii_keys(members: dict[str, Any]) -> bool:
@@ -77,92 +83,93 @@ def _has_ascii_keys(members: dict[str, Any]) -> bool:
 
 
 def _skip_key_check(_members: dict[str, Any]) -> bool:
-    """Where the whole is ASCII, so are they."""
     return True
 
 
 def to_recordable(value: Any) -> tuple[Any, tuple[str, ...]]:
-    r"""A value as the record can tell it, and the dotted places where it had to be told differently.
+    r"""Convert a value into the profile. Returns it with the dotted paths of everything that had to be changed.
 
-    Odd bytes of a file name (lone surrogates from `os.fsdecode`) become `\xNN`, so does U+007F; other lone
-    surrogates become `\uNNNN`, keys are made ASCII, floats and integers of 2**53 and more become text.
+    Bytes of a file name that are not UTF-8 (lone surrogates from `os.fsdecode`) and U+007F become `\xNN`, other lone
+    surrogates `\uNNNN`. Keys are made ASCII. Floats and integers from 2**53 become text.
     """
     if _is_recordable(value):
         return value, ()
-    places: list[str] = []
-    told = _recordable_value(value, "", places, 0)
-    return told, tuple(places)
+    changed_paths: list[str] = []
+    converted = _recordable_value(value, "", changed_paths, 0)
+    return converted, tuple(changed_paths)
 
 
 def _is_recordable(value: Any) -> bool:
-    """Whether nothing has to be told differently, which is so for nearly every record."""
+    """Whether the value is in the profile as it is; true for nearly every record."""
     try:
-        told = orjson.dumps(value, option=_STRICT_OPTIONS)
+        encoded = orjson.dumps(value, option=_STRICT_OPTIONS)
     except orjson.JSONEncodeError:
         return False
-    return b"\x7f" not in told and _is_in_profile((value,), _key_check_for(told), _LIST_TYPES)
+    # U+007F is inside the profile, but jq escapes it: the one-line verifier in the docs would get another hash.
+    return b"\x7f" not in encoded and _is_in_profile((value,), _key_check_for(encoded), _LIST_TYPES)
 
 
-def _recordable_value(value: Any, place: str, places: list[str], depth: int) -> Any:
+def _recordable_value(value: Any, path: str, changed_paths: list[str], depth: int) -> Any:
     kind = type(value)
     if value is None or kind is bool:
         return value
     if isinstance(value, str):
-        plain = value if kind is str else str.__str__(value)
-        return plain if _is_plain_text(plain) else _escape_text(plain, place, places)
+        text = value if kind is str else str.__str__(value)
+        return text if _is_plain_text(text) else _escape_text(text, path, changed_paths)
     if isinstance(value, int):
-        plain_int = int(value)
-        if -_MAX_INTEGER <= plain_int <= _MAX_INTEGER:
-            return plain_int
+        integer = int(value)
+        if -_MAX_INTEGER <= integer <= _MAX_INTEGER:
+            return integer
     if depth > _MAX_DEPTH:
         raise ValueError("too deep to be recorded")
-    return _recordable_container(value, place, places, depth)
+    return _recordable_container(value, path, changed_paths, depth)
 
 
-def _recordable_container(value: Any, place: str, places: list[str], depth: int) -> Any:
+def _recordable_container(value: Any, path: str, changed_paths: list[str], depth: int) -> Any:
     if isinstance(value, Mapping):
-        return _recordable_members(value, place, places, depth)
+        return _recordable_members(value, path, changed_paths, depth)
     if isinstance(value, list | tuple):
         return [
-            _recordable_value(item, _join_path(place, index), places, depth + 1) for index, item in enumerate(value)
+            _recordable_value(item, _join_path(path, index), changed_paths, depth + 1)
+            for index, item in enumerate(value)
         ]
     if isinstance(value, int | float):
-        places.append(place)
+        changed_paths.append(path)
         return repr(value)
     raise ValueError(f"a {type(value).__name__} cannot be recorded")
 
 
-def _recordable_members(value: Mapping[Any, Any], place: str, places: list[str], depth: int) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+def _recordable_members(value: Mapping[Any, Any], path: str, changed_paths: list[str], depth: int) -> dict[str, Any]:
+    members: dict[str, Any] = {}
     for key, item in value.items():
         name = str(key)
         if not name.isascii() or _DELETE in name:
             name = _escape_text(name, "", []).encode("ascii", "backslashreplace").decode("ascii")
-            places.append(_join_path(place, name))
-        while name in told:
+            changed_paths.append(_join_path(path, name))
+        while name in members:
             name += "~"
-        told[name] = _recordable_value(item, _join_path(place, name), places, depth + 1)
-    return told
+        members[name] = _recordable_value(item, _join_path(path, name), changed_paths, depth + 1)
+    return members
 
 
-def _join_path(place: str, name: object) -> str:
-    return f"{place}.{name}" if place else str(name)
+def _join_path(path: str, name: object) -> str:
+    return f"{path}.{name}" if path else str(name)
 
 
 def _is_plain_text(text: str) -> bool:
     if _DELETE in text:
         return False
-    return text.isascii() or text.isprintable() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return text.isascii() or text.isprintable() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _escape_text(text: str, place: str, places: list[str]) -> str:
-    places.append(place)
+def _escape_text(text: str, path: str, changed_paths: list[str]) -> str:
+    changed_paths.append(path)
     return "".join(map(_escape_character, text))
 
 
-def _escape_character(letter: str) -> str:
-    if "\udc80" <= letter <= "\udcff":
-        return f"\\x{ord(letter) - 0xDC00:02x}"
-    if letter == _DELETE:
+def _escape_character(character: str) -> str:
+    if "\udc80" <= character <= "\udcff":
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    if character == _DELETE:
         return "\\x7f"
-    return f"\\u{ord(letter):04x}" if "\ud800" <= letter <= "\udfff" else letter
+    return f"\\u{ord(character):04x}" if "\ud800" <= character <= "\udfff" else character

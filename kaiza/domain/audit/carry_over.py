@@ -1,152 +1,149 @@
-"""What a new log takes over from one that a person set aside; where two accounts of it differ, the stricter counts.
+"""State carried over into a new log when a person accepts a damaged one; of two accounts the stricter is kept.
 
-What is `known` is this machine's own account from before the damage. What is `told` by the records that can still be
-read binds as well, but gives no authority: an approval by command counts only where it was known.
+`known` is this machine's snapshot from before the damage, `read` comes from the records that are still readable. Those
+may be forged, so they can only restrict: an approval by command is carried over only if it was known.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from operator import add
 from typing import Any
 
 from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, PlanSeal, day_before, merge_times
-from kaiza.domain.plans.plan import PlanUsage, max_usage
+from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 MAX_PART_BYTES = 160 * 1024
-"""What a part weighs at most; what stands around it has to fit into its record too."""
+"""Size of a part in its record; the record's other members need the rest of MAX_RECORD_BYTES."""
 _MAX_PIECE_BYTES = 32 * 1024
 MAX_NAME_BYTES = 8 * 1024 * 1024
-"""So many bytes of paths are carried by name over all plans; the files beyond them are only counted."""
+"""Bytes of paths that are carried over by name, for all plans together; further files are only counted."""
 StatePiece = tuple[str, Mapping[str, Any]]
 
 
-def merge(known: AuditState, told: AuditState, now: str) -> AuditState:
-    """What binds the workspace by either account."""
+def merge(known: AuditState, read: AuditState, now: str) -> AuditState:
+    """Merge two accounts of the same log. Sessions are not carried over."""
     since = day_before(now)
-    plans = {**known.usage, **told.usage}
     return AuditState(
-        locks={**known.locks, **told.locks},
+        locks={**known.locks, **read.locks},
         released={
-            role: sorted(at for at in {*known.released.get(role, ()), *told.released.get(role, ())} if at > since)
-            for role in {**known.released, **told.released}
+            role: sorted(at for at in {*known.released.get(role, ()), *read.released.get(role, ())} if at > since)
+            for role in {**known.released, **read.released}
         },
-        reports=[at for at in merge_times(known.reports, told.reports) if at > since],
-        frozen=known.frozen or told.frozen,
-        seals=_merge_seals(known.seals, told.seals),
-        approvals={one: _agreed_hash(said, told.approvals.get(one, said)) for one, said in known.approvals.items()},
-        withdrawn={**known.withdrawn, **told.withdrawn},
-        usage={one: max_usage(known.usage.get(one, PlanUsage()), told.usage.get(one, PlanUsage())) for one in plans},
-        intents={**known.intents, **told.intents},
+        reports=[at for at in merge_times(known.reports, read.reports) if at > since],
+        frozen=known.frozen or read.frozen,
+        seals=_merge_seals(known.seals, read.seals),
+        approvals={
+            plan_id: _agreed_hash(plan_hash, read.approvals.get(plan_id, plan_hash))
+            for plan_id, plan_hash in known.approvals.items()
+        },
+        withdrawn={**known.withdrawn, **read.withdrawn},
+        usage={
+            plan_id: combine_usage(known.usage.get(plan_id, PlanUsage()), read.usage.get(plan_id, PlanUsage()), max)
+            for plan_id in {**known.usage, **read.usage}
+        },
+        intents={**known.intents, **read.intents},
     )
 
 
 def sum_usage_by_plan(known: Mapping[str, PlanUsage], since: Mapping[str, PlanUsage]) -> dict[str, PlanUsage]:
-    """What was used of each plan up to a record, and what the records after it tell."""
-    return {one: _sum_usage(known.get(one, PlanUsage()), since.get(one, PlanUsage())) for one in {**known, **since}}
-
-
-def split(facts: AuditState) -> list[dict[str, Any]]:
-    """The same as JSON, each part as large as one record can tell; a freeze and the locks are in the first."""
-    made: list[dict[str, Any]] = [
-        {
-            "frozen": asdict(facts.frozen) if facts.frozen else None,
-            "locks": [asdict(lock) for lock in facts.locks.values()],
-        }
-    ]
-    size = _record_bytes(made[0])
-    for name, piece in _iter_pieces(facts):
-        weight = _record_bytes(piece)
-        if size + weight > MAX_PART_BYTES:
-            made.append({})
-            size = 0
-        made[-1].setdefault(name, []).append(piece)
-        size += weight
-    return made
-
-
-def _sum_usage(one: PlanUsage, other: PlanUsage) -> PlanUsage:
-    return PlanUsage(
-        {path: one.files.get(path, 0) + other.files.get(path, 0) for path in {**one.files, **other.files}},
-        one.lines + other.lines,
-        one.bytes + other.bytes,
-        one.operations + other.operations,
-        one.refusals + other.refusals,
-        one.unnamed + other.unnamed,
-    )
-
-
-def _agreed_hash(one: str, other: str) -> str:
-    return one if one == other else UNMATCHABLE_HASH
-
-
-def _merge_seals(known: Mapping[str, PlanSeal], told: Mapping[str, PlanSeal]) -> dict[str, PlanSeal]:
-    """Every seal; one of no bytes where two differ."""
-    found = {**known, **told}
+    """Add the usage since a snapshot to the usage in it."""
     return {
-        plan_id: replace(seal, plan_hash=_agreed_hash(seal.plan_hash, known.get(plan_id, seal).plan_hash))
-        for plan_id, seal in found.items()
+        plan_id: combine_usage(known.get(plan_id, PlanUsage()), since.get(plan_id, PlanUsage()), add)
+        for plan_id in {**known, **since}
     }
 
 
-def _iter_pieces(facts: AuditState) -> Iterator[StatePiece]:
-    for plan_id, seal in facts.seals.items():
+def split(audit_state: AuditState) -> list[dict[str, Any]]:
+    """Split the state into JSON parts that each fit into one record. The freeze and the locks are in the first."""
+    parts: list[dict[str, Any]] = [
+        {
+            "frozen": asdict(audit_state.frozen) if audit_state.frozen else None,
+            "locks": [asdict(lock) for lock in audit_state.locks.values()],
+        }
+    ]
+    size = _record_bytes(parts[0])
+    for name, piece in _iter_pieces(audit_state):
+        piece_size = _record_bytes(piece)
+        if size + piece_size > MAX_PART_BYTES:
+            parts.append({})
+            size = 0
+        parts[-1].setdefault(name, []).append(piece)
+        size += piece_size
+    return parts
+
+
+def _agreed_hash(one: str, other: str) -> str:
+    # Where the accounts differ neither is trusted: a person has to approve again.
+    return one if one == other else UNMATCHABLE_HASH
+
+
+def _merge_seals(known: Mapping[str, PlanSeal], read: Mapping[str, PlanSeal]) -> dict[str, PlanSeal]:
+    return {
+        plan_id: replace(seal, plan_hash=_agreed_hash(seal.plan_hash, known.get(plan_id, seal).plan_hash))
+        for plan_id, seal in {**known, **read}.items()
+    }
+
+
+def _iter_pieces(audit_state: AuditState) -> Iterator[StatePiece]:
+    for plan_id, seal in audit_state.seals.items():
         yield "seals", {"plan_id": plan_id, "seal": asdict(seal)}
-    for plan_id, plan_hash in facts.approvals.items():
+    for plan_id, plan_hash in audit_state.approvals.items():
         yield "approvals", {"plan_id": plan_id, "plan_hash": plan_hash}
-    for plan_id, action in facts.withdrawn.items():
+    for plan_id, action in audit_state.withdrawn.items():
         yield "withdrawn", {"plan_id": plan_id, "action": action}
-    for role, at in facts.released.items():
+    for role, at in audit_state.released.items():
         yield "released", {"role": role, "at": at}
-    if facts.reports:
-        yield "reports", {"at": facts.reports}
-    yield from _usage_pieces(facts.usage)
-    for request_id, intent in facts.intents.items():
+    if audit_state.reports:
+        yield "reports", {"at": audit_state.reports}
+    yield from _usage_pieces(audit_state.usage)
+    for request_id, intent in audit_state.intents.items():
         yield from _intent_pieces(request_id, intent)
 
 
 def _usage_pieces(usage: Mapping[str, PlanUsage]) -> Iterator[StatePiece]:
-    """What was used of each plan: the numbers, then the files by name as long as there is room."""
-    room = MAX_NAME_BYTES
-    for plan_id, use in usage.items():
+    """Usage of each plan: the numbers, then the files by name while MAX_NAME_BYTES last."""
+    remaining = MAX_NAME_BYTES
+    for plan_id, plan_usage in usage.items():
         named: list[tuple[str, int]] = []
-        for path, count in sorted(use.files.items()):
-            room -= _record_bytes(path)
-            if room < 0:
+        for path, count in sorted(plan_usage.files.items()):
+            remaining -= _record_bytes(path)
+            if remaining < 0:
                 break
             named.append((path, count))
-        numbers = replace(use, files={}, unnamed=use.unnamed + len(use.files) - len(named))
+        numbers = replace(plan_usage, files={}, unnamed=plan_usage.unnamed + len(plan_usage.files) - len(named))
         sums = {name: max(0, number) for name, number in asdict(numbers).items() if name != "files"}
         yield "usage", {"plan_id": plan_id, "use": {**sums, "files": []}}
-        for some in _split_by_size(named):
-            yield "usage", {"plan_id": plan_id, "use": {"files": some}}
+        for files in _split_by_size(named):
+            yield "usage", {"plan_id": plan_id, "use": {"files": files}}
 
 
 def _intent_pieces(request_id: str, intent: Mapping[str, Any]) -> Iterator[StatePiece]:
-    """An open intent, a few of its changes at a time.
-
-    It was charged, and what its recovery finds gives nothing back: the old log may have known better.
-    """
-    at = 0
-    rest = {**intent, "detail": {**(intent["detail"] or {}), "unlimited": True}}
-    for some in _split_by_size(intent["changes"]):
-        yield "intents", {"request_id": request_id, "intent": {**rest, "changes": some}, "at": at}
-        at += len(some)
+    """An open intent in pieces of a few changes."""
+    start = 0
+    # "unlimited": its usage is carried over already, and a recovery must not subtract it, because the old log may
+    # have recorded the outcome.
+    members = {**intent, "detail": {**(intent["detail"] or {}), "unlimited": True}}
+    for changes in _split_by_size(intent["changes"]):
+        yield "intents", {"request_id": request_id, "intent": {**members, "changes": changes}, "at": start}
+        start += len(changes)
 
 
 def _split_by_size(items: Iterable[Any]) -> Iterator[list[Any]]:
-    """The items in their order, as many together as make one piece."""
-    some: list[Any] = []
+    """Split items into lists of about _MAX_PIECE_BYTES, in order."""
+    chunk: list[Any] = []
     size = 0
-    for one in items:
-        some.append(one)
-        size += _record_bytes(one)
+    for item in items:
+        chunk.append(item)
+        size += _record_bytes(item)
         if size > _MAX_PIECE_BYTES:
-            yield some
-            some, size = [], 0
-    if some:
-        yield some
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def _record_bytes(value: Any) -> int:
-    told, places = canonical_json.to_recordable({"value": value})
-    return len(canonical_json.encode(told)) + sum(map(len, places))
+    """Size of a value in a record, with the paths that `detail.escaped` would list for it."""
+    converted, escaped_paths = canonical_json.to_recordable({"value": value})
+    return len(canonical_json.encode(converted)) + sum(map(len, escaped_paths))

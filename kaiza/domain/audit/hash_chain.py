@@ -1,11 +1,11 @@
-"""Whether lines are a chain: each sound in itself, numbered without a gap, naming the hash of the one before.
+"""Hash chain of log lines: verifies each line's hash, sequence number and link, and classifies faults.
 
-Bytes, canonical form, numbers and links are judged, not which members a body has.
+Does not check which members a record has.
 """
 
+import itertools
 from collections.abc import Callable, Iterable
 from hashlib import sha256
-from itertools import chain as joined
 from typing import Any
 
 import orjson
@@ -16,20 +16,20 @@ from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead
 _HASH_SUFFIX = ',"entry_hash":"%s"}\n'
 _HASH_SUFFIX_LENGTH = len(_HASH_SUFFIX % GENESIS)
 _SECTOR_BYTES = 512
-_MIN_ZERO_BYTES = 8
+_MIN_ZERO_BYTES = 8  # fewer zeros at the end of a sector are no proof that it was not written
 
 
 class InvalidLineError(ValueError):
-    """A line that is not sound in itself, or does not continue its chain."""
+    """The line's hash or form is wrong, or it does not continue the chain."""
 
 
 def parse_and_verify(line: bytes) -> dict[str, Any]:
-    """The record in a line that is sound in itself: its hash is right and its body canonical. Else FaultyLineError."""
-    told = line[:-_HASH_SUFFIX_LENGTH] + b"}"
-    digest = sha256(told).hexdigest()
+    """Parse a line and verify its hash and canonical form, not its link; InvalidLineError if either is wrong."""
+    body = line[:-_HASH_SUFFIX_LENGTH] + b"}"
+    digest = sha256(body).hexdigest()
     if not line.endswith((_HASH_SUFFIX % digest).encode()):
         raise InvalidLineError
-    record = canonical_json.decode(told)
+    record = canonical_json.decode(body)
     if record is None or "entry_hash" in record:
         raise InvalidLineError
     record["entry_hash"] = digest
@@ -37,72 +37,78 @@ def parse_and_verify(line: bytes) -> dict[str, Any]:
 
 
 class Chain:
-    """Judges lines one by one, each against the one before; starts at a head that is believed, or at the beginning."""
+    """Position in a chain: the last valid record. Starts at a trusted head, or at the beginning of the log."""
 
     __slots__ = ("before", "entry_hash", "last", "seq", "size")
 
     def __init__(self, head: LogHead | None = None) -> None:
         self.seq, self.entry_hash, self.size = 0, GENESIS, 0
         self.before = 0
-        """Where the line of the last sound record begins."""
+        """Offset of the last valid line."""
         self.last = b""
-        """That line, if it was seen."""
+        """The last valid line; empty if the chain was resumed after it."""
         if head is not None:
             self.resume_at(head)
 
     @property
     def head(self) -> LogHead | None:
-        """The last record that was sound."""
+        """The last valid record, or None before the first."""
         return LogHead(self.seq, self.entry_hash, self.size) if self.seq else None
 
     def is_at(self, head: LogHead) -> bool:
-        """Whether this is where the chain stands."""
+        """Whether the last valid record is this one."""
         return head == LogHead(self.seq, self.entry_hash, self.size)
 
     def resume_at(self, head: LogHead) -> None:
-        """Everything up to here is known to be sound."""
+        """Continue after a head that is trusted or was verified elsewhere."""
         self.seq, self.entry_hash, self.size, self.last = head.seq, head.entry_hash, head.size, b""
 
     def feed(self, line: bytes) -> dict[str, Any]:
-        """The record of the next line. FaultyLineError, and nothing moved, where it does not continue the chain."""
-        told: list[dict[str, Any]] = []
-        if not self.extend((line,), told.append, strictly=True):
+        """Verify and append the next line and return its record; InvalidLineError, and no change, if it is invalid."""
+        records: list[dict[str, Any]] = []
+        if not self.extend((line,), records.append, strictly=True):
             raise InvalidLineError
-        return told[0]
+        return records[0]
 
     def extend(
-        self, lines: Iterable[bytes], tell: Callable[[dict[str, Any]], object] | None = None, *, strictly: bool = False
+        self,
+        lines: Iterable[bytes],
+        on_record: Callable[[dict[str, Any]], object] | None = None,
+        *,
+        strictly: bool = False,
     ) -> bool:
-        """Go on over these lines as far as each continues the chain, and tell its record; whether all of them do.
+        """Append lines up to the first that does not continue the chain; return whether all of them did.
 
-        `strictly`: what `feed` judges. Else the canonical form is left to a verification, at half the price. One loop
-        without a call of our own in it: what others wrote is followed from a cold cache, where calls are dear.
+        `strictly` also checks the canonical form. Followers leave that to verification: it doubles the cost of a line,
+        and only someone who recomputes hashes could have written another form.
         """
-        read = canonical_json.decode if strictly else orjson.loads
+        decode = canonical_json.decode if strictly else orjson.loads
+        # One loop over local variables: every process follows the others' lines from a cold cache, where each
+        # function call counts.
         seq, entry_hash, size, before, last = self.seq, self.entry_hash, self.size, self.before, self.last
         try:
             for line in lines:
-                told = line[:-_HASH_SUFFIX_LENGTH] + b"}"
-                digest = sha256(told).hexdigest()
+                body = line[:-_HASH_SUFFIX_LENGTH] + b"}"
+                digest = sha256(body).hexdigest()
                 try:
-                    record = read(told) if line.endswith((_HASH_SUFFIX % digest).encode()) else None
+                    record = decode(body) if line.endswith((_HASH_SUFFIX % digest).encode()) else None
                 except orjson.JSONDecodeError:
                     return False
                 if not record or "entry_hash" in record or record.get("prev_hash") != entry_hash:
                     return False
-                if record.get("seq") != seq + 1 or type(record["seq"]) is not int:
+                if record.get("seq") != seq + 1 or type(record["seq"]) is not int:  # not true or 1.0
                     return False
                 seq, entry_hash, before, last = seq + 1, digest, size, line
                 size += len(line)
-                if tell is not None:
+                if on_record is not None:
                     record["entry_hash"] = digest
-                    tell(record)
+                    on_record(record)
         finally:
             self.seq, self.entry_hash, self.size, self.before, self.last = seq, entry_hash, size, before, last
         return True
 
     def append_own(self, entry_hash: str, line: bytes) -> None:
-        """The next record is the one in this line."""
+        """Append a line that this process wrote itself; it is not verified."""
         self.seq += 1
         self.entry_hash = entry_hash
         self.before, self.last = self.size, line
@@ -110,22 +116,23 @@ class Chain:
 
 
 def is_torn(line: bytes, offset: int) -> bool:
-    """Whether a crash could have left this faulty last line: no newline, or a sector of it was never written."""
+    """Whether an invalid last line can be the result of a crash: no newline, or a sector that was never written."""
     if not line.endswith(b"\n"):
         return True
+    # After a power cut the file may have its full size while some sectors still read as zeros.
     cuts = range(_SECTOR_BYTES - offset % _SECTOR_BYTES, len(line), _SECTOR_BYTES)
-    pieces = [line[start:end] for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)]
-    return any(len(piece) >= _MIN_ZERO_BYTES and not any(piece) for piece in pieces)
+    sectors = [line[start:end] for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+    return any(len(sector) >= _MIN_ZERO_BYTES and not any(sector) for sector in sectors)
 
 
 def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> ChainFault:
-    """What was done to a log whose next complete line does not continue the chain; `rest` are the lines after it.
+    """Classify the fault at the next complete line, which does not continue the chain; `rest` are the lines after it.
 
-    `seq` is the number that the line should have had, which is its place in the log; where a record was changed and
-    sealed again, so that only the next one's link tells, it is the changed one's.
+    The fault's `seq` is the one that the line should have had. A record that was edited and hashed again shows only in
+    the link of the line after it; then it is the edited record's.
     """
-    after = iter(rest)
-    following = next(after, b"")
+    later = iter(rest)
+    following = next(later, b"")
     try:
         record = parse_and_verify(line)
     except InvalidLineError:
@@ -133,26 +140,28 @@ def diagnose(chain: Chain, line: bytes, rest: Iterable[bytes]) -> ChainFault:
         return ChainFault(chain.seq + 1, why, chain.size)
     if record.get("seq") == chain.seq + 1:
         return _diagnose_relinked(chain, line, following)
-    return ChainFault(chain.seq + 1, _classify_misplaced(chain, line, record, joined((following,), after)), chain.size)
+    why = _classify_misplaced(chain, line, record, itertools.chain((following,), later))
+    return ChainFault(chain.seq + 1, why, chain.size)
 
 
 def _classify_misplaced(chain: Chain, line: bytes, record: dict[str, Any], rest: Iterable[bytes]) -> str:
-    """A sound record with the wrong number: a copy or a stranger, or one that came too early, or after a gap."""
+    """Classify a line with a valid hash but the wrong number: inserted, moved, or after a gap."""
     if type(record.get("seq")) is not int or record["seq"] <= chain.seq:
         return "inserted"
-    before = _HASH_SUFFIX % record.get("prev_hash")
-    expected = belongs = False
+    predecessor_suffix = (_HASH_SUFFIX % record.get("prev_hash")).encode()
+    has_continuation = has_predecessor = False
     for other in rest:
         if other == line:
             return "inserted"
-        expected = expected or _is_continuation(chain, other)
-        belongs = belongs or other.endswith(before.encode())
-    if not expected:
+        has_continuation = has_continuation or _is_continuation(chain, other)
+        has_predecessor = has_predecessor or other.endswith(predecessor_suffix)
+    if not has_continuation:
         return "dropped"
-    return "reordered" if belongs else "inserted"
+    return "reordered" if has_predecessor else "inserted"
 
 
 def _is_continuation(chain: Chain, line: bytes) -> bool:
+    # A substring search first: the caller may ask for every line of a long log.
     if b'"prev_hash":"%b"' % chain.entry_hash.encode() not in line:
         return False
     trial = Chain(chain.head)
@@ -164,7 +173,7 @@ def _is_continuation(chain: Chain, line: bytes) -> bool:
 
 
 def _diagnose_relinked(chain: Chain, line: bytes, following: bytes) -> ChainFault:
-    """The line is sound and has the right number, but names another record before it."""
+    """Classify a line with a valid hash and the right number that links to another record."""
     if _is_continuation(chain, following):
         return ChainFault(chain.seq + 1, "inserted", chain.size)
     if chain.seq == 0 or not _is_linked(line, following):
@@ -173,7 +182,7 @@ def _diagnose_relinked(chain: Chain, line: bytes, following: bytes) -> ChainFaul
 
 
 def _is_linked(line: bytes, following: bytes) -> bool:
-    """Whether the next line names this one; also where nothing sound follows to tell."""
+    """Whether the next line links to this one. True if no valid line follows."""
     try:
         return bool(parse_and_verify(following).get("prev_hash") == parse_and_verify(line)["entry_hash"])
     except InvalidLineError:

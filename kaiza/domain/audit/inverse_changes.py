@@ -1,4 +1,7 @@
-"""Where recorded changes lead back to: what each path was before them, as far as nothing else came between."""
+"""Inverse of recorded changes: the earlier state of each path, unless something else changed it in between.
+
+Also the net effect of several changes, and which changes were undone.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,44 +9,44 @@ from typing import Any, NamedTuple
 
 
 class PathState(NamedTuple):
-    """What a path is, as far as a change tells: no hash means that nothing is there."""
+    """Content hash and mode of a path as recorded by a change. Hash None: no file."""
 
     hash: str | None
     mode: int | None = None
 
     def is_compatible(self, other: "PathState") -> bool:
-        """Whether the two do not contradict each other; a mode that nobody told says nothing."""
+        """Whether both can describe the same file. An unknown mode matches any."""
         return self.hash == other.hash and (None in (self.mode, other.mode) or self.mode == other.mode)
 
 
 @dataclass(slots=True)
 class Inverse:
-    """One path's way back: how the changes left it, and what it was before the oldest that can be reached."""
+    """How to undo a path's changes: the state they left, and the state to restore."""
 
     latest: PathState
     target: PathState
     blocked: bool = False
-    """Whether older changes are out of reach, because something else changed the path between them."""
+    """Older changes cannot be undone, because something else changed the path after them."""
     moved_with: set[str] = field(default_factory=set)
-    """The paths it was moved from or to: both go back, or none."""
+    """Paths it was moved from or to. They have to be undone together."""
 
 
 def invert(records: Iterable[Mapping[str, Any]]) -> dict[str, Inverse]:
-    """The way back of every path that the records' changes touched, the newest first."""
-    found: dict[str, Inverse] = {}
-    for path, was, became, other in _transitions_newest_first(records):
-        way = found.get(path)
-        if way is None:
-            way = found[path] = Inverse(became, was)
-        elif not way.blocked:
-            _extend_inverse(way, was, became)
-        if other is not None:
-            way.moved_with.add(other)
-    return found
+    """Inverse of the records' changes, by path."""
+    inverses: dict[str, Inverse] = {}
+    for path, before, after, other_path in _transitions_newest_first(records):
+        inverse = inverses.get(path)
+        if inverse is None:
+            inverse = inverses[path] = Inverse(after, before)
+        elif not inverse.blocked:
+            _extend_inverse(inverse, before, after)
+        if other_path is not None:
+            inverse.moved_with.add(other_path)
+    return inverses
 
 
 def took_effect(record: Mapping[str, Any]) -> bool:
-    """Whether a record tells of changes that were made: by a call, by a person, or finished after a crash."""
+    """Whether the record's changes were made: by a call, by a person, or by a recovery that finished them."""
     if not record.get("changes"):
         return False
     if record.get("kind") == "recovery":
@@ -52,13 +55,14 @@ def took_effect(record: Mapping[str, Any]) -> bool:
 
 
 def is_rolled_back(record: Mapping[str, Any]) -> bool:
-    """Whether a record tells of a recovery after which nothing of the changes was left."""
+    """Whether the record is a recovery that left none of the changes in place."""
     result = (record.get("detail") or {}).get("result")
     return record.get("kind") == "recovery" and result in {"taken_back", "not_applied"}
 
 
 def effective_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The changes that stand: no undo, and nothing that an undo put back which stands itself."""
+    """Records whose changes are still in effect: not undone, and not themselves an undo."""
+    # Newest first, so that an undo that was itself undone is skipped.
     undone: set[str] = set()
     for record in reversed(records):
         if is_undo(record) and record["request_id"] not in undone:
@@ -67,43 +71,46 @@ def effective_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
 
 
 def is_undo(record: Mapping[str, Any]) -> bool:
-    """Whether a record tells of changes that were put back, by an agent or by a person."""
-    named = record["tool_name"] == "undo_changes" or (record["detail"] or {}).get("action") == "undo"
-    return named or is_by_person(record)
+    """Whether the record is an undo, by an agent or by a person."""
+    is_named_undo = record["tool_name"] == "undo_changes" or (record["detail"] or {}).get("action") == "undo"
+    return is_named_undo or is_by_person(record)
 
 
 def is_by_person(record: Mapping[str, Any]) -> bool:
-    """Whether a person made a record's changes, which is always an undo; one that a crash cut off has no session."""
+    """Whether a person made the changes. That is always an undo."""
+    # The recovery of a person's undo has no session.
     kind = record.get("kind")
     return kind == "person" or (kind == "recovery" and record.get("session_id") is None)
 
 
 def touched_paths(record: Mapping[str, Any]) -> Iterator[str]:
-    """Every path that a record's changes altered."""
+    """Yield every path that the record's changes altered."""
     for change in record["changes"]:
         yield from filter(None, (change["path"], change["source"]))
 
 
 def undone_paths(records: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Each call with each of its paths that an undo put back, unless that undo was put back there itself."""
+    """Pairs of request id and path that are undone, except where that undo was undone again."""
     undone: set[tuple[str, str]] = set()
     for record in filter(is_undo, reversed(records)):
         effective = [path for path in touched_paths(record) if (record["request_id"], path) not in undone]
-        undone.update((name, path) for name in (record["detail"] or {}).get("undone", ()) for path in effective)
+        request_ids = (record["detail"] or {}).get("undone", ())
+        undone.update((request_id, path) for request_id in request_ids for path in effective)
     return undone
 
 
 def paths_restored_by_person(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """The paths that a person put back, each with the number of the last record that says so."""
+    """Paths that a person restored, each with the number of the last such record."""
     return {path: record["seq"] for record in records if is_by_person(record) for path in touched_paths(record)}
 
 
-def _extend_inverse(way: Inverse, was: PathState, became: PathState) -> None:
-    """One older step: it leads on from where we are, it was put back already, or something else came between."""
-    if became.is_compatible(way.target):
-        way.target = was
-    elif not was.is_compatible(way.target):
-        way.blocked = True
+def _extend_inverse(inverse: Inverse, before: PathState, after: PathState) -> None:
+    """Extend an inverse by one older change."""
+    if after.is_compatible(inverse.target):
+        inverse.target = before
+    # Otherwise the change was undone already, or something else changed the path after it.
+    elif not before.is_compatible(inverse.target):
+        inverse.blocked = True
 
 
 def _transitions_newest_first(
@@ -118,27 +125,27 @@ def _transitions_newest_first(
 def _path_transitions(
     change: Mapping[str, Any], modes: Mapping[str, int]
 ) -> Iterator[tuple[str, PathState, PathState, str | None]]:
-    """What every path was and became; a move is two steps."""
+    """Yield path, state before, state after and the move's other path; a move yields two."""
     path, source = change["path"], change["source"]
-    was = PathState(change["before_hash"], modes.get(source or path))
-    became = PathState(change["after_hash"], change["mode"])
+    before = PathState(change["before_hash"], modes.get(source or path))
+    after = PathState(change["after_hash"], change["mode"])
     if source is None:
-        yield path, was, became, None
+        yield path, before, after, None
     else:
-        moved = PathState(became.hash or was.hash, became.mode if became.mode is not None else was.mode)
+        moved = PathState(after.hash or before.hash, after.mode if after.mode is not None else before.mode)
         yield path, PathState(None), moved, source
-        yield source, was, PathState(None), path
+        yield source, before, PathState(None), path
 
 
 def net_changes(changes: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row a path that ended up other than it began, in order of path; a move is a delete and a create."""
-    before: dict[str, str | None] = {}
-    after: dict[str, str | None] = {}
+    """Net effect of changes: one row for each path that differs at the end, sorted. A move is a delete and a create."""
+    first: dict[str, str | None] = {}
+    last: dict[str, str | None] = {}
     for change in changes:
-        for path, was, became in _hash_transitions(change):
-            before.setdefault(path, was)
-            after[path] = became
-    return [_net_row(path, before[path], after[path]) for path in sorted(before) if before[path] != after[path]]
+        for path, before, after in _hash_transitions(change):
+            first.setdefault(path, before)
+            last[path] = after
+    return [_net_row(path, first[path], last[path]) for path in sorted(first) if first[path] != last[path]]
 
 
 def _hash_transitions(change: Mapping[str, Any]) -> list[tuple[str, str | None, str | None]]:

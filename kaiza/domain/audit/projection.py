@@ -1,6 +1,6 @@
-"""State projected from the audit log: sessions, locks, freezes, seals, approvals and the usage of plans.
+"""State projected from the audit log: sessions, role locks, freeze, plan seals, approvals, plan usage, open intents.
 
-`record_folding` keeps it up to date record by record.
+`record_folding` updates it record by record.
 """
 
 from collections import Counter
@@ -13,22 +13,23 @@ from kaiza.domain import error_codes
 from kaiza.domain.plans.plan import PlanUsage
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
+# run_checks runs the plan's commands, which may write files.
 CHANGING_TOOLS = frozenset(
     {"write_file", "edit_file", "apply_patch", "move_file", "delete_file", "undo_changes", "run_checks"}
 )
 LOCKING_INVARIANTS = frozenset({"CONTROL_PLANE_PROTECTED", "READ_PROTECTED"})
 _HOUR_LENGTH = len("2026-11-18T09")
-"""So much of a time says day and hour."""
 MAX_RELEASES_PER_DAY = 3
-"""So often within 24 hours a report unlocks a role."""
+"""How often in 24 hours a report unlocks a role."""
 UNMATCHABLE_HASH = "0" * 64
-"""The hash that no plan has: an approval or a seal of it is met by nothing until a person approves anew."""
+"""Hash of no plan. An approval or seal with it matches nothing until a person approves again."""
+# Reaching a limit is expected in normal work, unlike leaving the scope, which has the same code.
 NON_LOCKING_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session as its records tell it."""
+    """One session."""
 
     session_id: str
     role: str
@@ -41,7 +42,7 @@ class Session:
     refusals: int = 0
 
     def with_call(self, call_at: str, changes: int, *, refused: bool) -> "Session":
-        """The session with one call more."""
+        """Copy of the session with one more call."""
         return Session(
             self.session_id,
             self.role,
@@ -55,14 +56,14 @@ class Session:
         )
 
     def expires_at(self, idle_hours: int) -> str:
-        """When the session ends if nobody calls."""
+        """When the session ends unless there is another call."""
         end = datetime.fromisoformat(self.last_call_at) + timedelta(hours=idle_hours)
         return end.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass(frozen=True, slots=True)
 class RoleLock:
-    """Why a role may not change anything now."""
+    """Lock of a role: the refusal that caused it."""
 
     role: str
     error_code: str
@@ -74,7 +75,7 @@ class RoleLock:
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """Why nobody may change anything now."""
+    """Freeze of the workspace by a person. While it is set, no role may change anything."""
 
     reason: str
     person: str | None
@@ -83,7 +84,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class PlanSeal:
-    """The bytes of a plan that a person approved."""
+    """Hash of the plan content that a person approved, and how the approval was made."""
 
     plan_hash: str
     how: str
@@ -93,88 +94,90 @@ class PlanSeal:
 
 @dataclass(slots=True)
 class AuditState:
-    """Everything the record says that a rule needs, kept up to date record by record."""
+    """State projected from the log that rules need."""
 
     sessions: dict[str, Session] = field(default_factory=dict)
     changed: dict[str, list[int]] = field(default_factory=dict)
-    """By session, the records of its changes, in order."""
+    """Sequence numbers of a session's records with changes, in order."""
     locks: dict[str, RoleLock] = field(default_factory=dict)
     released: dict[str, list[str]] = field(default_factory=dict)
-    """When reports unlocked a role; only the last few count."""
+    """Times at which reports unlocked a role; only the latest are kept."""
     reports: list[str] = field(default_factory=list)
-    """When the last reports were written, of any role; as many as a day may have."""
+    """Times of the latest reports by any role, at most a day's allowance."""
     frozen: Freeze | None = None
     seals: dict[str, PlanSeal] = field(default_factory=dict)
     approvals: dict[str, str] = field(default_factory=dict)
-    """plan_id to the bytes of a person's last word by command; what was rejected or revoked is not APPROVED in them."""
+    """plan_id to plan hash after the last decision made by command. A rejected plan's content is not APPROVED."""
     withdrawn: dict[str, str] = field(default_factory=dict)
-    """plan_id to the command, `reject` or `revoke`, by which a person took it back and has not approved it since."""
+    """plan_id to the last command, `reject` or `revoke`, if the plan was not approved since."""
     usage: dict[str, PlanUsage] = field(default_factory=dict)
     intents: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Intents without an outcome so far, by request id."""
+    """Intents without an outcome, by request id."""
 
     def find_open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
-        """The session, if it has begun, has not ended and was used recently enough."""
+        """The session, unless it is unknown, ended or expired."""
         session = self.sessions.get(session_id)
         if session is None:
             return None
-        same_hour = idle_hours > 0 and now[:_HOUR_LENGTH] == session.last_call_at[:_HOUR_LENGTH]
-        return session if same_hour or now <= session.expires_at(idle_hours) else None
+        # Calls in the same hour as the last one, nearly all, need no date arithmetic.
+        is_same_hour = idle_hours > 0 and now[:_HOUR_LENGTH] == session.last_call_at[:_HOUR_LENGTH]
+        return session if is_same_hour or now <= session.expires_at(idle_hours) else None
 
     def count_releases_since(self, role: str, since: str) -> int:
-        """How often a report has unlocked a role since then."""
+        """How often reports unlocked the role since then."""
         return sum(1 for at in self.released.get(role, ()) if at > since)
 
     def count_reports_since(self, since: str) -> int:
-        """How many reports were written since then; no more are known than a day may have."""
+        """Number of reports since then, up to a day's allowance."""
         return sum(1 for at in self.reports if at > since)
 
     def without_expired(self, now: str, idle_hours: int) -> "AuditState":
-        """The same facts without the sessions that nobody can use again."""
-        living = {key: one for key, one in self.sessions.items() if now <= one.expires_at(idle_hours)}
-        changed = {key: seqs for key, seqs in self.changed.items() if key in living}
-        return replace(self, sessions=living, changed=changed)
+        """Copy of the state without expired sessions."""
+        sessions = {key: session for key, session in self.sessions.items() if now <= session.expires_at(idle_hours)}
+        changed = {key: seqs for key, seqs in self.changed.items() if key in sessions}
+        return replace(self, sessions=sessions, changed=changed)
 
     def as_json(self) -> dict[str, Any]:
-        """The facts as plain JSON, for the index."""
+        """JSON form for a snapshot."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> "AuditState":
-        """The facts an index holds."""
+    def from_json(cls, members: Mapping[str, Any]) -> "AuditState":
+        """Load the state from a snapshot."""
         return cls(
-            sessions={key: Session(**one) for key, one in told["sessions"].items()},
-            changed={key: list(one) for key, one in told["changed"].items()},
-            locks={key: RoleLock(**one) for key, one in told["locks"].items()},
-            released={key: list(one) for key, one in told["released"].items()},
-            reports=list(told.get("reports", ())),
-            frozen=Freeze(**told["frozen"]) if told["frozen"] else None,
-            seals={key: PlanSeal(**one) for key, one in told["seals"].items()},
-            approvals=dict(told["approvals"]),
-            withdrawn=dict(told.get("withdrawn", {})),
-            usage={key: PlanUsage(**one) for key, one in told["usage"].items()},
-            intents=dict(told["intents"]),
+            sessions={key: Session(**session) for key, session in members["sessions"].items()},
+            changed={key: list(seqs) for key, seqs in members["changed"].items()},
+            locks={key: RoleLock(**lock) for key, lock in members["locks"].items()},
+            released={key: list(times) for key, times in members["released"].items()},
+            # Snapshots of older versions have no reports and no withdrawn plans.
+            reports=list(members.get("reports", ())),
+            frozen=Freeze(**members["frozen"]) if members["frozen"] else None,
+            seals={key: PlanSeal(**seal) for key, seal in members["seals"].items()},
+            approvals=dict(members["approvals"]),
+            withdrawn=dict(members.get("withdrawn", {})),
+            usage={key: PlanUsage(**usage) for key, usage in members["usage"].items()},
+            intents=dict(members["intents"]),
         )
 
 
 def day_before(now: str) -> str:
-    """The time 24 hours earlier, as records tell it."""
+    """The time 24 hours earlier, in the form of record timestamps."""
     return (datetime.fromisoformat(now) - timedelta(days=1)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
 def is_locking_refusal(error_code: str, invariant_id: str | None, *, asked_for_change: bool) -> bool:
-    """Whether a refusal with this code closes the workspace to its role."""
+    """Whether a refusal with this code locks the role. Refused reads and dry runs never do."""
     if not asked_for_change or invariant_id in NON_LOCKING_INVARIANTS:
         return False
     return error_codes.lookup(error_code).locks or invariant_id in LOCKING_INVARIANTS
 
 
 def is_change_attempt(tool_name: str, arguments: object) -> bool:
-    """Whether a call meant to alter files, as opposed to reading or trying."""
-    dry = isinstance(arguments, Mapping) and arguments.get("dry_run") is True
-    return tool_name in CHANGING_TOOLS and not dry
+    """Whether a call asked to change files: a changing tool without `dry_run`."""
+    is_dry_run = isinstance(arguments, Mapping) and arguments.get("dry_run") is True
+    return tool_name in CHANGING_TOOLS and not is_dry_run
 
 
 def merge_times(one: Iterable[str], other: Iterable[str]) -> list[str]:
-    """The times that one of two accounts knows, as often as the one that knows it more often."""
+    """Multiset union of two lists of times, sorted: a time in both is kept as often as in the longer account."""
     return sorted((Counter(one) | Counter(other)).elements())

@@ -1,4 +1,7 @@
-"""What one line of the record is: its members, its bytes, its hash, and its link to the line before."""
+"""Audit record: members, serialized line, hash, and link to the previous line.
+
+Also the type checks for records read from a log, which may come from an untrusted clone.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -39,18 +42,18 @@ FIELDS = (
     "entry_hash",
 )
 _CHAIN_MEMBERS = ("seq", "prev_hash", "entry_hash")
-_SHA256 = sha256()
+_SHA256 = sha256()  # copied for each record
 _EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHAIN_MEMBERS} | {
     "kaiza": kaiza.__version__
 }
 
 Body = NewType("Body", dict[str, Any])
-"""A record before it has its place: every member present, and each of them tellable. `compose` makes it."""
+"""A record without sequence number and link, all members present and in canonical JSON's profile. See `new_body`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """The last record of a log: its number, its hash, and the log's bytes up to its end."""
+    """Last record of a log: its sequence number, its hash, and the offset of its end."""
 
     seq: int
     entry_hash: str
@@ -59,7 +62,7 @@ class LogHead:
 
 @dataclass(frozen=True, slots=True)
 class ChainFault:
-    """The first record that is not what it was, why, and the byte where its line begins."""
+    """First invalid record: its sequence number, the kind of fault, and the offset of its line."""
 
     seq: int
     why: str
@@ -68,10 +71,10 @@ class ChainFault:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verifying a log came to.
+    """Result of verifying a log.
 
-    `verdict` is intact, torn_tail, broken, cut_off, replaced or missing; `records` and `head` are what is sound
-    from the beginning on; `anchored` says that a head kept elsewhere is in it.
+    `verdict` is intact, torn_tail, broken, cut_off, replaced or missing. `records` and `head` describe the valid lines
+    before the first fault. `anchored`: the log contains the checkpoint kept outside the workspace.
     """
 
     verdict: str
@@ -82,109 +85,109 @@ class Verdict:
 
 
 def new_body(kind: str, **members: Any) -> Body:
-    """A body with every member present, null where nothing was given (`changes`: empty), made tellable.
+    """Create a body with every member, null if not given (`changes`: an empty list).
 
-    Its number and its link come with `seal`.
+    Values outside canonical JSON's profile are converted; `detail.escaped` lists their paths.
     """
     if kind not in KINDS:
         raise ValueError(f"no such kind of record: {kind}")
     if unknown := members.keys() - _EMPTY_BODY.keys():
         raise ValueError(f"no such member of a record: {', '.join(sorted(unknown))}")
-    told, places = canonical_json.to_recordable(members)
-    body = Body({**_EMPTY_BODY, **told, "kind": kind})
+    converted, escaped_paths = canonical_json.to_recordable(members)
+    body = Body({**_EMPTY_BODY, **converted, "kind": kind})
     body["changes"] = body["changes"] or []
-    if places:
-        body["detail"] = {**(body["detail"] or {}), "escaped": list(places)}
+    if escaped_paths:
+        body["detail"] = {**(body["detail"] or {}), "escaped": list(escaped_paths)}
     return body
 
 
 def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dict[str, Any]]:
-    """The line, with its newline, and the whole record. CAP_EXCEEDED where it would be longer than a record may be.
+    """Serialize a body as a log line, with its newline; returns the line and the whole record.
 
-    Under the log's lock, and from a cold cache: a hash is copied rather than begun, which looks up the algorithm anew.
+    CAP_EXCEEDED if the line is longer than MAX_RECORD_BYTES.
     """
     record = {**body, "seq": seq, "prev_hash": prev_hash}
-    told = canonical_json.encode_unchecked(record)
-    hashed = _SHA256.copy()
-    hashed.update(told)
-    digest = hashed.hexdigest()
-    line = told[:-1] + b',"entry_hash":"' + digest.encode() + b'"}\n'
+    encoded = canonical_json.encode_unchecked(record)
+    # Runs under the log's lock. Copying a hash object is cheaper than creating one, which looks up the algorithm.
+    sha = _SHA256.copy()
+    sha.update(encoded)
+    digest = sha.hexdigest()
+    line = encoded[:-1] + b',"entry_hash":"' + digest.encode() + b'"}\n'
     if len(line) > MAX_RECORD_BYTES:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",
-            human_message="The record of this call would be too long. Ask for less in one call.",
+            human_message="The audit record of this call would be too long. Use fewer paths or files in one call.",
             cause={"cap": "record_bytes", "limit": MAX_RECORD_BYTES, "size": len(line)},
         )
     record["entry_hash"] = digest
     return line, record
 
 
+# Larger than any count of lines or bytes in a file, and small enough for sums of such numbers to stay below 2**53.
 _MAX_NUMBER = 1 << 40
-"""No file of ours has so many lines or bytes; sums of such numbers still fit into a snapshot."""
 
 
-def require_texts(told: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
-    """TypeError where one of these members is no text. They become keys of the facts, or are read as paths."""
-    if not all(isinstance(told[name], str) or (or_null and told[name] is None) for name in names):
+def require_texts(members: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
+    """TypeError if one of the named members is not a string. They are used as keys of the state, or as paths."""
+    if not all(isinstance(members[name], str) or (or_null and members[name] is None) for name in names):
         raise TypeError
 
 
-def _require_numbers(told: Mapping[str, Any], *names: str) -> None:
-    """TypeError where one of these members is no plausible number; what is added up has to stay one that JSON holds."""
-    if not all(type(told[name]) is int and 0 <= told[name] <= _MAX_NUMBER for name in names):
+def _require_numbers(members: Mapping[str, Any], *names: str) -> None:
+    # `type`, not `isinstance`: true is an int.
+    if not all(type(members[name]) is int and 0 <= members[name] <= _MAX_NUMBER for name in names):
         raise TypeError
 
 
-def _require_each_text(told: Iterable[Any]) -> None:
-    """TypeError where one of these is no text, as times and paths are."""
-    if not all(isinstance(one, str) for one in told):
+def _require_all_texts(values: Iterable[Any]) -> None:
+    if not all(isinstance(value, str) for value in values):
         raise TypeError
 
 
-def require_intent(told: Mapping[str, Any]) -> None:
-    """TypeError where the members of an intent are not what ours have there."""
-    require_texts(told, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
-    _require_numbers(told, "seq")
-    if not isinstance(told["detail"], dict | None) or not isinstance(told["changes"], list):
+def require_intent(intent: Mapping[str, Any]) -> None:
+    """TypeError if a member of an intent has the wrong type."""
+    require_texts(intent, "session_id", "tool_name", "plan_id", "plan_hash", or_null=True)
+    _require_numbers(intent, "seq")
+    if not isinstance(intent["detail"], dict | None) or not isinstance(intent["changes"], list):
         raise TypeError
-    for change in told["changes"]:
+    for change in intent["changes"]:
         require_texts(change, "path", "operation")
         require_texts(change, "source", "before_hash", "after_hash", or_null=True)
         _require_numbers(change, "size", "lines_added", "lines_removed")
 
 
-def require_carried_state(told: Mapping[str, Any]) -> None:
-    """TypeError where a part that is carried over does not have the form that `carried.parts` gives it."""
-    for lock in told.get("locks", ()):
+def require_carried_state(part: Mapping[str, Any]) -> None:
+    """TypeError if a part of carried-over state does not have the form that `carry_over.split` creates."""
+    for lock in part.get("locks", ()):
         require_texts(lock, "role", "error_code", "at")
         require_texts(lock, "session_id", "request_id", or_null=True)
         _require_numbers(lock, "seq")
-    for one in told.get("approvals", ()):
-        require_texts(one, "plan_id", "plan_hash")
-    for one in told.get("withdrawn", ()):
-        require_texts(one, "plan_id", "action")
-    for one in told.get("released", ()):
-        require_texts(one, "role")
-    for one in [*told.get("released", ()), *told.get("reports", ())]:
-        _require_each_text(one["at"])
-    _require_carried_work(told)
+    for piece in part.get("approvals", ()):
+        require_texts(piece, "plan_id", "plan_hash")
+    for piece in part.get("withdrawn", ()):
+        require_texts(piece, "plan_id", "action")
+    for piece in part.get("released", ()):
+        require_texts(piece, "role")
+    for piece in [*part.get("released", ()), *part.get("reports", ())]:
+        _require_all_texts(piece["at"])
+    _require_carried_plans(part)
 
 
-def _require_carried_work(told: Mapping[str, Any]) -> None:
-    """The same for what was approved, used and left open."""
-    for one in told.get("seals", ()):
-        require_texts(one, "plan_id")
-        require_texts(one["seal"], "plan_hash", "how")
-        require_texts(one["seal"], "approved_by", or_null=True)
-        _require_numbers(one["seal"], "seq")
-    for one in told.get("usage", ()):
-        require_texts(one, "plan_id")
-        numbers = {name: number for name, number in one["use"].items() if name != "files"}
-        files = dict(one["use"]["files"])
+def _require_carried_plans(part: Mapping[str, Any]) -> None:
+    """The same for seals, usage and open intents."""
+    for piece in part.get("seals", ()):
+        require_texts(piece, "plan_id")
+        require_texts(piece["seal"], "plan_hash", "how")
+        require_texts(piece["seal"], "approved_by", or_null=True)
+        _require_numbers(piece["seal"], "seq")
+    for piece in part.get("usage", ()):
+        require_texts(piece, "plan_id")
+        numbers = {name: number for name, number in piece["use"].items() if name != "files"}
+        files = dict(piece["use"]["files"])
         _require_numbers(numbers, *numbers)
         _require_numbers(files, *files)
-        _require_each_text(files)
-    for one in told.get("intents", ()):
-        require_texts(one, "request_id")
-        _require_numbers(one, "at")
-        require_intent(one["intent"])
+        _require_all_texts(files)
+    for piece in part.get("intents", ()):
+        require_texts(piece, "request_id")
+        _require_numbers(piece, "at")
+        require_intent(piece["intent"])

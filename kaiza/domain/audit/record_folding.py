@@ -1,6 +1,6 @@
-"""Fold of audit records into facts: one function for each kind of record.
+"""Applies audit records to the projected state, one function for each kind of record.
 
-Nothing here is decided; a fact is true because a record says so, and the same records give the same facts.
+Deterministic: the same records give the same state. Rules are checked elsewhere.
 """
 
 from collections.abc import Mapping
@@ -22,55 +22,53 @@ from kaiza.domain.audit.projection import (
 )
 from kaiza.domain.audit.record import require_carried_state, require_intent, require_texts
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
-from kaiza.domain.plans.plan import PlanUsage, max_usage
+from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 _MAX_RELEASES_KEPT = 10
 _PLAN_DECISIONS = ("approve", "reject", "revoke")
 
 
-def apply_record(facts: AuditState, record: Mapping[str, Any]) -> None:
-    """Take in the next record of the log; one that is not shaped as Kaiza writes them changes nothing.
-
-    The chain says nothing about a record's members, and a log that came with a clone may hold any.
-    """
+def apply_record(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+    """Apply the next record of the log. A record with members of the wrong type is ignored."""
+    # A valid chain says nothing about a record's members: a log that came with a clone may contain anything.
     with suppress(TypeError, KeyError, AttributeError, ValueError):
-        _HANDLERS.get(record.get("kind", ""), _ignore_record)(facts, record)
+        _HANDLERS.get(record.get("kind", ""), _ignore_record)(audit_state, record)
 
 
-def _text_or_none(told: object) -> str | None:
-    return told if isinstance(told, str) else None
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
-def _ignore_record(_facts: AuditState, _record: Mapping[str, Any]) -> None:
-    """A kind of record that changes no fact."""
+def _ignore_record(_audit_state: AuditState, _record: Mapping[str, Any]) -> None:
+    pass
 
 
-def _apply_call(facts: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_call(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     ok = record["outcome"] == "ok"
-    datetime.fromisoformat(record["timestamp"])  # sessions end by it
-    intent = facts.intents.pop(record["request_id"], None)
+    datetime.fromisoformat(record["timestamp"])  # ValueError here, before it is used to compute a session's expiry
+    intent = audit_state.intents.pop(record["request_id"], None)
     if intent is not None and not ok:
-        _charge(facts, intent, -1)
+        _charge(audit_state, intent, -1)
     if record["tool_name"] == "begin_session":
         if ok:
-            _begin_session(facts, record)
+            _begin_session(audit_state, record)
         return
-    session = facts.sessions.get(record["session_id"] or "")
+    session = audit_state.sessions.get(record["session_id"] or "")
     if session is not None:
-        _count_call(facts, session, record, ok=ok)
+        _count_call(audit_state, session, record, ok=ok)
     if not ok:
-        _apply_refusal(facts, record)
+        _apply_refusal(audit_state, record)
     elif record["tool_name"] == "end_session" and session is not None:
-        del facts.sessions[session.session_id]
-        facts.changed.pop(session.session_id, None)
+        del audit_state.sessions[session.session_id]
+        audit_state.changed.pop(session.session_id, None)
     elif record["tool_name"] == "write_report":
-        _apply_report(facts, record)
+        _apply_report(audit_state, record)
 
 
-def _begin_session(facts: AuditState, record: Mapping[str, Any]) -> None:
+def _begin_session(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     require_texts(record, "session_id", "role", "workspace_root")
     require_texts(record, "client", or_null=True)
-    facts.sessions[record["session_id"]] = Session(
+    audit_state.sessions[record["session_id"]] = Session(
         session_id=record["session_id"],
         role=record["role"],
         workspace_root=record["workspace_root"],
@@ -81,26 +79,26 @@ def _begin_session(facts: AuditState, record: Mapping[str, Any]) -> None:
     )
 
 
-def _count_call(facts: AuditState, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
+def _count_call(audit_state: AuditState, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
     datetime.fromisoformat(record["timestamp"])
     changes = record["changes"] if ok and record["changes"] else ()
-    facts.sessions[session.session_id] = session.with_call(record["timestamp"], len(changes), refused=not ok)
+    audit_state.sessions[session.session_id] = session.with_call(record["timestamp"], len(changes), refused=not ok)
     if changes:
-        facts.changed.setdefault(session.session_id, []).append(record["seq"])
+        audit_state.changed.setdefault(session.session_id, []).append(record["seq"])
 
 
-def _apply_refusal(facts: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_refusal(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     if record["error_code"] not in error_codes.REGISTRY:
         return
-    meant = is_change_attempt(record["tool_name"], record["arguments"])
-    if not is_locking_refusal(record["error_code"], record["invariant_id"], asked_for_change=meant):
+    asked_for_change = is_change_attempt(record["tool_name"], record["arguments"])
+    if not is_locking_refusal(record["error_code"], record["invariant_id"], asked_for_change=asked_for_change):
         return
     require_texts(record, "plan_id", "role", "session_id", "request_id", or_null=True)
     if record["plan_id"]:
-        facts.usage.setdefault(record["plan_id"], PlanUsage()).refusals += 1
+        audit_state.usage.setdefault(record["plan_id"], PlanUsage()).refusals += 1
     role = record["role"]
-    if role and role not in facts.locks:
-        facts.locks[role] = RoleLock(
+    if role and role not in audit_state.locks:
+        audit_state.locks[role] = RoleLock(
             role=role,
             error_code=record["error_code"],
             session_id=record["session_id"],
@@ -110,17 +108,17 @@ def _apply_refusal(facts: AuditState, record: Mapping[str, Any]) -> None:
         )
 
 
-def _apply_report(facts: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_report(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     require_texts(record, "role")
-    facts.reports = [*facts.reports, record["timestamp"]][-MAX_REPORTS_PER_DAY:]
+    audit_state.reports = [*audit_state.reports, record["timestamp"]][-MAX_REPORTS_PER_DAY:]
     if (record["detail"] or {}).get("unlocked"):
-        facts.locks.pop(record["role"], None)
-        facts.released[record["role"]] = [*facts.released.get(record["role"], ()), record["timestamp"]][
+        audit_state.locks.pop(record["role"], None)
+        audit_state.released[record["role"]] = [*audit_state.released.get(record["role"], ()), record["timestamp"]][
             -_MAX_RELEASES_KEPT:
         ]
 
 
-def _apply_intent(facts: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_intent(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     intent = {
         "seq": record["seq"],
         "session_id": record["session_id"],
@@ -132,20 +130,20 @@ def _apply_intent(facts: AuditState, record: Mapping[str, Any]) -> None:
     }
     require_texts(record, "request_id")
     require_intent(intent)
-    _charge(facts, intent, 1)
-    facts.intents[record["request_id"]] = intent
+    _charge(audit_state, intent, 1)
+    audit_state.intents[record["request_id"]] = intent
 
 
-def _charge(facts: AuditState, intent: Mapping[str, Any], sign: int) -> None:
-    """Count an intent against its plan's limits, or take it back because nothing came of it."""
+def _charge(audit_state: AuditState, intent: Mapping[str, Any], sign: int) -> None:
+    """Charge an intent to its plan's limits (`sign` 1), or refund it because it was not carried out (`sign` -1)."""
     if intent["plan_id"] and not (intent["detail"] or {}).get("unlimited"):
-        facts.usage.setdefault(intent["plan_id"], PlanUsage()).charge(intent["changes"] or (), sign)
+        audit_state.usage.setdefault(intent["plan_id"], PlanUsage()).charge(intent["changes"] or (), sign)
 
 
-def _apply_plan(facts: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_plan(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     require_texts(record, "plan_id", "plan_hash")
     detail = record["detail"] or {}
-    facts.seals[record["plan_id"]] = PlanSeal(
+    audit_state.seals[record["plan_id"]] = PlanSeal(
         plan_hash=record["plan_hash"],
         how=_text_or_none(detail.get("how")) or "edited",
         approved_by=_text_or_none(detail.get("approved_by")),
@@ -153,68 +151,72 @@ def _apply_plan(facts: AuditState, record: Mapping[str, Any]) -> None:
     )
 
 
-def _apply_recovery(facts: AuditState, record: Mapping[str, Any]) -> None:
-    intent = facts.intents.pop(record["request_id"], None)
+def _apply_recovery(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+    intent = audit_state.intents.pop(record["request_id"], None)
     result = (record["detail"] or {}).get("result")
     if intent is not None and result in ("not_applied", "taken_back"):
-        _charge(facts, intent, -1)
-    if result == "applied" and record["changes"] and record["session_id"] in facts.sessions:
-        facts.changed.setdefault(record["session_id"], []).append(record["seq"])
+        _charge(audit_state, intent, -1)
+    if result == "applied" and record["changes"] and record["session_id"] in audit_state.sessions:
+        audit_state.changed.setdefault(record["session_id"], []).append(record["seq"])
 
 
-def _apply_decision(facts: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_decision(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     detail = record["detail"] or {}
     action = detail.get("action")
     at = _text_or_none(record["timestamp"]) or ""
     if action == "freeze":
-        facts.frozen = _parse_freeze(detail, at)
+        audit_state.frozen = _parse_freeze(detail, at)
     elif action == "thaw":
-        facts.frozen = None
+        audit_state.frozen = None
     elif action == "unlock":
         for role in [record["role"]] if record["role"] else ROLES:
-            facts.locks.pop(role, None)
+            audit_state.locks.pop(role, None)
     elif action == "accept":
-        _apply_carried_state(facts, detail.get("standing") or {}, at)
+        _apply_carried_state(audit_state, detail.get("standing") or {}, at)
     elif action in _PLAN_DECISIONS:
         require_texts(record, "plan_id", "plan_hash")
-        facts.approvals[record["plan_id"]] = record["plan_hash"]
-        facts.withdrawn.pop(record["plan_id"], None)
+        audit_state.approvals[record["plan_id"]] = record["plan_hash"]
+        audit_state.withdrawn.pop(record["plan_id"], None)
         if action != "approve":
-            facts.withdrawn[record["plan_id"]] = action
-    facts.intents.pop(record["request_id"], None)
+            audit_state.withdrawn[record["plan_id"]] = action
+    audit_state.intents.pop(record["request_id"], None)
 
 
-def _parse_freeze(told: Mapping[str, Any], at: str) -> Freeze:
-    """A freeze binds, whatever its reason is."""
+def _parse_freeze(members: Mapping[str, Any], at: str) -> Freeze:
+    # A freeze is in force even if its other members have the wrong type.
     return Freeze(
-        _text_or_none(told.get("reason")) or "", _text_or_none(told.get("person")), _text_or_none(told.get("at")) or at
+        _text_or_none(members.get("reason")) or "",
+        _text_or_none(members.get("person")),
+        _text_or_none(members.get("at")) or at,
     )
 
 
-def _apply_carried_state(facts: AuditState, told: Mapping[str, Any], at: str) -> None:
-    """Take in a part of what `carried.parts` made of the log before this one; an older Kaiza named only the first two.
-
-    A process that knew the old log is told it too, so nothing here loosens what is known.
-    """
-    if told.get("frozen"):
-        facts.frozen = _parse_freeze(told["frozen"], at)
-    require_carried_state(told)
-    facts.locks.update({one["role"]: RoleLock(**one) for one in told.get("locks", ())})
-    facts.approvals.update({one["plan_id"]: one["plan_hash"] for one in told.get("approvals", ())})
-    facts.withdrawn.update({one["plan_id"]: one["action"] for one in told.get("withdrawn", ())})
-    for one in told.get("intents", ()):
-        before = facts.intents.get(one["request_id"], {"changes": []})["changes"][: one["at"]]
-        facts.intents[one["request_id"]] = {**one["intent"], "changes": [*before, *one["intent"]["changes"]]}
-    for one in told.get("seals", ()):
-        facts.seals[one["plan_id"]] = PlanSeal(**one["seal"])
-    for one in told.get("released", ()):
-        known = facts.released.get(one["role"], ())
-        facts.released[one["role"]] = sorted({*known, *one["at"]})[-_MAX_RELEASES_KEPT:]
-    for one in told.get("reports", ()):
-        facts.reports = merge_times(facts.reports, one["at"])[-MAX_REPORTS_PER_DAY:]
-    for one in told.get("usage", ()):
-        use = PlanUsage(**{**one["use"], "files": dict(one["use"]["files"])})
-        facts.usage[one["plan_id"]] = max_usage(facts.usage.get(one["plan_id"], PlanUsage()), use)
+def _apply_carried_state(audit_state: AuditState, part: Mapping[str, Any], at: str) -> None:
+    """Apply one part of `carry_over.split`. Parts of older versions have only `frozen` and `locks`."""
+    # A process that followed the old log applies it too: merge with what is known, never replace it by less.
+    if part.get("frozen"):
+        audit_state.frozen = _parse_freeze(part["frozen"], at)
+    require_carried_state(part)
+    audit_state.locks.update({lock["role"]: RoleLock(**lock) for lock in part.get("locks", ())})
+    audit_state.approvals.update({piece["plan_id"]: piece["plan_hash"] for piece in part.get("approvals", ())})
+    audit_state.withdrawn.update({piece["plan_id"]: piece["action"] for piece in part.get("withdrawn", ())})
+    for piece in part.get("intents", ()):
+        before = audit_state.intents.get(piece["request_id"], {"changes": []})["changes"][: piece["at"]]
+        audit_state.intents[piece["request_id"]] = {
+            **piece["intent"],
+            "changes": [*before, *piece["intent"]["changes"]],
+        }
+    for piece in part.get("seals", ()):
+        audit_state.seals[piece["plan_id"]] = PlanSeal(**piece["seal"])
+    for piece in part.get("released", ()):
+        known = audit_state.released.get(piece["role"], ())
+        audit_state.released[piece["role"]] = sorted({*known, *piece["at"]})[-_MAX_RELEASES_KEPT:]
+    for piece in part.get("reports", ()):
+        audit_state.reports = merge_times(audit_state.reports, piece["at"])[-MAX_REPORTS_PER_DAY:]
+    for piece in part.get("usage", ()):
+        usage = PlanUsage(**{**piece["use"], "files": dict(piece["use"]["files"])})
+        known_usage = audit_state.usage.get(piece["plan_id"], PlanUsage())
+        audit_state.usage[piece["plan_id"]] = combine_usage(known_usage, usage, max)
 
 
 _HANDLERS = {

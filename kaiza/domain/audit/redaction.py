@@ -1,6 +1,6 @@
-"""What of a call the record may tell: paths, hashes, sizes and settings; of everything else its SHA-256 and length.
+"""Redaction: which tool arguments the log stores verbatim. All others are stored as SHA-256 and length.
 
-Each path is bounded on its own, so that no other argument, and no other path, keeps it out of the record.
+Paths are limited separately, so that no other argument can push them out of the record.
 """
 
 import hashlib
@@ -46,61 +46,62 @@ PLAIN_ARGUMENTS = frozenset(
         "workspace_root",
     }
 )
-"""Arguments that are told as they are."""
+"""Arguments that are stored verbatim."""
 
 PATH_ARGUMENTS = frozenset({"destination", "path", "paths", "source"})
-"""Arguments that name files; they are told normalised."""
+"""Arguments that name files. They are normalised, so that the log can be searched by path."""
 
 MAX_TEXT = 4096
 MAX_NAME = 64
 MAX_ARGUMENTS_LENGTH = 32 * 1024
 MAX_RECORDED_BYTES = 120 * 1024
-"""So many bytes of a record the arguments take where many long paths compete for them."""
+"""Bytes of a record for all arguments together; the longest paths are hashed to stay below it."""
 MIN_PATH_BYTES = 16 * 1024
+"""Bytes for paths even if the other arguments need all of MAX_RECORDED_BYTES."""
 MAX_MEMBERS = 64
 _MAX_DEPTH = 4
 _MAX_INTEGER = 2**53
-_MAX_ESCAPE_LENGTH = len(r"\\u0000")
+_MAX_ESCAPE_LENGTH = len(r"\\u0000")  # a lone surrogate becomes \uNNNN, whose backslash JSON escapes again
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-def redact_arguments(asked: object) -> Any:
-    """The arguments as the record tells them."""
-    if not isinstance(asked, Mapping):
-        return None if asked is None else _digest(asked)
-    members = [(key, value) for key, value in asked.items() if key not in PATH_ARGUMENTS][:MAX_MEMBERS]
-    told = {
+def redact_arguments(arguments: object) -> Any:
+    """Redact a call's arguments for its record."""
+    if not isinstance(arguments, Mapping):
+        return None if arguments is None else _digest(arguments)
+    members = [(key, value) for key, value in arguments.items() if key not in PATH_ARGUMENTS][:MAX_MEMBERS]
+    redacted = {
         key[:MAX_NAME]: _redact_value(value, _MAX_DEPTH) if key in PLAIN_ARGUMENTS else _digest(value)
         for key, value in members
     }
-    named = {key: _redact_paths(value) for key, value in asked.items() if key in PATH_ARGUMENTS}
-    if len(repr(told)) > MAX_ARGUMENTS_LENGTH:
-        if not named:
-            return _digest(asked)
-        told = {key[:MAX_NAME]: _digest(value) for key, value in members}
-    return told | _fit_paths(named, told)
+    paths = {key: _redact_paths(value) for key, value in arguments.items() if key in PATH_ARGUMENTS}
+    if len(repr(redacted)) > MAX_ARGUMENTS_LENGTH:
+        if not paths:
+            return _digest(arguments)
+        redacted = {key[:MAX_NAME]: _digest(value) for key, value in members}
+    return redacted | _fit_paths(paths, redacted)
 
 
 def normalize_path(text: str) -> str:
-    """Normalise a path as it was asked for; where it would lead out (a leading slash, `..`) stays visible."""
+    """Drop `.` and empty components. A leading slash and `..` stay, so that an attempt to leave is visible."""
     parts = [part for part in text.split("/") if part not in {"", "."}]
     return "/" * text.startswith("/") + "/".join(parts) or text[:1]
 
 
 def truncate_name(tool_name: str) -> str:
-    """A tool's name as the record tells it, also one that nobody has."""
+    """Truncate a tool's name for the record. The tool need not exist."""
     return tool_name[:MAX_NAME]
 
 
-def requested_plan_hash(asked: Mapping[str, Any]) -> str | None:
-    """The hash the caller named, where it is one."""
-    value = asked.get("plan_hash")
+def requested_plan_hash(arguments: Mapping[str, Any]) -> str | None:
+    """The `plan_hash` argument, or None if it is not a hash."""
+    value = arguments.get("plan_hash")
     return value if isinstance(value, str) and _HASH.fullmatch(value) else None
 
 
-def requested_phase_id(asked: Mapping[str, Any]) -> str | None:
-    """The phase the caller named, where it could be one."""
-    value = asked.get("phase_id")
+def requested_phase_id(arguments: Mapping[str, Any]) -> str | None:
+    """The `phase_id` argument, or None if it cannot be an id."""
+    value = arguments.get("phase_id")
     return value if isinstance(value, str) and len(value) <= MAX_NAME else None
 
 
@@ -119,7 +120,7 @@ def _redact_value(value: object, depth: int) -> Any:
 
 
 def _redact_paths(value: object) -> Any:
-    """Paths, each within its own bound; whatever else is there instead is no path and told as such."""
+    """Redact a path argument: a path, a list of them, or a value of the wrong type."""
     if isinstance(value, list):
         return [
             _redact_value(item, 1) if not isinstance(item, str) else _redact_path(item)
@@ -129,32 +130,34 @@ def _redact_paths(value: object) -> Any:
 
 
 def _redact_path(text: str) -> Any:
-    normal = normalize_path(text)
-    return normal if len(normal) <= MAX_TEXT else _digest(normal)
+    path = normalize_path(text)
+    return path if len(path) <= MAX_TEXT else _digest(path)
 
 
-def _fit_paths(named: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """The paths, the longest of them as hashes where a record could not hold them all beside the others."""
-    lists = {key: list(value) if isinstance(value, list) else [value] for key, value in named.items()}
-    texts = [(key, at) for key, items in lists.items() for at, item in enumerate(items) if isinstance(item, str)]
-    if sum(len(lists[key][at]) for key, at in texts) * _MAX_ESCAPE_LENGTH <= MIN_PATH_BYTES:
-        return dict(named)
-    weights = {place: _record_bytes(lists[place[0]][place[1]]) for place in texts}
-    space = max(MAX_RECORDED_BYTES - _record_bytes(others), MIN_PATH_BYTES)
-    for key, at in sorted(texts, key=weights.__getitem__):
-        space -= weights[key, at]
-        if space < 0:
-            lists[key][at] = _digest(lists[key][at])
-    return {key: lists[key] if isinstance(value, list) else lists[key][0] for key, value in named.items()}
+def _fit_paths(paths: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Hash the longest paths until all arguments fit into MAX_RECORDED_BYTES."""
+    lists = {key: list(value) if isinstance(value, list) else [value] for key, value in paths.items()}
+    texts = [(key, index) for key, items in lists.items() for index, item in enumerate(items) if isinstance(item, str)]
+    # Nearly every call: they fit even if each character had to be escaped.
+    if sum(len(lists[key][index]) for key, index in texts) * _MAX_ESCAPE_LENGTH <= MIN_PATH_BYTES:
+        return dict(paths)
+    sizes = {(key, index): _record_bytes(lists[key][index]) for key, index in texts}
+    remaining = max(MAX_RECORDED_BYTES - _record_bytes(others), MIN_PATH_BYTES)
+    # Shortest first: a name that a person will search for survives next to many long ones.
+    for key, index in sorted(texts, key=sizes.__getitem__):
+        remaining -= sizes[key, index]
+        if remaining < 0:
+            lists[key][index] = _digest(lists[key][index])
+    return {key: lists[key] if isinstance(value, list) else lists[key][0] for key, value in paths.items()}
 
 
 def _record_bytes(value: object) -> int:
-    """How many bytes of a record a value takes."""
+    """Size of a value in a record."""
     return len(canonical_json.encode(canonical_json.to_recordable(value)[0]))
 
 
 def _digest(value: object) -> dict[str, Any]:
-    """The proof of a value without the value."""
+    """SHA-256 and length of a value's text."""
     text = value if isinstance(value, str) else repr(value)
     raw = text.encode("utf-8", "backslashreplace")
     return {"sha256": hashlib.sha256(raw).hexdigest(), "length": len(raw)}

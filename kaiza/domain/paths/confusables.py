@@ -1,19 +1,19 @@
-"""Characters that a reader does not see, or takes for others, made visible."""
+"""Invisible and look-alike characters: finding them in text and spelling them out."""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 
-_PLAIN = re.compile(r"[ -~]*")
+_PRINTABLE_ASCII = re.compile(r"[ -~]*")
 _WORD = re.compile(r"[^\W\d_]+")
-_LIKE_LATIN = frozenset(
+# Cyrillic and Greek letters that are drawn like Latin ones.
+_LATIN_LOOKALIKES = frozenset(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0455\u0458\u04bb\u0501\u051b\u051d\u04cf"
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0406\u0405\u0408"
     "\u03b1\u03b9\u03bd\u03bf\u03c1\u03c5\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7"
 )
-"""Cyrillic and Greek letters that are drawn like Latin ones."""
+# A black flag with tag characters, such as Scotland's: the only place where tags are text.
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
-"""A black flag and the tags that say whose it is, such as Scotland's."""
 _CONTROL = re.compile(
     f"{_FLAG}|([\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]|\r(?!\n)"
     "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|[\U000e0000-\U000e007f])"
@@ -23,46 +23,45 @@ _SELECTORS = "\ufe0e\ufe0f"
 
 
 def describe_character(character: str) -> str:
-    """The character as U+0430 and its name."""
+    """Code point and Unicode name, such as `U+0430 CYRILLIC SMALL LETTER A`."""
     name = unicodedata.name(character, "")
     return f"U+{ord(character):04X}" + (f" {name}" if name else "")
 
 
 def find_suspicious(text: str) -> Iterator[tuple[int, str]]:
-    """The places of what is invisible, or drawn like something else, in order; `text` is a path or a glob."""
-    if _PLAIN.fullmatch(text):
+    """Yield index and character of everything invisible or drawn like something else in a path or glob."""
+    if _PRINTABLE_ASCII.fullmatch(text):
         return
-    misleading = set()
-    for word in _WORD.finditer(text):
-        misleading |= {word.start() + index for index in _misleading_letters(word[0])}
+    misleading = {word.start() + index for word in _WORD.finditer(text) for index in _misleading_letters(word[0])}
     for index, character in enumerate(text):
         if index in misleading or _is_invisible(character) or unicodedata.normalize("NFKC", character) != character:
             yield index, character
 
 
 def make_visible(text: str) -> str:
-    """The text with everything suspicious spelled out between angle brackets."""
-    marks = dict(find_suspicious(text))
-    return "".join(f"<{describe_character(each)}>" if index in marks else each for index, each in enumerate(text))
+    """Replace every suspicious character by its description in angle brackets."""
+    suspicious = dict(find_suspicious(text))
+    return "".join(f"<{describe_character(each)}>" if index in suspicious else each for index, each in enumerate(text))
 
 
 def find_controls(text: str) -> Iterator[tuple[int, str]]:
-    """The places of what steers a terminal, turns the direction of text, or hides text in tags; flags are text."""
-    return ((found.start(), found[0]) for found in _CONTROL.finditer(text) if found[1])
+    """Yield index and character of every terminal control, bidirectional control and tag outside a flag."""
+    # A flag matches the pattern's first branch, which has no group: it is skipped as a whole.
+    return ((match.start(), match[0]) for match in _CONTROL.finditer(text) if match[1])
 
 
 def spell_out_controls(text: str) -> str:
-    """The text with its control characters written by name, so that it can be shown as it is."""
-    return _CONTROL.sub(lambda found: f"<{describe_character(found[0])}>" if found[1] else found[0], text)
+    """Replace every control character by its description, so that the text is safe to print."""
+    return _CONTROL.sub(lambda match: f"<{describe_character(match[0])}>" if match[1] else match[0], text)
 
 
 def strip_joiners(text: str) -> str:
-    """The text less what joins its letters and symbols as it should: flags, and joiners and selectors in sequences."""
-    return re.sub(_FLAG, "", _JOINER.sub(lambda found: "" if _is_joining(text, found.start()) else found[0], text))
+    """Remove flags, and joiners and variation selectors that are used as intended; misplaced ones stay."""
+    return re.sub(_FLAG, "", _JOINER.sub(lambda match: "" if _is_joining(text, match.start()) else match[0], text))
 
 
 def _is_joining(text: str, index: int) -> bool:
-    """Whether a joiner is between letters or between symbols, or a selector behind what it chooses the look of."""
+    """Whether a joiner is between two letters or two symbols, or a selector follows a visible character."""
     before = text[index - 1 : index] if index else " "
     if text[index] in _SELECTORS:
         return not _is_invisible(before) and before not in _SELECTORS + " "
@@ -73,10 +72,10 @@ def _is_joining(text: str, index: int) -> bool:
 
 
 def _misleading_letters(word: str) -> Iterator[int]:
-    """Letters of a second writing inside a word, and a word made only of letters that look Latin."""
+    """Indexes of the non-Latin letters in a word that mixes scripts, or that has only letters that look Latin."""
     foreign = [index for index, letter in enumerate(word) if not _is_latin(letter)]
-    mixed = 0 < len(foreign) < len(word)
-    if mixed or all(letter in _LIKE_LATIN for letter in word):
+    is_mixed = 0 < len(foreign) < len(word)
+    if is_mixed or all(letter in _LATIN_LOOKALIKES for letter in word):
         yield from foreign
 
 
@@ -85,5 +84,5 @@ def _is_latin(letter: str) -> bool:
 
 
 def _is_invisible(character: str) -> bool:
-    """Controls, formats, private and unassigned characters, and every blank but the plain one."""
+    """Whether it is a control, format, private or unassigned character, or whitespace other than a space."""
     return unicodedata.category(character)[0] in "CZ" and character != " "

@@ -1,4 +1,7 @@
-"""Denial by a pattern: it covers a path in every spelling that a file system or a reader could take for the same."""
+"""Deny patterns: globs that match a path in every spelling that names the same file on some file system.
+
+Allow patterns match exactly as written; a denial must not be evaded by case, Unicode form or trailing dots.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -6,98 +9,112 @@ from itertools import groupby
 
 from kaiza.domain.paths import name_folding
 from kaiza.domain.paths.glob import Glob, compile_steps
-from kaiza.domain.paths.glob_parser import ANY, PatternStep, Span, merge_spans, parse_component, parse_steps, plain_step
+from kaiza.domain.paths.glob_parser import (
+    ANY_BUT_SLASH,
+    PatternStep,
+    Span,
+    literal_step,
+    merge_spans,
+    parse_component,
+    parse_steps,
+)
 
 _FIRST_NON_ASCII = 0x80
 
 
 @dataclass(frozen=True, slots=True)
 class DenyGlob:
-    """A pattern that covers a path in whatever spelling: as it is written, and both folded as names are compared."""
+    """A glob compiled three times: as written, and twice folded like the paths it is compared with."""
 
     exact: Glob
     folded: Glob = field(compare=False, repr=False)
-    """For a path in ASCII."""
+    """For ASCII paths."""
     wide: Glob = field(compare=False, repr=False)
-    """For every other path: there a class that names more than ASCII covers any character."""
+    """For all other paths. A class with non-ASCII members matches any character, because folding may change them."""
 
     @classmethod
     def from_glob(cls, glob: Glob) -> "DenyGlob":
-        """What is denied by a pattern that was understood."""
-        plain = "[" not in glob.text and name_folding.fold(glob.text) == glob.text
-        wide = compile_steps(glob.text, list(parse_steps(glob.text, _folding_reader(_widen_non_ascii))))
-        narrow = (
-            glob if plain else compile_steps(glob.text, list(parse_steps(glob.text, _folding_reader(_lower_spans))))
-        )
-        return cls(glob, narrow, wide)
+        """Compile the folded forms of a glob."""
+        wide = _compile_folded(glob.text, _widen_non_ascii)
+        if "[" not in glob.text and name_folding.fold(glob.text) == glob.text:
+            return cls(glob, glob, wide)
+        return cls(glob, _compile_folded(glob.text, _lower_spans), wide)
 
     @classmethod
     def parse(cls, text: str) -> "DenyGlob":
-        """The denial as a value; GlobError if it is not a pattern."""
+        """Parse and compile a deny pattern; GlobError if it is not a valid glob."""
         return cls.from_glob(Glob.parse(text))
 
     @property
     def text(self) -> str:
-        """The pattern as it was written."""
+        """The pattern as written."""
         return self.exact.text
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Whether the path made of these components is denied."""
+        """Whether the path with these components is denied."""
         return self.matches_text("/".join(parts))
 
     def matches_text(self, path: str) -> bool:
-        """The same for a path that is already joined by slashes."""
-        return first_denial((self,), path) is not None
+        """Whether a slash-separated path is denied."""
+        return find_denial((self,), path) is not None
 
 
-def first_denial(denials: Sequence[DenyGlob], path: str) -> DenyGlob | None:
-    """The first of these by which a path is denied. It is folded once, and where that says nothing new, not tried."""
+def find_denial(denials: Sequence[DenyGlob], path: str) -> DenyGlob | None:
+    """Find the first pattern that denies a slash-separated path. The path is folded once for all of them."""
     folded = name_folding.fold(path)
-    beyond, differs = not path.isascii(), folded != path
-    for one in denials:
-        if one.exact.matches_text(path):
-            return one
-        if beyond:
-            if one.wide.matches_text(folded):
-                return one
-        elif (differs or one.folded is not one.exact) and one.folded.matches_text(folded):
-            return one
+    is_ascii, is_folded = path.isascii(), folded == path
+    for denial in denials:
+        if denial.exact.matches_text(path):
+            return denial
+        if not is_ascii:
+            if denial.wide.matches_text(folded):
+                return denial
+        # Skipped where path and pattern are both their own fold: the exact match above was the same test.
+        elif not (is_folded and denial.folded is denial.exact) and denial.folded.matches_text(folded):
+            return denial
     return None
 
 
+def _compile_folded(text: str, widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Glob:
+    return compile_steps(text, list(parse_steps(text, _folding_reader(widen))))
+
+
 def _folding_reader(widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Callable[[str, int], Iterator[PatternStep]]:
-    """How to read a component so that it covers what is folded."""
+    """Parser of one component that folds its literal text and widens its character classes."""
 
     def read(component: str, offset: int) -> Iterator[PatternStep]:
         steps = list(parse_component(component, offset))
-        runs = [(plain, list(run)) for plain, run in groupby(steps, lambda step: step.plain)]
-        for number, (plain, run) in enumerate(runs, 1):
-            if plain:
-                written = "".join(step.spans[0][0] for step in run)
-                yield from map(plain_step, _fold_run(written, whole=len(runs) == 1, last=number == len(runs)))
+        runs = [(is_literal, list(run)) for is_literal, run in groupby(steps, lambda step: step.literal)]
+        for number, (is_literal, run) in enumerate(runs, 1):
+            if is_literal:
+                text = "".join(step.spans[0][0] for step in run)
+                yield from map(literal_step, _fold_run(text, whole=len(runs) == 1, last=number == len(runs)))
             else:
+                # `?` and classes name composed characters; a folded path is decomposed, so marks may follow.
                 yield from (step if step.star else PatternStep(widen(step.spans), marked=True) for step in run)
 
     return read
 
 
-def _fold_run(written: str, *, whole: bool, last: bool) -> str:
-    """Letters between wildcards; only where a name ends are its dots and blanks left out."""
+def _fold_run(text: str, *, whole: bool, last: bool) -> str:
+    """Fold literal text between wildcards. Dots and blanks are trimmed only at the end of a name."""
     if whole:
-        return name_folding.fold(written)
-    folded = name_folding.fold_fragment(written)
+        return name_folding.fold(text)
+    folded = name_folding.fold_fragment(text)
     return name_folding.trim_end(folded) if last else folded
 
 
 def _lower_spans(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """The spans with each capital as its small letter, which is all that folding does to ASCII."""
-    small = {
-        sign.lower() for sign in map(chr, range(_FIRST_NON_ASCII)) if any(low <= sign <= high for low, high in spans)
+    """Lower the ASCII letters of the spans, which is all that folding does to single ASCII characters."""
+    lowered = {
+        letter.lower()
+        for letter in map(chr, range(_FIRST_NON_ASCII))
+        if any(low <= letter <= high for low, high in spans)
     }
-    beyond = [(max(low, chr(_FIRST_NON_ASCII)), high) for low, high in spans if ord(high) >= _FIRST_NON_ASCII]
-    return tuple(merge_spans(sorted([*((sign, sign) for sign in small), *beyond])))
+    non_ascii = [(max(low, chr(_FIRST_NON_ASCII)), high) for low, high in spans if ord(high) >= _FIRST_NON_ASCII]
+    return tuple(merge_spans(sorted([*((letter, letter) for letter in lowered), *non_ascii])))
 
 
 def _widen_non_ascii(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """The same, but any character where a span holds one that folds to who knows what."""
-    return ANY if any(ord(high) >= _FIRST_NON_ASCII for _, high in spans) else _lower_spans(spans)
+    """Lower the spans; match any character where one is non-ASCII, because folding may make it several."""
+    return ANY_BUT_SLASH if any(ord(high) >= _FIRST_NON_ASCII for _, high in spans) else _lower_spans(spans)

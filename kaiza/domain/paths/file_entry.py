@@ -1,4 +1,4 @@
-"""What is at one name of a directory, as a stat found it."""
+"""Directory entry: name, type, size and mode of one file, as read by stat."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ FileKind = Literal["file", "directory", "link", "other"]
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A file, directory, link or something else; only a file has a size."""
+    """One directory entry. Only a file has a size."""
 
     name: str
     type: FileKind
@@ -18,4 +18,4 @@ class FileEntry:
     modified: str
     mode: int
     real: RelPath
-    """Where it really is, with all links followed."""
+    """The resolved path, with all links followed."""

@@ -1,7 +1,7 @@
-"""What one `.gitignore` says about a name, byte for byte as git reads it, in time linear in the name.
+"""Matcher for one `.gitignore` file, with git's exact semantics and in time linear in the path.
 
-pathspec would do, but not for a file that a stranger wrote: with `re` a pattern of twenty stars never returns, and
-with RE2 sets a long file fails to compile or, worse, silently matches nothing. Here each pattern stands alone.
+Replaces pathspec, which is unsafe for files from an untrusted workspace: with `re` a pattern of twenty stars does not
+return, and with RE2 sets a long file fails to compile and then matches nothing. Here each pattern is compiled alone.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ _NEGATIONS = frozenset(b"!^")
 _BOM = b"\xef\xbb\xbf"
 _BATCH_SIZE = 100
 _NO_RANGE = 256
-"""Marks a member of a class after which a dash begins no range."""
+"""Pseudo-member of a class: a dash after a range or a named class does not begin another range."""
 _ASCII = tuple(range(128))
 _NAMED_CLASSES: Mapping[bytes, frozenset[int]] = MappingProxyType(
     {
@@ -40,7 +40,7 @@ _NAMED_CLASSES: Mapping[bytes, frozenset[int]] = MappingProxyType(
 
 
 class _NeverMatchesError(Exception):
-    """The pattern is malformed; git lets it match nothing."""
+    """The pattern is malformed. git ignores it silently."""
 
 
 def _re2_options() -> re2.Options:
@@ -48,7 +48,7 @@ def _re2_options() -> re2.Options:
     options.encoding = re2.Options.Encoding.LATIN1
     options.dot_nl = True
     options.never_capture = True
-    options.log_errors = False
+    options.log_errors = False  # RE2 would write to stderr
     return options
 
 
@@ -57,7 +57,7 @@ _RE2_OPTIONS = _re2_options()
 
 @dataclass(frozen=True)
 class IgnoreRule:
-    """One line: what it matches and what it says about that. The later one wins."""
+    """One line of the file. `number` is its line number; the last matching rule decides."""
 
     number: int
     text: bytes
@@ -67,18 +67,18 @@ class IgnoreRule:
 
     @property
     def is_literal(self) -> bool:
-        """Whether it matches its own text and nothing else."""
+        """Whether the pattern has no wildcard."""
         return _SPECIAL.isdisjoint(self.text)
 
     @property
-    def ending(self) -> bytes | None:
-        """What a name must end with, where that is all the rule wants: `*.o`."""
-        plain = not self.whole_path and self.text[:1] == b"*" and _SPECIAL.isdisjoint(self.text[1:])
-        return self.text[1:] if plain else None
+    def suffix(self) -> bytes | None:
+        """The suffix of a pattern such as `*.o`; None for any other pattern."""
+        is_suffix = not self.whole_path and self.text[:1] == b"*" and _SPECIAL.isdisjoint(self.text[1:])
+        return self.text[1:] if is_suffix else None
 
     @cached_property
     def expression(self) -> str | None:
-        """The rule as an expression of RE2; None where it matches nothing."""
+        """The pattern as an RE2 expression; None if it is malformed."""
         try:
             return "".join(_path_regex(self.text) if self.whole_path else _name_regex(self.text))
         except _NeverMatchesError:
@@ -86,28 +86,29 @@ class IgnoreRule:
 
     @cached_property
     def _program(self) -> "re2._Regexp":
-        return re2._Regexp(f"^(?:{self.expression})$".encode("latin-1"), _RE2_OPTIONS)  # noqa: SLF001  uncached on purpose
+        # Not `re2.compile`: its cache of 128 programs is too small for a long file.
+        return re2._Regexp(f"^(?:{self.expression})$".encode("latin-1"), _RE2_OPTIONS)  # noqa: SLF001
 
-    def matches(self, told: bytes) -> bool:
-        """Whether this rule of the difficult kind matches the path or the name, whichever it is for."""
-        return self._program.search(told) is not None
+    def matches(self, text: bytes) -> bool:
+        """Whether the pattern matches; `text` is the path if `whole_path`, else the file name."""
+        return self._program.search(text) is not None
 
 
 @dataclass(frozen=True)
 class IgnoreFile:
-    """The rules of one file, sorted by how they are found."""
+    """The rules of one file, indexed by literal name, literal path and suffix; the rest are regular expressions."""
 
     names: Mapping[bytes, Sequence[IgnoreRule]]
     paths: Mapping[bytes, Sequence[IgnoreRule]]
-    endings: Mapping[bytes, Sequence[IgnoreRule]]
+    suffixes: Mapping[bytes, Sequence[IgnoreRule]]
     regex_rules: Sequence[IgnoreRule]
-    _all_endings: tuple[bytes, ...] = field(init=False)
+    _all_suffixes: tuple[bytes, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_all_endings", tuple(self.endings))
+        object.__setattr__(self, "_all_suffixes", tuple(self.suffixes))
 
     def is_ignored(self, path: bytes, *, directory: bool) -> bool | None:
-        """Whether a path below the file's directory is left out; None where nothing is said about it."""
+        """Whether a path below the file's directory is ignored; None if no rule matches."""
         name = path[path.rfind(b"/") + 1 :]
         last: IgnoreRule | None = None
         for rule in self._matching_rules(path, name):
@@ -118,34 +119,35 @@ class IgnoreFile:
     def _matching_rules(self, path: bytes, name: bytes) -> Iterator[IgnoreRule]:
         yield from self.names.get(name, ())
         yield from self.paths.get(path, ())
-        if name.endswith(self._all_endings):
-            for ending, rules in self.endings.items():
-                if name.endswith(ending):
+        if name.endswith(self._all_suffixes):
+            for suffix, rules in self.suffixes.items():
+                if name.endswith(suffix):
                     yield from rules
         for batch, any_of in self._batches:
-            told = path if batch[0].whole_path else name
-            if any_of is None or any_of.search(told) is not None:
-                yield from (rule for rule in batch if rule.matches(told))
+            text = path if batch[0].whole_path else name
+            if any_of is None or any_of.search(text) is not None:
+                yield from (rule for rule in batch if rule.matches(text))
 
     @cached_property
     def _batches(self) -> "Sequence[tuple[Sequence[IgnoreRule], re2._Regexp | None]]":
-        """The difficult ones, many at once: most names match none of them."""
-        kinds = [[rule for rule in self.regex_rules if rule.whole_path is whole] for whole in (False, True)]
+        """The regex rules in batches, each with one expression that matches if any of them does."""
+        # Most names match no rule, so one search for a hundred rules is usually the only one.
+        groups = [[rule for rule in self.regex_rules if rule.whole_path is whole] for whole in (False, True)]
         return [
-            _compile_batch(kind[begin : begin + _BATCH_SIZE])
-            for kind in kinds
-            for begin in range(0, len(kind), _BATCH_SIZE)
+            _compile_batch(group[start : start + _BATCH_SIZE])
+            for group in groups
+            for start in range(0, len(group), _BATCH_SIZE)
         ]
 
 
 def parse(data: bytes) -> IgnoreFile:
-    """The rules of a file's bytes; what git does not understand matches nothing."""
+    """Parse a file's bytes. Lines that git does not understand match nothing."""
     rules = list(_parse_rules(data.removeprefix(_BOM)))
     names = (rule for rule in rules if rule.is_literal and not rule.whole_path)
     paths = (rule for rule in rules if rule.is_literal and rule.whole_path)
-    endings = (rule for rule in rules if rule.ending is not None)
-    difficult = [rule for rule in rules if not rule.is_literal and rule.ending is None and rule.expression is not None]
-    return IgnoreFile(_group_by_text(names), _group_by_text(paths), _group_by_text(endings, 1), difficult)
+    suffixes = (rule for rule in rules if rule.suffix is not None)
+    regexes = [rule for rule in rules if not rule.is_literal and rule.suffix is None and rule.expression is not None]
+    return IgnoreFile(_group_by_text(names), _group_by_text(paths), _group_by_text(suffixes, 1), regexes)
 
 
 def _parse_rules(data: bytes) -> Iterator[IgnoreRule]:
@@ -153,132 +155,134 @@ def _parse_rules(data: bytes) -> Iterator[IgnoreRule]:
         text = _strip_blanks(line.removesuffix(b"\r"))
         if not text or text.startswith(b"#"):
             continue
-        leaves_out = not text.startswith(b"!")
-        text = text if leaves_out else text[1:]
+        is_exclusion = not text.startswith(b"!")
+        text = text if is_exclusion else text[1:]
         directories_only = text.endswith(b"/")
         text = text[:-1] if directories_only else text
         whole_path = b"/" in text
         if text:
-            yield IgnoreRule(number, text.removeprefix(b"/"), leaves_out, directories_only, whole_path)
+            yield IgnoreRule(number, text.removeprefix(b"/"), is_exclusion, directories_only, whole_path)
 
 
 def _strip_blanks(line: bytes) -> bytes:
-    """The line without the blanks at its end; an escaped one stays."""
-    bare = line.rstrip(b" ")
-    escapes = len(bare) - len(bare.rstrip(b"\\"))
-    return line[: len(bare) + 1] if escapes % 2 else bare
+    """Remove trailing blanks, except one that is escaped by an odd number of backslashes."""
+    stripped = line.rstrip(b" ")
+    backslashes = len(stripped) - len(stripped.rstrip(b"\\"))
+    return line[: len(stripped) + 1] if backslashes % 2 else stripped
 
 
 def _group_by_text(rules: Iterable[IgnoreRule], skip: int = 0) -> Mapping[bytes, Sequence[IgnoreRule]]:
-    found: dict[bytes, list[IgnoreRule]] = defaultdict(list)
+    groups: dict[bytes, list[IgnoreRule]] = defaultdict(list)
     for rule in rules:
-        found[rule.text[skip:]].append(rule)
-    return MappingProxyType(dict(found))
+        groups[rule.text[skip:]].append(rule)
+    return MappingProxyType(dict(groups))
 
 
 def _compile_batch(rules: Sequence[IgnoreRule]) -> "tuple[Sequence[IgnoreRule], re2._Regexp | None]":
-    either = "|".join(f"(?:{rule.expression})" for rule in rules)
+    alternatives = "|".join(f"(?:{rule.expression})" for rule in rules)
     try:
-        return rules, re2._Regexp(f"^(?:{either})$".encode("latin-1"), _RE2_OPTIONS)  # noqa: SLF001  uncached on purpose
-    except re2.error:
+        return rules, re2._Regexp(f"^(?:{alternatives})$".encode("latin-1"), _RE2_OPTIONS)  # noqa: SLF001
+    except re2.error:  # larger than RE2's memory limit: each rule is tried alone
         return rules, None
 
 
 def _name_regex(text: bytes) -> Iterator[str]:
-    """A pattern without a slash is held against the name alone: there, every star is the same."""
-    at = 0
-    while at < len(text):
-        if text[at] == _STAR:
+    """Translate a pattern without a slash. It is matched against the name, so `*` and `**` are the same."""
+    index = 0
+    while index < len(text):
+        if text[index] == _STAR:
             yield ".*"
-            at += 1
+            index += 1
         else:
-            told, at = _translate_one(text, at)
-            yield told
+            regex, index = _translate_one(text, index)
+            yield regex
 
 
 def _path_regex(text: bytes) -> Iterator[str]:
-    """A pattern with a slash is held against the path; where git has skipped the plain beginning, it begins anew."""
-    at = begin = next((at for at, code in enumerate(text) if code in _SPECIAL), len(text))
-    yield from map(_quote_byte, text[:begin])
-    while at < len(text):
-        if text[at] == _STAR:
-            told, at = _translate_stars(text, at, begin)
+    """Translate a pattern with a slash, which is matched against the path."""
+    # git compares the literal prefix first and starts its matcher after it, so that a `**` right after the prefix
+    # counts as the beginning of the pattern, as in `a**/b`.
+    index = start = next((index for index, code in enumerate(text) if code in _SPECIAL), len(text))
+    yield from map(_quote_byte, text[:start])
+    while index < len(text):
+        if text[index] == _STAR:
+            regex, index = _translate_stars(text, index, start)
         else:
-            told, at = _translate_one(text, at)
-        yield told
+            regex, index = _translate_one(text, index)
+        yield regex
 
 
-def _translate_stars(text: bytes, at: int, begin: int) -> tuple[str, int]:
-    end = at
+def _translate_stars(text: bytes, index: int, start: int) -> tuple[str, int]:
+    end = index
     while end < len(text) and text[end] == _STAR:
         end += 1
-    alone = end - at > 1 and (at == begin or text[at - 1] == _SLASH)
-    if alone and end == len(text):
+    begins_component = end - index > 1 and (index == start or text[index - 1] == _SLASH)
+    if begins_component and end == len(text):
         return ".*", end
-    if alone and text[end] == _SLASH:
+    if begins_component and text[end] == _SLASH:
         return "(?:.*/)?", end + 1
-    if alone and text[end : end + 2] == b"\\/":
+    if begins_component and text[end : end + 2] == b"\\/":
         return ".*", end
     return "[^/]*", end
 
 
-def _translate_one(text: bytes, at: int) -> tuple[str, int]:
-    """What matches one character, and where the pattern goes on."""
-    code = text[at]
+def _translate_one(text: bytes, index: int) -> tuple[str, int]:
+    """Expression for one character of a path, and the index after it in the pattern."""
+    code = text[index]
     if code == _QUERY:
-        return "[^/]", at + 1
+        return "[^/]", index + 1
     if code == _OPEN:
-        return _translate_bracket(text, at + 1)
+        return _translate_bracket(text, index + 1)
     if code == _BACKSLASH:
-        at += 1
-        if at == len(text):
+        index += 1
+        if index == len(text):
             raise _NeverMatchesError
-        code = text[at]
-    return _quote_byte(code), at + 1
+        code = text[index]
+    return _quote_byte(code), index + 1
 
 
-def _translate_bracket(text: bytes, at: int) -> tuple[str, int]:
-    negated = text[at : at + 1] != b"" and text[at] in _NEGATIONS
-    first = at = at + negated
-    inside: set[int] = set()
-    before: int | None = None
-    while text[at : at + 1] != b"]" or at == first:
-        found, at = _class_member(text, at, before)
-        inside |= found
-        before = max(found) if len(found) == 1 else None
-    codes = (set(range(_NO_RANGE)) - inside if negated else inside) - {_SLASH}
-    return _regex_class(codes), at + 1
+def _translate_bracket(text: bytes, index: int) -> tuple[str, int]:
+    is_negated = text[index : index + 1] != b"" and text[index] in _NEGATIONS
+    first = index = index + is_negated
+    members: set[int] = set()
+    range_start: int | None = None
+    while text[index : index + 1] != b"]" or index == first:  # a ] right after the [ is a member
+        member, index = _class_member(text, index, range_start)
+        members |= member
+        range_start = max(member) if len(member) == 1 else None
+    codes = (set(range(_NO_RANGE)) - members if is_negated else members) - {_SLASH}
+    return _regex_class(codes), index + 1
 
 
-def _class_member(text: bytes, at: int, before: int | None) -> tuple[set[int], int]:
+def _class_member(text: bytes, index: int, range_start: int | None) -> tuple[set[int], int]:
     """The next member of a class: a character, the rest of a range that began before it, or a named class."""
-    if text[at : at + 2] == b"[:":
-        return _named_class(text, at)
-    if before is not None and text[at : at + 1] == b"-" and text[at + 1 : at + 2] not in {b"", b"]"}:
-        high, at = _literal_byte(text, at + 1)
-        return set(range(before, high + 1)) | {_NO_RANGE}, at
-    code, at = _literal_byte(text, at)
-    return {code}, at
+    if text[index : index + 2] == b"[:":
+        return _named_class(text, index)
+    if range_start is not None and text[index : index + 1] == b"-" and text[index + 1 : index + 2] not in {b"", b"]"}:
+        high, index = _literal_byte(text, index + 1)
+        return set(range(range_start, high + 1)) | {_NO_RANGE}, index
+    code, index = _literal_byte(text, index)
+    return {code}, index
 
 
-def _named_class(text: bytes, at: int) -> tuple[set[int], int]:
-    end = text.find(b"]", at + 2)
+def _named_class(text: bytes, index: int) -> tuple[set[int], int]:
+    end = text.find(b"]", index + 2)
     if end < 0:
         raise _NeverMatchesError
-    if text[end - 1 : end] != b":" or end < at + 3:
-        return {_OPEN}, at + 1
-    name = text[at + 2 : end - 1]
+    if text[end - 1 : end] != b":" or end < index + 3:
+        return {_OPEN}, index + 1
+    name = text[index + 2 : end - 1]
     if name not in _NAMED_CLASSES:
         raise _NeverMatchesError
     return {*_NAMED_CLASSES[name], _NO_RANGE}, end + 1
 
 
-def _literal_byte(text: bytes, at: int) -> tuple[int, int]:
-    if text[at : at + 1] == b"\\":
-        at += 1
-    if at >= len(text):
+def _literal_byte(text: bytes, index: int) -> tuple[int, int]:
+    if text[index : index + 1] == b"\\":
+        index += 1
+    if index >= len(text):
         raise _NeverMatchesError
-    return text[at], at + 1
+    return text[index], index + 1
 
 
 def _regex_class(codes: set[int]) -> str:

@@ -1,113 +1,125 @@
-"""One glob, matched in time linear in the path: each character is looked at once, whatever the pattern.
+"""Glob matcher, linear in the length of the path whatever the pattern.
 
-The pattern becomes a row of bits, one for each place in it; reading a character moves all places at once.
+The pattern is compiled to a bit-parallel automaton: each bit is one position in the pattern, set while the text read
+so far can end there. A character of the path advances all bits with one shift and mask, so that a hostile pattern
+cannot cause backtracking.
 """
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kaiza.domain.paths.glob_parser import LAST, PatternStep, Span, parse_steps, require_pattern
+from kaiza.domain.paths.glob_parser import LAST_CHARACTER, PatternStep, Span, parse_steps, require_pattern
 from kaiza.domain.paths.name_folding import is_mark
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A pattern that was understood. Made by `parse`."""
+    """Compiled pattern. Use `parse` to create one."""
 
     text: str
     prefix: str = field(compare=False)
-    """The literal beginning, which a path must have before anything else is looked at."""
+    """The literal beginning of the pattern, compared first."""
     _bounds: tuple[str, ...] = field(compare=False, repr=False)
     _masks: tuple[int, ...] = field(compare=False, repr=False)
-    _stay: int = field(compare=False, repr=False)
-    _deep: int = field(compare=False, repr=False)
-    _skip: int = field(compare=False, repr=False)
-    _final: int = field(compare=False, repr=False)
-    _marked: int = field(default=0, compare=False, repr=False)
-    """Places behind a single character, where a decomposed text may have more marks of that character."""
+    """`_masks[i]`: the states that a character from `_bounds[i - 1]` up to `_bounds[i]` advances."""
+    _loop_mask: int = field(compare=False, repr=False)
+    """States that stay at any character but a slash: `*` and `**`."""
+    _slash_loop_mask: int = field(compare=False, repr=False)
+    """States that also stay at a slash: `**`."""
+    _skip_mask: int = field(compare=False, repr=False)
+    """States of a `**` that may be left, at the start of a component, without reading anything."""
+    _final_mask: int = field(compare=False, repr=False)
+    _combining_mask: int = field(default=0, compare=False, repr=False)
+    """States after a single character, where a decomposed path may have more marks of that character."""
 
     @classmethod
     def parse(cls, text: str) -> "Glob":
-        """The pattern as a value; GlobError if it is not one."""
+        """Parse and compile a pattern; GlobError if it is not valid."""
         require_pattern(text)
         return compile_steps(text, list(parse_steps(text)))
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is a path, with no wildcard in it."""
+        """Whether the pattern has no wildcard."""
         return self.prefix == self.text
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Whether the path made of these components is covered, whole."""
+        """Whether the whole path with these components matches."""
         return self.matches_text("/".join(parts))
 
     def matches_text(self, path: str) -> bool:
-        """The same for a path that is already joined by slashes."""
+        """Whether a whole slash-separated path matches."""
         if not path or not path.startswith(self.prefix):
             return False
-        if self._marked and not path.isascii():
+        if self._combining_mask and not path.isascii():
             return self._matches_decomposed(path)
-        bounds, masks, stay, deep, skip = self._bounds, self._masks, self._stay, self._deep, self._skip
-        places = 1 | (skip & 1) << 1
+        bounds, masks, loop_mask = self._bounds, self._masks, self._loop_mask
+        slash_loop_mask, skip_mask = self._slash_loop_mask, self._skip_mask
+        states = 1 | (skip_mask & 1) << 1
         for character in path[len(self.prefix) :]:
-            moved = (places & masks[bisect_right(bounds, character)]) << 1
+            advanced = (states & masks[bisect_right(bounds, character)]) << 1
             if character == "/":
-                places = moved | places & deep
-                places |= (places & skip) << 1
+                states = advanced | states & slash_loop_mask
+                states |= (states & skip_mask) << 1
             else:
-                places = moved | places & stay
-            if not places:
+                states = advanced | states & loop_mask
+            if not states:
                 return False
-        return bool(places & self._final)
+        return bool(states & self._final_mask)
 
     def _matches_decomposed(self, path: str) -> bool:
-        """The same where one character of a name may be several of the path: a letter and its marks."""
-        bounds, masks, marked = self._bounds, self._masks, self._marked
-        places = 1 | (self._skip & 1) << 1
+        """As `matches_text`, but one step may read a letter and its combining marks.
+
+        A second loop, because asking for marks would slow the one that nearly every path takes.
+        """
+        bounds, masks, combining_mask = self._bounds, self._masks, self._combining_mask
+        states = 1 | (self._skip_mask & 1) << 1
         for character in path[len(self.prefix) :]:
-            moved = (places & masks[bisect_right(bounds, character)]) << 1
+            advanced = (states & masks[bisect_right(bounds, character)]) << 1
             if character == "/":
-                places = moved | places & self._deep
-                places |= (places & self._skip) << 1
+                states = advanced | states & self._slash_loop_mask
+                states |= (states & self._skip_mask) << 1
             else:
-                places = moved | places & (self._stay | (marked if is_mark(character) else 0))
-        return bool(places & self._final)
+                states = advanced | states & (self._loop_mask | (combining_mask if is_mark(character) else 0))
+        return bool(states & self._final_mask)
 
 
 def compile_steps(text: str, steps: list[PatternStep]) -> Glob:
-    """The glob of a pattern that was parsed into these steps."""
-    literal = 0
-    while literal < len(steps) and steps[literal].plain:
-        literal += 1
-    prefix = "".join(step.spans[0][0] for step in steps[:literal])
-    place, stay, deep, skip, marked = 0, 0, 0, 0, 0
+    """Compile the parsed steps of a pattern."""
+    prefix_length = 0
+    while prefix_length < len(steps) and steps[prefix_length].literal:
+        prefix_length += 1
+    prefix = "".join(step.spans[0][0] for step in steps[:prefix_length])
+    state, loop_mask, slash_loop_mask, skip_mask, combining_mask = 0, 0, 0, 0, 0
     toggles: dict[str, int] = {}
-    for number, step in enumerate(steps[literal:], literal):
+    for number, step in enumerate(steps[prefix_length:], prefix_length):
         if step.spans:
-            _toggle(toggles, step.spans, 1 << place)
-            place += 1
-            marked |= step.marked << place
+            _toggle(toggles, step.spans, 1 << state)
+            state += 1
+            combining_mask |= step.marked << state
         elif step.deep:
-            stay, deep = stay | 1 << place, deep | 1 << place
-            if number < len(steps) - 1:
-                skip |= 1 << place
-                place += 1
+            loop_mask, slash_loop_mask = loop_mask | 1 << state, slash_loop_mask | 1 << state
+            if number < len(steps) - 1:  # a final `**` needs at least one component
+                skip_mask |= 1 << state
+                state += 1
         else:
-            stay |= 1 << place
+            loop_mask |= 1 << state
     bounds, masks = _build_table(toggles)
-    return Glob(text, prefix, bounds, masks, stay, deep, skip, 1 << place, marked)
+    return Glob(text, prefix, bounds, masks, loop_mask, slash_loop_mask, skip_mask, 1 << state, combining_mask)
 
 
 def _toggle(toggles: dict[str, int], spans: Sequence[Span], bit: int) -> None:
+    """Flip a state's bit at the first character of each span and again after its last."""
     for low, high in spans:
         toggles[low] = toggles.get(low, 0) ^ bit
-        if high < LAST:
+        if high < LAST_CHARACTER:
             after = chr(ord(high) + 1)
             toggles[after] = toggles.get(after, 0) ^ bit
 
 
 def _build_table(toggles: dict[str, int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Sorted bounds, and the mask of every interval between two of them, for `bisect`."""
     bounds = tuple(sorted(toggles))
     masks = [0]
     for bound in bounds:

@@ -1,22 +1,23 @@
-"""Parser of globs: a pattern's text becomes steps, each a set of characters to read or a star to stay at.
+"""Glob parser: turns a pattern into steps for the matcher.
 
-Meaning is git's for an anchored pattern: `*`, `?` and `[...]` stay inside a component, a component `**` is any number
-of them (at least one at the end), letters are as they are written, and nothing is negated.
+The syntax is that of an anchored .gitignore pattern: `*`, `?` and `[...]` match inside one component, a component `**`
+matches any number of them (at least one at the end). Matching is case-sensitive. Negation and backslash escapes are not
+supported.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 MAX_LENGTH = 1024
-LAST = "\U0010ffff"
-ANY = (("\0", "."), ("0", LAST))
-"""Every character but the slash, which is between the dot and the zero."""
+LAST_CHARACTER = "\U0010ffff"
+ANY_BUT_SLASH = (("\0", "."), ("0", LAST_CHARACTER))
+"""Every character but the slash, whose code point is between those of the dot and the zero."""
 
 Span = tuple[str, str]
 
 
 class GlobError(ValueError):
-    """The pattern cannot be read; says what is wrong, where, and what to write instead."""
+    """Invalid pattern: what is wrong, at which offset, and what to write instead."""
 
     def __init__(self, message: str, fix: str, offset: int = 0) -> None:
         super().__init__(message)
@@ -27,17 +28,19 @@ class GlobError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PatternStep:
-    """One place of the pattern: a character to read, or a star to stay at."""
+    """One step: a set of characters of which one is read, or a star."""
 
     spans: tuple[Span, ...] = ()
-    plain: bool = False
+    literal: bool = False
     star: bool = False
     deep: bool = False
+    """A `**`, which also matches slashes."""
     marked: bool = False
+    """Combining marks may follow the character."""
 
 
 def require_pattern(text: str) -> None:
-    """GlobError for a text that is no pattern as a whole."""
+    """GlobError for a pattern that is invalid as a whole. `parse_steps` reports errors inside it."""
     if not text:
         raise GlobError("The pattern is empty", "Name a path, such as src/app.py")
     if len(text) > MAX_LENGTH:
@@ -45,63 +48,66 @@ def require_pattern(text: str) -> None:
     if text.startswith("/"):
         raise GlobError("The pattern begins with a slash", f"Write it relative to the workspace: {text.lstrip('/')}")
     if text.startswith("!"):
-        raise GlobError("Patterns are not negated", "Name what is excluded under deny")
+        raise GlobError("Patterns cannot be negated", "List exceptions under deny")
     if text.endswith("/"):
         raise GlobError("The pattern ends with a slash", f"Write {text.rstrip('/')}/** for everything below it")
-    for sign, name in (("\\", "a backslash"), ("\0", "a NUL")):
-        if sign in text:
-            raise GlobError(f"The pattern holds {name}", "Separate with / and write [*] for a star", text.index(sign))
+    # A backslash is an escape for git and a separator on Windows; a person could read it either way.
+    for character, name in (("\\", "a backslash"), ("\0", "a NUL")):
+        if character in text:
+            fix = "Use / as the separator and [*] for a literal star"
+            raise GlobError(f"The pattern contains {name}", fix, text.index(character))
 
 
-def plain_step(sign: str) -> PatternStep:
-    """The step that reads one literal character."""
-    return PatternStep(((sign, sign),), plain=True)
+def literal_step(character: str) -> PatternStep:
+    """Step that reads exactly this character."""
+    return PatternStep(((character, character),), literal=True)
 
 
 def parse_component(component: str, offset: int) -> Iterator[PatternStep]:
-    """The steps of one component, which begins at an offset of the pattern."""
-    at = 0
-    while at < len(component):
-        sign = component[at]
-        if sign == "*":
+    """Yield the steps of one component, which begins at this offset of the pattern."""
+    index = 0
+    while index < len(component):
+        character = component[index]
+        if character == "*":
             yield PatternStep(star=True)
-        elif sign == "?":
-            yield PatternStep(ANY)
-        elif sign == "[":
-            end = _find_closing_bracket(component, at, offset)
-            yield PatternStep(_parse_class(component[at + 1 : end], offset + at))
-            at = end
+        elif character == "?":
+            yield PatternStep(ANY_BUT_SLASH)
+        elif character == "[":
+            end = _find_closing_bracket(component, index, offset)
+            yield PatternStep(_parse_class(component[index + 1 : end], offset + index))
+            index = end
         else:
-            yield plain_step(sign)
-        at += 1
+            yield literal_step(character)
+        index += 1
 
 
 def parse_steps(
     text: str, read: Callable[[str, int], Iterator[PatternStep]] = parse_component
 ) -> Iterator[PatternStep]:
-    """The steps of a whole pattern; `read` parses each component that is not `**`."""
+    """Yield the steps of a whole pattern; `read` parses each component that is not `**`."""
     offset = 0
     components = text.split("/")
     before = ""
     for number, component in enumerate(components):
         last = number == len(components) - 1
         if component in {"", ".", ".."}:
-            raise GlobError(f"The pattern has a component {component!r}", "Name components one by one", offset)
-        if len(component) > 1 and not component.strip("*"):
+            fix = "Write a path without empty, . or .. components"
+            raise GlobError(f"The pattern has a component {component!r}", fix, offset)
+        if len(component) > 1 and not component.strip("*"):  # `***` is read as `**`
             yield from _double_star_steps(last=last, again=before == "**")
             before = "**"
         else:
             yield from read(component, offset)
             before = component
             if not last:
-                yield plain_step("/")
+                yield literal_step("/")
         offset += len(component) + 1
 
 
 def _double_star_steps(*, last: bool, again: bool) -> Iterator[PatternStep]:
-    """`**`: in the middle a place that may be left at each component's start, at the end one component or more."""
+    """Steps of `**`: any number of components, at the end of the pattern at least one."""
     if last:
-        yield PatternStep(ANY)
+        yield PatternStep(ANY_BUT_SLASH)
         yield PatternStep(deep=True)
     elif not again:
         yield PatternStep(deep=True)
@@ -111,11 +117,12 @@ def _find_closing_bracket(component: str, opened: int, offset: int) -> int:
     start = opened + 1
     if component[start : start + 1] in {"!", "^"}:
         start += 1
-    end = component.find("]", start + 1)
+    end = component.find("]", start + 1)  # a ] right after the opening is a member
     if end < 0:
-        raise GlobError("A [ is not closed", "Close it with ], or write [[] for the character itself", offset + opened)
+        raise GlobError("A [ is not closed", "Close it with ], or write [[] for a literal [", offset + opened)
     if "[:" in component[start:end]:
-        raise GlobError("Named classes such as [:alpha:] are not known", "Write the range, [a-z]", offset + opened)
+        fix = "Write a range such as [a-z]"
+        raise GlobError("Named classes such as [:alpha:] are not supported", fix, offset + opened)
     return end
 
 
@@ -126,21 +133,21 @@ def _parse_class(inside: str, offset: int) -> tuple[Span, ...]:
     return _exclude_slash(_complement(merged) if negated else merged)
 
 
-def _parse_spans(listed: str, offset: int) -> Iterator[Span]:
-    at = 0
-    while at < len(listed):
-        low = high = listed[at]
-        if listed[at + 1 : at + 2] == "-" and at + 2 < len(listed):
-            high = listed[at + 2]
-            at += 2
+def _parse_spans(members: str, offset: int) -> Iterator[Span]:
+    index = 0
+    while index < len(members):
+        low = high = members[index]
+        if members[index + 1 : index + 2] == "-" and index + 2 < len(members):
+            high = members[index + 2]
+            index += 2
         if high < low:
             raise GlobError(f"The range {low}-{high} is empty", f"Write {high}-{low}", offset)
         yield low, high
-        at += 1
+        index += 1
 
 
 def merge_spans(spans: list[Span]) -> list[Span]:
-    """Sorted spans, with those that touch or overlap joined."""
+    """Join spans that touch or overlap; `spans` is sorted."""
     merged: list[Span] = []
     for low, high in spans:
         if merged and ord(low) <= ord(merged[-1][1]) + 1:
@@ -156,18 +163,18 @@ def _complement(spans: list[Span]) -> list[Span]:
         if low < ord(first):
             rest.append((chr(low), chr(ord(first) - 1)))
         low = ord(last) + 1
-    if low <= ord(LAST):
-        rest.append((chr(low), LAST))
+    if low <= ord(LAST_CHARACTER):
+        rest.append((chr(low), LAST_CHARACTER))
     return rest
 
 
 def _exclude_slash(spans: list[Span]) -> tuple[Span, ...]:
-    """The spans without the slash, which no class matches."""
-    cut = []
+    """Remove the slash, which no class matches."""
+    kept = []
     for low, high in spans:
         if low <= "/" <= high:
-            cut += [(low, ".")] if low < "/" else []
-            cut += [("0", high)] if high > "/" else []
+            kept += [(low, ".")] if low < "/" else []
+            kept += [("0", high)] if high > "/" else []
         else:
-            cut.append((low, high))
-    return tuple(cut)
+            kept.append((low, high))
+    return tuple(kept)

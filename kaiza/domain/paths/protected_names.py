@@ -1,4 +1,7 @@
-"""Names that are protected wherever they are: the control plane, agent-steering files, and files that hold secrets."""
+"""Protected names: the control plane, files that steer agents, and files that hold secrets.
+
+All checks compare skeletons, so that another spelling of a name (case, Unicode form, trailing dots) is protected too.
+"""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -96,7 +99,7 @@ STEERING_NAMES = frozenset(
     }
 )
 STEERING_PREFIXES = (".clinerules-", ".kilocoderules-", ".roorules-")
-"""Rules for one mode of an agent, which the rest of the name says."""
+"""Rules for one mode of an agent; the rest of the name is the mode."""
 STEERING_SUFFIXES = (".code-workspace",)
 STEERING_BELOW_GITHUB = frozenset(
     {
@@ -148,6 +151,7 @@ UNREADABLE_BELOW: Mapping[str, frozenset[str]] = {
 }
 READABLE_ENV = frozenset({".env.example", ".env.sample", ".env.template", ".env.test"})
 
+# What editors, backups and package managers add to a name: id_rsa~, #id_rsa#, id_rsa.bak, id_rsa (2), ...
 _BACKUP = re.compile(
     r"\A\.?#"
     r"|(?:~|\.~[0-9]+~|#|[._-](?:bak|bck|bkp|backup|old|orig|prev|previous|save|saved|copy|tmp|temp|rej)[0-9]*"
@@ -157,7 +161,7 @@ _BACKUP = re.compile(
 
 
 class PathPattern(Protocol):
-    """What a `deny_read` glob must be able to say."""
+    """A compiled `deny_read` pattern."""
 
     def matches(self, parts: Sequence[str], /) -> bool:
         """Whether the whole path matches."""
@@ -165,23 +169,23 @@ class PathPattern(Protocol):
 
 
 def is_control_plane(path: RelPath) -> bool:
-    """Whether the path belongs to what governs the agent; no plan unlocks it."""
+    """Whether the path is control plane: plans, audit log, settings, git's own files. No plan unlocks these."""
     names = [name for _, name in _iter_skeletons(path)]
     return bool(names) and (names[0] in CONTROL_PLANE_AT_ROOT or not CONTROL_PLANE_ANYWHERE.isdisjoint(names))
 
 
 def find_steering_part(path: RelPath) -> RelPath | None:
-    """Find the outermost part of the path that steers agents, editors or automation; a plan may unlock it by name."""
-    before = ""
+    """Find the outermost part of the path that steers agents, editors or automation. A plan may unlock it by name."""
+    parent = ""
     for depth, name in _iter_skeletons(path):
-        if _is_steering(name) or name in STEERING_BELOW.get(before, ()):
+        if _is_steering(name) or name in STEERING_BELOW.get(parent, ()):
             return RelPath(path.parts[:depth])
-        before = name
+        parent = name
     return None
 
 
 def is_unreadable(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:
-    """Whether content and hash stay hidden; `allow` frees single literal paths, but never Kaiza's own directory."""
+    """Whether content and hash must not be read. `allow` exempts literal paths, but never `.kaiza`."""
     if any(skeleton(name) == ".kaiza" for name in path.parts):
         return True
     if str(path) in allow:
@@ -190,12 +194,15 @@ def is_unreadable(path: RelPath, deny: Sequence[PathPattern] = (), allow: Contai
         return True
     if not deny:
         return False
+    # A pattern that matches a directory denies everything below it.
     prefixes = [path.parts[:depth] for depth in range(1, len(path.parts) + 1)]
     return any(pattern.matches(prefix) for pattern in deny for prefix in prefixes)
 
 
 def _iter_skeletons(path: RelPath) -> Iterator[tuple[int, str]]:
+    """Yield the skeleton of each part with its depth."""
     for depth, part in enumerate(path.parts, 1):
+        # Folding can produce a slash, for example from U+FF0F.
         for name in skeleton(part).split("/"):
             yield depth, name
 
@@ -209,23 +216,23 @@ def _is_secret(name: str) -> bool:
     return name not in READABLE_ENV and any(map(_is_secret_name, _original_names(skeleton(name))))
 
 
-def _is_secret_name(bare: str) -> bool:
-    return bare in UNREADABLE_NAMES or bare.startswith(UNREADABLE_PREFIXES) or bare.endswith(UNREADABLE_SUFFIXES)
+def _is_secret_name(name: str) -> bool:
+    return name in UNREADABLE_NAMES or name.startswith(UNREADABLE_PREFIXES) or name.endswith(UNREADABLE_SUFFIXES)
 
 
 def _has_secret_part(path: RelPath) -> bool:
-    """Whether a name that is plain elsewhere is that of secrets below the directory it is in."""
-    hidden: frozenset[str] = frozenset()
+    """Whether a name is secret because of a directory above it, as `config` below `.git`."""
+    secret_names: frozenset[str] = frozenset()
     for _, name in _iter_skeletons(path):
-        if hidden and not hidden.isdisjoint(_original_names(name)):
+        if secret_names and not secret_names.isdisjoint(_original_names(name)):
             return True
-        hidden |= UNREADABLE_BELOW.get(name, frozenset())
+        secret_names |= UNREADABLE_BELOW.get(name, frozenset())
     return False
 
 
-def _original_names(bare: str) -> tuple[str, ...]:
-    """The name, and what it was before backups and editors added to it; they may have done so several times."""
-    names = [bare]
+def _original_names(name: str) -> tuple[str, ...]:
+    """The name, and the names it may be a backup of; `id_rsa.bak~` is a backup of a backup."""
+    names = [name]
     while (shorter := _BACKUP.sub("", names[-1]).rstrip(". ")) and shorter != names[-1]:
         names.append(shorter)
     return (*names, names[-1].removeprefix("."))  # the swap file of id_rsa is .id_rsa.swp

@@ -1,4 +1,8 @@
-"""Workspace-relative path, valid by its spelling: `parse` and `parse_uri` refuse what no path below the root has."""
+"""Workspace-relative path, validated by its text alone. Does not resolve links; the store does that.
+
+Paths are never normalised beyond `.` and empty components: decoding or Unicode normalisation here would make the
+checked path differ from the opened one.
+"""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +22,7 @@ _UNSAFE_BYTE = re.compile(rb"[^A-Za-z0-9_.~/-]")
 
 @dataclass(frozen=True, slots=True, order=True)
 class RelPath:
-    """A path below the workspace's root, as its names; no name at all is the root itself."""
+    """Path below the workspace root, as a tuple of names; the empty tuple is the root."""
 
     parts: tuple[str, ...]
 
@@ -35,11 +39,11 @@ class RelPath:
 
     @classmethod
     def from_bytes(cls, path: bytes) -> "RelPath":
-        """Take a path as the disk spells it; bytes that are not UTF-8 become lone surrogates."""
+        """Decode a path read from disk. Bytes that are not UTF-8 become lone surrogates."""
         return cls(tuple(path.decode(errors="surrogateescape").split("/")) if path not in {b"", b"."} else ())
 
     def to_bytes(self) -> bytes:
-        """Spell the path as the disk does; the root is a dot."""
+        """Encode the path for system calls; the root is `.`."""
         return str(self).encode(errors="surrogateescape")
 
     @property
@@ -49,7 +53,7 @@ class RelPath:
 
     @property
     def parent(self) -> "RelPath":
-        """The directory it stands in; the root's is the root."""
+        """The parent directory; the root is its own parent."""
         return RelPath(self.parts[:-1])
 
 
@@ -57,45 +61,49 @@ ROOT = RelPath(())
 
 
 def parse(text: str, root: str | None = None) -> RelPath:
-    """Read the path that a caller named, exactly as spelled; an absolute one only below `root` as it is known."""
+    """Parse a path argument. An absolute path must begin with `root`, spelled exactly so."""
     if not text:
         raise errors.SystemError.tool_failure(
-            "INVALID_INPUT_VALUE", human_message="The path is empty. Use . for the workspace itself."
+            "INVALID_INPUT_VALUE", human_message="The path is empty. Use . for the workspace root."
         )
+    # NUL ends a path in system calls; a lone surrogate is a raw byte of a file name that UTF-8 JSON cannot carry.
     if "\0" in text or _LONE_SURROGATE.search(text):
-        raise _invalid_path("The path holds a character that no file name can have. Name the file as it was listed.")
+        raise _invalid_path("The path contains a character that file names cannot have. Use the path as it was listed.")
     if len(text.encode()) > MAX_PATH:
-        raise _invalid_path(f"The path is longer than {MAX_PATH} bytes. Use a shorter one.")
+        raise _invalid_path(f"The path is longer than {MAX_PATH} bytes. Use a shorter path.")
+    # Refused, not resolved: with links `a/../b` need not be `b`, so removing it from the text could change the file.
     if ".." in text.split("/"):
         raise errors.SystemError.tool_failure(
             "PATH_TRAVERSAL_BLOCKED",
-            human_message="The path has a .. in it. Name the file from the workspace down.",
+            human_message="The path contains '..'. Use a path relative to the workspace root.",
         )
     parts = tuple(part for part in _strip_root(text, root).split("/") if part not in _SKIPPED_PARTS)
     if any(len(part.encode()) > MAX_COMPONENT for part in parts):
-        raise _invalid_path(f"A name in the path is longer than {MAX_COMPONENT} bytes. Use a shorter one.")
+        raise _invalid_path(f"A name in the path is longer than {MAX_COMPONENT} bytes. Use a shorter name.")
     return RelPath(parts)
 
 
 def parse_uri(uri: str, root: str) -> RelPath:
-    """Read the path that a file: URI names; it must lie below `root`."""
+    """Parse a file: URI. Its path must be below `root`."""
     scheme, colon, rest = uri.partition(":")
     if not colon or scheme.lower() != "file":
-        raise _invalid_uri("This is not a file: URI. Use the uri that another tool gave.")
+        raise _invalid_uri("This is not a file: URI. Use a uri that another tool returned.")
     if rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
         if authority not in {"", "localhost"}:
-            raise _invalid_uri("The URI names another machine. Use a file: URI of this one.")
+            raise _invalid_uri("The URI names another machine. Use a file: URI without a host.")
         rest = slash + path
     if not rest.startswith("/"):
-        raise _invalid_uri("The URI has no absolute path. Use the uri that another tool gave.")
+        raise _invalid_uri("The URI has no absolute path. Use a uri that another tool returned.")
     if "?" in rest or "#" in rest or _BAD_ESCAPE.search(rest):
-        raise _invalid_uri("The URI has a query, a fragment or a broken escape. Use the uri that another tool gave.")
+        raise _invalid_uri(
+            "The URI has a query, a fragment or an invalid escape. Use a uri that another tool returned."
+        )
     return parse("/".join(_unescape(part) for part in rest.split("/")), root)
 
 
 def to_uri(root: str, path: RelPath) -> str:
-    """Write the file: URI of a path below `root`; every byte that is not plain is escaped."""
+    """Build the file: URI of a path below `root`. Reserved and non-ASCII bytes are percent-encoded."""
     text = "/".join((root.rstrip("/"), *path.parts)) or "/"
     if not _URI_SAFE.fullmatch(text):
         escaped = _UNSAFE_BYTE.sub(lambda byte: b"%%%02X" % ord(byte[0]), text.encode(errors="surrogateescape"))
@@ -107,23 +115,25 @@ def _strip_root(text: str, root: str | None) -> str:
     if not text.startswith("/"):
         return text
     if root is not None:
+        # Compared as text, without following links: another spelling of the root is outside.
         stem = root.rstrip("/")
         if text == root or text.startswith(stem + "/"):
             return text[len(stem) :]
     raise errors.SystemError.tool_failure(
         "OUTSIDE_WORKSPACE",
-        human_message="The path is absolute and not below the workspace. Name the file from the workspace down.",
+        human_message="The path is outside the workspace. Use a path relative to the workspace root.",
     )
 
 
 def _unescape(part: str) -> str:
+    # Each component is decoded alone and once: an escaped slash must not become a separator.
     raw = _ESCAPE.sub(lambda escape: bytes.fromhex(escape[1].decode()), part.encode(errors="surrogatepass"))
     try:
         name = raw.decode()
     except UnicodeDecodeError:
-        raise _invalid_path("The URI escapes bytes that are not UTF-8. Name the file as it was listed.") from None
+        raise _invalid_path("The URI escapes bytes that are not UTF-8. Use the uri as it was listed.") from None
     if "/" in name:
-        raise _invalid_path("The URI escapes a slash. Name the file as it was listed.")
+        raise _invalid_path("The URI contains an escaped slash. Use the uri as it was listed.")
     return name
 
 

@@ -1,1 +1,1 @@
-"""Plans: the strict parser of plan files, the value it returns, scope and limits."""
+"""Plans: strict parser of plan files, parsed values, scope and limits."""

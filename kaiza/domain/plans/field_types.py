@@ -1,4 +1,4 @@
-"""The kinds of value a plan's head may hold; what is of another kind becomes a finding, and reading goes on."""
+"""Reader of front matter fields: converts YAML nodes to typed values and collects findings instead of raising."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,102 +20,103 @@ _SAMPLE_VALUES = {
     "created": '"2026-01-31T09:00:00Z"',
     "scope": '{modify: ["src/a.py"], create: ["src/new/*.py"]}',
 }
-"""What a key that must be there may say, so that who has never seen a plan can write one."""
+"""Sample values for required keys, shown in the fix of a `missing-key` finding."""
 
 T = TypeVar("T")
 
 
 class FieldReader:
-    """Collects findings while nodes become plain values; None stands for what could not be read."""
+    """Converts nodes to values and collects findings. A value that cannot be read is None."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
-    def error(self, place: SourcePosition, rule: str, message: str, fix: str) -> None:
-        """Take in a finding that takes the plan's effect away."""
-        self.findings.append(Finding(place.line, place.column, ERROR, rule, message, fix))
+    def add_error(self, position: SourcePosition, rule: str, message: str, fix: str) -> None:
+        """Add a finding that makes the plan invalid."""
+        self.findings.append(Finding(position.line, position.column, ERROR, rule, message, fix))
 
-    def warn(self, place: SourcePosition, rule: str, message: str, fix: str) -> None:
-        """Take in a finding that the person who decides should see."""
-        self.findings.append(Finding(place.line, place.column, WARNING, rule, message, fix))
+    def add_warning(self, position: SourcePosition, rule: str, message: str, fix: str) -> None:
+        """Add a finding for the person who approves."""
+        self.findings.append(Finding(position.line, position.column, WARNING, rule, message, fix))
 
-    def mapping(
+    def read_mapping(
         self, node: YamlNode, known: Mapping[str, Callable[[YamlNode], Any]], required: Sequence[str] = ()
     ) -> dict[str, Any]:
-        """What each known key holds, read by its own reader."""
+        """Read a mapping; `known` has the reader of each key that is allowed."""
         if not isinstance(node, MappingNode):
-            self.error(node.position, "type", "Keys are expected here", f"Write {', '.join(known)}")
+            self.add_error(node.position, "type", "Keys are expected here", f"Write {', '.join(known)}")
             return {}
-        told: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for key, value in node.pairs:
             name = self._read_key(key, known)
-            if name in told:
-                self.error(key.position, "duplicate-key", f"The key {name} stands twice", "Keep one of them")
+            if name in fields:
+                self.add_error(key.position, "duplicate-key", f"The key {name} occurs twice", "Remove one of them")
             elif name is not None:
-                told[name] = known[name](value)
+                fields[name] = known[name](value)
         for name in required:
-            if name not in told:
-                self.error(node.position, "missing-key", f"The key {name} is missing", _missing_key_fix(name))
-        return told
+            if name not in fields:
+                self.add_error(node.position, "missing-key", f"The key {name} is missing", _missing_key_fix(name))
+        return fields
 
     def _read_key(self, key: YamlNode, known: Collection[str]) -> str | None:
         if not isinstance(key, ScalarNode) or not key.is_one_line:
-            self.error(key.position, "key", "A key is one word", f"Use one of {', '.join(known)}")
+            self.add_error(key.position, "key", "The key is not a single word", f"Use one of {', '.join(known)}")
         elif key.value in known:
             return key.value
         elif key.value == "<<":
-            self.error(key.position, "merge-key", "The head holds a merge key", "Write the values out")
+            fix = "Write the values out"
+            self.add_error(key.position, "merge-key", "The front matter contains a merge key", fix)
         else:
             self._report_unknown_key(key, known)
         return None
 
     def _report_unknown_key(self, key: ScalarNode, known: Collection[str]) -> None:
-        alike = next((name for name in known if skeleton(name) == skeleton(key.value)), None)
-        if alike:
-            self.error(key.position, "key-spelling", f"A key looks like {alike} and is not", f"Write {alike}")
+        lookalike = next((name for name in known if skeleton(name) == skeleton(key.value)), None)
+        if lookalike:
+            message = f"A key looks like {lookalike} but is spelled differently"
+            self.add_error(key.position, "key-spelling", message, f"Write {lookalike}")
         else:
-            message = "A key is not known" if len(key.value) > MAX_TEXT else f"The key {key.value!a} is not known"
-            self.error(key.position, "unknown-key", message, f"Use one of {', '.join(known)}")
+            message = "Unknown key" if len(key.value) > MAX_TEXT else f"Unknown key {key.value!a}"
+            self.add_error(key.position, "unknown-key", message, f"Use one of {', '.join(known)}")
 
-    def items(self, node: YamlNode, read: Callable[[YamlNode], T | None]) -> tuple[T, ...]:
-        """What the list's members come to; those that cannot be read are left out."""
+    def read_list(self, node: YamlNode, read: Callable[[YamlNode], T | None]) -> tuple[T, ...]:
+        """Read a list. Items that cannot be read are left out."""
         if not isinstance(node, SequenceNode):
-            self.error(node.position, "type", "A list is expected here", "Write it in brackets, also a single one")
+            fix = "Write it in brackets, even for a single item"
+            self.add_error(node.position, "type", "A list is expected here", fix)
             return ()
         return tuple(value for value in map(read, node.items) if value is not None)
 
-    def text(self, node: YamlNode) -> str | None:
-        """Free text on one line."""
+    def read_text(self, node: YamlNode) -> str | None:
+        """Read free text on one line."""
         if not isinstance(node, ScalarNode) or not node.is_one_line:
-            self.error(node.position, "type", "Text on one line is expected here", "Write it on one line")
+            self.add_error(node.position, "type", "Text on one line is expected here", "Write it on one line")
         elif not node.value.strip() or (not node.quote and node.value in _NULL_SPELLINGS):
-            self.error(node.position, "empty", "The text is empty", "Write something")
+            self.add_error(node.position, "empty", "The text is empty", "Enter a text")
         elif len(node.value) > MAX_TEXT:
-            self.error(node.position, "too-long", "The text is too long", f"Use at most {MAX_TEXT} characters")
+            self.add_error(node.position, "too-long", "The text is too long", f"Use at most {MAX_TEXT} characters")
         else:
             return node.value
         return None
 
-    def text_or_null(self, node: YamlNode) -> str | None:
-        """Free text, or nothing yet."""
+    def read_text_or_null(self, node: YamlNode) -> str | None:
+        """Read free text, or null."""
         if isinstance(node, ScalarNode) and not node.quote and node.value in _NULL_SPELLINGS:
             return None
-        return self.text(node)
+        return self.read_text(node)
 
-    def choice(self, node: YamlNode, choices: Collection[str]) -> str | None:
-        """One of a few words, spelled as they are."""
+    def read_choice(self, node: YamlNode, choices: Collection[str]) -> str | None:
+        """Read one of a few words, spelled exactly so."""
         if isinstance(node, ScalarNode) and node.is_one_line and node.value in choices:
             return node.value
-        self.error(
-            node.position, "value", "This word is not one of those that may stand here", f"Use {', '.join(choices)}"
-        )
+        self.add_error(node.position, "value", "This value is not allowed here", f"Use one of {', '.join(choices)}")
         return None
 
-    def number(self, node: YamlNode) -> int | None:
-        """A whole number from 0, in plain digits."""
+    def read_number(self, node: YamlNode) -> int | None:
+        """Read a non-negative integer in decimal digits."""
         if isinstance(node, ScalarNode) and not node.quote and _NUMBER.fullmatch(node.value):
             return int(node.value)
-        self.error(node.position, "type", "A whole number is expected here", "Write it in plain digits, such as 12")
+        self.add_error(node.position, "type", "A whole number is expected here", "Write it in digits, such as 12")
         return None
 
 

@@ -1,4 +1,7 @@
-"""A plan's bytes become the words of its head; whatever YAML would forgive is a finding here."""
+"""Front matter of a plan: checks the bytes, then parses the YAML between the two `---` lines into a node tree.
+
+Stricter than YAML: anything that a person could overlook or read differently is a finding. Does not interpret fields.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -12,7 +15,7 @@ from kaiza.domain.plans.yaml_tree import FILE_START, MappingNode, SourcePosition
 
 MAX_CHARACTERS = 128 * 1024
 _MAX_REPORTED = 200
-"""So many characters of a kind are told; each costs a look at everything before it."""
+"""Findings of one kind; finding the line of each scans all text before it."""
 
 _HIDDEN_CHARACTER = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -23,25 +26,26 @@ _HEAD_KEY = re.compile(
     r"""[\s"'{,?]*(kaiza_plan|plan_id|status|scope|approved_by|approved_at)["']?\s*:""", re.IGNORECASE
 )
 _HOW_TO_BEGIN = (
-    "Begin with ---, then a line each for kaiza_plan, plan_id, title, status, author, created and scope, then ---"
+    "Begin with ---, then one line each for kaiza_plan, plan_id, title, status, author, created and scope, then ---"
 )
+_YAML_FIX = "Write it like the example in the documentation"
 
 
 @dataclass(slots=True)
 class FrontMatter:
-    """What the bytes came to. No `root` where they cannot be read at all."""
+    """Parsed front matter. `root` is None if it could not be parsed."""
 
     text: str = ""
     root: MappingNode | None = None
     findings: list[Finding] = field(default_factory=list)
 
-    def add_error(self, place: SourcePosition, rule: str, message: str, fix: str) -> None:
-        """Take in a finding that takes the plan's effect away."""
-        self.findings.append(Finding(place.line, place.column, ERROR, rule, message, fix))
+    def add_error(self, position: SourcePosition, rule: str, message: str, fix: str) -> None:
+        """Add a finding that makes the plan invalid."""
+        self.findings.append(Finding(position.line, position.column, ERROR, rule, message, fix))
 
 
 def parse(content: bytes) -> FrontMatter:
-    """The head's words, or the findings that say why there are none."""
+    """Parse a plan's front matter."""
     head = FrontMatter()
     text = _decode_text(content, head)
     if text is None:
@@ -54,6 +58,7 @@ def parse(content: bytes) -> FrontMatter:
     _reject_characters(text, end, head)
     _reject_markers(text, start, end, head)
     _reject_second_head(text, end, head)
+    # The YAML library never sees characters or markers that it and an editor might read differently.
     if not head.findings:
         head.root = _parse_yaml(text, start, end, head)
     _reject_in_prose(text, end, head)
@@ -61,14 +66,14 @@ def parse(content: bytes) -> FrontMatter:
 
 
 def position_at(text: str, index: int) -> SourcePosition:
-    """Line and column of a character."""
+    """Line and column of the character at an index."""
     return SourcePosition(text.count("\n", 0, index), index - text.rfind("\n", 0, index) - 1, index)
 
 
 def _decode_text(content: bytes, head: FrontMatter) -> str | None:
     if len(content) > MAX_BYTES:
         head.add_error(
-            FILE_START, "too-large", f"The plan is larger than {MAX_BYTES} bytes", "Split it into several plans"
+            FILE_START, "too-large", f"The file is larger than {MAX_BYTES} bytes", "Split the plan into several"
         )
         return None
     if content.startswith(b"\xef\xbb\xbf"):
@@ -76,87 +81,88 @@ def _decode_text(content: bytes, head: FrontMatter) -> str | None:
         return None
     try:
         return content.decode("utf-8")
-    except UnicodeDecodeError as fault:
-        before = content[: fault.start].decode("utf-8")
-        head.add_error(position_at(before, len(before)), "encoding", "The file is not UTF-8", "Save it as UTF-8")
+    except UnicodeDecodeError as error:
+        valid = content[: error.start].decode("utf-8")
+        head.add_error(position_at(valid, len(valid)), "encoding", "The file is not UTF-8", "Save it as UTF-8")
         return None
 
 
 def _find_bounds(text: str, head: FrontMatter) -> tuple[int, int] | None:
-    """From where to where the head's own lines go, without the two lines of dashes."""
-    first = re.match(r"---\r?\n", text)
-    if first is None:
+    """Start and end of the front matter, without its two `---` lines."""
+    opening = re.match(r"---\r?\n", text)
+    if opening is None:
         head.add_error(FILE_START, "head", "The file does not begin with a line ---", _HOW_TO_BEGIN)
         return None
-    last = re.compile(r"^---\r?$", re.MULTILINE).search(text, first.end())
-    if last is None:
-        head.add_error(FILE_START, "head", "The head is not closed", "Close it with a line --- before the prose")
+    closing = re.compile(r"^---\r?$", re.MULTILINE).search(text, opening.end())
+    if closing is None:
+        head.add_error(FILE_START, "head", "The front matter is not closed", "Close it with a line --- before the text")
         return None
-    if last.start() > MAX_CHARACTERS:
-        head.add_error(
-            FILE_START, "too-large", f"The head is longer than {MAX_CHARACTERS} characters", "Name fewer paths"
-        )
+    if closing.start() > MAX_CHARACTERS:
+        message = f"The front matter is longer than {MAX_CHARACTERS} characters"
+        head.add_error(FILE_START, "too-large", message, "List fewer paths")
         return None
-    return first.end(), last.start()
+    return opening.end(), closing.start()
 
 
 def _reject_characters(text: str, end: int, head: FrontMatter) -> None:
-    for found in islice(re.finditer("\t", text[:end]), _MAX_REPORTED):
-        head.add_error(position_at(text, found.start()), "tab", "The head holds a tab", "Use blanks")
-    for found in islice(_LONE_RETURN.finditer(text[:end]), _MAX_REPORTED):
-        _reject_lone_return(position_at(text, found.start()), head)
-    for found in islice(_HIDDEN_CHARACTER.finditer(text[:end]), _MAX_REPORTED):
-        message = f"The head holds the character {describe_character(found[0])}"
-        head.add_error(position_at(text, found.start()), "hidden-character", message, "Remove it")
+    for match in islice(re.finditer("\t", text[:end]), _MAX_REPORTED):
+        head.add_error(position_at(text, match.start()), "tab", "The front matter contains a tab", "Use spaces")
+    for match in islice(_LONE_RETURN.finditer(text[:end]), _MAX_REPORTED):
+        _reject_lone_return(position_at(text, match.start()), head)
+    for match in islice(_HIDDEN_CHARACTER.finditer(text[:end]), _MAX_REPORTED):
+        message = f"The front matter contains the character {describe_character(match[0])}"
+        head.add_error(position_at(text, match.start()), "hidden-character", message, "Remove it")
 
 
-def _reject_lone_return(place: SourcePosition, head: FrontMatter) -> None:
-    head.add_error(place, "line-end", "A carriage return stands alone", "End lines with a line feed")
+def _reject_lone_return(position: SourcePosition, head: FrontMatter) -> None:
+    head.add_error(position, "line-end", "A carriage return without a line feed", "End lines with a line feed")
 
 
 def _reject_in_prose(text: str, end: int, head: FrontMatter) -> None:
-    """Whatever steers a terminal, so that the plan may be read with any program."""
+    # People read plans with cat: what a terminal shows must be the text.
     for index, character in islice(find_controls(text[end:]), _MAX_REPORTED):
-        place = position_at(text, end + index)
+        position = position_at(text, end + index)
         if character == "\r":
-            _reject_lone_return(place, head)
+            _reject_lone_return(position, head)
         else:
-            message = f"The text holds the character {describe_character(character)}"
-            head.add_error(place, "hidden-character", message, "Remove it")
+            message = f"The text contains the character {describe_character(character)}"
+            head.add_error(position, "hidden-character", message, "Remove it")
 
 
 def _reject_markers(text: str, start: int, end: int, head: FrontMatter) -> None:
-    for found in re.finditer(r"^(---|\.\.\.|%).*", text[start:end], re.MULTILINE):
-        message = "The head holds a document marker or a directive"
-        head.add_error(position_at(text, start + found.start()), "second-document", message, "Keep to one document")
+    for match in re.finditer(r"^(---|\.\.\.|%).*", text[start:end], re.MULTILINE):
+        message = "The front matter contains a document marker or a directive"
+        head.add_error(position_at(text, start + match.start()), "second-document", message, "Remove it")
 
 
 def _reject_second_head(text: str, end: int, head: FrontMatter) -> None:
-    """Prose may have rules of dashes; what it may not have is something that reads like another head."""
+    """Reject text that reads like another front matter. Lines of dashes alone are allowed."""
     lines = text[end:].split("\n")
     index = end
-    for before, line in zip(["", *lines], lines, strict=False):
-        if before.strip() in {"---", "..."} and index > end and _HEAD_KEY.match(line):
-            message = "The text after the head holds a second head"
-            head.add_error(position_at(text, index), "second-document", message, "Remove it; a plan has one head")
+    for previous, line in zip(["", *lines], lines, strict=False):
+        if previous.strip() in {"---", "..."} and index > end and _HEAD_KEY.match(line):
+            message = "The text contains a second front matter"
+            head.add_error(position_at(text, index), "second-document", message, "Remove it")
         index += len(line) + 1
 
 
 def _parse_yaml(text: str, start: int, end: int, head: FrontMatter) -> MappingNode | None:
-    from ruamel.yaml import YAML  # noqa: PLC0415  many times the cost of everything else here
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415  as above
+    # Imported on first use: about 80 ms, which a server without plans never pays.
+    from ruamel.yaml import YAML  # noqa: PLC0415
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415
 
-    def put(mark: Any) -> SourcePosition:
+    def to_position(mark: Any) -> SourcePosition:
         return SourcePosition(mark.line + 1, mark.column, mark.index + start)
 
     try:
+        # Events, not load(): a loaded value no longer shows duplicate keys, anchors, quotes or positions.
         events = YAML(typ="safe", pure=True).parse(text[start:end])
-        return YamlTree(text, events, put, head.add_error).root()
-    except MarkedYAMLError as fault:
-        place = put(fault.problem_mark) if fault.problem_mark else FILE_START
-        head.add_error(place, "yaml", "This is not YAML", "Write it like the example in the documentation")
-    except (YAMLError, ValueError, OverflowError, IndexError, RecursionError):
-        head.add_error(FILE_START, "yaml", "The head is not YAML", "Write it like the example in the documentation")
+        return YamlTree(text, events, to_position, head.add_error).parse_root()
+    except MarkedYAMLError as error:
+        position = to_position(error.problem_mark) if error.problem_mark else FILE_START
+        head.add_error(position, "yaml", "This is not valid YAML", _YAML_FIX)
+    except (YAMLError, ValueError, OverflowError, IndexError, RecursionError):  # ruamel raises all of these
+        head.add_error(FILE_START, "yaml", "The front matter is not valid YAML", _YAML_FIX)
     except StopParsing:
         return None
     return None

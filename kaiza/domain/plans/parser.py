@@ -1,4 +1,8 @@
-"""The strict reading of a plan: a value, or the findings that say why its bytes count for nothing."""
+"""Strict parser of plan files: bytes to a plan, or to the findings that say why they are not valid.
+
+A person approves a plan by reading it, so everything that could be read differently is an error, and everything that is
+easily overlooked is a warning. One error makes the whole plan invalid.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,37 +20,37 @@ from kaiza.domain.plans.yaml_tree import MappingNode, ScalarNode, SequenceNode, 
 
 MAX_LINE_COLUMNS = 120
 MAX_GAP_LINES = 10
-"""So many lines may separate a line of the scope from the words before it."""
+"""Lines without a value that may precede a line of the scope."""
 
 
-def warn_about_layout(shape: FieldReader, text: str, root: MappingNode) -> None:
-    """Take in a warning for each line of a scope that is easily overlooked."""
-    written, before = text.split("\n"), 0
-    for number, found in _scalars_by_line(root).items():
-        gap, before = number - before - 1, number
-        if any(in_scope for _, in_scope in found):
-            _warn_about_line(shape, [word for word, _ in found], written[number].removesuffix("\r"), gap)
+def _warn_about_layout(reader: FieldReader, text: str, root: MappingNode) -> None:
+    """Warn about each line of a scope that is easily overlooked."""
+    lines, previous = text.split("\n"), 0
+    for number, scalars in _scalars_by_line(root).items():
+        gap, previous = number - previous - 1, number
+        if any(in_scope for _, in_scope in scalars):
+            _warn_about_line(reader, [scalar for scalar, _ in scalars], lines[number].removesuffix("\r"), gap)
 
 
-def _warn_about_line(shape: FieldReader, words: list[ScalarNode], written: str, gap: int) -> None:
-    place = words[0].position
-    if len(written) > MAX_LINE_COLUMNS:
+def _warn_about_line(reader: FieldReader, scalars: list[ScalarNode], line: str, gap: int) -> None:
+    position = scalars[0].position
+    if len(line) > MAX_LINE_COLUMNS:
         message = f"A line of the scope is longer than {MAX_LINE_COLUMNS} columns"
-        shape.warn(place, "long-line", message, "Break it, so that a person sees all of it")
+        reader.add_warning(position, "long-line", message, "Break it, so that all of it is visible")
     if gap > MAX_GAP_LINES:
-        message = f"{gap} lines without a word come before this line of the scope"
-        shape.warn(place, "far-apart", message, "Remove them, so that a person sees the scope at once")
-    if any("**" in word.value for word in words) and "#" in written[words[-1].end.column :]:
-        message = "A comment is beside a pattern with **"
-        shape.warn(place, "comment-beside", message, "Write the comment on a line above, or leave it out")
+        message = f"There are {gap} lines without a value before this line of the scope"
+        reader.add_warning(position, "far-apart", message, "Remove them, so that the whole scope is visible")
+    if any("**" in scalar.value for scalar in scalars) and "#" in line[scalars[-1].end.column :]:
+        message = "A comment follows a pattern with ** on the same line"
+        reader.add_warning(position, "comment-beside", message, "Move the comment to the line above, or remove it")
 
 
 def _scalars_by_line(root: MappingNode) -> dict[int, list[tuple[ScalarNode, bool]]]:
-    """The lines with words on them, in order; with each word whether it belongs to a scope."""
-    found: dict[int, list[tuple[ScalarNode, bool]]] = {}
-    for word, in_scope in _iter_scalars(root, in_scope=False):
-        found.setdefault(word.position.line, []).append((word, in_scope))
-    return found
+    """Scalars by line, in order, each with whether it belongs to a scope."""
+    lines: dict[int, list[tuple[ScalarNode, bool]]] = {}
+    for scalar, in_scope in _iter_scalars(root, in_scope=False):
+        lines.setdefault(scalar.position.line, []).append((scalar, in_scope))
+    return lines
 
 
 def _iter_scalars(node: YamlNode, *, in_scope: bool) -> Iterator[tuple[ScalarNode, bool]]:
@@ -57,9 +61,9 @@ def _iter_scalars(node: YamlNode, *, in_scope: bool) -> Iterator[tuple[ScalarNod
             yield from _iter_scalars(item, in_scope=in_scope)
     else:
         for key, value in node.pairs:
-            within = in_scope or (isinstance(key, ScalarNode) and key.value == "scope")
-            yield from _iter_scalars(key, in_scope=within)
-            yield from _iter_scalars(value, in_scope=within)
+            in_value = in_scope or (isinstance(key, ScalarNode) and key.value == "scope")
+            yield from _iter_scalars(key, in_scope=in_value)
+            yield from _iter_scalars(value, in_scope=in_value)
 
 
 MAX_PHASES = 50
@@ -67,28 +71,29 @@ MAX_YEAR = 9999
 _REQUIRED_KEYS = ("kaiza_plan", "plan_id", "title", "status", "author", "created", "scope")
 _POLICY_RULES = ("secrets", "stubs", "rust")
 _MAX_PHASE_ID = 64
+_TIME_FIX = 'Write it like "2026-11-18T09:00:00Z"'
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedPlan:
-    """What some bytes came to as a plan: a plan only if there is no error among the findings."""
+    """Result of parsing a plan file. `plan` is None if any finding is an error."""
 
     plan_hash: str
     findings: tuple[Finding, ...]
     plan: Plan | None = None
     text: str = ""
     scalars: Mapping[str, ScalarNode] = field(default_factory=dict)
-    """The words that stand directly under the head's keys."""
+    """Scalar values of the top-level keys."""
 
     @property
     def title(self) -> str:
-        """The title as far as it can be read, for a list."""
+        """The title, or "" if it could not be read; for lists, also of invalid plans."""
         return self.scalars["title"].value if "title" in self.scalars else ""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """A plan's file as it is now: its name, its bytes, and what they parse to."""
+    """A plan file as stored: id from its name, bytes, and the parse result."""
 
     plan_id: str
     content: bytes
@@ -96,52 +101,53 @@ class StoredPlan:
 
 
 def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
-    """Read a plan's bytes; where the name of its file is known, its `plan_id` must be that name."""
+    """Parse a plan's bytes. If `plan_id` is given, the plan's own id must be equal to it."""
     plan_hash = sha256(content).hexdigest()
-    bare = front_matter.parse(content)
-    if bare.root is None:
-        return ParsedPlan(plan_hash, tuple(sorted(bare.findings)), text=bare.text)
-    shape = FieldReader()
-    told = _read_fields(shape, bare.root, plan_id)
-    warn_about_layout(shape, bare.text, bare.root)
-    findings = tuple(sorted([*bare.findings, *shape.findings]))
-    plan = None if has_error(findings) else Plan(plan_hash=plan_hash, **told)
-    return ParsedPlan(plan_hash, findings, plan, bare.text, _top_level_scalars(bare.root))
+    head = front_matter.parse(content)
+    if head.root is None:
+        return ParsedPlan(plan_hash, tuple(sorted(head.findings)), text=head.text)
+    reader = FieldReader()
+    fields = _read_fields(reader, head.root, plan_id)
+    _warn_about_layout(reader, head.text, head.root)
+    findings = tuple(sorted([*head.findings, *reader.findings]))
+    plan = None if has_error(findings) else Plan(plan_hash=plan_hash, **fields)
+    return ParsedPlan(plan_hash, findings, plan, head.text, _top_level_scalars(head.root))
 
 
-def _read_fields(shape: FieldReader, root: MappingNode, plan_id: str | None) -> dict[str, Any]:
+def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) -> dict[str, Any]:
+    # The approval edits and the people who review look for keys at the start of a line.
     for key, _ in root.pairs:
         if key.position.column or (isinstance(key, ScalarNode) and key.quote):
-            shape.error(
-                key.position, "key", "A key of the head is not at the line's beginning", "Write it there, plainly"
+            reader.add_error(
+                key.position, "key", "A top-level key is indented or quoted", "Write it unquoted at the start of a line"
             )
     readers: dict[str, Callable[[YamlNode], Any]] = {
-        "kaiza_plan": partial(shape.choice, choices=("1",)),
-        "plan_id": partial(_read_plan_id, shape, plan_id),
-        "title": shape.text,
-        "status": partial(shape.choice, choices=STATUSES),
-        "author": shape.text,
-        "created": partial(_read_date, shape),
-        "approved_by": shape.text_or_null,
-        "approved_at": partial(_read_timestamp_or_null, shape),
-        "expires": partial(_read_timestamp_or_null, shape),
-        "scope": partial(read_scope, shape),
-        "limits": partial(_read_limits, shape),
-        "phases": partial(_read_phases, shape),
-        "policy": partial(_read_policy, shape),
+        "kaiza_plan": partial(reader.read_choice, choices=("1",)),
+        "plan_id": partial(_read_plan_id, reader, plan_id),
+        "title": reader.read_text,
+        "status": partial(reader.read_choice, choices=STATUSES),
+        "author": reader.read_text,
+        "created": partial(_read_date, reader),
+        "approved_by": reader.read_text_or_null,
+        "approved_at": partial(_read_timestamp_or_null, reader),
+        "expires": partial(_read_timestamp_or_null, reader),
+        "scope": partial(read_scope, reader),
+        "limits": partial(_read_limits, reader),
+        "phases": partial(_read_phases, reader),
+        "policy": partial(_read_policy, reader),
     }
-    told = shape.mapping(
-        root, {key: partial(_read_on_key_line, shape, root, read) for key, read in readers.items()}, _REQUIRED_KEYS
+    fields = reader.read_mapping(
+        root, {key: partial(_read_on_key_line, reader, root, read) for key, read in readers.items()}, _REQUIRED_KEYS
     )
-    told.pop("kaiza_plan", None)
-    return told
+    fields.pop("kaiza_plan", None)
+    return fields
 
 
-def _read_on_key_line(shape: FieldReader, root: MappingNode, read: Callable[[YamlNode], Any], node: YamlNode) -> Any:
-    """A word stands on its key's own line, where a person looks for it."""
-    key = next(key for key, value in root.pairs if value is node)
+def _read_on_key_line(reader: FieldReader, root: MappingNode, read: Callable[[YamlNode], Any], node: YamlNode) -> Any:
+    """Require a scalar to be on its key's line, where a person looks for it, then read it."""
+    key = next(key for key, value in root.pairs if value is node)  # by identity: values may be equal
     if isinstance(node, ScalarNode) and node.position.line != key.position.line:
-        shape.error(node.position, "key", "The value is not on its key's line", "Write key: value on one line")
+        reader.add_error(node.position, "key", "The value is not on its key's line", "Write key: value on one line")
     return read(node)
 
 
@@ -151,99 +157,106 @@ def _top_level_scalars(root: MappingNode) -> dict[str, ScalarNode]:
     }
 
 
-def _read_plan_id(shape: FieldReader, expected: str | None, node: YamlNode) -> str | None:
-    told = shape.text(node)
-    if told is None:
+def _read_plan_id(reader: FieldReader, expected: str | None, node: YamlNode) -> str | None:
+    plan_id = reader.read_text(node)
+    if plan_id is None:
         return None
-    if not is_plan_id(told):
-        fix = f"Use capitals and digits, then parts after hyphens, at most {MAX_ID_LENGTH}: PLAN-0007-rotate-tokens"
-        shape.error(node.position, "plan-id", "The plan_id is not a name that plans have", fix)
-    elif expected is not None and told != expected:
-        shape.error(node.position, "plan-id", "The plan_id is not the file's name", f"Write plan_id: {expected}")
-    return told
+    if not is_plan_id(plan_id):
+        fix = (
+            "Use capital letters and digits, then parts after hyphens, such as PLAN-0007-rotate-tokens; "
+            f"at most {MAX_ID_LENGTH} characters"
+        )
+        reader.add_error(node.position, "plan-id", "The plan_id is not a valid plan id", fix)
+    elif expected is not None and plan_id != expected:
+        message = "The plan_id differs from the file's name"
+        reader.add_error(node.position, "plan-id", message, f"Write plan_id: {expected}")
+    return plan_id
 
 
-def _read_date(shape: FieldReader, node: YamlNode) -> str | None:
-    """A day or a moment, for people to read; nothing is decided by it."""
-    told = shape.text(node)
-    if told is not None and _parse_timestamp(told) is None:
-        shape.error(node.position, "time", "This is no date", 'Write it like "2026-11-18T09:00:00Z"')
-    return told
+def _read_date(reader: FieldReader, node: YamlNode) -> str | None:
+    """Read a date or timestamp as it is written. It is only shown, never compared."""
+    text = reader.read_text(node)
+    if text is not None and _parse_timestamp(text) is None:
+        reader.add_error(node.position, "time", "This is not a valid date", _TIME_FIX)
+    return text
 
 
-def _read_timestamp(shape: FieldReader, node: YamlNode) -> str | None:
-    """A moment in UTC with milliseconds, as records have it, so that the two compare as text."""
-    told = shape.text(node)
-    moment = _parse_timestamp(told) if told else None
-    if moment is not None and moment.tzinfo is not None:
-        return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    shape.error(node.position, "time", "This is no date with a time and a zone", 'Write it like "2026-11-18T09:00:00Z"')
+def _read_timestamp(reader: FieldReader, node: YamlNode) -> str | None:
+    """Read a timestamp as UTC with milliseconds, the form of records, so that the two compare as text."""
+    text = reader.read_text(node)
+    timestamp = _parse_timestamp(text) if text else None
+    if timestamp is not None and timestamp.tzinfo is not None:
+        return timestamp.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    reader.add_error(node.position, "time", "This is not a date with time and zone", _TIME_FIX)
     return None
 
 
 def _parse_timestamp(text: str) -> datetime | None:
-    """The moment, unless it is none, or one too near the ends of the calendar to be meant."""
     try:
-        moment = datetime.fromisoformat(text)
+        timestamp = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if 1 < moment.year < MAX_YEAR else None
+    # Converting to UTC overflows in the first and last year.
+    return timestamp if 1 < timestamp.year < MAX_YEAR else None
 
 
-def _read_timestamp_or_null(shape: FieldReader, node: YamlNode) -> str | None:
+def _read_timestamp_or_null(reader: FieldReader, node: YamlNode) -> str | None:
     if isinstance(node, ScalarNode) and not node.quote and node.value in {"", "~", "null"}:
         return None
-    return _read_timestamp(shape, node)
+    return _read_timestamp(reader, node)
 
 
-def _read_limits(shape: FieldReader, node: YamlNode) -> Limits:
-    return Limits(**shape.mapping(node, dict.fromkeys(LIMITS, shape.number)))
+def _read_limits(reader: FieldReader, node: YamlNode) -> Limits:
+    return Limits(**reader.read_mapping(node, dict.fromkeys(LIMITS, reader.read_number)))
 
 
-def _read_policy(shape: FieldReader, node: YamlNode) -> ContentPolicy:
-    told = shape.mapping(node, dict.fromkeys(_POLICY_RULES, partial(shape.choice, choices=("refuse", "allow"))))
-    if told.get("secrets") == "allow":
-        shape.warn(node.position, "secrets-allowed", "The plan lets secrets be written", "Write secrets: refuse")
-    chosen = {rule: word == "refuse" for rule, word in told.items()}
-    return ContentPolicy(**chosen)
+def _read_policy(reader: FieldReader, node: YamlNode) -> ContentPolicy:
+    read_choice = partial(reader.read_choice, choices=("refuse", "allow"))
+    choices = reader.read_mapping(node, dict.fromkeys(_POLICY_RULES, read_choice))
+    if choices.get("secrets") == "allow":
+        message = "The plan allows secrets in files"
+        reader.add_warning(node.position, "secrets-allowed", message, "Write secrets: refuse")
+    return ContentPolicy(**{rule: choice == "refuse" for rule, choice in choices.items()})
 
 
-def _read_phases(shape: FieldReader, node: YamlNode) -> tuple[Phase, ...]:
-    phases = shape.items(node, partial(_read_phase, shape))
+def _read_phases(reader: FieldReader, node: YamlNode) -> tuple[Phase, ...]:
+    phases = reader.read_list(node, partial(_read_phase, reader))
     if len(phases) > MAX_PHASES:
-        shape.error(node.position, "too-large", f"There are more than {MAX_PHASES} phases", "Split the plan")
+        reader.add_error(node.position, "too-large", f"There are more than {MAX_PHASES} phases", "Split the plan")
     seen: set[str] = set()
     for phase in phases:
         if phase.phase_id in seen:
-            shape.error(node.position, "duplicate-phase", f"The phase {phase.phase_id} stands twice", "Rename one")
+            reader.add_error(node.position, "duplicate-phase", f"The phase {phase.phase_id} occurs twice", "Rename one")
         seen.add(phase.phase_id)
     return phases
 
 
-def _read_phase(shape: FieldReader, node: YamlNode) -> Phase | None:
+def _read_phase(reader: FieldReader, node: YamlNode) -> Phase | None:
     readers: dict[str, Callable[[YamlNode], Any]] = {
-        "phase_id": partial(_read_phase_id, shape),
-        "objective": shape.text,
-        "scope": partial(read_phase_scope, shape),
-        "verify": lambda value: shape.items(value, partial(_read_command, shape)),
+        "phase_id": partial(_read_phase_id, reader),
+        "objective": reader.read_text,
+        "scope": partial(read_phase_scope, reader),
+        "verify": lambda value: reader.read_list(value, partial(_read_command, reader)),
     }
-    told = shape.mapping(node, readers, ("phase_id",))
-    return Phase(**told) if told.get("phase_id") else None
+    fields = reader.read_mapping(node, readers, ("phase_id",))
+    return Phase(**fields) if fields.get("phase_id") else None
 
 
-def _read_phase_id(shape: FieldReader, node: YamlNode) -> str | None:
-    told = shape.text(node)
-    if told is None or (
-        len(told) <= _MAX_PHASE_ID and told.isascii() and told.replace("_", "").replace("-", "").isalnum()
+def _read_phase_id(reader: FieldReader, node: YamlNode) -> str | None:
+    phase_id = reader.read_text(node)
+    if phase_id is None or (
+        len(phase_id) <= _MAX_PHASE_ID and phase_id.isascii() and phase_id.replace("_", "").replace("-", "").isalnum()
     ):
-        return told
-    shape.error(node.position, "phase-id", "The phase_id is not a name", "Use letters, digits, - and _: PHASE_1")
+        return phase_id
+    fix = f"Use at most {_MAX_PHASE_ID} letters, digits, - and _, such as PHASE_1"
+    reader.add_error(node.position, "phase-id", "The phase_id is not valid", fix)
     return None
 
 
-def _read_command(shape: FieldReader, node: YamlNode) -> tuple[str, ...] | None:
-    """A command as its words; one that is a single text would need a shell."""
+def _read_command(reader: FieldReader, node: YamlNode) -> tuple[str, ...] | None:
+    # A list of arguments, because a single string would need a shell.
     if not isinstance(node, SequenceNode) or not node.items:
-        shape.error(node.position, "verify", "A command is a list of words", 'Write ["pytest", "-q"]')
+        message = "A command must be a list of arguments"
+        reader.add_error(node.position, "verify", message, 'Write it like ["pytest", "-q"]')
         return None
-    return shape.items(node, shape.text)
+    return reader.read_list(node, reader.read_text)

@@ -1,7 +1,10 @@
-"""A plan: what a person may approve, as a value. That one exists proves that its bytes were read without a fault."""
+"""Plan values: scope, limits, phases, and the usage counted against the limits.
+
+`parser` creates plans; a `Plan` exists only for bytes that were parsed without an error.
+"""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,24 +16,24 @@ from kaiza.domain.paths.rel_path import RelPath
 
 @dataclass(slots=True)
 class PlanUsage:
-    """What has been done under one plan."""
+    """What changes have used of one plan's limits."""
 
     files: dict[str, int] = field(default_factory=dict)
-    """Distinct paths, each with how many changes name it."""
+    """Number of changes by path."""
     lines: int = 0
     bytes: int = 0
     operations: int = 0
     refusals: int = 0
     unnamed: int = 0
-    """Files of a log before this one whose paths were too many to be carried over."""
+    """Number of files from an archived log whose paths were too many to carry over."""
 
     @property
     def file_count(self) -> int:
-        """How many distinct files count against the plan's limit; a path that is not named may count once more."""
+        """Number of distinct files. A file counted in `unnamed` counts again if it is changed again."""
         return len(self.files) + self.unnamed
 
     def charge(self, changes: Sequence[Mapping[str, Any]], sign: int) -> None:
-        """Add the changes of an intent, or with -1 take them off again because nothing came of it."""
+        """Add the changes of an intent (`sign` 1), or subtract them because they were not made (`sign` -1)."""
         for change in changes:
             for path in filter(None, (change["path"], change["source"])):
                 self.files[path] = self.files.get(path, 0) + sign
@@ -41,42 +44,36 @@ class PlanUsage:
             self.operations += sign
 
 
-def max_usage(one: PlanUsage, other: PlanUsage) -> PlanUsage:
-    """The use of a plan by which less is left, whichever of two accounts is right."""
-    files = {path: max(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
-    return PlanUsage(
-        files,
-        max(one.lines, other.lines),
-        max(one.bytes, other.bytes),
-        max(one.operations, other.operations),
-        max(one.refusals, other.refusals),
-        max(one.unnamed, other.unnamed),
-    )
+def combine_usage(one: PlanUsage, other: PlanUsage, operator: Callable[[int, int], int]) -> PlanUsage:
+    """Combine two usages number by number and path by path, for example with `max` or `add`."""
+    files = {path: operator(one.files.get(path, 0), other.files.get(path, 0)) for path in {**one.files, **other.files}}
+    names = ("lines", "bytes", "operations", "refusals", "unnamed")
+    return PlanUsage(files, *(operator(getattr(one, name), getattr(other, name)) for name in names))
 
 
 DRAFT, APPROVED, REJECTED, REVOKED, DONE = "DRAFT", "APPROVED", "REJECTED", "REVOKED", "DONE"
 STATUSES = (DRAFT, APPROVED, REJECTED, REVOKED, DONE)
 STATUS_TRANSITIONS = {DRAFT: (APPROVED, REJECTED), APPROVED: (REVOKED, DONE)}
-"""Where a status may go; what is not here is an end."""
+"""Allowed transitions. The other statuses are final."""
 
 PLAN_ID_PATTERN = re.compile(r"[A-Z][A-Z0-9]*(-[A-Za-z0-9]+)*")
 MAX_ID_LENGTH = 64
 MAX_BYTES = 256 * 1024
 MAX_SAVED_PLANS = 1000
-"""Where there are so many plans, agents add no more."""
+"""Agents cannot save a new plan when this many exist."""
 INVALID = "INVALID"
-"""What a list shows in place of the status of a plan that counts for nothing."""
+"""Shown in lists as the status of a plan that has errors."""
 
 
 class MoveRule(NamedTuple):
-    """From where to where files may be moved."""
+    """Allows moves from paths that match `source` to paths that match `target`."""
 
     source: Glob
     target: Glob
 
 
 class Scope(NamedTuple):
-    """What may happen to which paths; what is not named is not allowed."""
+    """Patterns by operation. What matches none is not allowed; what matches `deny` never is."""
 
     modify: tuple[Glob, ...] = ()
     create: tuple[Glob, ...] = ()
@@ -87,7 +84,7 @@ class Scope(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How much may happen in all; None is no limit."""
+    """Limits over the whole plan; None means no limit."""
 
     files: int | None = None
     lines: int | None = None
@@ -97,15 +94,15 @@ class Limits(NamedTuple):
 
     def as_json(self) -> dict[str, int]:
         """The limits that are set."""
-        told = {name: getattr(self, name) for name in LIMITS}
-        return {name: limit for name, limit in told.items() if limit is not None}
+        limits = {name: getattr(self, name) for name in LIMITS}
+        return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 LIMITS = ("files", "lines", "bytes", "operations", "refusals")
 
 
 class Phase(NamedTuple):
-    """One step of a plan; its scope only narrows the plan's, and none at all leaves it as it is."""
+    """One step of a plan. Its scope, if any, only narrows the plan's."""
 
     phase_id: str
     objective: str = ""
@@ -114,7 +111,7 @@ class Phase(NamedTuple):
 
 
 class ContentPolicy(NamedTuple):
-    """Which content rules refuse."""
+    """The content rules that are enforced."""
 
     secrets: bool = True
     stubs: bool = False
@@ -122,7 +119,7 @@ class ContentPolicy(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A plan that was read without an error. `plan_hash` is the SHA-256 of the file's bytes."""
+    """A valid plan. `plan_hash` is the SHA-256 of the file's bytes."""
 
     plan_id: str
     title: str
@@ -139,21 +136,22 @@ class Plan(NamedTuple):
     policy: ContentPolicy = ContentPolicy()
 
     def phase(self, phase_id: str | None) -> Phase | None:
-        """The phase of that name."""
+        """The phase with this id, or None."""
         return next((phase for phase in self.phases if phase.phase_id == phase_id), None)
 
     def is_expired(self, now: str) -> bool:
-        """Whether it is past its time; `now` is UTC with milliseconds and a Z, and so is `expires`."""
+        """Whether the plan has expired at `now`."""
+        # Both are UTC with milliseconds and a Z, so they compare as text.
         return self.expires is not None and now >= self.expires
 
 
 def is_plan_id(text: str) -> bool:
-    """Whether a plan, and so its file, may have this name."""
+    """Whether the text is a valid plan id, and so a valid file name without suffix."""
     return len(text) <= MAX_ID_LENGTH and PLAN_ID_PATTERN.fullmatch(text) is not None
 
 
 class Overrun(NamedTuple):
-    """The limit that would be passed."""
+    """A limit that a change would exceed: its value, what is used, and what the change asks for."""
 
     limit: str
     allowed: int
@@ -162,17 +160,17 @@ class Overrun(NamedTuple):
 
 
 def overrun_before(limits: Limits, usage: PlanUsage, paths: Iterable[str], operations: int) -> Overrun | None:
-    """The first limit that stands in the way before anything is worked out: refusals, operations, files."""
+    """First limit exceeded that is known before the tool runs: refusals, operations or files."""
     if limits.refusals is not None and usage.refusals >= limits.refusals:
         return Overrun("refusals", limits.refusals, usage.refusals, 0)
-    fresh = sum(1 for path in set(paths) if path not in usage.files)
+    new_files = sum(1 for path in set(paths) if path not in usage.files)
     return _find_overrun("operations", limits.operations, usage.operations, operations) or _find_overrun(
-        "files", limits.files, usage.file_count, fresh
+        "files", limits.files, usage.file_count, new_files
     )
 
 
 def overrun_after(limits: Limits, usage: PlanUsage, lines: int, size: int) -> Overrun | None:
-    """The first limit that stands in the way once the result is known: lines, bytes."""
+    """First limit exceeded that is known only from the result: lines or bytes."""
     return _find_overrun("lines", limits.lines, usage.lines, lines) or _find_overrun(
         "bytes", limits.bytes, usage.bytes, size
     )

@@ -1,9 +1,12 @@
-"""May this happen to this path under this plan? What is not named is not allowed, and what is denied never is."""
+"""Scope check: whether a plan and its phase allow an operation on a path.
+
+An operation is allowed if a pattern of the plan, and of the phase if it has a scope, matches; `deny` takes precedence.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kaiza.domain.paths.denial import DenyGlob, first_denial
+from kaiza.domain.paths.denial import DenyGlob, find_denial
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.protected_names import find_steering_part
 from kaiza.domain.paths.rel_path import RelPath
@@ -14,7 +17,7 @@ _MAX_SHOWN = 3
 
 
 class RequestedOperation(NamedTuple):
-    """One thing to be done to one file; a move is from `source` to `path`, and may change what it moves."""
+    """One operation on one file. A move is from `source` to `path`; `edited` if it also changes the content."""
 
     operation: str
     path: RelPath
@@ -23,63 +26,61 @@ class RequestedOperation(NamedTuple):
 
     @property
     def paths(self) -> tuple[RelPath, ...]:
-        """Every path that it touches."""
+        """Every path that the operation changes."""
         return (self.path,) if self.source is None else (self.source, self.path)
 
 
 class ScopeViolation(NamedTuple):
-    """Why not, and what would have been allowed."""
+    """An operation that the scope does not allow, with hints about what it does allow."""
 
     requested: RequestedOperation
     path: str
     denied_by: str | None
     only_phase: bool
-    """The plan allows it, and the phase does not."""
+    """The plan allows the operation, the phase does not."""
     allowed_operations: tuple[str, ...]
-    """What else the plan allows on the path."""
+    """Other operations that are allowed on the path."""
     nearest_patterns: tuple[str, ...]
-    """The patterns of the same operation that come nearest."""
+    """Patterns of the same operation that share the most leading names with the path."""
 
 
-def find_violation(plan: Plan, phase: Phase | None, wanted: Sequence[RequestedOperation]) -> ScopeViolation | None:
-    """The first thing that is not allowed, if there is one."""
-    for one in wanted:
-        if not is_allowed(plan.scope, one):
-            return _describe_violation(plan.scope, one, only_phase=False)
-        if phase is not None and phase.scope is not None and not is_allowed(phase.scope, one):
-            return _describe_violation(phase.scope, one, only_phase=True)
+def find_violation(plan: Plan, phase: Phase | None, requested: Sequence[RequestedOperation]) -> ScopeViolation | None:
+    """Find the first operation that is not allowed."""
+    for operation in requested:
+        if not is_allowed(plan.scope, operation):
+            return _describe_violation(plan.scope, operation, only_phase=False)
+        if phase is not None and phase.scope is not None and not is_allowed(phase.scope, operation):
+            return _describe_violation(phase.scope, operation, only_phase=True)
     return None
 
 
-def is_allowed(scope: Scope, wanted: RequestedOperation) -> bool:
-    """Whether a scope, taken alone, allows it."""
-    if scope.deny and any(_find_denial(scope, path) for path in wanted.paths):
+def is_allowed(scope: Scope, requested: RequestedOperation) -> bool:
+    """Whether a scope, taken alone, allows an operation."""
+    if scope.deny and any(_find_denial(scope, path) for path in requested.paths):
         return False
-    if wanted.operation != MOVE:
-        return _is_covered(_patterns_for(scope, wanted.operation), wanted.path)
-    if not any(_is_move_covered(pair, wanted) for pair in scope.move):
+    if requested.operation != MOVE:
+        return _is_covered(_patterns_for(scope, requested.operation), requested.path)
+    if not any(_is_move_covered(rule, requested) for rule in scope.move):
         return False
-    return not wanted.edited or any(_is_covered(scope.modify, path) for path in wanted.paths)
+    return not requested.edited or any(_is_covered(scope.modify, path) for path in requested.paths)
 
 
 def is_denied(plan: Plan, phase: Phase | None, path: RelPath) -> bool:
-    """Whether the plan or the phase denies a path, whatever is to be done to it."""
+    """Whether the plan or the phase denies a path for every operation."""
     scopes = (plan.scope, phase.scope if phase else None)
-    found = (
-        _describe_violation(one, RequestedOperation(MODIFY, path), only_phase=False).denied_by
-        for one in scopes
-        if one is not None
-    )
-    return any(glob is not None for glob in found)
+    return any(scope is not None and _find_denial(scope, path) is not None for scope in scopes)
 
 
 def is_unlocked(plan: Plan, path: RelPath) -> bool:
-    """Whether the plan names a protected path itself, or a protected directory above it."""
+    """Whether a path is not protected, or `unlock` lists it or a directory above it within the protected part."""
     protected = find_steering_part(path)
     if protected is None:
         return True
+    # `unlock: [.github]` must not open .github/workflows: an entry has to reach the protected part.
     depth = len(protected.parts)
-    return any(len(one.parts) >= depth and path.parts[: len(one.parts)] == one.parts for one in plan.scope.unlock)
+    return any(
+        len(entry.parts) >= depth and path.parts[: len(entry.parts)] == entry.parts for entry in plan.scope.unlock
+    )
 
 
 def _patterns_for(scope: Scope, operation: str) -> tuple[Glob, ...]:
@@ -87,7 +88,7 @@ def _patterns_for(scope: Scope, operation: str) -> tuple[Glob, ...]:
 
 
 def _find_denial(scope: Scope, path: RelPath) -> DenyGlob | None:
-    return first_denial(scope.deny, "/".join(path.parts))
+    return find_denial(scope.deny, "/".join(path.parts))
 
 
 def _is_covered(globs: Sequence[Glob], path: RelPath) -> bool:
@@ -95,29 +96,29 @@ def _is_covered(globs: Sequence[Glob], path: RelPath) -> bool:
     return any(glob.matches_text(text) for glob in globs)
 
 
-def _is_move_covered(pair: MoveRule, wanted: RequestedOperation) -> bool:
-    source = wanted.source
-    return source is not None and pair.source.matches(source.parts) and pair.target.matches(wanted.path.parts)
+def _is_move_covered(rule: MoveRule, requested: RequestedOperation) -> bool:
+    source = requested.source
+    return source is not None and rule.source.matches(source.parts) and rule.target.matches(requested.path.parts)
 
 
-def _describe_violation(scope: Scope, wanted: RequestedOperation, *, only_phase: bool) -> ScopeViolation:
-    denied = next(((one.text, path) for path in wanted.paths if (one := _find_denial(scope, path))), None)
-    path = denied[1] if denied else _uncovered_path(scope, wanted)
+def _describe_violation(scope: Scope, requested: RequestedOperation, *, only_phase: bool) -> ScopeViolation:
+    denied = next(((glob.text, path) for path in requested.paths if (glob := _find_denial(scope, path))), None)
+    path = denied[1] if denied else _uncovered_path(scope, requested)
     return ScopeViolation(
-        requested=wanted,
+        requested=requested,
         path=str(path),
         denied_by=denied[0] if denied else None,
         only_phase=only_phase,
-        allowed_operations=() if denied else tuple(_other_operations(scope, path, wanted.operation)),
-        nearest_patterns=() if denied else _nearest_patterns(scope, wanted, path),
+        allowed_operations=() if denied else tuple(_other_operations(scope, path, requested.operation)),
+        nearest_patterns=() if denied else _nearest_patterns(scope, requested, path),
     )
 
 
-def _uncovered_path(scope: Scope, wanted: RequestedOperation) -> RelPath:
-    """Of a move's two paths, the one that no pair has on its side."""
-    if wanted.source is not None and not any(pair.source.matches(wanted.source.parts) for pair in scope.move):
-        return wanted.source
-    return wanted.path
+def _uncovered_path(scope: Scope, requested: RequestedOperation) -> RelPath:
+    """The path that no pattern matches; for a move the source, if no rule has it."""
+    if requested.source is not None and not any(rule.source.matches(requested.source.parts) for rule in scope.move):
+        return requested.source
+    return requested.path
 
 
 def _other_operations(scope: Scope, path: RelPath, operation: str) -> Iterator[str]:
@@ -126,13 +127,13 @@ def _other_operations(scope: Scope, path: RelPath, operation: str) -> Iterator[s
             yield other
 
 
-def _nearest_patterns(scope: Scope, wanted: RequestedOperation, path: RelPath) -> tuple[str, ...]:
-    """The patterns that share the most leading names with the path."""
-    if wanted.operation == MOVE:
-        source_side = path == wanted.source
-        texts = [(pair.source if source_side else pair.target).text for pair in scope.move]
+def _nearest_patterns(scope: Scope, requested: RequestedOperation, path: RelPath) -> tuple[str, ...]:
+    """Patterns of the operation, those that share the most leading names with the path first."""
+    if requested.operation == MOVE:
+        source_side = path == requested.source
+        texts = [(rule.source if source_side else rule.target).text for rule in scope.move]
     else:
-        texts = [glob.text for glob in _patterns_for(scope, wanted.operation)]
+        texts = [glob.text for glob in _patterns_for(scope, requested.operation)]
     return tuple(
         sorted(dict.fromkeys(texts), key=lambda text: -_shared_prefix_length(text.split("/"), path.parts))[:_MAX_SHOWN]
     )
@@ -140,8 +141,8 @@ def _nearest_patterns(scope: Scope, wanted: RequestedOperation, path: RelPath) -
 
 def _shared_prefix_length(pattern: Sequence[str], parts: Sequence[str]) -> int:
     count = 0
-    for one, other in zip(pattern, parts, strict=False):
-        if one != other:
+    for expected, part in zip(pattern, parts, strict=False):
+        if expected != part:
             break
         count += 1
     return count

@@ -1,6 +1,6 @@
-"""The words that say what a plan is worth: kept to DRAFT for agents, changed in place for people.
+"""In-place edits of a plan's status and approval fields, and the check that an agent's plan is a plain draft.
 
-A file is never written anew from what was read: every byte but the changed words stays as it is.
+A plan file is never regenerated from parsed values: a person approved its bytes, so all others stay as they are.
 """
 
 import json
@@ -17,86 +17,92 @@ _STATUS_LINE = re.compile(r"""[\s"'{,?#>*\\-]*status["'\s]*:""", re.IGNORECASE)
 _APPROVAL_KEYS = ("approved_by", "approved_at")
 
 
-def find_draft_errors(reading: parser.ParsedPlan) -> tuple[Finding, ...]:
-    """What keeps an agent from saving this as a draft; warnings do not."""
-    errors = [finding for finding in reading.findings if finding.severity == ERROR]
-    return tuple(errors or _draft_violations(reading))
+def find_draft_errors(parsed: parser.ParsedPlan) -> tuple[Finding, ...]:
+    """Errors that prevent an agent from saving the plan as a draft. Warnings are allowed."""
+    errors = [finding for finding in parsed.findings if finding.severity == ERROR]
+    return tuple(errors or _draft_violations(parsed))
 
 
-def _draft_violations(reading: parser.ParsedPlan) -> Iterator[Finding]:
-    plan = reading.plan
+def _draft_violations(parsed: parser.ParsedPlan) -> Iterator[Finding]:
+    plan = parsed.plan
     if plan is None or plan.status != DRAFT:
-        yield _draft_finding(reading, "status", "The status is not DRAFT", "Write status: DRAFT; a person approves")
+        yield _draft_finding(
+            parsed, "status", "The status is not DRAFT", "Write status: DRAFT; only a person can approve"
+        )
         return
-    for word in _APPROVAL_KEYS:
-        if getattr(plan, word) is not None:
-            yield _draft_finding(reading, word, f"A draft has no {word}", f"Write {word}: null")
-    own = reading.scalars["status"].position.line
-    for number, line in enumerate(reading.text.split("\n")):
-        if number == own and not _PLAIN_DRAFT.fullmatch(line):
-            yield Finding(number, 0, ERROR, "draft", "The status is not written plainly", "Write status: DRAFT")
-        elif number != own and _STATUS_LINE.match(line):
-            yield Finding(number, 0, ERROR, "draft", "A second line reads like a status", "Say it in other words")
-    comment = reading.text.split("\n")[own].partition("#")[2]
-    if _STATUS_LINE.search(comment):
-        yield Finding(own, 0, ERROR, "draft", "A comment reads like a status", "Remove the comment")
+    for key in _APPROVAL_KEYS:
+        if getattr(plan, key) is not None:
+            yield _draft_finding(parsed, key, f"A draft must not have {key}", f"Write {key}: null")
+    # The person who reviews must not take another line or a comment for the status.
+    lines = parsed.text.split("\n")
+    status_line = parsed.scalars["status"].position.line
+    for number, line in enumerate(lines):
+        if number == status_line and not _PLAIN_DRAFT.fullmatch(line):
+            yield Finding(number, 0, ERROR, "draft", "The status line is not plain", "Write status: DRAFT")
+        elif number != status_line and _STATUS_LINE.match(line):
+            yield Finding(number, 0, ERROR, "draft", "Another line looks like a status", "Reword or remove it")
+    if _STATUS_LINE.search(lines[status_line].partition("#")[2]):
+        yield Finding(status_line, 0, ERROR, "draft", "A comment looks like a status", "Remove the comment")
 
 
-def _draft_finding(reading: parser.ParsedPlan, key: str, message: str, fix: str) -> Finding:
-    place = reading.scalars[key].position
-    return Finding(place.line, place.column, ERROR, "draft", message, fix)
+def _draft_finding(parsed: parser.ParsedPlan, key: str, message: str, fix: str) -> Finding:
+    position = parsed.scalars[key].position
+    return Finding(position.line, position.column, ERROR, "draft", message, fix)
 
 
-def edit_fields(content: bytes, words: Mapping[str, str | None]) -> bytes:
-    """The same bytes with `status`, `approved_by` or `approved_at` said otherwise; ValueError if that cannot be.
+def edit_fields(content: bytes, values: Mapping[str, str | None]) -> bytes:
+    """Set `status`, `approved_by` or `approved_at` and leave all other bytes as they are.
 
-    The result has been read again: it is the same plan but for these words.
+    The result is parsed again; ValueError unless it is the same plan except for these fields.
     """
     before = parser.parse(content)
     if before.plan is None:
         raise ValueError("the plan has errors")
     text = before.text
-    missing = [word for word in words if word not in before.scalars]
-    present = [word for word in words if word in before.scalars]
-    for word in sorted(present, key=lambda name: before.scalars[name].position.index, reverse=True):
-        text = _replace_scalar(text, before.scalars[word], _format_value(word, words[word]))
+    missing = [key for key in values if key not in before.scalars]
+    present = [key for key in values if key in before.scalars]
+    # From the end, so that earlier positions stay valid.
+    for key in sorted(present, key=lambda name: before.scalars[name].position.index, reverse=True):
+        text = _replace_scalar(text, before.scalars[key], _format_value(key, values[key]))
     text = _insert_keys(
-        text, before.scalars["status"].position.line, {word: _format_value(word, words[word]) for word in missing}
+        text, before.scalars["status"].position.line, {key: _format_value(key, values[key]) for key in missing}
     )
     after = text.encode()
-    _require_same_plan(before.plan, parser.parse(after).plan, words)
+    _require_same_plan(before.plan, parser.parse(after).plan, values)
     return after
 
 
-def _format_value(word: str, value: str | None) -> str:
-    if word == "status":
+def _format_value(key: str, value: str | None) -> str:
+    if key == "status":
         if value not in STATUSES:
             raise ValueError("not a status")
         return value
-    if word not in _APPROVAL_KEYS:
-        raise ValueError("not a word that is changed in place")
+    if key not in _APPROVAL_KEYS:
+        raise ValueError("not a field that can be edited in place")
     return "null" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _replace_scalar(text: str, word: ScalarNode, spelled: str) -> str:
-    start, end = word.position.index, word.end.index
+def _replace_scalar(text: str, scalar: ScalarNode, value: str) -> str:
+    start, end = scalar.position.index, scalar.end.index
     gap = " " if start == end and text[start - 1] == ":" else ""
-    return text[:start] + gap + spelled + text[end:]
+    return text[:start] + gap + value + text[end:]
 
 
-def _insert_keys(text: str, line: int, spelled: Mapping[str, str]) -> str:
-    """Keys that were not there follow the status, with its line's ending."""
+def _insert_keys(text: str, line: int, values: Mapping[str, str]) -> str:
+    """Insert keys below a line, with that line's ending."""
     lines = text.split("\n")
     ending = "\r" if lines[line].endswith("\r") else ""
-    added = [f"{word}: {value}{ending}" for word, value in spelled.items()]
+    added = [f"{key}: {value}{ending}" for key, value in values.items()]
     return "\n".join([*lines[: line + 1], *added, *lines[line + 1 :]])
 
 
-def _require_same_plan(before: Plan, after: Plan | None, words: Mapping[str, str | None]) -> None:
+def _require_same_plan(before: Plan, after: Plan | None, values: Mapping[str, str | None]) -> None:
+    """ValueError if a value that was written changed anything else, for example by adding a line."""
     if after is None:
-        raise ValueError("these words cannot be written into a plan")
-    said = {word: getattr(after, word) for word in words}
-    if before._replace(plan_hash=after.plan_hash, **said) != after:
-        raise ValueError("the words changed what else the plan says")
-    if any(said[word] != value for word, value in words.items() if word != "approved_at"):
-        raise ValueError("the words did not come out as they were said")
+        raise ValueError("the values cannot be written into a plan")
+    written = {key: getattr(after, key) for key in values}
+    if before._replace(plan_hash=after.plan_hash, **written) != after:
+        raise ValueError("the edit changed other fields of the plan")
+    # approved_at is normalised to UTC when it is parsed.
+    if any(written[key] != value for key, value in values.items() if key != "approved_at"):
+        raise ValueError("the values were not written as given")

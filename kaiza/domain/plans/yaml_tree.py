@@ -1,7 +1,6 @@
-"""The words of a plan's head as a tree, each with its place; events that plans do not have are refused.
+"""YAML events to a tree of nodes with source positions. Does not resolve types.
 
-Nothing is understood here: no types, no names. Events are taken one by one, so that no text is deep or long enough
-to cost more than its first few thousand words.
+Anchors, aliases and tags are rejected; size and depth are bounded while events are read, before anything is built.
 """
 
 import re
@@ -15,7 +14,7 @@ MAX_DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """Where something stands: line and column from 0, and the character counted from the file's beginning."""
+    """Line and column, counted from 0, and the character index in the file."""
 
     line: int
     column: int
@@ -23,7 +22,7 @@ class SourcePosition:
 
 
 class ScalarNode(NamedTuple):
-    """A scalar: what it says, how it was quoted, and from where to where it stands."""
+    """A scalar: its value, its quote character or block indicator, and its start and end."""
 
     value: str
     quote: str
@@ -32,19 +31,19 @@ class ScalarNode(NamedTuple):
 
     @property
     def is_one_line(self) -> bool:
-        """Whether it is written on a single line, plainly or in quotes."""
+        """Whether it is a plain or quoted scalar on a single line."""
         return self.position.line == self.end.line and self.quote in {"", "'", '"'}
 
 
 class SequenceNode(NamedTuple):
-    """A list."""
+    """A sequence."""
 
     items: "tuple[YamlNode, ...]"
     position: SourcePosition
 
 
 class MappingNode(NamedTuple):
-    """A mapping, with its keys as they were written, doubles included."""
+    """A mapping with its pairs in order, duplicate keys included."""
 
     pairs: "tuple[tuple[YamlNode, YamlNode], ...]"
     position: SourcePosition
@@ -53,64 +52,70 @@ class MappingNode(NamedTuple):
 
 YamlNode = ScalarNode | SequenceNode | MappingNode
 ReportFinding = Callable[[SourcePosition, str, str, str], None]
-"""How a finding is handed in: place, rule, message, fix."""
+"""Called with position, rule, message and fix."""
 
 FILE_START = SourcePosition(0, 0, 0)
 
 
-class StopParsing(Exception):  # noqa: N818  it is no error but an end: a finding says why
-    """The rest is not worth reading."""
+class StopParsing(Exception):  # noqa: N818  control flow, not an error
+    """Parsing ended early; a finding says why."""
 
 
 class YamlTree:
-    """The tree that a stream of events tells of, refused where an event is of a kind that plans do not have."""
+    """Builds the tree from parser events. `to_position` converts the parser's marks."""
 
     def __init__(
-        self, text: str, events: Iterator[Any], put: Callable[[Any], SourcePosition], report: ReportFinding
+        self, text: str, events: Iterator[Any], to_position: Callable[[Any], SourcePosition], report: ReportFinding
     ) -> None:
         self._text = text
         self._events = events
-        self._position_of = put
+        self._to_position = to_position
         self._report_finding = report
         self._node_count = 0
 
-    def root(self) -> MappingNode | None:
-        """The one mapping that the head is."""
+    def parse_root(self) -> MappingNode | None:
+        """Parse the root, a block mapping. Reports a finding and returns None for anything else."""
         root = None
         for event in self._events:
             kind = type(event).__name__
             if kind in {"StreamStartEvent", "DocumentStartEvent", "DocumentEndEvent", "StreamEndEvent"}:
                 continue
+            # Continue after the root: a second document must not go unnoticed.
             if root is not None:
-                self._reject_event(event, "second-document", "The head holds a second document", "Keep to one")
+                message = "The front matter contains a second document"
+                self._reject_event(event, "second-document", message, "Remove it")
             root = self._parse_node(event, 0)
         if isinstance(root, MappingNode) and not root.is_flow:
             return root
-        where = root.position if root else FILE_START
-        self._report_finding(where, "head", "The head is no list of keys", "Write one key on each line, as key: value")
+        position = root.position if root else FILE_START
+        fix = "Write one key on each line, as key: value"
+        self._report_finding(position, "head", "The front matter is not a list of keys", fix)
         return None
 
     def _parse_node(self, event: Any, depth: int) -> YamlNode:
         self._check_event(event, depth)
         kind = type(event).__name__
-        place = self._position_of(event.start_mark)
+        start = self._to_position(event.start_mark)
         if kind == "MappingStartEvent":
             children = self._read_children("MappingEndEvent", depth)
             pairs = (
                 (key, self._place_empty_value(key, value))
                 for key, value in zip(children[::2], children[1::2], strict=True)
             )
-            return MappingNode(tuple(pairs), place, bool(event.flow_style))
+            return MappingNode(tuple(pairs), start, bool(event.flow_style))
         if kind == "SequenceStartEvent":
-            return SequenceNode(tuple(self._read_children("SequenceEndEvent", depth)), place)
-        end = self._position_of(event.end_mark)
-        raw = self._text[place.index : end.index]
+            return SequenceNode(tuple(self._read_children("SequenceEndEvent", depth)), start)
+        end = self._to_position(event.end_mark)
+        raw = self._text[start.index : end.index]
+        # An escape such as "\x41PPROVED" reads differently from what it means.
         if event.style == '"' and re.search(r'\\[^"\\]', raw):
-            self._report_finding(place, "escape", "A quoted word holds an escape", "Write the characters themselves")
-        return ScalarNode(event.value, event.style or "", place, end)
+            self._report_finding(
+                start, "escape", "A quoted value contains an escape", "Write the characters themselves"
+            )
+        return ScalarNode(event.value, event.style or "", start, end)
 
     def _place_empty_value(self, key: YamlNode, value: YamlNode) -> YamlNode:
-        """A value left out stands right behind its key's colon, not where the next word begins."""
+        """Position of an omitted value: after its key's colon, not at the next token where the parser puts it."""
         if (
             not isinstance(key, ScalarNode)
             or not isinstance(value, ScalarNode)
@@ -120,13 +125,13 @@ class YamlTree:
         colon = self._text.find(":", key.end.index, value.position.index)
         if colon < 0:
             return value
-        place = SourcePosition(key.end.line, key.end.column + colon + 1 - key.end.index, colon + 1)
-        return ScalarNode("", "", place, place)
+        position = SourcePosition(key.end.line, key.end.column + colon + 1 - key.end.index, colon + 1)
+        return ScalarNode("", "", position, position)
 
-    def _read_children(self, last: str, depth: int) -> list[YamlNode]:
+    def _read_children(self, end_event: str, depth: int) -> list[YamlNode]:
         children: list[YamlNode] = []
         for event in self._events:
-            if type(event).__name__ == last:
+            if type(event).__name__ == end_event:
                 return children
             children.append(self._parse_node(event, depth + 1))
         raise StopParsing
@@ -134,18 +139,19 @@ class YamlTree:
     def _check_event(self, event: Any, depth: int) -> None:
         self._node_count += 1
         if self._node_count > MAX_NODES:
-            self._reject_event(event, "too-large", f"The head has more than {MAX_NODES} words", "Name fewer paths")
+            message = f"The front matter has more than {MAX_NODES} values"
+            self._reject_event(event, "too-large", message, "List fewer paths")
         if depth > MAX_DEPTH:
-            self._reject_event(event, "too-deep", "The head is nested too deeply", "Keep to the keys that plans have")
+            self._reject_event(event, "too-deep", "The front matter is nested too deeply", "Use only known keys")
         if type(event).__name__ == "AliasEvent":
-            self._reject_event(event, "alias", "The head refers to an anchor", "Write the value out")
+            self._reject_event(event, "alias", "The front matter contains an alias", "Write the value out")
         if event.anchor:
-            self._report_event(event, "anchor", "The head sets an anchor", "Remove it, and write each value out")
+            self._report_event(event, "anchor", "The front matter contains an anchor", "Remove it")
         if event.tag:
-            self._report_event(event, "tag", "The head holds a tag", "Remove it")
+            self._report_event(event, "tag", "The front matter contains a tag", "Remove it")
 
     def _report_event(self, event: Any, rule: str, message: str, fix: str) -> None:
-        self._report_finding(self._position_of(event.start_mark), rule, message, fix)
+        self._report_finding(self._to_position(event.start_mark), rule, message, fix)
 
     def _reject_event(self, event: Any, rule: str, message: str, fix: str) -> None:
         self._report_event(event, rule, message, fix)

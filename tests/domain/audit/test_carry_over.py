@@ -1,4 +1,4 @@
-"""What a new log takes over: all of it, in records that are never too long, and only ever stricter."""
+"""State carried into a new log: complete, in records of limited size, and never less strict."""
 
 import pytest
 
@@ -16,20 +16,20 @@ def seal(plan_hash):
     return PlanSeal(plan_hash, "edited", "Ann", 7)
 
 
-def accepted(facts):
-    """The facts that the new log gives, and its lines."""
-    told, lines = AuditState(), []
-    for part in carry_over.split(facts):
+def carry(audit_state):
+    """The state that the new log gives, and its lines."""
+    carried, lines = AuditState(), []
+    for part in carry_over.split(audit_state):
         detail = {"action": "accept", "reason": "r" * 1000, "person": "p" * 200, "standing": part}
         body = record.new_body("person", timestamp=AT, workspace_root="w" * 4096, outcome="ok", detail=detail)
         line, whole = record.serialize_and_hash(body, len(lines) + 1, record.GENESIS)
         lines.append(line)
-        apply_record(told, whole)
-    return told, lines
+        apply_record(carried, whole)
+    return carried, lines
 
 
-def test_everything_that_binds_is_taken_over_as_it_was():
-    facts = AuditState(
+def test_the_whole_state_survives_splitting_and_applying():
+    audit_state = AuditState(
         locks={"WINDSURF": RoleLock("WINDSURF", "OUTSIDE_WORKSPACE", "s", "r", 3, AT)},
         released={"WINDSURF": [AT]},
         reports=[AT, AT],
@@ -40,111 +40,111 @@ def test_everything_that_binds_is_taken_over_as_it_was():
         usage={"PLAN-1": PlanUsage({"src/ä": 2, "src/b": 1}, 3, 4, 5, 6, 7), "PLAN-2": PlanUsage(refusals=1)},
     )
 
-    assert accepted(facts)[0] == facts
+    assert carry(audit_state)[0] == audit_state
 
 
-def test_of_two_accounts_the_stricter_counts():
+def test_merging_keeps_the_stricter_of_two_accounts():
     known = AuditState(
         approvals={"SAME": ONE, "DIFFER": ONE, "KNOWN": ONE},
         seals={"SAME": seal(ONE), "DIFFER": seal(ONE), "KNOWN": seal(ONE)},
         withdrawn={"PLAN-1": "revoke"},
         usage={"PLAN-1": PlanUsage({"a": 1, "b": 2}, lines=1, bytes=9, operations=1, refusals=9)},
     )
-    told = AuditState(
-        approvals={"SAME": ONE, "DIFFER": OTHER, "TOLD": ONE},
-        seals={"SAME": seal(ONE), "DIFFER": seal(OTHER), "TOLD": seal(ONE)},
+    read = AuditState(
+        approvals={"SAME": ONE, "DIFFER": OTHER, "READ": ONE},
+        seals={"SAME": seal(ONE), "DIFFER": seal(OTHER), "READ": seal(ONE)},
         withdrawn={"PLAN-2": "reject"},
         usage={"PLAN-1": PlanUsage({"b": 1, "c": 1}, lines=9, bytes=1, operations=9, refusals=1)},
     )
-    found = carry_over.merge(known, told, AT)
+    merged = carry_over.merge(known, read, AT)
 
-    assert found.approvals == {"SAME": ONE, "DIFFER": UNMATCHABLE_HASH, "KNOWN": ONE}
-    assert {name: one.plan_hash for name, one in found.seals.items()} == {
+    assert merged.approvals == {"SAME": ONE, "DIFFER": UNMATCHABLE_HASH, "KNOWN": ONE}
+    assert {name: one.plan_hash for name, one in merged.seals.items()} == {
         "SAME": ONE,
         "DIFFER": UNMATCHABLE_HASH,
         "KNOWN": ONE,
-        "TOLD": ONE,
+        "READ": ONE,
     }
-    assert found.withdrawn == {"PLAN-1": "revoke", "PLAN-2": "reject"}
-    assert found.usage == {"PLAN-1": PlanUsage({"a": 1, "b": 2, "c": 1}, 9, 9, 9, 9)}
+    assert merged.withdrawn == {"PLAN-1": "revoke", "PLAN-2": "reject"}
+    assert merged.usage == {"PLAN-1": PlanUsage({"a": 1, "b": 2, "c": 1}, 9, 9, 9, 9)}
 
 
-def test_a_release_counts_for_a_day_and_once_however_many_accounts_know_it():
+def test_merging_releases_drops_old_ones_and_duplicates():
     old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
-    found = carry_over.merge(
+    merged = carry_over.merge(
         AuditState(released={"WINDSURF": [old, new]}), AuditState(released={"WINDSURF": [new, AT]}), AT
     )
 
-    assert found.released == {"WINDSURF": [new, AT]}
+    assert merged.released == {"WINDSURF": [new, AT]}
 
 
-def test_a_report_that_two_accounts_know_counts_once_and_every_one_of_the_last_day_counts():
+def test_merging_reports_keeps_each_report_of_the_last_day_once():
     old, new = "2026-11-17T12:00:00.000Z", "2026-11-17T12:00:00.001Z"
-    found = carry_over.merge(AuditState(reports=[old, new, new]), AuditState(reports=[new, AT]), AT)
+    merged = carry_over.merge(AuditState(reports=[old, new, new]), AuditState(reports=[new, AT]), AT)
     for _ in range(2):
-        for part in carry_over.split(found):
+        for part in carry_over.split(merged):
             detail = {"action": "accept", "standing": part}
-            apply_record(found, {**record.new_body("person", detail=detail), "seq": 1})
+            apply_record(merged, {**record.new_body("person", detail=detail), "seq": 1})
 
-    assert found.reports == [new, new, AT]
+    assert merged.reports == [new, new, AT]
 
 
-def test_paths_without_end_are_counted_where_they_are_not_named(monkeypatch):
+def test_files_beyond_the_name_limit_are_only_counted(monkeypatch):
     monkeypatch.setattr(carry_over, "MAX_NAME_BYTES", 500_000)
     use = PlanUsage({f"src/{number}/{'x' * 400}": 1 for number in range(2000)}, operations=2000)
-    told, lines = accepted(AuditState(usage={"PLAN-1": use, "PLAN-2": PlanUsage({"a": 1})}))
-    after = told.usage["PLAN-1"]
+    carried, lines = carry(AuditState(usage={"PLAN-1": use, "PLAN-2": PlanUsage({"a": 1})}))
+    after = carried.usage["PLAN-1"]
 
-    assert (after.file_count, after.operations, told.usage["PLAN-2"].file_count) == (2000, 2000, 1)
+    assert (after.file_count, after.operations, carried.usage["PLAN-2"].file_count) == (2000, 2000, 1)
     assert 0 < after.unnamed < 2000
     assert len(lines) > 1
     assert plan.overrun_before(Limits(files=2000), after, ["src/new"], 1).limit == "files"
     assert plan.overrun_before(Limits(files=2000), after, [next(iter(after.files))], 1) is None
 
 
-def test_a_long_reason_for_a_freeze_leaves_its_room_to_others():
+def test_a_long_freeze_reason_does_not_displace_other_state():
     files = {f"src/{number}/{'x' * 400}": 1 for number in range(400)}
-    facts = AuditState(frozen=Freeze("x" * 120_000, "Ann", AT), usage={"P": PlanUsage(files)})
+    audit_state = AuditState(frozen=Freeze("x" * 120_000, "Ann", AT), usage={"P": PlanUsage(files)})
 
-    assert accepted(facts)[0] == facts
+    assert carry(audit_state)[0] == audit_state
 
 
-def test_an_open_change_goes_over_whole_and_gives_nothing_back():
+def test_an_open_intent_is_carried_over_whole_and_never_refunded():
     change = {"path": "p" * 400, "source": None, "operation": "create", "size": 9, "lines_added": 1, "lines_removed": 0}
     change |= {"before_hash": None, "after_hash": ONE}
     changes = [{**change, "path": f"{number}{'p' * 400}"} for number in range(500)]
     intent = {"seq": 9, "session_id": "s", "tool_name": "apply_patch", "plan_id": "P", "plan_hash": ONE}
-    facts = AuditState(
+    audit_state = AuditState(
         intents={"r": {**intent, "detail": {"live": "l"}, "changes": changes}}, usage={"P": PlanUsage(lines=500)}
     )
-    told, lines = accepted(facts)
+    carried, lines = carry(audit_state)
     for line in lines:
         assert len(line) <= record.MAX_RECORD_BYTES
     body = record.new_body("recovery", request_id="r", detail={"result": "not_applied"})
-    kept = told.intents["r"]["changes"]
-    apply_record(told, {**body, "seq": 3})
+    changes_before = carried.intents["r"]["changes"]
+    apply_record(carried, {**body, "seq": 3})
 
-    assert kept == changes
-    assert told.intents == {}
-    assert told.usage["P"].lines == 500
+    assert changes_before == changes
+    assert carried.intents == {}
+    assert carried.usage["P"].lines == 500
 
 
 @pytest.mark.parametrize("standing", [{"frozen": None, "locks": []}, {}, None])
-def test_the_first_record_of_an_older_kaiza_is_still_read(standing):
+def test_carried_state_of_an_older_version_is_applied(standing):
     lock = {"role": "WINDSURF", "error_code": "X", "session_id": None, "request_id": "r", "seq": 1, "at": AT}
     frozen = {"reason": "stop", "person": "Ann", "at": AT}
-    told = AuditState()
+    carried = AuditState()
     for one in (standing, {"frozen": frozen, "locks": [lock]}):
         detail = {"action": "accept", "reason": "r", "person": "p", "standing": one}
-        apply_record(told, {**record.new_body("person", detail=detail), "seq": 1})
+        apply_record(carried, {**record.new_body("person", detail=detail), "seq": 1})
 
-    assert (told.frozen, told.locks) == (Freeze(**frozen), {"WINDSURF": RoleLock(**lock)})
+    assert (carried.frozen, carried.locks) == (Freeze(**frozen), {"WINDSURF": RoleLock(**lock)})
 
 
-def test_a_process_that_knew_the_old_log_keeps_what_is_stricter():
-    knows = AuditState(usage={"P": PlanUsage({"a": 1, "b": 1}, operations=5)}, intents={})
+def test_carried_usage_never_lowers_what_a_process_knows():
+    running = AuditState(usage={"P": PlanUsage({"a": 1, "b": 1}, operations=5)}, intents={})
     for part in carry_over.split(AuditState(usage={"P": PlanUsage({"a": 1}, lines=3, operations=2)})):
         detail = {"action": "accept", "standing": part}
-        apply_record(knows, {**record.new_body("person", detail=detail), "seq": 1})
+        apply_record(running, {**record.new_body("person", detail=detail), "seq": 1})
 
-    assert knows.usage == {"P": PlanUsage({"a": 1, "b": 1}, lines=3, operations=5)}
+    assert running.usage == {"P": PlanUsage({"a": 1, "b": 1}, lines=3, operations=5)}

@@ -1,55 +1,80 @@
-from kaiza.domain.audit.inverse_changes import PathState, effective_changes, invert
+from kaiza.domain.audit.inverse_changes import PathState, effective_changes, invert, net_changes
 
 
-def step(path, before, after, source=None, mode=None, modes=None, **more):
+def record(path, before, after, source=None, mode=None, modes=None, **more):
     change = {"path": path, "source": source, "before_hash": before, "after_hash": after, "mode": mode}
     detail = {"modes": modes or {}} | more.pop("detail", {})
     return {"request_id": "r", "tool_name": "write_file", "detail": detail, "changes": [change]} | more
 
 
-def test_a_path_leads_back_over_all_of_its_changes():
-    way = invert([step("a", None, "1"), step("a", "1", "2"), step("a", "2", "3")])["a"]
+def test_the_inverse_of_several_changes_is_the_first_state():
+    inverse = invert([record("a", None, "1"), record("a", "1", "2"), record("a", "2", "3")])["a"]
 
-    assert (way.latest, way.target, way.blocked) == (PathState("3"), PathState(None), False)
-
-
-def test_what_somebody_else_did_between_two_changes_ends_the_way():
-    way = invert([step("a", "0", "1"), step("a", "5", "6"), step("a", "6", "7")])["a"]
-
-    assert (way.latest, way.target, way.blocked) == (PathState("7"), PathState("5"), True)
+    assert (inverse.latest, inverse.target, inverse.blocked) == (PathState("3"), PathState(None), False)
 
 
-def test_a_change_that_was_put_back_already_is_no_hindrance():
-    way = invert([step("a", "0", "1"), step("a", "0", "2")])["a"]
+def test_a_foreign_change_in_between_blocks_the_inverse():
+    inverse = invert([record("a", "0", "1"), record("a", "5", "6"), record("a", "6", "7")])["a"]
 
-    assert (way.target, way.blocked) == (PathState("0"), False)
-
-
-def test_a_mode_is_remembered_where_it_is_known():
-    way = invert([step("a", "0", "1", modes={"a": 0o755}), step("a", "1", "2", mode=0o600)])["a"]
-
-    assert (way.latest, way.target) == (PathState("2", 0o600), PathState("0", 0o755))
+    assert (inverse.latest, inverse.target, inverse.blocked) == (PathState("7"), PathState("5"), True)
 
 
-def test_a_move_is_a_way_on_both_sides_that_belong_together():
-    found = invert([step("b", "1", "1", source="a", modes={"a": 0o755})])
+def test_a_change_that_was_already_undone_does_not_block_the_inverse():
+    inverse = invert([record("a", "0", "1"), record("a", "0", "2")])["a"]
 
-    assert (found["a"].latest, found["a"].target, found["a"].moved_with) == (
+    assert (inverse.target, inverse.blocked) == (PathState("0"), False)
+
+
+def test_the_inverse_includes_known_modes():
+    inverse = invert([record("a", "0", "1", modes={"a": 0o755}), record("a", "1", "2", mode=0o600)])["a"]
+
+    assert (inverse.latest, inverse.target) == (PathState("2", 0o600), PathState("0", 0o755))
+
+
+def test_the_inverses_of_a_moves_two_paths_name_each_other():
+    inverses = invert([record("b", "1", "1", source="a", modes={"a": 0o755})])
+
+    assert (inverses["a"].latest, inverses["a"].target, inverses["a"].moved_with) == (
         PathState(None),
         PathState("1", 0o755),
         {"b"},
     )
-    assert (found["b"].latest, found["b"].target, found["b"].moved_with) == (
+    assert (inverses["b"].latest, inverses["b"].target, inverses["b"].moved_with) == (
         PathState("1", 0o755),
         PathState(None),
         {"a"},
     )
 
 
-def test_what_was_undone_does_not_stand_unless_the_undo_was_undone():
-    made = step("a", "0", "1", request_id="made")
-    undo = step("a", "1", "0", request_id="undo", tool_name="undo_changes", detail={"undone": ["made"]})
-    redo = step("a", "0", "1", request_id="redo", tool_name=None, detail={"action": "undo", "undone": ["undo"]})
+def test_an_undone_change_is_effective_again_when_the_undo_is_undone():
+    made = record("a", "0", "1", request_id="made")
+    undo = record("a", "1", "0", request_id="undo", tool_name="undo_changes", detail={"undone": ["made"]})
+    redo = record("a", "0", "1", request_id="redo", tool_name=None, detail={"action": "undo", "undone": ["undo"]})
 
     assert effective_changes([made, undo]) == []
     assert effective_changes([made, undo, redo]) == [made]
+
+
+def hash_change(path, before, after, source=None):
+    return {"path": path, "source": source, "before_hash": before, "after_hash": after}
+
+
+def test_a_file_changed_twice_is_one_net_change():
+    assert net_changes([hash_change("a", "1", "2"), hash_change("a", "2", "3")]) == [
+        {"path": "a", "operation": "modify", "before_hash": "1", "after_hash": "3"}
+    ]
+
+
+def test_a_file_created_and_deleted_is_not_a_net_change():
+    assert net_changes([hash_change("a", None, "1"), hash_change("a", "1", None)]) == []
+
+
+def test_an_undone_change_is_not_a_net_change():
+    assert net_changes([hash_change("a", "1", "2"), hash_change("a", "2", "1")]) == []
+
+
+def test_the_net_change_of_a_move_is_a_delete_and_a_create():
+    assert net_changes([hash_change("new", "1", "1", source="old")]) == [
+        {"path": "new", "operation": "create", "after_hash": "1"},
+        {"path": "old", "operation": "delete", "before_hash": "1"},
+    ]

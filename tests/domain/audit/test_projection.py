@@ -10,13 +10,13 @@ from kaiza.domain.audit.record_folding import apply_record
 AT = "2026-11-18T12:00:00.000Z"
 
 
-def told(seq, kind="call", **members):
+def make_record(seq, kind="call", **members):
     members.setdefault("timestamp", AT)
     return {**record.new_body(kind, **members), "seq": seq}
 
 
 def begin(seq=1, session_id="s1", role="WINDSURF", **more):
-    return told(
+    return make_record(
         seq,
         tool_name="begin_session",
         request_id=f"r{seq}",
@@ -29,7 +29,7 @@ def begin(seq=1, session_id="s1", role="WINDSURF", **more):
 
 
 def call(seq, tool="read_file", outcome="ok", session_id="s1", role="WINDSURF", **more):
-    return told(
+    return make_record(
         seq,
         tool_name=tool,
         request_id=more.pop("request_id", f"r{seq}"),
@@ -41,38 +41,38 @@ def call(seq, tool="read_file", outcome="ok", session_id="s1", role="WINDSURF", 
     )
 
 
-def facts_of(*records):
-    facts = AuditState()
+def state_of(*records):
+    audit_state = AuditState()
     for one in records:
-        apply_record(facts, one)
-    return facts
+        apply_record(audit_state, one)
+    return audit_state
 
 
 def refused(seq, code, tool="write_file", **more):
     return call(seq, tool, "error", error_code=code, **more)
 
 
-def test_a_session_is_what_its_records_say():
-    facts = facts_of(begin(), call(2), call(3, outcome="error", error_code="FILE_NOT_FOUND"))
-    session = facts.find_open_session("s1", AT, 12)
+def test_a_session_counts_its_calls_and_refusals():
+    audit_state = state_of(begin(), call(2), call(3, outcome="error", error_code="FILE_NOT_FOUND"))
+    session = audit_state.find_open_session("s1", AT, 12)
 
     assert (session.role, session.calls, session.refusals) == ("WINDSURF", 3, 1)
 
 
-def test_a_session_ends_by_end_session_and_by_twelve_hours_without_a_call():
-    ended = facts_of(begin(), call(2, "end_session"))
-    idle = facts_of(begin())
+def test_a_session_ends_by_end_session_or_after_twelve_idle_hours():
+    ended = state_of(begin(), call(2, "end_session"))
+    idle = state_of(begin())
 
     assert ended.find_open_session("s1", AT, 12) is None
     assert idle.find_open_session("s1", "2026-11-18T23:59:59.999Z", 12) is not None
     assert idle.find_open_session("s1", "2026-11-19T00:00:00.001Z", 12) is None
 
 
-def test_a_refused_change_of_the_security_kind_locks_its_role():
-    facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"))
+def test_a_change_refused_for_security_locks_the_role():
+    audit_state = state_of(begin(), refused(2, "OUTSIDE_WORKSPACE"))
 
-    assert facts.locks["WINDSURF"].error_code == "OUTSIDE_WORKSPACE"
-    assert "ANTIGRAVITY" not in facts.locks
+    assert audit_state.locks["WINDSURF"].error_code == "OUTSIDE_WORKSPACE"
+    assert "ANTIGRAVITY" not in audit_state.locks
 
 
 @pytest.mark.parametrize(
@@ -85,51 +85,52 @@ def test_a_refused_change_of_the_security_kind_locks_its_role():
         ("POLICY_VIOLATION", "write_file", {}),
     ],
 )
-def test_a_read_a_trial_and_an_ordinary_mistake_never_lock(code, tool, more):
-    assert facts_of(begin(), refused(2, code, tool, **more)).locks == {}
+def test_reads_dry_runs_and_ordinary_errors_do_not_lock(code, tool, more):
+    assert state_of(begin(), refused(2, code, tool, **more)).locks == {}
 
 
 @pytest.mark.parametrize("invariant", ["CONTROL_PLANE_PROTECTED", "READ_PROTECTED"])
-def test_reaching_for_what_is_protected_locks_when_it_was_a_change(invariant):
+def test_a_refused_change_of_a_protected_path_locks(invariant):
     assert is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=True)
     assert not is_locking_refusal("POLICY_VIOLATION", invariant, asked_for_change=False)
 
 
-def test_a_report_unlocks_and_is_counted():
-    facts = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), call(3, "write_report", detail={"unlocked": True}))
+def test_a_report_unlocks_the_role_and_is_counted():
+    audit_state = state_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), call(3, "write_report", detail={"unlocked": True}))
 
-    assert facts.locks == {}
-    assert facts.count_releases_since("WINDSURF", "2026-11-18T00:00:00.000Z") == 1
+    assert audit_state.locks == {}
+    assert audit_state.count_releases_since("WINDSURF", "2026-11-18T00:00:00.000Z") == 1
 
 
 def test_a_person_unlocks_freezes_and_thaws():
-    frozen = facts_of(told(1, "person", detail={"action": "freeze", "reason": "stop", "person": "Ada"}))
-    thawed = facts_of(
-        told(1, "person", detail={"action": "freeze", "reason": "stop"}), told(2, "person", detail={"action": "thaw"})
+    frozen = state_of(make_record(1, "person", detail={"action": "freeze", "reason": "stop", "person": "Ada"}))
+    thawed = state_of(
+        make_record(1, "person", detail={"action": "freeze", "reason": "stop"}),
+        make_record(2, "person", detail={"action": "thaw"}),
     )
-    unlocked = facts_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), told(3, "person", detail={"action": "unlock"}))
+    unlocked = state_of(begin(), refused(2, "OUTSIDE_WORKSPACE"), make_record(3, "person", detail={"action": "unlock"}))
 
     assert frozen.frozen.reason == "stop"
     assert thawed.frozen is None
     assert unlocked.locks == {}
 
 
-def test_a_plans_last_word_by_command_is_kept_also_where_it_takes_back():
+def test_the_last_decision_about_a_plan_replaces_earlier_ones():
     words = [
-        told(number, "person", plan_id="P", plan_hash=str(number), detail={"action": action})
+        make_record(number, "person", plan_id="P", plan_hash=str(number), detail={"action": action})
         for number, action in enumerate(["approve", "revoke"], 1)
     ]
 
-    assert facts_of(words[0]).approvals == {"P": "1"}
-    assert facts_of(*words).approvals == {"P": "2"}
+    assert state_of(words[0]).approvals == {"P": "1"}
+    assert state_of(*words).approvals == {"P": "2"}
 
 
-def test_a_persons_own_undo_leaves_no_intent_open():
-    intent = told(1, "intent", request_id="x", changes=[CHANGE], detail={"unlimited": True})
-    outcome = told(2, "person", request_id="x", changes=[CHANGE], detail={"action": "undo"})
+def test_a_persons_undo_closes_its_intent():
+    intent = make_record(1, "intent", request_id="x", changes=[CHANGE], detail={"unlimited": True})
+    outcome = make_record(2, "person", request_id="x", changes=[CHANGE], detail={"action": "undo"})
 
-    assert facts_of(intent).intents
-    assert not facts_of(intent, outcome).intents
+    assert state_of(intent).intents
+    assert not state_of(intent, outcome).intents
 
 
 CHANGE = {
@@ -138,21 +139,21 @@ CHANGE = {
 }  # fmt: skip
 
 
-def test_limits_are_reserved_by_the_intent_and_given_back_when_nothing_came_of_it():
-    intent = told(2, "intent", request_id="x", session_id="s1", plan_id="P", changes=[CHANGE], detail={})
-    reserved = facts_of(begin(), intent)
-    kept = facts_of(begin(), intent, call(3, "write_file", request_id="x", changes=[CHANGE]))
-    failed = facts_of(begin(), intent, call(3, "write_file", "error", request_id="x", error_code="FILE_WRITE_FAILED"))
-    taken_back = facts_of(begin(), intent, told(3, "recovery", request_id="x", detail={"result": "taken_back"}))
+def test_an_intent_is_charged_and_refunded_if_it_was_not_carried_out():
+    intent = make_record(2, "intent", request_id="x", session_id="s1", plan_id="P", changes=[CHANGE], detail={})
+    reserved = state_of(begin(), intent)
+    completed = state_of(begin(), intent, call(3, "write_file", request_id="x", changes=[CHANGE]))
+    failed = state_of(begin(), intent, call(3, "write_file", "error", request_id="x", error_code="FILE_WRITE_FAILED"))
+    rolled_back = state_of(begin(), intent, make_record(3, "recovery", request_id="x", detail={"result": "taken_back"}))
 
-    for facts in (reserved, kept):
-        usage = facts.usage["P"]
+    for audit_state in (reserved, completed):
+        usage = audit_state.usage["P"]
         assert (len(usage.files), usage.lines, usage.bytes, usage.operations) == (1, 3, 7, 1)
-    for facts in (failed, taken_back):
-        usage = facts.usage["P"]
+    for audit_state in (failed, rolled_back):
+        usage = audit_state.usage["P"]
         assert (len(usage.files), usage.lines, usage.bytes, usage.operations) == (0, 0, 0, 0)
     assert list(reserved.intents) == ["x"]
-    assert kept.intents == failed.intents == taken_back.intents == {}
+    assert completed.intents == failed.intents == rolled_back.intents == {}
 
 
 APPLIED = {"result": "applied"}
@@ -162,30 +163,30 @@ KINDS = st.sampled_from(
         lambda n: call(n, session_id=f"s{n % 3}"),
         lambda n: call(n, "end_session", session_id=f"s{n % 3}"),
         lambda n: refused(n, "PLAN_SCOPE_VIOLATION", session_id=f"s{n % 3}", plan_id="P"),
-        lambda n: told(n, "intent", request_id=f"r{n}", plan_id="P", changes=[CHANGE], detail={}),
-        lambda n: told(n, "person", detail={"action": "freeze", "reason": "x"}),
-        lambda n: told(n, "person", detail={"action": "unlock"}),
-        lambda n: told(n, "person", plan_id="P", plan_hash="b" * 64, detail={"action": "revoke"}),
-        lambda n: told(n, "person", plan_id="P", plan_hash="c" * 64, detail={"action": "approve"}),
+        lambda n: make_record(n, "intent", request_id=f"r{n}", plan_id="P", changes=[CHANGE], detail={}),
+        lambda n: make_record(n, "person", detail={"action": "freeze", "reason": "x"}),
+        lambda n: make_record(n, "person", detail={"action": "unlock"}),
+        lambda n: make_record(n, "person", plan_id="P", plan_hash="b" * 64, detail={"action": "revoke"}),
+        lambda n: make_record(n, "person", plan_id="P", plan_hash="c" * 64, detail={"action": "approve"}),
         lambda n: call(n, "write_report", detail={"unlocked": bool(n % 2)}),
-        lambda n: told(n, "recovery", request_id=f"r{n - 1}", session_id="s1", changes=[CHANGE], detail=APPLIED),
-        lambda n: told(n, "plan", plan_id="P", plan_hash="a" * 64, detail={"how": "edited"}),
+        lambda n: make_record(n, "recovery", request_id=f"r{n - 1}", session_id="s1", changes=[CHANGE], detail=APPLIED),
+        lambda n: make_record(n, "plan", plan_id="P", plan_hash="a" * 64, detail={"how": "edited"}),
     ]
 )
 
 
 @given(st.lists(KINDS, max_size=30), st.integers(0, 30))
-def test_facts_kept_in_an_index_and_carried_on_are_the_facts_of_the_whole_log(makers, cut):
+def test_a_snapshot_and_the_records_after_it_give_the_state_of_the_whole_log(makers, cut):
     history = [make(number) for number, make in enumerate(makers, 1)]
-    whole = facts_of(*history)
-    carried = AuditState.from_json(orjson.loads(orjson.dumps(facts_of(*history[:cut]).as_json())))
+    whole = state_of(*history)
+    resumed = AuditState.from_json(orjson.loads(orjson.dumps(state_of(*history[:cut]).as_json())))
     for one in history[cut:]:
-        apply_record(carried, one)
+        apply_record(resumed, one)
 
-    assert carried == whole
+    assert resumed == whole
 
 
-def test_a_change_is_asked_for_by_a_changing_tool_that_is_not_a_trial():
+def test_a_change_attempt_is_a_changing_tool_without_dry_run():
     assert is_change_attempt("write_file", {})
     assert not is_change_attempt("write_file", {"dry_run": True})
     assert not is_change_attempt("read_file", {})

@@ -24,19 +24,19 @@ ANYTHING = st.recursive(
 )
 
 
-def dozen_lines_verifier(log):
+def minimal_verifier(log):
     link = "0" * 64
     for number, line in enumerate(log.split(b"\n")[:-1], 1):
         entry = json.loads(line)
         claimed = entry.pop("entry_hash")
-        told = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        assert line == told[:-1] + b',"entry_hash":"%b"}' % claimed.encode()
-        assert (entry["seq"], entry["prev_hash"], sha256(told).hexdigest()) == (number, link, claimed)
+        body_bytes = json.dumps(entry, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        assert line == body_bytes[:-1] + b',"entry_hash":"%b"}' % claimed.encode()
+        assert (entry["seq"], entry["prev_hash"], sha256(body_bytes).hexdigest()) == (number, link, claimed)
         link = claimed
     return number
 
 
-def test_a_record_has_every_member_of_the_contract():
+def test_a_record_has_every_member():
     _, whole = record.serialize_and_hash(
         record.new_body("call", timestamp="2026-11-18T09:00:00.000Z"), 1, record.GENESIS
     )
@@ -47,45 +47,45 @@ def test_a_record_has_every_member_of_the_contract():
     assert {whole[name] for name in ("cause", "detail", "outcome", "client", "request_id")} == {None}
 
 
-def test_a_member_or_a_kind_that_no_record_has_is_refused():
+def test_an_unknown_member_or_kind_is_refused():
     with pytest.raises(ValueError, match="no such member"):
         record.new_body("call", colour="red")
     with pytest.raises(ValueError, match="no such kind"):
         record.new_body("rumour")
 
 
-def test_a_line_is_its_body_and_the_hash_of_it():
+def test_a_line_is_the_body_and_its_hash():
     line, whole = record.serialize_and_hash(body(), 7, "a" * 64)
 
-    told = re.fullmatch(rb'(.*),"entry_hash":"([0-9a-f]{64})"}\n', line)
-    assert sha256(told[1] + b"}").hexdigest().encode() == told[2]
+    match = re.fullmatch(rb'(.*),"entry_hash":"([0-9a-f]{64})"}\n', line)
+    assert sha256(match[1] + b"}").hexdigest().encode() == match[2]
     assert json.loads(line) == whole
     assert (whole["seq"], whole["prev_hash"]) == (7, "a" * 64)
     assert list(json.loads(line)) == [*sorted(set(record.FIELDS) - {"entry_hash"}), "entry_hash"]
 
 
-def test_a_verifier_of_a_dozen_lines_agrees():
-    assert dozen_lines_verifier(b"".join(chained(20, detail={"name": "naïve \u2028 name"}))) == 20
+def test_a_minimal_verifier_accepts_the_log():
+    assert minimal_verifier(b"".join(chained(20, detail={"name": "naïve \u2028 name"}))) == 20
 
 
 @pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
 @given(st.lists(PARTS, min_size=1, max_size=5))
 @settings(max_examples=10)
-def test_the_one_liner_of_the_contract_checks_any_line(tmp_path_factory, names):
+def test_the_documented_shell_command_verifies_any_line(tmp_path_factory, names):
     log = tmp_path_factory.mktemp("log") / "audit-log.jsonl"
     log.write_bytes(
         b"".join(record.serialize_and_hash(body(arguments={"path": name}), 1, record.GENESIS)[0] for name in names)
     )
-    told = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", f"sed -n {len(names)}p {log} | jq -cjS 'del(.entry_hash)' | sha256sum"],
         capture_output=True,
         check=True,
     )
 
-    assert told.stdout[:64] == log.read_bytes()[-67:-3]
+    assert result.stdout[:64] == log.read_bytes()[-67:-3]
 
 
-def test_what_had_to_be_told_differently_is_flagged_in_the_record():
+def test_converted_values_are_listed_in_the_record():
     made = record.new_body("call", arguments={"path": "a\udcff\x7f"}, detail={"how": "edited"})
 
     assert made["arguments"] == {"path": "a\\xff\\x7f"}
@@ -93,7 +93,7 @@ def test_what_had_to_be_told_differently_is_flagged_in_the_record():
 
 
 @given(st.dictionaries(PARTS, ANYTHING, max_size=4), ANYTHING)
-def test_whatever_a_record_is_composed_of_its_line_is_sound(arguments, cause):
+def test_a_record_of_any_values_serializes_to_a_valid_line(arguments, cause):
     line, whole = record.serialize_and_hash(
         record.new_body("call", arguments=arguments, cause=cause), 1, record.GENESIS
     )
@@ -103,7 +103,7 @@ def test_whatever_a_record_is_composed_of_its_line_is_sound(arguments, cause):
 
 @pytest.mark.parametrize("place", ["request_id", "role", "session_id", "timestamp", "tool_name", "workspace_root"])
 @pytest.mark.parametrize("like", [{"p": 1, "prev_hash": "", "request_id": "x", "seq": 0, "z": 2}, ["{", "}"], "}{"])
-def test_what_looks_like_a_place_is_none(place, like):
+def test_values_that_look_like_chain_members_do_not_confuse_the_parser(place, like):
     nested = {"p": 1, "prev_hash": "", "seq": 0, "z": '","prev_hash":"","seq":0,'}
     line, whole = record.serialize_and_hash(record.new_body("call", arguments=nested, **{place: like}), 7, "a" * 64)
 
@@ -111,12 +111,12 @@ def test_what_looks_like_a_place_is_none(place, like):
     assert (whole["arguments"], whole[place], whole["seq"]) == (nested, like, 7)
 
 
-def test_a_number_that_no_record_can_have_is_refused():
+def test_a_sequence_number_beyond_53_bits_is_refused():
     with pytest.raises(TypeError, match="53-bit"):
         record.serialize_and_hash(body(), 2**53, record.GENESIS)
 
 
-def test_a_record_beyond_its_length_is_refused_before_it_is_written():
+def test_a_record_that_is_too_long_is_refused():
     record.serialize_and_hash(body(arguments={"path": "x" * (record.MAX_RECORD_BYTES - 1100)}), 1, record.GENESIS)
 
     with pytest.raises(errors.SystemError) as refused:
@@ -124,7 +124,7 @@ def test_a_record_beyond_its_length_is_refused_before_it_is_written():
     assert refused.value.error_code == "CAP_EXCEEDED"
 
 
-def test_a_chain_goes_on_from_a_head():
+def test_a_chain_continues_from_a_head():
     lines = chained(9)
     chain = Chain(head_of(lines[:4]))
     fed = [chain.feed(line)["seq"] for line in lines[4:]]
@@ -134,7 +134,7 @@ def test_a_chain_goes_on_from_a_head():
 
 
 @pytest.mark.parametrize("wrong", [0, 1, 2, 5, 6])
-def test_a_chain_takes_no_line_but_the_next(wrong):
+def test_a_chain_accepts_only_the_next_line(wrong):
     lines = chained(7)
     chain = Chain(head_of(lines[:3]))
 
@@ -144,7 +144,7 @@ def test_a_chain_takes_no_line_but_the_next(wrong):
 
 
 @pytest.mark.parametrize("first", [5, 9, 3, 0])
-def test_a_chain_takes_no_number_but_the_next_though_hash_and_link_are_right(first):
+def test_a_chain_refuses_a_wrong_number_with_a_valid_hash_and_link(first):
     head = head_of(chained(3))
     lines = chained(2, first=first, link=head.entry_hash)
     fed, followed = Chain(head), Chain(head)
@@ -166,16 +166,16 @@ def test_a_chain_takes_no_number_but_the_next_though_hash_and_link_are_right(fir
         '[{"prev_hash":"%s","seq":1}]',
     ],
 )
-def test_a_body_with_the_right_hash_in_the_wrong_form_is_faulty(how):
-    told = (how % record.GENESIS).encode()
-    line = told[:-1] + b',"entry_hash":"%b"}\n' % sha256(told).hexdigest().encode()
+def test_a_non_canonical_body_with_a_valid_hash_is_refused(how):
+    body_bytes = (how % record.GENESIS).encode()
+    line = body_bytes[:-1] + b',"entry_hash":"%b"}\n' % sha256(body_bytes).hexdigest().encode()
 
     with pytest.raises(InvalidLineError):
         Chain().feed(line)
 
 
 @given(st.integers(0, 6), st.sampled_from(["drop", "double", "swap", "change", "none"]))
-def test_following_goes_as_far_as_a_verification_does(place, how):
+def test_following_accepts_the_same_lines_as_verification(place, how):
     lines = chained(7)
     if how == "drop":
         del lines[place]
@@ -186,19 +186,19 @@ def test_following_goes_as_far_as_a_verification_does(place, how):
     elif how == "change":
         lines[place] = lines[place].replace(b"src", b"scr")
     followed, fed = Chain(), Chain()
-    told = []
-    whole = followed.extend(lines, lambda one: told.append(one["seq"]))
+    delivered = []
+    accepted_all = followed.extend(lines, lambda one: delivered.append(one["seq"]))
     with suppress(InvalidLineError):
         for line in lines:
             fed.feed(line)
 
     assert followed.head == fed.head
-    assert told == list(range(1, fed.seq + 1))
-    assert whole == (len(told) == len(lines))
-    assert followed.last == (lines[fed.seq - 1] if told else b"")
+    assert delivered == list(range(1, fed.seq + 1))
+    assert accepted_all == (len(delivered) == len(lines))
+    assert followed.last == (lines[fed.seq - 1] if delivered else b"")
 
 
-def test_a_sound_line_gives_its_record():
+def test_parsing_a_valid_line_returns_its_record():
     line, whole = record.serialize_and_hash(body(), 1, record.GENESIS)
 
     assert parse_and_verify(line) == whole
@@ -216,12 +216,12 @@ def test_a_sound_line_gives_its_record():
         (b"x" * 100 + b"\0" * 511 + b"xx\n", 412, False),
     ],
 )
-def test_torn_is_what_lacks_its_newline_or_a_sector(line, offset, torn):
+def test_a_line_without_newline_or_with_a_zeroed_sector_is_torn(line, offset, torn):
     assert is_torn(line, offset) is torn
 
 
 @pytest.mark.parametrize("letter", ["\x01", "\x7f", "\udc80", "\U0001f600"])
-def test_one_change_alone_always_fits_into_a_record(letter):
+def test_a_single_change_always_fits_into_a_record(letter):
     size = len(letter.encode(errors="surrogateescape"))
     names = (letter * (255 // size),) * 15
     source, path = RelPath((*names, letter * (200 // size))), RelPath((*names, letter * (240 // size)))

@@ -44,22 +44,22 @@ def verdict(rules, path, *, directory=False):
         ("/", "a", None),
     ],
 )
-def test_a_rule_is_read_as_git_reads_it(rules, path, expected):
+def test_rules_match_as_in_git(rules, path, expected):
     assert verdict(rules, path) is expected
 
 
-def test_a_rule_that_ends_with_a_slash_is_for_directories():
+def test_a_rule_that_ends_with_a_slash_matches_directories_only():
     assert verdict("a/", "a") is None
     assert verdict("a/", "a", directory=True) is True
     assert verdict("*x/\n", "yx", directory=True) is True
     assert verdict("*x/\n", "yx") is None
 
 
-def test_a_mark_at_the_beginning_of_the_file_is_no_part_of_the_rule():
+def test_a_byte_order_mark_is_not_part_of_the_first_rule():
     assert gitignore.parse(b"\xef\xbb\xbfa\n").is_ignored(b"a", directory=False) is True
 
 
-def test_the_time_does_not_explode_with_the_stars():
+def test_many_stars_do_not_cause_exponential_time():
     began = time.monotonic()
 
     assert verdict("*a" * 100 + "*b", "a" * 250) is None

@@ -14,7 +14,7 @@ from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 
 
-def covers(pattern, path):
+def matches(pattern, path):
     return Glob.parse(pattern).matches(path.split("/"))
 
 
@@ -47,8 +47,8 @@ def covers(pattern, path):
         ("***/x", "a/b/x"),
     ],
 )
-def test_a_pattern_covers_what_it_names(pattern, path):
-    assert covers(pattern, path)
+def test_patterns_match_these_paths(pattern, path):
+    assert matches(pattern, path)
 
 
 @pytest.mark.parametrize(
@@ -74,11 +74,11 @@ def test_a_pattern_covers_what_it_names(pattern, path):
         ("a/**/**", "a"),
     ],
 )
-def test_a_pattern_covers_nothing_else(pattern, path):
-    assert not covers(pattern, path)
+def test_patterns_do_not_match_these_paths(pattern, path):
+    assert not matches(pattern, path)
 
 
-def test_no_pattern_covers_the_root():
+def test_no_pattern_matches_the_root():
     assert not Glob.parse("**").matches(())
     assert not Glob.parse("*").matches(())
 
@@ -88,62 +88,62 @@ def test_no_pattern_covers_the_root():
     ["", "/", "/a", "a/", "a//b", "./a", "a/./b", "../a", "a/..", "!a", "a\\b", "a\0", "[", "[]", "[!]", "a[b/c]",
      "[b-a]", "[[:alpha:]]", "x" * 1025],
 )  # fmt: skip
-def test_what_is_no_pattern_is_refused_with_a_remedy(pattern):
+def test_an_invalid_pattern_raises_an_error_with_a_fix(pattern):
     with pytest.raises(GlobError) as refusal:
         Glob.parse(pattern)
 
     assert refusal.value.fix
 
 
-def test_a_literal_pattern_knows_that_it_is_one():
+def test_a_pattern_without_wildcards_is_literal():
     assert Glob.parse("a/b.py").is_literal
     assert not any(Glob.parse(pattern).is_literal for pattern in ("a/*", "a?", "**", "[ab]", "a/**", "a[*]", "[.][.]"))
 
 
 class _Counted(str):
-    """A path that counts how many of its characters are looked at."""
+    """A path that records which of its characters are read."""
 
-    __slots__ = ("looks",)
+    __slots__ = ("reads",)
 
     def __getitem__(self, key):
         rest = _Counted(super().__getitem__(key))
-        rest.looks = self.looks
+        rest.reads = self.reads
         return rest
 
     def __iter__(self):
         for character in super().__iter__():
-            self.looks.append(character)
+            self.reads.append(character)
             yield character
 
 
 @pytest.mark.parametrize("pattern", ["*a" * 100, "**/" * 66 + "x", "**/a*b?[c-e]/" * 15 + "z", "[!b]*" * 40])
 @pytest.mark.parametrize("path", ["a" * 4000, "a/" * 1999 + "ab", ("a" * 200 + "/") * 19 + "b" * 100])
-def test_each_character_is_looked_at_once_however_hostile_the_pattern(pattern, path):
+def test_each_character_is_read_once_whatever_the_pattern(pattern, path):
     counted = _Counted(path)
-    counted.looks = []
+    counted.reads = []
 
     Glob.parse(pattern[:200]).matches_text(counted)
 
-    assert len(counted.looks) <= len(path)
+    assert len(counted.reads) <= len(path)
 
 
-def _matched_slowly(pattern, parts):
-    """The meaning, written down once more without a thought for time."""
+def _matches_slowly(pattern, parts):
+    """Backtracking matcher with the same semantics, exponential but obvious."""
     if not pattern:
         return not parts
     if pattern[0] == "**":
         if pattern[1:] == ["**"] * len(pattern[1:]):
             return bool(parts)
-        return any(_matched_slowly(pattern[1:], parts[skip:]) for skip in range(len(parts) + 1))
-    return bool(parts) and _component(pattern[0], parts[0]) and _matched_slowly(pattern[1:], parts[1:])
+        return any(_matches_slowly(pattern[1:], parts[skip:]) for skip in range(len(parts) + 1))
+    return bool(parts) and _component_matches(pattern[0], parts[0]) and _matches_slowly(pattern[1:], parts[1:])
 
 
-def _component(pattern, name):
+def _component_matches(pattern, name):
     if not pattern:
         return not name
     if pattern[0] == "*":
-        return any(_component(pattern[1:], name[skip:]) for skip in range(len(name) + 1))
-    return bool(name) and pattern[0] in {"?", name[0]} and _component(pattern[1:], name[1:])
+        return any(_component_matches(pattern[1:], name[skip:]) for skip in range(len(name) + 1))
+    return bool(name) and pattern[0] in {"?", name[0]} and _component_matches(pattern[1:], name[1:])
 
 
 _names = st.text("abü.", min_size=1, max_size=4).filter(lambda name: name not in {".", ".."})
@@ -151,15 +151,15 @@ _pieces = st.text("ab.*?", min_size=1, max_size=5).filter(lambda piece: piece.st
 
 
 @given(
-    st.lists(st.choice(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
+    st.lists(st.one_of(_pieces, st.just("**"), st.just("*")), min_size=1, max_size=5),
     st.lists(_names, min_size=1, max_size=5),
 )
-def test_the_fast_matcher_means_what_the_slow_one_says(pattern, parts):
-    assert Glob.parse("/".join(pattern)).matches(parts) == _matched_slowly(pattern, parts)
+def test_the_matcher_agrees_with_a_backtracking_one(pattern, parts):
+    assert Glob.parse("/".join(pattern)).matches(parts) == _matches_slowly(pattern, parts)
 
 
 @given(st.text(max_size=60), st.lists(_names, max_size=4))
-def test_any_text_is_a_pattern_or_refused_and_never_anything_else(text, parts):
+def test_any_text_parses_or_raises_glob_error(text, parts):
     try:
         glob = Glob.parse(text)
     except GlobError:
@@ -174,40 +174,40 @@ _NAMES = ["a", "a", "b", "ab", ".", "-", "]"]
 
 def _random_cases(count):
     chance = random.Random(20261118)
-    made = []
-    while len(made) < count:
-        pattern = [_any_of(chance, _PIECES) for _ in range(chance.randint(1, 4))]
-        path = [_any_of(chance, _NAMES) for _ in range(chance.randint(1, 5))]
+    cases = []
+    while len(cases) < count:
+        pattern = [_random_name(chance, _PIECES) for _ in range(chance.randint(1, 4))]
+        path = [_random_name(chance, _NAMES) for _ in range(chance.randint(1, 5))]
         if chance.random() < 0.7:
-            path = _nearly(chance, pattern)
-        if not {".", ".."} & {*pattern, *path} and not any(map(_stars_inside, pattern)):
-            made.append((Glob.parse("/".join(pattern)), "/".join(path)))
-    return made
+            path = _likely_path(chance, pattern)
+        if not {".", ".."} & {*pattern, *path} and not any(map(_has_inner_stars, pattern)):
+            cases.append((Glob.parse("/".join(pattern)), "/".join(path)))
+    return cases
 
 
-def _any_of(chance, pieces):
+def _random_name(chance, pieces):
     return "".join(chance.choices(pieces, k=chance.randint(1, 3)))
 
 
-def _nearly(chance, pattern):
-    """A path that the pattern may well cover: each wildcard filled in at random."""
+def _likely_path(chance, pattern):
+    """A path that the pattern is likely to match: each wildcard replaced at random."""
     filled = []
     for component in pattern:
         if component == "**":
-            filled += [_any_of(chance, _NAMES) for _ in range(chance.randint(0, 2))]
+            filled += [_random_name(chance, _NAMES) for _ in range(chance.randint(0, 2))]
         else:
             name = re.sub(r"\[.[^]]*\]|\?", lambda _: chance.choice(_NAMES), component)
-            filled.append(name.replace("*", _any_of(chance, [*_NAMES, ""])) or "a")
+            filled.append(name.replace("*", _random_name(chance, [*_NAMES, ""])) or "a")
     return filled or ["a"]
 
 
-def _stars_inside(component):
-    """Two stars beside other characters: for these git compares unrelated pointers, and its answer varies."""
+def _has_inner_stars(component):
+    """Whether `**` is next to other characters: there git compares unrelated pointers, and its answer varies."""
     return "**" in component and component != "**"
 
 
-def _covered_with_ancestors(glob, path):
-    """What git answers: a path is ignored when it, or a directory above it, is."""
+def _is_ignored(glob, path):
+    """Whether git would ignore the path: it or a directory above it matches."""
     parts = path.split("/")
     return any(glob.matches(parts[:depth]) for depth in range(1, len(parts) + 1))
 
@@ -223,29 +223,29 @@ def test_git_check_ignore_agrees(tmp_path):
         batch = cases[start : start + 500]
         rules = "".join(f"/case{number}/{glob.text}\n" for number, (glob, _) in enumerate(batch))
         Path(tmp_path, ".gitignore").write_text(rules, encoding="utf-8")
-        asked = "\0".join(f"case{number}/{path}" for number, (_, path) in enumerate(batch))
-        told = subprocess.run(
+        paths = "\0".join(f"case{number}/{path}" for number, (_, path) in enumerate(batch))
+        result = subprocess.run(
             ["git", "-C", tmp_path, "check-ignore", "--no-index", "-z", "--stdin"],
-            input=asked.encode(), capture_output=True, check=False, env=environment,
+            input=paths.encode(), capture_output=True, check=False, env=environment,
         )  # fmt: skip
-        ignored = set(told.stdout.decode().split("\0"))
+        ignored = set(result.stdout.decode().split("\0"))
         differing += [
             (glob.text, path)
             for number, (glob, path) in enumerate(batch)
-            if _covered_with_ancestors(glob, path) != (f"case{number}/{path}" in ignored)
+            if _is_ignored(glob, path) != (f"case{number}/{path}" in ignored)
         ]
 
     assert differing == []
-    assert 0.1 < sum(_covered_with_ancestors(*case) for case in cases) / len(cases) < 0.9
+    assert 0.1 < sum(_is_ignored(*case) for case in cases) / len(cases) < 0.9
 
 
 def test_pathspec_agrees():
     differing = []
     for glob, path in _random_cases(10_000):
         if "[!" in glob.text or "[^" in glob.text:
-            continue  # there pathspec lets a class stand for the slash, which git does not
+            continue  # in pathspec a negated class matches a slash, in git it does not
         spec = pathspec.GitIgnoreSpec.from_lines([f"/{glob.text}"])
-        if spec.match_file(path) != _covered_with_ancestors(glob, path):
+        if spec.match_file(path) != _is_ignored(glob, path):
             differing.append((glob.text, path))
 
     assert differing == []

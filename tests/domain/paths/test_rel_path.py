@@ -1,4 +1,4 @@
-"""What a path may be called, and which names no spelling can disguise."""
+"""Parsing of paths and URIs, and protected names in disguise."""
 
 import os
 import pathlib
@@ -14,9 +14,9 @@ from kaiza.domain.paths import name_folding, protected_names, rel_path
 from kaiza.domain.paths.rel_path import ROOT, RelPath, parse, parse_uri, to_uri
 
 WORKSPACE = "/home/ada/project"
-CONTROL = sorted(protected_names.CONTROL_PLANE_AT_ROOT | protected_names.CONTROL_PLANE_ANYWHERE)
-STEERED = sorted(protected_names.STEERING_NAMES)
-HIDDEN = [
+CONTROL_PLANE = sorted(protected_names.CONTROL_PLANE_AT_ROOT | protected_names.CONTROL_PLANE_ANYWHERE)
+STEERING = sorted(protected_names.STEERING_NAMES)
+SECRETS = [
     *sorted(protected_names.UNREADABLE_NAMES),
     ".env.local",
     ".env.production",
@@ -26,9 +26,9 @@ DOTS = ".\u2024\ufe52\uff0e"
 BLANKS = ". \t\uff0e\u00a0\u2003\u3000\u200b"
 IGNORED = "\u00ad\u034f\u115f\u17b4\u180b\u200b\u200c\u200d\u200e\u202e\u2060\u2066\u3164\ufe0f\ufeff\uffa0\U000e0041"
 REFUSALS = {"INVALID_INPUT_VALUE", "INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"}
-TWINS = {"k": "\u212a", "s": "\u017f", "a": "\u1d43", "e": "\u2091", "i": "\u2170", "v": "\u2174"}
+LOOK_ALIKES = {"k": "\u212a", "s": "\u017f", "a": "\u1d43", "e": "\u2091", "i": "\u2170", "v": "\u2174"}
 
-name_characters = st.count_characters(exclude_characters="/\0", exclude_categories=["Cs"])
+name_characters = st.characters(exclude_characters="/\0", exclude_categories=["Cs"])
 names = st.text(name_characters, min_size=1, max_size=60).filter(lambda name: name not in {".", ".."})
 good_paths = st.lists(names, max_size=8).map(tuple).map(RelPath)
 
@@ -41,12 +41,12 @@ def code_of(text, root=WORKSPACE, reader=parse):
 
 @st.composite
 def look_alikes(draw, protected):
-    """Another spelling of a protected name that some file system or reader takes for the same."""
+    """Another spelling of a protected name that some file system or reader takes for the same name."""
     spelled = []
     for letter in draw(st.sampled_from(protected)):
-        twins = [letter, letter.upper(), TWINS.get(letter, letter)]
-        twins += list(DOTS) if letter == "." else [chr(ord(letter) + 0xFEE0)]
-        spelled.append(draw(st.sampled_from(twins)))
+        choices = [letter, letter.upper(), LOOK_ALIKES.get(letter, letter)]
+        choices += list(DOTS) if letter == "." else [chr(ord(letter) + 0xFEE0)]
+        spelled.append(draw(st.sampled_from(choices)))
         spelled.append(draw(st.text(IGNORED, max_size=1)))
     return "".join(spelled) + draw(st.text(BLANKS, max_size=3))
 
@@ -75,7 +75,7 @@ def look_alikes(draw, protected):
         ("x" * 255, ("x" * 255,)),
     ],
 )
-def test_a_path_is_taken_exactly_as_it_is_spelled(text, parts):
+def test_a_path_is_parsed_without_changing_its_names(text, parts):
     assert parse(text, WORKSPACE).parts == parts
 
 
@@ -101,32 +101,32 @@ def test_a_path_is_taken_exactly_as_it_is_spelled(text, parts):
         ("/HOME/ada/project/a", "OUTSIDE_WORKSPACE"),
     ],
 )
-def test_a_path_that_cannot_be_meant_has_its_own_code(text, code):
+def test_an_invalid_path_is_refused_with_its_code(text, code):
     assert code_of(text) == code
 
 
-def test_the_longest_path_is_still_a_path():
+def test_a_path_of_the_maximum_length_is_accepted():
     text = "a/" * 2047 + "a"
 
     assert len(text) == rel_path.MAX_PATH
     assert str(parse(text)) == text
 
 
-def test_without_a_root_no_absolute_path_is_inside():
+def test_without_a_root_every_absolute_path_is_outside():
     assert code_of(f"{WORKSPACE}/a", None) == "OUTSIDE_WORKSPACE"
 
 
-def test_a_root_of_the_whole_disk_takes_every_absolute_path():
+def test_with_the_root_directory_as_workspace_every_absolute_path_is_inside():
     assert parse("/etc/passwd", "/").parts == ("etc", "passwd")
 
 
 @pytest.mark.parametrize("part", ["", ".", "..", "a/b", "a\0"])
-def test_no_path_can_be_made_of_what_is_no_name(part):
+def test_a_path_cannot_be_constructed_from_an_invalid_name(part):
     with pytest.raises(ValueError, match="not a name"):
         RelPath(("a", part))
 
 
-def test_a_path_knows_its_name_and_its_parent():
+def test_name_parent_and_child_of_a_path():
     path = RelPath(("a", "b"))
 
     assert (path.name, path.parent, path / "c") == ("b", RelPath(("a",)), RelPath(("a", "b", "c")))
@@ -134,38 +134,38 @@ def test_a_path_knows_its_name_and_its_parent():
 
 
 @given(good_paths)
-def test_what_a_path_says_is_read_as_the_same_path(path):
+def test_the_text_of_a_path_parses_to_the_same_path(path):
     assert parse(str(path)) == path
     assert parse(f"{WORKSPACE}/{path}", WORKSPACE) == path
     assert RelPath.from_bytes(path.to_bytes()) == path
 
 
 @given(st.lists(st.binary(min_size=1, max_size=20).filter(lambda raw: not {0, 47} & set(raw)), min_size=1))
-def test_a_name_of_any_bytes_comes_back_from_the_disk_unchanged(raw):
+def test_names_of_any_bytes_survive_decoding_and_encoding(raw):
     raw = [name for name in raw if name not in {b".", b".."}]
 
     assert RelPath.from_bytes(b"/".join(raw)).to_bytes() == (b"/".join(raw) or b".")
 
 
 @given(st.text())
-def test_any_text_is_a_path_below_or_a_refusal(text):
+def test_any_text_parses_to_a_valid_path_or_is_refused(text):
     try:
-        verdict = {"", ".", ".."} & set(parse(text, WORKSPACE).parts)
+        unexpected = {"", ".", ".."} & set(parse(text, WORKSPACE).parts)
     except errors.SystemError as error:
-        verdict = {error.error_code} - REFUSALS
+        unexpected = {error.error_code} - REFUSALS
 
-    assert not verdict
+    assert not unexpected
 
 
 @given(good_paths)
-def test_a_uri_leads_back_to_its_path_and_is_spelled_as_everybody_does(path):
+def test_a_uri_parses_to_its_path_and_equals_pathlibs(path):
     uri = to_uri(WORKSPACE, path)
 
     assert parse_uri(uri, WORKSPACE) == path
     assert uri == (pathlib.PurePosixPath(WORKSPACE) / str(path)).as_uri()
 
 
-def test_a_uri_of_the_whole_disk_and_of_odd_bytes():
+def test_uris_of_the_root_directory_and_of_non_utf8_bytes():
     assert to_uri("/", ROOT) == "file:///"
     assert to_uri("/", RelPath(("a b",))) == "file:///a%20b"
     assert to_uri("/w", RelPath((os.fsdecode(b"\xff"),))) == "file:///w/%FF"
@@ -180,7 +180,7 @@ def test_a_uri_of_the_whole_disk_and_of_odd_bytes():
         f"file://{WORKSPACE}/%61%20b",
     ],
 )
-def test_a_file_uri_may_be_written_in_several_ways(uri):
+def test_all_forms_of_a_file_uri_are_accepted(uri):
     assert parse_uri(uri, WORKSPACE).parts == ("a b",)
 
 
@@ -206,56 +206,56 @@ def test_a_file_uri_may_be_written_in_several_ways(uri):
         (f"file://{WORKSPACE}2/a", "OUTSIDE_WORKSPACE"),
     ],
 )
-def test_a_uri_that_cannot_be_meant_has_its_own_code(uri, code):
+def test_an_invalid_uri_is_refused_with_its_code(uri, code):
     assert code_of(uri, reader=parse_uri) == code
 
 
 @given(st.text(name_characters))
-def test_a_skeleton_is_its_own_skeleton_and_forgets_case_and_form(name):
-    bones = name_folding.skeleton(name)
+def test_a_skeleton_is_idempotent_and_ignores_case_and_unicode_form(name):
+    skeleton = name_folding.skeleton(name)
 
-    assert name_folding.skeleton(bones) == bones
-    assert name_folding.skeleton(unicodedata.normalize("NFKC", name)) == bones
-    assert name_folding.skeleton(unicodedata.normalize("NFKD", name)) == bones
-    assert name_folding.skeleton(name.casefold()) == bones
+    assert name_folding.skeleton(skeleton) == skeleton
+    assert name_folding.skeleton(unicodedata.normalize("NFKC", name)) == skeleton
+    assert name_folding.skeleton(unicodedata.normalize("NFKD", name)) == skeleton
+    assert name_folding.skeleton(name.casefold()) == skeleton
 
 
-@given(look_alikes(CONTROL), st.text(BLANKS, max_size=2))
-def test_no_spelling_hides_what_governs_the_agent(name, tail):
+@given(look_alikes(CONTROL_PLANE), st.text(BLANKS, max_size=2))
+def test_look_alikes_of_control_plane_names_are_control_plane(name, tail):
     assert protected_names.is_control_plane(RelPath((name + tail,)))
     assert protected_names.is_control_plane(RelPath((name, "below")))
 
 
 @given(look_alikes(sorted(protected_names.CONTROL_PLANE_ANYWHERE)), good_paths)
-def test_what_is_protected_at_any_depth_is_protected_at_any_depth(name, above):
+def test_git_names_are_control_plane_at_any_depth(name, above):
     assert protected_names.is_control_plane(RelPath((*above.parts, name, "config")))
 
 
 @pytest.mark.parametrize("name", ["git~1", "GIT~1", "\uff27it~1", "git~1."])
-def test_the_short_name_of_git_is_git(name):
+def test_the_short_name_of_git_is_control_plane(name):
     assert protected_names.is_control_plane(RelPath(("vendored", name, "hooks")))
 
 
-@given(look_alikes(STEERED), good_paths)
-def test_no_spelling_hides_what_steers_an_agent(name, above):
-    hit = protected_names.find_steering_part(RelPath((*above.parts, name, "below")))
+@given(look_alikes(STEERING), good_paths)
+def test_look_alikes_of_steering_names_are_steering(name, above):
+    part = protected_names.find_steering_part(RelPath((*above.parts, name, "below")))
 
-    assert hit is not None
-    assert len(hit.parts) <= len(above.parts) + 1
+    assert part is not None
+    assert len(part.parts) <= len(above.parts) + 1
 
 
 @given(look_alikes([".github"]), look_alikes(["workflows", "hooks"]))
-def test_no_spelling_hides_what_runs_on_a_push(first, second):
+def test_look_alikes_of_workflow_directories_are_steering(first, second):
     assert protected_names.find_steering_part(RelPath(("a", first, second, "ci.yml"))) == RelPath(("a", first, second))
 
 
-def test_the_outermost_steering_path_is_named_as_it_is_spelled():
+def test_the_outermost_steering_part_is_returned_as_spelled():
     assert protected_names.find_steering_part(parse("a/.Claude/.vscode/x")) == RelPath(("a", ".Claude"))
     assert protected_names.find_steering_part(parse("docs/agents.MD")) == parse("docs/agents.MD")
 
 
-@given(look_alikes(HIDDEN), good_paths)
-def test_no_spelling_makes_a_secret_readable(name, above):
+@given(look_alikes(SECRETS), good_paths)
+def test_look_alikes_of_secret_names_are_unreadable(name, above):
     assert protected_names.is_unreadable(RelPath((*above.parts, name)))
     assert protected_names.is_unreadable(RelPath((*above.parts, name, "below")))
 
@@ -264,7 +264,7 @@ def test_no_spelling_makes_a_secret_readable(name, above):
     "text",
     ["src/plans", "src/audit/a", "kaiza.toml.bak", "git", ".gitignore", ".github/x.md", "docs/workflows/a", "AGENTS"],
 )
-def test_names_that_only_remind_of_protected_ones_are_free(text):
+def test_similar_names_are_not_protected(text):
     assert not protected_names.is_control_plane(parse(text))
     assert protected_names.find_steering_part(parse(text)) is None
 
@@ -272,17 +272,17 @@ def test_names_that_only_remind_of_protected_ones_are_free(text):
 @pytest.mark.parametrize(
     "text", [".env.example", "a/.env.test", "b/.env.sample", ".env.template", "key.py", ".envoy", "pem", "id_rsa.pub"]
 )
-def test_names_that_only_remind_of_secrets_are_readable(text):
+def test_similar_names_are_readable(text):
     assert not protected_names.is_unreadable(parse(text))
 
 
-def test_the_root_itself_is_neither_protected_nor_hidden():
+def test_the_root_is_neither_protected_nor_unreadable():
     assert not protected_names.is_control_plane(ROOT)
     assert protected_names.find_steering_part(ROOT) is None
     assert not protected_names.is_unreadable(ROOT)
 
 
-class Wild:
+class Wildcard:
     def __init__(self, pattern):
         self.pattern = pattern
 
@@ -290,18 +290,18 @@ class Wild:
         return fnmatchcase("/".join(parts), self.pattern)
 
 
-def test_a_denied_directory_hides_all_that_is_in_it():
-    deny = [Wild("vault"), Wild("*.secret")]
+def test_a_denied_directory_makes_its_content_unreadable():
+    deny = [Wildcard("vault"), Wildcard("*.secret")]
 
     assert protected_names.is_unreadable(parse("vault/deep/a.txt"), deny)
     assert protected_names.is_unreadable(parse("a/b.secret"), deny)
     assert not protected_names.is_unreadable(parse("a/vault.txt"), deny)
 
 
-def test_a_single_path_is_freed_by_its_exact_name_only():
+def test_allow_exempts_exact_paths_only_and_never_kaizas_own():
     allow = {"certs/dev.pem", ".kaiza/objects", "vault/a"}
 
     assert not protected_names.is_unreadable(parse("certs/dev.pem"), allow=allow)
     assert protected_names.is_unreadable(parse("certs/Dev.pem"), allow=allow)
-    assert not protected_names.is_unreadable(parse("vault/a"), [Wild("vault*")], allow)
+    assert not protected_names.is_unreadable(parse("vault/a"), [Wildcard("vault*")], allow)
     assert protected_names.is_unreadable(parse(".kaiza/objects"), allow=allow)

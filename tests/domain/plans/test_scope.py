@@ -23,12 +23,12 @@ def plan(scope, phases="[]"):
         "kaiza_plan: 1\nplan_id: P\ntitle: t\nstatus: APPROVED\nauthor: a\ncreated: 2026-11-18\n"
         f"scope: {scope}\nphases: {phases}\n"
     )
-    read = parser.parse(f"---\n{head}---\n".encode())
-    assert read.plan, read.findings
-    return read.plan
+    parsed = parser.parse(f"---\n{head}---\n".encode())
+    assert parsed.plan, parsed.findings
+    return parsed.plan
 
 
-def wanted(operation, path, source=None, **more):
+def requested(operation, path, source=None, **more):
     return RequestedOperation(operation, parse(path), parse(source) if source else None, **more)
 
 
@@ -38,8 +38,8 @@ SCOPE = "{modify: ['src/*.py'], create: ['new/*'], delete: ['old/**'], deny: ['*
 @pytest.mark.parametrize(
     ("operation", "path"), [(MODIFY, "src/a.py"), (CREATE, "new/a"), (DELETE, "old/a/b"), (DELETE, "old/b")]
 )
-def test_what_is_named_for_the_operation_is_allowed(operation, path):
-    assert find_violation(plan(SCOPE), None, [wanted(operation, path)]) is None
+def test_an_operation_that_matches_its_patterns_is_allowed(operation, path):
+    assert find_violation(plan(SCOPE), None, [requested(operation, path)]) is None
 
 
 @pytest.mark.parametrize(
@@ -58,31 +58,31 @@ def test_what_is_named_for_the_operation_is_allowed(operation, path):
         ("chmod", "src/a.py"),
     ],
 )
-def test_everything_else_is_not(operation, path):
-    why = find_violation(plan(SCOPE), None, [wanted(operation, path)])
+def test_every_other_operation_is_a_violation(operation, path):
+    violation = find_violation(plan(SCOPE), None, [requested(operation, path)])
 
-    assert why.path == path
+    assert violation.path == path
 
 
-def test_the_first_of_several_that_is_out_of_scope_is_told():
-    why = find_violation(
-        plan(SCOPE), None, [wanted(MODIFY, "src/a.py"), wanted(MODIFY, "lib/a.py"), wanted(MODIFY, "x")]
+def test_the_first_violation_is_returned():
+    violation = find_violation(
+        plan(SCOPE), None, [requested(MODIFY, "src/a.py"), requested(MODIFY, "lib/a.py"), requested(MODIFY, "x")]
     )
 
-    assert why.path == "lib/a.py"
+    assert violation.path == "lib/a.py"
 
 
 def test_an_empty_scope_allows_nothing():
-    assert all(find_violation(plan("{}"), None, [wanted(operation, "a")]) for operation in OPERATIONS)
+    assert all(find_violation(plan("{}"), None, [requested(operation, "a")]) for operation in OPERATIONS)
 
 
-def test_a_refusal_tells_what_comes_nearest():
+def test_a_violation_names_the_nearest_patterns_and_other_operations():
     both = plan("{modify: ['docs/*.md', 'src/auth/*.py', 'src/x/y.py'], create: ['src/auth/new.py'], deny: [a]}")
 
-    assert find_violation(both, None, [wanted(MODIFY, "src/auth/deep/a.py")]).nearest_patterns[0] == "src/auth/*.py"
-    assert find_violation(both, None, [wanted(MODIFY, "src/auth/new.txt")]).allowed_operations == ()
-    assert find_violation(both, None, [wanted(CREATE, "src/auth/a.py")]).allowed_operations == ("modify",)
-    assert find_violation(both, None, [wanted(MODIFY, "a")]).denied_by == "a"
+    assert find_violation(both, None, [requested(MODIFY, "src/auth/deep/a.py")]).nearest_patterns[0] == "src/auth/*.py"
+    assert find_violation(both, None, [requested(MODIFY, "src/auth/new.txt")]).allowed_operations == ()
+    assert find_violation(both, None, [requested(CREATE, "src/auth/a.py")]).allowed_operations == ("modify",)
+    assert find_violation(both, None, [requested(MODIFY, "a")]).denied_by == "a"
 
 
 def test_a_phase_narrows_and_never_widens():
@@ -92,25 +92,25 @@ def test_a_phase_narrows_and_never_widens():
         " {phase_id: D, scope: {modify: ['**'], deny: ['src/d']}}]",
     )
 
-    def may(phase, path):
-        return find_violation(phased, phased.phase(phase), [wanted(MODIFY, path)]) is None
+    def is_modifiable(phase, path):
+        return find_violation(phased, phased.phase(phase), [requested(MODIFY, path)]) is None
 
-    assert may("A", "src/a")
-    assert not may("A", "src/b")
-    assert not may("A", "lib/x")
-    assert not may("A", "src/no")
-    assert may("B", "src/b")
-    assert not may("C", "src/a")
-    assert may("D", "src/a")
-    assert not may("D", "src/d")
-    assert find_violation(phased, phased.phase("A"), [wanted(MODIFY, "src/b")]).only_phase
+    assert is_modifiable("A", "src/a")
+    assert not is_modifiable("A", "src/b")
+    assert not is_modifiable("A", "lib/x")
+    assert not is_modifiable("A", "src/no")
+    assert is_modifiable("B", "src/b")
+    assert not is_modifiable("C", "src/a")
+    assert is_modifiable("D", "src/a")
+    assert not is_modifiable("D", "src/d")
+    assert find_violation(phased, phased.phase("A"), [requested(MODIFY, "src/b")]).only_phase
 
 
 MOVING = "{move: [{from: 'a/*', to: 'b/*'}, {from: 'c/*', to: 'd/*'}], modify: ['a/edit'], deny: ['b/no', 'a/no']}"
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "may"),
+    ("source", "target", "expected"),
     [
         ("a/x", "b/x", True),
         ("c/x", "d/y", True),
@@ -123,26 +123,26 @@ MOVING = "{move: [{from: 'a/*', to: 'b/*'}, {from: 'c/*', to: 'd/*'}], modify: [
         ("out", "b/x", False),
     ],
 )
-def test_a_move_needs_a_pair_that_covers_both_ends(source, target, may):
-    assert is_allowed(plan(MOVING).scope, wanted(MOVE, target, source)) is may
+def test_a_move_needs_one_rule_that_matches_both_paths(source, target, expected):
+    assert is_allowed(plan(MOVING).scope, requested(MOVE, target, source)) is expected
 
 
-def test_a_move_that_edits_needs_leave_to_modify_as_well():
-    assert is_allowed(plan(MOVING).scope, wanted(MOVE, "b/edit", "a/edit", edited=True))
-    assert not is_allowed(plan(MOVING).scope, wanted(MOVE, "b/x", "a/x", edited=True))
+def test_an_edited_move_must_also_be_allowed_as_a_modification():
+    assert is_allowed(plan(MOVING).scope, requested(MOVE, "b/edit", "a/edit", edited=True))
+    assert not is_allowed(plan(MOVING).scope, requested(MOVE, "b/x", "a/x", edited=True))
 
 
-def test_leave_to_delete_and_create_is_no_leave_to_move():
-    assert not is_allowed(plan("{delete: [a], create: [b], modify: [a, b]}").scope, wanted(MOVE, "b", "a"))
+def test_delete_and_create_do_not_allow_a_move():
+    assert not is_allowed(plan("{delete: [a], create: [b], modify: [a, b]}").scope, requested(MOVE, "b", "a"))
 
 
-def test_the_end_of_a_move_that_strays_is_told():
-    assert find_violation(plan(MOVING), None, [wanted(MOVE, "b/x", "out")]).path == "out"
-    assert find_violation(plan(MOVING), None, [wanted(MOVE, "out", "a/x")]).path == "out"
-    assert find_violation(plan(MOVING), None, [wanted(MOVE, "b/no", "a/x")]).denied_by == "b/no"
+def test_a_violation_by_a_move_names_the_path_that_is_not_allowed():
+    assert find_violation(plan(MOVING), None, [requested(MOVE, "b/x", "out")]).path == "out"
+    assert find_violation(plan(MOVING), None, [requested(MOVE, "out", "a/x")]).path == "out"
+    assert find_violation(plan(MOVING), None, [requested(MOVE, "b/no", "a/x")]).denied_by == "b/no"
 
 
-def test_protected_paths_are_unlocked_by_their_own_name_only():
+def test_only_a_listed_path_and_what_is_below_it_is_unlocked():
     unlocking = plan("{modify: ['**'], unlock: [AGENTS.md, .claude/settings.json, .github/workflows]}")
 
     assert is_unlocked(unlocking, parse("src/a.py"))
@@ -164,14 +164,14 @@ _lists = st.lists(_globs, max_size=3).map(lambda globs: str(list(globs)))
 
 
 @given(_lists, _lists, _lists, _lists, st.sampled_from(OPERATIONS), _paths)
-def test_no_phase_and_no_denial_ever_allows_more(modify, create, deny, phase_modify, operation, path):
-    free = plan(f"{{modify: {modify}, create: {create}}}")
-    denied = plan(
+def test_phases_and_denials_never_allow_more(modify, create, deny, phase_modify, operation, path):
+    without_denials = plan(f"{{modify: {modify}, create: {create}}}")
+    narrowed = plan(
         f"{{modify: {modify}, create: {create}, deny: {deny}}}",
         f"[{{phase_id: A, scope: {{modify: {phase_modify}, create: {create}}}}}]",
     )
-    asked = [wanted(operation, path)]
+    operations = [requested(operation, path)]
 
-    if find_violation(denied, denied.phase("A"), asked) is None:
-        assert find_violation(denied, None, asked) is None
-        assert find_violation(free, None, asked) is None
+    if find_violation(narrowed, narrowed.phase("A"), operations) is None:
+        assert find_violation(narrowed, None, operations) is None
+        assert find_violation(without_denials, None, operations) is None

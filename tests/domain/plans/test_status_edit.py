@@ -24,14 +24,14 @@ def plan(head=HEAD, prose="Why: status is a word.\n\n---\n\nMore\n"):
     return f"---\n{head}---\n{prose}".encode()
 
 
-def is_draft_only(content, plan_id=None):
+def is_valid_draft(content, plan_id=None):
     return not find_draft_errors(parser.parse(content, plan_id))
 
 
-def test_a_plain_draft_is_a_draft():
-    assert is_draft_only(plan())
-    assert is_draft_only(plan(), "PLAN-0007")
-    assert is_draft_only(plan().replace(b"\n", b"\r\n"))
+def test_a_plain_draft_is_accepted():
+    assert is_valid_draft(plan())
+    assert is_valid_draft(plan(), "PLAN-0007")
+    assert is_valid_draft(plan().replace(b"\n", b"\r\n"))
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_plain_draft_is_a_draft():
         "",
     ],
 )
-def test_whatever_is_not_plainly_a_draft_is_refused(line):
+def test_a_status_that_is_not_plainly_draft_is_refused(line):
     assert LINE in HEAD
-    assert not is_draft_only(plan(HEAD.replace(LINE, line)))
+    assert not is_valid_draft(plan(HEAD.replace(LINE, line)))
 
 
 @pytest.mark.parametrize(
@@ -109,22 +109,22 @@ def test_whatever_is_not_plainly_a_draft_is_refused(line):
         b"",
     ],
 )
-def test_no_other_trick_makes_a_draft_of_what_is_none(content):
-    assert not is_draft_only(content)
+def test_a_disguised_approval_outside_the_status_line_is_refused(content):
+    assert not is_valid_draft(content)
 
 
-def test_a_draft_is_saved_under_its_own_name_only():
-    assert not is_draft_only(plan(), "PLAN-0008")
+def test_a_draft_with_another_plan_id_is_refused():
+    assert not is_valid_draft(plan(), "PLAN-0008")
 
 
-def test_faults_say_what_to_write_instead():
-    faults = find_draft_errors(parser.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
+def test_draft_errors_have_a_line_and_a_fix():
+    errors = find_draft_errors(parser.parse(plan(HEAD.replace("status: DRAFT", "status: APPROVED"))))
 
-    assert [(fault.rule, fault.line) for fault in faults] == [("draft", 4)]
-    assert faults[0].fix
+    assert [(error.rule, error.line) for error in errors] == [("draft", 4)]
+    assert errors[0].fix
 
 
-def test_approving_changes_the_words_and_no_other_byte():
+def test_approving_edits_the_three_fields_and_no_other_byte():
     after = edit_fields(plan(), {"status": "APPROVED", "approved_by": "Ada Löve", "approved_at": AT})
 
     assert after == (
@@ -136,26 +136,26 @@ def test_approving_changes_the_words_and_no_other_byte():
     assert parser.parse(after).plan.status == "APPROVED"
 
 
-def test_words_that_were_not_there_follow_the_status_with_its_line_end():
+def test_missing_fields_are_inserted_after_the_status_with_its_line_end():
     bare = HEAD.replace("approved_by: null             # a person's name\napproved_at:\n", "")
     after = edit_fields(
         plan(bare).replace(b"\n", b"\r\n"), {"status": "APPROVED", "approved_by": "Ada", "approved_at": AT}
     )
 
-    told = after.decode().split("\r\n")
-    assert told[5:7] == ['approved_by: "Ada"', f'approved_at: "{AT}"']
+    lines = after.decode().split("\r\n")
+    assert lines[5:7] == ['approved_by: "Ada"', f'approved_at: "{AT}"']
     assert parser.parse(after).plan.approved_by == "Ada"
     assert b"\n" not in after.replace(b"\r\n", b"")
 
 
-def test_a_quoted_status_is_changed_with_its_quotes():
+def test_a_quoted_status_is_replaced_with_its_quotes():
     after = edit_fields(plan(HEAD.replace("status: DRAFT", "status: 'DRAFT'")), {"status": "REJECTED"})
 
     assert b"status: REJECTED  " in after
 
 
 @pytest.mark.parametrize(
-    "words",
+    "values",
     [
         {"status": "MAYBE"},
         {"status": None},
@@ -166,25 +166,25 @@ def test_a_quoted_status_is_changed_with_its_quotes():
         {"approved_at": "yesterday"},
     ],
 )
-def test_what_cannot_be_said_is_not_written(words):
+def test_an_invalid_value_is_refused(values):
     with pytest.raises(ValueError, match=r"."):
-        edit_fields(plan(), words)
+        edit_fields(plan(), values)
 
 
-def test_a_word_that_would_say_more_than_itself_is_not_written(monkeypatch):
-    monkeypatch.setattr(status_edit, "_format_value", lambda word, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
+def test_a_value_that_would_add_a_field_is_refused(monkeypatch):
+    monkeypatch.setattr(status_edit, "_format_value", lambda key, value: f"{value}\nexpires: 2027-01-01T00:00:00Z")
 
-    with pytest.raises(ValueError, match="what else"):
+    with pytest.raises(ValueError, match="other fields"):
         edit_fields(plan(), {"status": "APPROVED"})
 
 
-def test_a_plan_with_errors_is_not_changed():
+def test_a_plan_with_errors_is_not_edited():
     with pytest.raises(ValueError, match="errors"):
         edit_fields(plan(HEAD + "owner: me\n"), {"status": "APPROVED"})
 
 
 @given(st.text(max_size=40))
-def test_any_name_comes_back_as_it_was_said_or_not_at_all(name):
+def test_any_approver_name_is_stored_exactly_or_refused(name):
     try:
         after = edit_fields(plan(), {"status": "APPROVED", "approved_by": name})
     except ValueError:

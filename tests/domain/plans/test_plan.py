@@ -3,8 +3,8 @@ import pytest
 from kaiza.domain.plans.plan import Limits, PlanUsage, overrun_after, overrun_before
 
 
-def used(**more):
-    return PlanUsage(files={"a": 2, "b": 1}, lines=10, bytes=100, operations=3, refusals=1, **more)
+def used():
+    return PlanUsage(files={"a": 2, "b": 1}, lines=10, bytes=100, operations=3, refusals=1)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def used(**more):
         (Limits(operations=1, files=1), ["c"], 1, "operations"),
     ],
 )
-def test_refusals_operations_and_files_are_known_before(limits, paths, operations, limit):
+def test_limits_on_refusals_operations_and_files_are_checked_before_the_change(limits, paths, operations, limit):
     overrun = overrun_before(limits, used(), paths, operations)
 
     assert (overrun.limit if overrun else None) == limit
@@ -44,13 +44,13 @@ def test_refusals_operations_and_files_are_known_before(limits, paths, operation
         (Limits(lines=1, bytes=1), 1, 1, "lines"),
     ],
 )
-def test_lines_and_bytes_are_known_from_the_result(limits, lines, size, limit):
+def test_limits_on_lines_and_bytes_are_checked_on_the_result(limits, lines, size, limit):
     overrun = overrun_after(limits, used(), lines, size)
 
     assert (overrun.limit if overrun else None) == limit
 
 
-def test_an_overrun_tells_the_arithmetic():
+def test_an_overrun_has_limit_used_and_asked():
     overrun = overrun_after(Limits(lines=12), used(), 3, 0)
 
     assert (overrun.allowed, overrun.used, overrun.asked) == (12, 10, 3)
