@@ -12,8 +12,8 @@ import pytest
 from agents import person
 from agents import plan as plan_for
 from scenes import make_ready, records
-from test_changes import code, manifest, sha
-from test_recovery import _settled, _stopped, files, lay_out
+from boundary.test_changes import code, manifest, sha
+from boundary.test_recovery import _settled, _stopped, files, lay_out
 
 from kaiza.app import App
 from kaiza.boundary import change
@@ -539,11 +539,11 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
     script = (
         "import sys\n"
         "from kaiza.app import App\n"
-        "from kaiza.boundary import commit\n"
+        "from kaiza.boundary import change\n"
         "def wait(*_, **__):\n"
         "    print('there', flush=True)\n"
         "    sys.stdin.read()\n"
-        "commit.record_outcome = wait\n"
+        "change.record_outcome = wait\n"
         "app = App([sys.argv[1]])\n"
         "app.call('begin_session', {'role': 'WINDSURF'})\n"
         "app.call('write_file', {'path': 'src/new.py', 'content': 'x', 'plan_hash': sys.argv[2]})\n"
@@ -572,7 +572,7 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
 def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
-    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, TransactionManager, "finalize", lambda *_: os._exit(0))
     begin(root)
     (written,) = [one for one in records(root) if one["kind"] == "recovery"]
 

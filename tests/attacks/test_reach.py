@@ -147,7 +147,7 @@ def reaches(app, workspace, path, plan_hash):
     """What every attempt comes to; each is a record, and the role is let go on for the next one."""
     for tool, asked in attempts(path, plan_hash):
         told = app.call(tool, {**asked, "plan_hash": plan_hash}).envelope
-        facts = next(iter(app.services.grounds.values())).facts
+        facts = next(iter(app.services.workspaces.values())).audit_state
         yield tool, told and told["error_code"], facts.locks.pop("WINDSURF", None)
         facts.usage.clear()
 
@@ -295,7 +295,7 @@ def test_no_random_disguise_reaches_it(begun, workspace, scene):
     for _ in range(5000 if LONG else 150):
         path = "".join(disguised(dice.choice([*ROOTS, *ANYWHERE, *STEERING]), dice))
         begun.call("write_file", {"path": path, "content": "ours\n", "plan_hash": scene})
-        next(iter(begun.services.grounds.values())).facts.locks.clear()
+        next(iter(begun.services.workspaces.values())).audit_state.locks.clear()
     after = {place: there for place, there in manifest(workspace).items() if isinstance(there, bytes)}
     fresh = [Path(place).relative_to(workspace).parts for place in after.keys() - before.keys()]
 

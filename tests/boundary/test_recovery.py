@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from scenes import make_ready, records
-from test_changes import HEAD, manifest
+from boundary.test_changes import HEAD, manifest
 
 from kaiza.app import App
 from kaiza.boundary import change
@@ -159,7 +159,7 @@ def _forget_the_last_word(root):
 def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
-    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
+    _stopped(root, plan_hash, monkeypatch, TransactionManager, "finalize", lambda *_: os._exit(0))
     lines = _forget_the_last_word(root)
 
     assert lines == 3

@@ -24,7 +24,7 @@ from kaiza.store.disk.process_liveness import LivenessLock
 
 def keep(objects, digest, content, *, pack=True):
     with closing(FsyncBatch()) as batch:
-        objects.keep(digest, content, pack=pack, batch=batch)
+        objects.store(digest, content, pack=pack, batch=batch)
         batch.sync()
 
 
@@ -47,10 +47,10 @@ def own(root_fd):
 
 
 def test_kaizas_own_directory_is_made_late_and_ignores_itself(tmp_path, own):
-    assert own.existing("objects") is None
+    assert own.find_directory("objects") is None
     assert not (tmp_path / ".kaiza").exists()
 
-    own.directory("objects")
+    own.open_directory("objects")
 
     assert (tmp_path / ".kaiza/.gitignore").read_bytes() == b"*\n"
     assert (tmp_path / ".kaiza").stat().st_mode & 0o777 == 0o700
@@ -61,14 +61,14 @@ def test_kaizas_own_directory_is_never_a_link(tmp_path, own):
     (tmp_path / ".kaiza").symlink_to("elsewhere")
 
     with pytest.raises(OSError, match=r"."):
-        own.directory("objects")
+        own.open_directory("objects")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
-    own.directory("live")
+    own.open_directory("live")
     (tmp_path / ".kaiza/live").rmdir()
-    os.mkdir(".x", dir_fd=own.directory("live"))
+    os.mkdir(".x", dir_fd=own.open_directory("live"))
 
     assert (tmp_path / ".kaiza/live/.x").is_dir()
 
@@ -148,7 +148,7 @@ def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
 @pytest.mark.parametrize("suffix", ["", ".z"])
 def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
     objects, digest = BlobStore(own), sha256(b"one").hexdigest()
-    os.mkfifo(digest + suffix, dir_fd=own.directory("objects"))
+    os.mkfifo(digest + suffix, dir_fd=own.open_directory("objects"))
 
     assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
 
@@ -164,7 +164,7 @@ def test_a_content_is_given_only_as_far_as_is_asked_for(own, pack):
 
 def place(own, name, content):
     """Put a file among the kept contents, as an archive might bring it."""
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=own.directory("objects"))
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=own.open_directory("objects"))
     with os.fdopen(fd, "wb") as file:
         file.write(content)
 
@@ -266,9 +266,9 @@ def test_turns_for_many_paths_never_block_each_other_for_good(own):
 def test_a_process_is_alive_until_it_is_killed(tmp_path, own):
     script = """
 import os, sys
-from kaiza.store.disk.process_liveness import Live
-from kaiza.store.disk.kaiza_dir import Own
-print(Live(Own(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
+from kaiza.store.disk.process_liveness import LivenessLock
+from kaiza.store.disk.kaiza_dir import KaizaDir
+print(LivenessLock(KaizaDir(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
 sys.stdin.read()
 """
     mine = LivenessLock(own)

@@ -26,6 +26,7 @@ from kaiza.store.files.confined_root import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 WRITERS = 50 if LONG else 20
+PORTABLE = {"exchange": atomic_rename.exchange_portably, "rename_noreplace": atomic_rename.rename_portably}
 
 
 def digest(content):
@@ -90,7 +91,7 @@ def committer(root):
 
 def commit(committer, txn, *changes, undoes=()):
     committer.apply(committer.prepare(txn, changes, undoes=undoes))
-    committer.settle(txn)
+    committer.finalize(txn)
 
 
 def code_of(act, *arguments):
@@ -358,9 +359,9 @@ def test_what_was_applied_can_be_taken_back_until_it_is_settled(root, committer)
     prepared = committer.prepare("t", changes)
     committer.apply(prepared)
 
-    assert committer.take_back(prepared) == []
+    assert committer.roll_back(prepared) == []
     assert manifest(root) == before
-    committer.settle("t")
+    committer.finalize("t")
     assert recovered(committer, []) == []
 
 
@@ -370,7 +371,7 @@ def test_what_somebody_changed_since_is_not_taken_back(root, committer):
     (root / "m").write_bytes(b"theirs")
     (root / "d").write_bytes(b"theirs too")
     (root / "n").write_bytes(b"and this")
-    left = committer.take_back(prepared)
+    left = committer.roll_back(prepared)
 
     assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mdn", "changed_since")
     assert [(root / name).read_bytes() for name in "mdn"] == [b"theirs", b"theirs too", b"and this"]
@@ -387,9 +388,9 @@ def test_a_new_file_that_somebody_wrote_into_is_not_replaced_even_for_a_moment(r
     committer.apply(prepared)
     for name in "mn":
         (root / name).write_bytes(b"theirs")
-    for name in ("exchange", "put"):
+    for name in ("exchange", "rename_noreplace"):
         monkeypatch.setattr(atomic_rename, name, partial(looking, getattr(atomic_rename, name)))
-    left = committer.take_back(prepared)
+    left = committer.roll_back(prepared)
 
     assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mn", "changed_since")
     assert all(told == [b"theirs", b"theirs"] for told in seen)
@@ -491,15 +492,15 @@ def test_many_files_change_together(root, committer):
     assert len([path for path in (root / "many").rglob("*") if path.is_file()]) == 200
 
 
-@pytest.mark.parametrize("lacking", ["exchange", "put"])
+@pytest.mark.parametrize("lacking", ["exchange", "rename_noreplace"])
 def test_the_portable_ways_give_the_same(root, committer, monkeypatch, lacking):
-    monkeypatch.setattr(atomic_rename, lacking, getattr(atomic_rename, f"{lacking}_portably"))
+    monkeypatch.setattr(atomic_rename, lacking, PORTABLE[lacking])
     before = manifest(root)
     prepared = committer.prepare("t", [create("n"), modify("m", b"m"), delete("d", b"d"), move("s", "t", b"s")])
     committer.apply(prepared)
 
     assert {name: (root / name).read_bytes() for name in "nmt"} == {"n": b"new", "m": b"after", "t": b"s"}
-    assert committer.take_back(prepared) == []
+    assert committer.roll_back(prepared) == []
     assert manifest(root) == before
 
 
@@ -516,7 +517,7 @@ def test_descriptors_are_let_go_whatever_comes_of_a_change(root, committer):
         commit(committer, f"back{number}", modify("m", b"after", b"m"))
         taken = committer.prepare(f"taken{number}", [delete("d", b"d")])
         committer.apply(taken)
-        committer.take_back(taken)
+        committer.roll_back(taken)
         late = committer.prepare(f"late{number}", [delete("d", b"d"), create(f"l{number}")])
         (root / f"l{number}").touch()
         assert code_of(committer.apply, late) == "FILE_ALREADY_EXISTS"

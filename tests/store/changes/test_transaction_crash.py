@@ -27,9 +27,10 @@ ROUNDS = 5 if LONG else 1
 FIRST, LAST = 200, 600
 SECOND = (1, 9, 23, 40, 61) if LONG else (17,)
 MODULES = {"posix", "fcntl"}
-CALLS = {"_renamed", "fsync_all"}
+CALLS = {"_call_renameat2", "fsync_all"}
 """Ours, around what is asked for without the standard library or in other threads."""
 FALLIBLE = {"open", "write", "pread", "fsync", "fdatasync", "mkdir", "rename", "unlink", "fchmod", "setxattr", "flock"}
+PORTABLE = {"exchange": atomic_rename.exchange_portably, "rename_noreplace": atomic_rename.rename_portably}
 OTHERWISE = {"before": ("not_applied", "taken_back"), "after": ("applied",)}
 
 
@@ -223,9 +224,9 @@ def test_a_move_cut_in_two_where_names_are_linked_is_taken_back(tmp_path, worlds
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("lacking", ["exchange", "put"])
+@pytest.mark.parametrize("lacking", ["exchange", "rename_noreplace"])
 def test_killed_in_the_portable_ways_it_comes_to_the_same(tmp_path, worlds, monkeypatch, lacking):
-    monkeypatch.setattr(atomic_rename, lacking, getattr(atomic_rename, f"{lacking}_portably"))
+    monkeypatch.setattr(atomic_rename, lacking, PORTABLE[lacking])
     seen = set()
     for at in range(1 if LONG else 345, LAST, 1 if LONG else 11):
         root = tmp_path / f"p{at}"
@@ -396,7 +397,7 @@ def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, wo
 
 def test_what_is_being_taken_back_is_taken_back_whatever_the_record_says(tmp_path, worlds, monkeypatch):
     def dies_half_way(parts, directories):
-        parts[-1].take_back()
+        parts[-1].roll_back()
         os._exit(0)
 
     root = tmp_path / "ws"

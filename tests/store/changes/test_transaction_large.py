@@ -11,8 +11,8 @@ SCRIPT = """
 import hashlib, os, resource, sys
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes.transaction import Committer
-from kaiza.store.files.confined_root import Workspace
+from kaiza.store.changes.transaction import TransactionManager
+from kaiza.store.files.confined_root import ConfinedRoot
 
 check = hashlib.sha256()
 with open(os.path.join(sys.argv[1], "big"), "wb") as big:
@@ -21,12 +21,12 @@ with open(os.path.join(sys.argv[1], "big"), "wb") as big:
         check.update(chunk)
         big.write(chunk)
 digest = check.hexdigest()
-workspace = Workspace(sys.argv[1])
-committer = Committer.of(workspace)
+workspace = ConfinedRoot(sys.argv[1])
+committer = TransactionManager.for_root(workspace)
 
 def commit(txn, change, undoes=()):
     committer.apply(committer.prepare(txn, [change], undoes=undoes))
-    committer.settle(txn)
+    committer.finalize(txn)
 
 commit("warm", Change(parse("small"), "create", None, hashlib.sha256(b"x").hexdigest(), content=b"x"))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

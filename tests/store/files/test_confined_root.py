@@ -366,10 +366,10 @@ def test_a_file_without_permission_is_there_but_cannot_be_read(common_ground):
 import os, sys
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.files.confined_root import Workspace
+from kaiza.store.files.confined_root import ConfinedRoot
 os.chdir("/")
 os.setgid(65534); os.setuid(65534)
-with Workspace(sys.argv[1], resolver=sys.argv[2]) as workspace:
+with ConfinedRoot(sys.argv[1], resolver=sys.argv[2]) as workspace:
     for name in ("closed", "shut/f", "shut/none", "into", "back"):
         try:
             workspace.open_file(parse(name), lambda real: None).close()
@@ -403,15 +403,15 @@ def test_where_the_kernel_does_not_offer_it_the_walk_takes_over(tmp_path, number
     script = """
 import ctypes, struct, sys
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.files.confined_root import Workspace
+from kaiza.store.files.confined_root import ConfinedRoot
 steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x00050000 | int(sys.argv[2])), (0x06, 0, 0, 0x7FFF0000)]
 code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
 program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
 libc = ctypes.CDLL(None)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, program, 0, 0) == 0
-with Workspace(sys.argv[1]) as workspace:
-    print(workspace.resolver, workspace.open_file(parse("l"), lambda real: None).read(9))
+with ConfinedRoot(sys.argv[1]) as workspace:
+    print(workspace.resolver_name, workspace.open_file(parse("l"), lambda real: None).read(9))
 """
     (tmp_path / "f").write_text("here")
     (tmp_path / "l").symlink_to("f")

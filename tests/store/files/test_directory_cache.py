@@ -22,11 +22,11 @@ def settled(monkeypatch):
 
 
 def everything(listings, fd):
-    return listings.after(fd, "", 10_000)
+    return listings.names_after(fd, "", 10_000)
 
 
 def remembered(listings):
-    return listings._kept is not None
+    return listings._cached is not None
 
 
 def test_names_come_sorted(directory):

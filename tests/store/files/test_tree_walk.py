@@ -131,7 +131,7 @@ def test_a_walk_may_begin_anywhere(tmp_path, seed, data):
     grow(root, random.Random(seed))
     with ConfinedRoot(root) as workspace:
         whole = walked(workspace, include_ignored=True)
-        since = data.draw(st.choice(st.sampled_from(whole), st.text(st.sampled_from("ab./ \U0001f600"))))
+        since = data.draw(st.one_of(st.sampled_from(whole), st.text(st.sampled_from("ab./ \U0001f600"))))
 
         assert whole == sorted(whole)
         assert walked(workspace, include_ignored=True, since=since) == [path for path in whole if path >= since]
