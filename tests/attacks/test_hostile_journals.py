@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from agents import person
 from agents import plan as plan_for
-from scenes import make_ready, records
 from boundary.test_changes import code, manifest, sha
 from boundary.test_recovery import _settled, _stopped, files, lay_out
+from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.boundary import change

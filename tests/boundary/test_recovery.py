@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from scenes import make_ready, records
 from boundary.test_changes import HEAD, manifest
+from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.boundary import change
