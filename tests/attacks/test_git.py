@@ -154,7 +154,7 @@ def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, t
      ("cat-file", ["--filters", "HEAD:a"]), ("", []), ("-c", ["alias.x=!x", "x"])],
 )  # fmt: skip
 def test_nothing_else_is_asked_of_git(root, command, arguments):
-    with pytest.raises(ValueError, match="not asked"):
+    with pytest.raises(ValueError, match="not allowed"):
         git.run(str(root), command, *arguments)
 
 

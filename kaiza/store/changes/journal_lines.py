@@ -70,7 +70,7 @@ def is_foreign(state_key: StateKey, content: bytes) -> bool:
 
 
 def read_file(name: str, dir_fd: int) -> bytes | None:
-    """Content of a file that may have come with the workspace; None where it cannot be opened or cannot be a journal."""
+    """Content of a file that may have come with the workspace; None where it cannot be opened or read whole."""
     try:
         fd = os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)
     except OSError:
