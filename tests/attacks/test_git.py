@@ -98,11 +98,11 @@ def made_hostile(root, script):
         (root / ".git/hooks" / hook).chmod(0o755)
 
 
-def test_the_list_of_keys_is_what_it_should_be():
+def test_every_configuration_key_that_names_a_program_is_covered():
     assert {key.lower() for key in keys()} >= KNOWN
 
 
-def test_the_trap_works(root, script, trace):
+def test_a_plain_git_status_does_start_the_planted_program(root, script, trace):
     made_hostile(root, script)
     subprocess.run(["git", "status"], cwd=root, capture_output=True, check=False)
 
@@ -115,7 +115,7 @@ def test_the_trap_works(root, script, trace):
     [["doctor"], ["freeze", "now"], ["plan", "list"], ["status"], ["init", "--yes"]],
     ids=lambda words: words[0],
 )
-def test_no_command_starts_what_a_repository_names(root, script, trace, words, path):
+def test_no_command_starts_a_program_that_the_repository_names(root, script, trace, words, path):
     made_hostile(root, script)
     search = os.environ["PATH"] if path is None else path.format(root=root) + os.pathsep + os.environ["PATH"]
     told = subprocess.run(
@@ -127,7 +127,7 @@ def test_no_command_starts_what_a_repository_names(root, script, trace, words, p
     assert not trace.exists()
 
 
-def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, trace):
+def test_every_allowed_git_command_works_and_starts_no_planted_program(root, script, trace):
     blob = subprocess.run(["git", "rev-parse", "HEAD:a"], cwd=root, capture_output=True, check=True).stdout.strip()
     made_hostile(root, script)
     here = str(root)
@@ -153,14 +153,14 @@ def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, t
     [("status", []), ("diff", []), ("commit", []), ("evil", []), ("cat-file", ["--textconv", "HEAD:a"]),
      ("cat-file", ["--filters", "HEAD:a"]), ("", []), ("-c", ["alias.x=!x", "x"])],
 )  # fmt: skip
-def test_nothing_else_is_asked_of_git(root, command, arguments):
+def test_any_other_git_command_is_refused(root, command, arguments):
     with pytest.raises(ValueError, match="not allowed"):
         git.run(str(root), command, *arguments)
 
 
 @pytest.mark.parametrize("here", ["project", "elsewhere"])
 @pytest.mark.parametrize("path", ["", ".", "bin", ":", "{root}", "{root}/bin", "{link}"])
-def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, monkeypatch, path, here):
+def test_a_git_inside_the_workspace_is_never_used(root, script, monkeypatch, path, here):
     tmp_path = root.parent
     for place in (root, root / "bin", tmp_path / "elsewhere" / "bin"):
         place.mkdir(parents=True, exist_ok=True)
@@ -175,14 +175,14 @@ def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, monk
 
 
 @pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
-def test_another_repository_in_the_environment_is_not_the_one_that_answers(root, monkeypatch, tmp_path, name):
+def test_git_variables_of_another_repository_are_not_inherited(root, monkeypatch, tmp_path, name):
     expected = git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout
     monkeypatch.setenv(name, str(tmp_path / "nowhere"))
 
     assert git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout == expected
 
 
-def test_a_replaced_object_is_told_as_it_was(root):
+def test_replacement_objects_are_ignored(root):
     first = git.run(str(root), "rev-parse", "HEAD:a").stdout.decode().strip()
     other = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"], input=b"other\n", cwd=root, capture_output=True, check=True
@@ -192,7 +192,7 @@ def test_a_replaced_object_is_told_as_it_was(root):
     assert git.run(str(root), "cat-file", "blob", first).stdout == b"a\n"
 
 
-def test_a_git_that_does_not_answer_in_time_is_none(root, monkeypatch, tmp_path):
+def test_a_git_that_does_not_finish_in_time_gives_no_result(root, monkeypatch, tmp_path):
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow/git").write_text("#!/bin/sh\nexec tail -f /dev/null\n")
     (tmp_path / "slow/git").chmod(0o755)
@@ -201,7 +201,7 @@ def test_a_git_that_does_not_answer_in_time_is_none(root, monkeypatch, tmp_path)
     assert git.run(str(root), "rev-parse", "HEAD", seconds=0.1) is None
 
 
-def test_a_persons_name_is_the_one_that_git_has(root):
+def test_a_persons_name_is_taken_from_the_git_configuration(root):
     subprocess.run(["git", "config", "user.name", "Ann"], cwd=root, check=True)
     (root / "src").mkdir()
     subprocess.run([sys.executable, "-m", "kaiza", "freeze", "now"], cwd=root / "src", check=True, capture_output=True)

@@ -147,7 +147,7 @@ def test_a_journal_that_came_with_a_clone_moves_and_deletes_nothing(clone, attac
     assert not (clone / f".kaiza/journal/{TXN}").exists()
 
 
-def test_a_journal_that_is_set_aside_is_told_and_recorded(clone):
+def test_a_journal_that_is_set_aside_is_reported_and_recorded(clone):
     ATTACKS["relative"](clone)
     told = begin(clone)["recovered"]
     (written,) = [one for one in records(clone) if one["kind"] == "recovery"]
@@ -192,7 +192,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_no_journal_is_set_aside_and_stops_nobody(clone, shape):
+def test_anything_else_among_the_journals_is_set_aside_and_stops_no_session(clone, shape):
     (clone / ".kaiza/journal").mkdir(parents=True)
     SHAPES[shape](clone / ".kaiza/journal/x")
     (told,) = begin(clone)["recovered"]
@@ -206,7 +206,7 @@ def test_what_is_no_journal_is_set_aside_and_stops_nobody(clone, shape):
 
 @pytest.mark.parametrize("place", [".kaiza", ".kaiza/journal", ".kaiza/set-aside", ".kaiza/live", ".kaiza/done"])
 @pytest.mark.parametrize("shape", ["link", "file", "fifo"])
-def test_something_else_in_place_of_kaizas_directories_stops_no_session(clone, place, shape):
+def test_a_link_file_or_fifo_in_place_of_a_kaiza_directory_stops_no_session(clone, place, shape):
     elsewhere = clone.parent / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine").write_text("mine")
@@ -228,7 +228,7 @@ def test_something_else_in_place_of_kaizas_directories_stops_no_session(clone, p
     assert (clone.parent / "victim.txt").read_text() == "mine"
 
 
-def test_an_intent_of_a_shipped_log_that_names_places_outside_stops_nobody(clone):
+def test_a_shipped_intent_with_paths_outside_stops_no_session(clone):
     ship_log(clone, announced("../victim.txt", "delete", before="0" * 64))
     (told,) = begin(clone)["recovered"]
 
@@ -236,7 +236,7 @@ def test_an_intent_of_a_shipped_log_that_names_places_outside_stops_nobody(clone
     assert (clone.parent / "victim.txt").exists()
 
 
-def test_an_intent_of_a_shipped_log_tells_nothing_about_an_unreadable_file(clone):
+def test_a_shipped_intent_reveals_nothing_about_an_unreadable_file(clone):
     (clone / ".env").write_text("TOKEN=guess")
     ship_log(clone, announced(".env", "create", after=sha(b"TOKEN=guess")))
     (told,) = begin(clone)["recovered"]
@@ -244,7 +244,7 @@ def test_an_intent_of_a_shipped_log_tells_nothing_about_an_unreadable_file(clone
     assert told["result"] == "unknown"
 
 
-def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypatch):
+def test_the_open_intents_of_a_shipped_log_are_recovered_a_few_at_a_time(clone, monkeypatch):
     monkeypatch.setattr(crash_recovery, "MAX_RECOVERED", 3)
     lines, link = [], record.GENESIS
     for seq in range(1, 11):
@@ -317,7 +317,7 @@ ODD_RECORDS = {
 
 
 @pytest.mark.parametrize("odd", ODD_RECORDS)
-def test_a_record_of_a_shipped_log_that_kaiza_would_not_write_stops_nobody(clone, odd):
+def test_a_malformed_record_of_a_shipped_log_stops_neither_session_nor_undo(clone, odd):
     ship_records(clone, ODD_RECORDS[odd])
     begin(clone)
     undone = person(clone, "undo", "--plan", "PLAN-1", "--yes")
@@ -326,7 +326,7 @@ def test_a_record_of_a_shipped_log_that_kaiza_would_not_write_stops_nobody(clone
     assert undone == 0
 
 
-def test_journals_and_intents_that_came_with_a_clone_hold_up_no_recovery_of_our_own(tmp_path, monkeypatch):
+def test_shipped_journals_and_intents_do_not_delay_the_recovery_of_our_own(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     shipped = [f"00000000-0000-4000-8000-{number:012}" for number in range(201)]
@@ -367,7 +367,7 @@ def moved(tmp_path, monkeypatch):
     return root, move, move_and_die
 
 
-def test_a_finished_journal_that_is_put_back_takes_no_second_link_of_the_user(moved):
+def test_a_finished_journal_that_was_copied_back_removes_no_link_of_the_user(moved):
     root, move, _ = moved
     assert move() == "ok"
     (journal,) = (root / ".kaiza/done").iterdir()
@@ -380,7 +380,7 @@ def test_a_finished_journal_that_is_put_back_takes_no_second_link_of_the_user(mo
     assert (root / "b.txt").exists()
 
 
-def test_an_old_copy_of_a_journal_that_was_taken_back_undoes_nothing_that_was_done_since(moved):
+def test_an_old_copy_of_a_rolled_back_journal_undoes_no_later_change(moved):
     root, move, move_and_die = moved
     move_and_die()
     journal = journal_of(root)
@@ -395,7 +395,7 @@ def test_an_old_copy_of_a_journal_that_was_taken_back_undoes_nothing_that_was_do
     assert not (root / "a.txt").exists()
 
 
-def test_nothing_is_recovered_where_the_whole_log_is_found_damaged(tmp_path, monkeypatch):
+def test_nothing_is_recovered_where_verification_finds_the_log_damaged(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     begin(root)
@@ -431,7 +431,7 @@ def rewrite(root, edit):
     journal.write_bytes(edit(journal.read_bytes()))
 
 
-def test_a_journal_of_another_state_directory_is_left_where_it_is_and_told(crashed, monkeypatch, tmp_path):
+def test_a_journal_of_another_state_directory_is_left_in_place_and_reported(crashed, monkeypatch, tmp_path):
     before = files(crashed)
     name = journal_of(crashed).name
     content = journal_of(crashed).read_bytes()
@@ -457,7 +457,7 @@ def test_a_journal_that_was_tampered_with_is_not_acted_on(crashed, old):
     }
 
 
-def test_identities_in_a_journal_that_were_tampered_with_count_for_nothing(crashed):
+def test_inode_numbers_that_were_tampered_with_are_not_used(crashed):
     inode = (crashed / "mine").stat().st_ino
     lines = journal_of(crashed).read_bytes().split(b"\n")
     staged = json.loads(lines[1].rsplit(b" ", 1)[0])["staged"]
@@ -467,7 +467,7 @@ def test_identities_in_a_journal_that_were_tampered_with_count_for_nothing(crash
     assert (crashed / "mine").read_text() == "mine"
 
 
-def test_a_journal_whose_name_is_another_changes_is_not_acted_on(crashed):
+def test_a_journal_renamed_to_another_transaction_is_not_acted_on(crashed):
     journal = journal_of(crashed)
     journal.rename(journal.with_name(TXN))
     told = begin(crashed)["recovered"]
@@ -475,7 +475,7 @@ def test_a_journal_whose_name_is_another_changes_is_not_acted_on(crashed):
     assert [one["result"] for one in told if one["request_id"] == TXN] == ["set_aside"]
 
 
-def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
+def test_a_journal_without_an_intent_in_the_log_is_set_aside(crashed):
     log = crashed / "audit/audit-log.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     assert json.loads(lines[-1])["kind"] == "intent"
@@ -488,7 +488,7 @@ def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
     assert [one["left"][0]["reason"] for one in told] == ["not_announced"]
 
 
-def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed, monkeypatch):
+def test_a_journal_whose_operations_differ_from_the_intent_is_set_aside(crashed, monkeypatch):
     intents = change.record.new_body
     root = crashed.parent / "other"
     plan_hash = lay_out(root)
@@ -516,7 +516,7 @@ def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed,
     assert (root / "src/new.py").read_text() == "x"
 
 
-def test_nothing_is_recovered_while_the_log_does_not_continue_the_anchor(crashed):
+def test_nothing_is_recovered_where_the_log_does_not_continue_the_checkpoint(crashed):
     log = crashed / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"seq":1,', b'"seq":1, ', 1))
     before = manifest(crashed)
@@ -569,7 +569,7 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
         child.stdout.close()
 
 
-def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(tmp_path, monkeypatch):
+def test_a_recovery_is_recorded_even_where_the_outcome_was(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     _stopped(root, plan_hash, monkeypatch, TransactionManager, "finalize", lambda *_: os._exit(0))
@@ -595,7 +595,7 @@ def as_version_0_1_0(root):
 
 
 @pytest.mark.parametrize("first", ["session", "status", "undo", "freeze"])
-def test_a_workspace_of_the_version_before_goes_on_without_a_question(crashed, first):
+def test_journals_of_version_0_1_0_are_recovered_without_codes(crashed, first):
     as_version_0_1_0(crashed)
     if first == "status":
         assert person(crashed, "status") == 0
@@ -610,7 +610,7 @@ def test_a_workspace_of_the_version_before_goes_on_without_a_question(crashed, f
     assert list((crashed / ".kaiza/journal").iterdir()) == []
 
 
-def test_journals_are_taken_over_from_the_version_before_only_once(crashed):
+def test_journals_without_codes_are_accepted_only_from_before_the_key(crashed):
     as_version_0_1_0(crashed)
     begin(crashed)
     ship_journal(crashed, step("take", "src/changed.py", temp=f".kaiza-{TXN}-0", before=sha(b"after\n")))
@@ -621,7 +621,7 @@ def test_journals_are_taken_over_from_the_version_before_only_once(crashed):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_an_undo_takes_no_owner_and_no_mode_from_a_finished_journal_that_was_tampered_with(tmp_path):
+def test_an_undo_takes_no_metadata_from_a_finished_journal_that_was_tampered_with(tmp_path):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     app = App([os.path.realpath(root)])
@@ -640,7 +640,7 @@ def test_an_undo_takes_no_owner_and_no_mode_from_a_finished_journal_that_was_tam
     assert not stat.S_IMODE(found.st_mode) & 0o6000
 
 
-def test_a_copy_of_the_workspace_acts_on_no_journal_of_the_original(crashed, tmp_path):
+def test_a_copy_of_the_workspace_does_not_act_on_journals_of_the_original(crashed, tmp_path):
     shutil.copytree(crashed, tmp_path / "copy", symlinks=True)
     before = files(tmp_path / "copy")
     (told,) = begin(tmp_path / "copy")["recovered"]

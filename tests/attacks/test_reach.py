@@ -153,7 +153,7 @@ def reaches(app, workspace, path, plan_hash):
 
 
 @pytest.mark.parametrize("path", TARGETS)
-def test_no_change_reaches_what_governs_the_agent_however_it_is_spelled(begun, workspace, scene, path):
+def test_no_spelling_of_a_protected_path_can_be_changed(begun, workspace, scene, path):
     before = manifest(workspace)
     found = list(reaches(begun, workspace, path, scene))
     told = records(workspace)[-len(found) :]
@@ -185,7 +185,7 @@ def linked(workspace):
         "src/to-claude/settings.json", "src/dangling", "src/absolute/PLAN-1.md", "src/deep/up/src/to-plans/PLAN-1.md",
     ],
 )  # fmt: skip
-def test_no_link_leads_a_change_to_it(begun, workspace, scene, path):
+def test_no_protected_path_can_be_changed_through_a_link(begun, workspace, scene, path):
     linked(workspace)
     before = manifest(workspace)
     found = list(reaches(begun, workspace, path, scene))
@@ -204,7 +204,7 @@ def test_a_hard_link_to_a_plan_is_not_written_through(begun, workspace, scene):
     assert (workspace / "plans" / "PLAN-1.md").read_bytes() == before
 
 
-def test_a_plan_unlocks_by_name_what_steers_and_nothing_of_what_governs(begun, workspace, scene):
+def test_a_plan_can_unlock_agent_instructions_by_name_but_no_governing_file(begun, workspace, scene):
     unlocks = ', unlock: ["AGENTS.md", ".claude/settings.json"]}'
     wide = plan(workspace, "PLAN-2", scope=WIDE.replace("}]}", "}]" + unlocks))
     asked = {"content": "ours\n", "expected_hash": sha(b"theirs\n"), "plan_hash": wide}
@@ -229,7 +229,7 @@ def planner(app):
 
 
 @pytest.mark.parametrize("spelling", [*APPROVED, *WHOLE])
-def test_no_spelling_of_approved_is_saved_and_each_attempt_is_recorded(planner, workspace, spelling):
+def test_no_spelling_of_an_approved_status_can_be_saved_and_attempts_are_recorded(planner, workspace, spelling):
     content = sound(APPROVED[spelling]) if spelling in APPROVED else WHOLE[spelling]
     told = planner.call("save_plan", {"plan_id": "PLAN-9", "content": content})
     (last,) = records(workspace)[1:]
@@ -241,7 +241,7 @@ def test_no_spelling_of_approved_is_saved_and_each_attempt_is_recorded(planner, 
 
 
 @pytest.mark.parametrize("name", ["../PLAN-9", "PLAN-9.md", "plan-9", "PLAN-9/../../x", "", "PLAN 9", "PLAN-\u0417"])
-def test_no_name_leads_a_draft_elsewhere(planner, workspace, name):
+def test_no_plan_id_can_direct_a_draft_elsewhere(planner, workspace, name):
     before = manifest(workspace) if (workspace / ".kaiza").exists() else sorted(os.listdir(workspace))
     told = planner.call("save_plan", {"plan_id": name, "content": DRAFT})
 
@@ -259,7 +259,7 @@ def test_an_approved_plan_is_not_replaced_by_a_draft(planner, workspace):
     assert sha((workspace / "plans/PLAN-9.md").read_bytes()) == approved
 
 
-def test_an_undo_does_not_reach_it_either(begun, workspace, scene):
+def test_an_undo_does_not_write_through_a_link_to_a_plan(begun, workspace, scene):
     made = begun.call("write_file", {"path": "src/new", "content": "x", "plan_hash": scene}).output["request_id"]
     (workspace / "src" / "new").unlink()
     (workspace / "src" / "new").symlink_to("../plans/PLAN-1.md")
@@ -288,7 +288,7 @@ def disguised(path, dice):
 
 
 @pytest.mark.long
-def test_no_random_disguise_reaches_it(begun, workspace, scene):
+def test_no_random_disguise_of_a_protected_path_can_be_changed(begun, workspace, scene):
     dice = random.Random(4)
     before = {place: there for place, there in manifest(workspace).items() if isinstance(there, bytes)}
     governed = {name for path in [*ROOTS, *ANYWHERE, *STEERING] for name in path.casefold().split("/")[:1]} - {"src"}
@@ -303,7 +303,7 @@ def test_no_random_disguise_reaches_it(begun, workspace, scene):
     assert [parts for parts in fresh if parts[0] != ".kaiza" and look_alike(parts[0]) in governed] == []
 
 
-def test_over_the_wire_too_and_from_any_process(workspace, scene):
+def test_protected_paths_are_refused_over_the_wire_and_for_every_process(workspace, scene):
     before = manifest(workspace)
     agents = [Agent(workspace) for _ in range(2)]
     codes = [agent.write(path, scene) for agent in agents for path in ("plans/X.md", ".git/hooks/pre-commit")]

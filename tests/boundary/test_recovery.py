@@ -95,7 +95,7 @@ def files(root):
 @pytest.mark.long
 @pytest.mark.rows("S1-84")
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_the_next_session_finds_all_of_a_change_or_nothing_and_the_record_says_which(tmp_path, number):
+def test_after_a_kill_at_any_step_the_change_is_complete_or_undone_and_the_log_says_which(tmp_path, number):
     seen = set()
     at = 1 + number
     while True:
@@ -156,7 +156,7 @@ def _forget_the_last_word(root):
     return len(whole)
 
 
-def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+def test_a_recorded_change_is_kept_where_a_power_cut_lost_the_commit_line(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     _stopped(root, plan_hash, monkeypatch, TransactionManager, "finalize", lambda *_: os._exit(0))
@@ -166,7 +166,7 @@ def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(t
     assert _settled(root, None, plan_hash) == "after"
 
 
-def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that_is_told(tmp_path, monkeypatch):
+def test_a_change_completed_by_recovery_can_be_undone_by_its_reported_id(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
@@ -181,7 +181,7 @@ def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that
     assert files(root) == before
 
 
-def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+def test_an_unrecorded_change_is_rolled_back_where_a_power_cut_lost_the_commit_line(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
@@ -192,7 +192,7 @@ def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_las
     assert _settled(root, before, plan_hash) == "before"
 
 
-def test_a_change_recorded_as_failed_is_taken_back_where_that_could_not_be_done_at_once(tmp_path, monkeypatch):
+def test_a_change_recorded_as_failed_is_rolled_back_by_the_next_session(tmp_path, monkeypatch):
     def fails(*_):
         monkeypatch.setattr(recovery, "roll_back", lambda *_: ([], False))
         raise OSError(errno.EIO, "no")
@@ -207,7 +207,7 @@ def test_a_change_recorded_as_failed_is_taken_back_where_that_could_not_be_done_
     assert _settled(root, before, plan_hash) == "before"
 
 
-def test_a_half_done_change_binds_nobody_after_its_recovery(tmp_path):
+def test_a_change_can_be_made_again_after_its_recovery(tmp_path):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     at = 1

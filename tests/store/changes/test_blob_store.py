@@ -46,7 +46,7 @@ def own(root_fd):
     made.close()
 
 
-def test_kaizas_own_directory_is_made_late_and_ignores_itself(tmp_path, own):
+def test_kaiza_dir_is_created_on_first_use_and_ignores_itself_in_git(tmp_path, own):
     assert own.find_directory("objects") is None
     assert not (tmp_path / ".kaiza").exists()
 
@@ -56,7 +56,7 @@ def test_kaizas_own_directory_is_made_late_and_ignores_itself(tmp_path, own):
     assert (tmp_path / ".kaiza").stat().st_mode & 0o777 == 0o700
 
 
-def test_kaizas_own_directory_is_never_a_link(tmp_path, own):
+def test_a_link_in_place_of_kaiza_dir_is_refused(tmp_path, own):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".kaiza").symlink_to("elsewhere")
 
@@ -65,7 +65,7 @@ def test_kaizas_own_directory_is_never_a_link(tmp_path, own):
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
+def test_a_removed_directory_of_kaiza_dir_is_created_again(tmp_path, own):
     own.open_directory("live")
     (tmp_path / ".kaiza/live").rmdir()
     os.mkdir(".x", dir_fd=own.open_directory("live"))
@@ -84,7 +84,7 @@ def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
         (b"long" * MAX_PACKED_BYTES, False),
     ],
 )
-def test_a_content_comes_back_as_it_was(own, content, pack):
+def test_a_stored_content_is_read_back_unchanged(own, content, pack):
     objects, digest = BlobStore(own), sha256(content).hexdigest()
     keep(objects, digest, [content[:7], content[7:]], pack=pack)
 
@@ -92,7 +92,7 @@ def test_a_content_comes_back_as_it_was(own, content, pack):
     assert b"".join(objects.chunks(digest)) == content
 
 
-def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
+def test_a_content_with_another_hash_is_not_stored(tmp_path, own):
     objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     with pytest.raises(errors.SystemError) as caught:
         keep(objects, digest, [b"other"])
@@ -103,7 +103,7 @@ def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
 
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"x\x9c garbage"])
-def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, damage):
+def test_a_damaged_blob_is_an_error_and_storing_its_content_again_repairs_it(tmp_path, own, damage):
     objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     keep(objects, digest, [b"one"])
     (kept,) = (tmp_path / ".kaiza/objects").rglob("*.z")
@@ -125,7 +125,7 @@ def stuffed(content):
 
 
 @pytest.mark.parametrize("size", [MAX_PACKED_BYTES + 1, 64 * MAX_PACKED_BYTES])
-def test_a_packed_content_that_is_longer_than_any_that_is_packed_here_is_lost_and_not_unpacked(own, size):
+def test_a_decompression_bomb_is_an_error_and_is_not_unpacked(own, size):
     content = bytes(size)
     objects, digest = BlobStore(own), sha256(content).hexdigest()
     place(own, digest + ".z", zlib.compress(content, 9))
@@ -138,7 +138,7 @@ def test_a_packed_content_that_is_longer_than_any_that_is_packed_here_is_lost_an
     assert most < 8 * MAX_PACKED_BYTES
 
 
-def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
+def test_a_packed_file_above_the_size_limit_is_an_error(own):
     objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     place(own, digest + ".z", stuffed(b"one"))
 
@@ -146,7 +146,7 @@ def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
 
 
 @pytest.mark.parametrize("suffix", ["", ".z"])
-def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
+def test_a_fifo_in_place_of_a_blob_does_not_block_the_reader(own, suffix):
     objects, digest = BlobStore(own), sha256(b"one").hexdigest()
     os.mkfifo(digest + suffix, dir_fd=own.open_directory("objects"))
 
@@ -154,7 +154,7 @@ def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
 
 
 @pytest.mark.parametrize("pack", [True, False])
-def test_a_content_is_given_only_as_far_as_is_asked_for(own, pack):
+def test_a_content_longer_than_the_limit_of_the_reader_is_an_error(own, pack):
     objects, digest = BlobStore(own), sha256(b"12345").hexdigest()
     keep(objects, digest, [b"12345"], pack=pack)
 
@@ -176,7 +176,7 @@ def refusal(call, *arguments):
 
 
 @pytest.mark.parametrize("size", [5, MAX_PACKED_BYTES + 1])
-def test_a_file_is_taken_over_and_its_name_is_gone(tmp_path, root_fd, own, size):
+def test_an_adopted_file_is_stored_and_its_name_removed(tmp_path, root_fd, own, size):
     (tmp_path / "f").write_bytes(b"x" * size)
     digest = sha256(b"x" * size).hexdigest()
     BlobStore(own).adopt(digest, root_fd, b"f")
@@ -185,7 +185,7 @@ def test_a_file_is_taken_over_and_its_name_is_gone(tmp_path, root_fd, own, size)
     assert b"".join(BlobStore(own).chunks(digest)) == b"x" * size
 
 
-def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, own):
+def test_a_large_file_that_is_open_for_writing_is_copied(tmp_path, root_fd, own):
     (tmp_path / "f").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
     digest = sha256(b"x" * (MAX_PACKED_BYTES + 1)).hexdigest()
     with (tmp_path / "f").open("r+b") as writer:
@@ -196,7 +196,7 @@ def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, ow
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES)
-def test_two_names_trade_places(tmp_path, root_fd, exchange):
+def test_exchange_swaps_two_names(tmp_path, root_fd, exchange):
     (tmp_path / "t").write_text("new")
     (tmp_path / "f").write_text("old")
     exchange(root_fd, b"t", b"f")
@@ -206,7 +206,7 @@ def test_two_names_trade_places(tmp_path, root_fd, exchange):
 
 @pytest.mark.parametrize("exchange", EXCHANGES)
 @pytest.mark.parametrize("missing", ["t", "f"])
-def test_nothing_is_exchanged_with_nothing(tmp_path, root_fd, exchange, missing):
+def test_an_exchange_with_a_missing_name_fails_and_changes_nothing(tmp_path, root_fd, exchange, missing):
     (there,) = {"t", "f"} - {missing}
     (tmp_path / there).write_text("here")
 
@@ -216,7 +216,7 @@ def test_nothing_is_exchanged_with_nothing(tmp_path, root_fd, exchange, missing)
 
 
 @pytest.mark.parametrize("put", PUTS)
-def test_a_file_is_put_only_where_nothing_is(tmp_path, root_fd, put):
+def test_a_rename_does_not_overwrite_an_existing_file(tmp_path, root_fd, put):
     (tmp_path / "t").write_text("new")
     put(root_fd, b"t", root_fd, b"f")
     (tmp_path / "t").write_text("newer")
@@ -227,7 +227,7 @@ def test_a_file_is_put_only_where_nothing_is(tmp_path, root_fd, put):
 
 
 @pytest.mark.parametrize("put", PUTS)
-def test_a_dangling_link_is_something(tmp_path, root_fd, put):
+def test_a_rename_does_not_overwrite_a_dangling_link(tmp_path, root_fd, put):
     (tmp_path / "t").write_text("new")
     (tmp_path / "f").symlink_to("nowhere")
 
@@ -235,7 +235,7 @@ def test_a_dangling_link_is_something(tmp_path, root_fd, put):
         put(root_fd, b"t", root_fd, b"f")
 
 
-def test_changes_to_one_path_take_turns_and_others_do_not_wait(own):
+def test_locks_on_one_path_exclude_each_other_and_not_those_on_others(own):
     with path_locks.acquire(own, [parse("a")], 1):
         path_locks.acquire(own, [parse("b")], 1).close()
         with pytest.raises(errors.SystemError) as caught:
@@ -245,7 +245,7 @@ def test_changes_to_one_path_take_turns_and_others_do_not_wait(own):
     path_locks.acquire(own, [parse("a")], 1).close()
 
 
-def test_turns_for_many_paths_never_block_each_other_for_good(own):
+def test_overlapping_locks_on_many_paths_do_not_deadlock(own):
     names = [parse(f"f{number}") for number in range(40)]
     done = []
 
@@ -263,7 +263,7 @@ def test_turns_for_many_paths_never_block_each_other_for_good(own):
     assert len(done) == 4
 
 
-def test_a_process_is_alive_until_it_is_killed(tmp_path, own):
+def test_a_process_is_dead_only_after_it_was_killed(tmp_path, own):
     script = """
 import os, sys
 from kaiza.store.disk.process_liveness import LivenessLock
@@ -294,7 +294,7 @@ sys.stdin.read()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for another account")
-def test_a_process_of_another_account_counts_as_alive(tmp_path):
+def test_a_process_of_another_account_is_taken_for_alive(tmp_path):
     own = KaizaDir(os.open(tmp_path, os.O_RDONLY))
     mine = LivenessLock(own)
     os.seteuid(65534)

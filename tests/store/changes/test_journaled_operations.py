@@ -39,7 +39,7 @@ def read(steps, made=()):
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_the_steps_of_a_change_are_announced_by_that_change(kind):
+def test_the_operations_of_a_change_match_its_intent(kind):
     steps, change = STEPS[kind]
 
     assert read(steps).is_announced_by([change.as_record()])
@@ -47,7 +47,7 @@ def test_the_steps_of_a_change_are_announced_by_that_change(kind):
 
 @pytest.mark.parametrize("kind", STEPS)
 @pytest.mark.parametrize("member", ["do", "path", "before", "after", "source"])
-def test_a_step_that_differs_in_one_member_is_not_announced(kind, member):
+def test_an_operation_that_differs_in_one_member_does_not_match(kind, member):
     steps, change = STEPS[kind]
     for number, one in enumerate(steps):
         others = {"do": ["put", "swap", "take", "move"], "path": [["x"]], "source": [None, ["x"]]}
@@ -60,7 +60,7 @@ def test_a_step_that_differs_in_one_member_is_not_announced(kind, member):
 
 
 @pytest.mark.parametrize("kind", STEPS)
-def test_a_step_too_many_or_too_few_is_not_announced(kind):
+def test_a_surplus_or_missing_operation_does_not_match(kind):
     steps, change = STEPS[kind]
     said = [change.as_record()]
 
@@ -74,21 +74,21 @@ def test_a_step_too_many_or_too_few_is_not_announced(kind):
 @pytest.mark.parametrize(
     "path", [".git/hooks/pre-commit", "plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml"]
 )
-def test_a_path_that_governs_the_agent_is_known_as_source_and_as_target(path):
+def test_a_protected_path_is_found_as_source_and_as_target(path):
     assert read([step("put", path, after=A)]).has_protected_path()
     assert read([step("move", "x", A, source=path)]).has_protected_path()
     assert not read([step("put", "x", after=A)]).has_protected_path()
 
 
 @pytest.mark.parametrize("made", [["other"], ["new", "n"], [".git"]])
-def test_a_directory_that_no_step_needs_is_no_part_of_a_journal(made):
+def test_a_created_directory_that_no_operation_needs_is_refused(made):
     with pytest.raises(ValueError, match="directory"):
         read(STEPS["create"][0], [made])
 
     assert read(STEPS["create"][0], [["new"]]).created_directories == (parse("new"),)
 
 
-def test_temporary_names_are_worked_out_whatever_a_journal_says(tmp_path):
+def test_temporary_names_are_derived_and_never_read_from_a_journal(tmp_path):
     told = {**step("put", "x", after=A), "temp": "../../victim"}
 
     assert [one.temp_name for one in read([told, told]).operations] == [temporary_name("t", 0), temporary_name("t", 1)]
@@ -99,6 +99,6 @@ def test_temporary_names_are_worked_out_whatever_a_journal_says(tmp_path):
 
 
 @pytest.mark.parametrize("path", [[], [".."], ["a", "..", "b"], [""], ["a/b"], ["/etc"], ["a\0b"], "a", None, [7]])
-def test_a_path_that_could_leave_the_workspace_is_none(path):
+def test_a_journaled_path_that_could_leave_the_workspace_is_refused(path):
     with pytest.raises(ValueError):  # noqa: PT011  what it says is for nobody
         read([{**step("put", "x", after=A), "path": path}])

@@ -100,7 +100,7 @@ def code_of(act, *arguments):
     return caught.value.error_code
 
 
-def test_four_kinds_of_change_happen_together(root, committer):
+def test_one_transaction_creates_modifies_deletes_and_moves(root, committer):
     changes = [create("a/b/n"), modify("m", b"m"), delete("d", b"d"), move("s", "to/t", b"s")]
     commit(committer, "t", *changes)
 
@@ -113,7 +113,7 @@ def test_four_kinds_of_change_happen_together(root, committer):
 
 
 @pytest.mark.parametrize("path", ["n", "m"])
-def test_another_content_than_was_announced_is_never_put_in_place(root, committer, path):
+def test_a_content_that_differs_from_the_intent_is_not_put_in_place(root, committer, path):
     before = manifest(root)
     announced = create(path) if path == "n" else modify(path, b"m")
     prepared = committer.prepare("t", [replace(announced, content=b"other")])
@@ -162,7 +162,7 @@ def test_preparing_writes_nothing(root, committer):
     ids=lambda told: f"{told.operation} {told.path}" if isinstance(told, Change) else None,
 )
 @pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_what_cannot_be_is_refused_before_anything_is_written(root, tmp_path, way, change, code):
+def test_an_impossible_change_is_refused_before_anything_is_written(root, tmp_path, way, change, code):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text("secret")
     (root / "dangling").symlink_to("nowhere")
@@ -182,7 +182,7 @@ def test_what_cannot_be_is_refused_before_anything_is_written(root, tmp_path, wa
     assert sorted(tmp_path.rglob("*")) == names
 
 
-def test_a_link_on_the_way_is_told_by_where_it_leads(root, committer):
+def test_the_refusal_of_a_path_through_a_link_names_the_real_path(root, committer):
     (root / "in").symlink_to("sub")
     with pytest.raises(errors.SystemError) as caught:
         committer.prepare("t", [create("in/deep/n")])
@@ -190,7 +190,7 @@ def test_a_link_on_the_way_is_told_by_where_it_leads(root, committer):
     assert caught.value.cause == {"path": "in/deep/n", "real_path": "sub/deep/n"}
 
 
-def test_a_path_is_changed_once(committer):
+def test_two_changes_of_one_path_are_refused(committer):
     assert code_of(committer.prepare, "t", [modify("m", b"m"), move("s", "m", b"s")]) == "INVALID_INPUT_VALUE"
 
 
@@ -205,7 +205,7 @@ def test_a_path_is_changed_once(committer):
         lambda root: (root / "n").write_bytes(b"there first"),
     ],
 )
-def test_what_changed_after_the_look_stops_the_whole_change(root, committer, late):
+def test_a_file_that_changed_after_prepare_fails_the_whole_transaction(root, committer, late):
     prepared = committer.prepare("t", [delete("d", b"d"), create("a/n"), create("n"), modify("m", b"m")])
     late(root)
     before = manifest(root)
@@ -218,7 +218,7 @@ def test_what_changed_after_the_look_stops_the_whole_change(root, committer, lat
 @pytest.mark.parametrize(
     "change", [modify("m", b"m"), delete("m", b"m"), move("m", "n", b"m")], ids=lambda change: change.operation
 )
-def test_a_file_that_was_hard_linked_after_the_check_is_left_as_it_is(root, committer, change):
+def test_a_file_that_was_hard_linked_after_prepare_is_left_unchanged(root, committer, change):
     prepared = committer.prepare("t", [create("a/n"), change])
     (root / "second").hardlink_to(root / "m")
     before = manifest(root)
@@ -229,7 +229,7 @@ def test_a_file_that_was_hard_linked_after_the_check_is_left_as_it_is(root, comm
 
 
 @pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_a_new_directory_that_is_replaced_by_a_link_lets_nothing_be_written_outside(root, tmp_path, monkeypatch, way):
+def test_nothing_is_written_outside_where_a_new_directory_is_replaced_by_a_link(root, tmp_path, monkeypatch, way):
     outside, really = tmp_path / "outside", os.mkdir
     outside.mkdir()
 
@@ -252,7 +252,7 @@ def test_a_new_directory_that_is_replaced_by_a_link_lets_nothing_be_written_outs
     assert list((root / "aside").iterdir()) == []
 
 
-def test_a_directory_that_went_away_after_the_look_stops_the_change(root, committer):
+def test_a_directory_that_was_renamed_after_prepare_fails_the_transaction(root, committer):
     prepared = committer.prepare("t", [modify("sub/x", b"sub/x")])
     (root / "sub").rename(root / "elsewhere")
 
@@ -277,7 +277,7 @@ def synced(root, monkeypatch):
     return told
 
 
-def test_all_that_a_change_needs_after_a_power_cut_is_synced_before_and_after_the_exchange(root, committer, synced):
+def test_journal_pre_image_and_new_file_are_synced_before_the_exchange_and_the_directory_after(root, committer, synced):
     """What the sync order promises: journal, pre-image and new file first, then the name in the user's directory."""
     (root / "f").write_bytes(b"before")
     commit(committer, "t", modify("f", b"before"))
@@ -286,19 +286,19 @@ def test_all_that_a_change_needs_after_a_power_cut_is_synced_before_and_after_th
     assert synced == [{packed, ".kaiza/objects", ".kaiza/journal", ".kaiza/journal/t", ".kaiza-t-0"}, {"."}]
 
 
-def test_a_file_in_new_directories_is_synced_with_the_parent_of_each_of_them(committer, synced):
+def test_the_parent_of_every_new_directory_is_synced(committer, synced):
     commit(committer, "t", create("sub/one/two/n"))
 
     assert synced[-1] == {"sub", "sub/one", "sub/one/two"}
 
 
-def test_a_move_syncs_the_directory_it_left_and_the_one_it_reached(committer, synced):
+def test_a_move_syncs_the_directories_of_its_source_and_its_target(committer, synced):
     commit(committer, "t", move("sub/x", "to/t", b"sub/x"))
 
     assert synced[-1] == {"sub", "to", "."}
 
 
-def test_deleting_a_large_file_syncs_the_directory_that_keeps_it(root, committer, monkeypatch):
+def test_deleting_a_large_file_syncs_the_blob_directory(root, committer, monkeypatch):
     big, kept, really = b"x" * (2 * MAX_PACKED_BYTES), [], os.fsync
     objects = root / ".kaiza/objects"
 
@@ -314,7 +314,7 @@ def test_deleting_a_large_file_syncs_the_directory_that_keeps_it(root, committer
     assert kept[-1:] == [[digest(big)]]
 
 
-def test_mode_owner_and_attributes_stay(root, committer):
+def test_modify_preserves_mode_owner_and_attributes(root, committer):
     (root / "m").chmod(0o2751)
     os.setxattr(root / "m", "user.note", b"mine")
     if os.geteuid() == 0:
@@ -326,7 +326,7 @@ def test_mode_owner_and_attributes_stay(root, committer):
     assert manifest(root)["m"] == (*before[:3], b"after", before[4])
 
 
-def test_a_new_file_gets_what_new_files_get_or_the_mode_asked_for(root, committer):
+def test_a_new_file_gets_the_mode_of_the_umask_or_the_requested_one(root, committer):
     before = os.umask(0o027)
     try:
         commit(committer, "t", create("n"), create("run", mode=0o755))
@@ -346,7 +346,7 @@ def test_a_move_may_change_content_and_mode(root, committer):
     assert not (root / "s").exists()
 
 
-def test_what_was_applied_can_be_taken_back_until_it_is_settled(root, committer):
+def test_an_applied_transaction_can_be_rolled_back_until_it_is_finalized(root, committer):
     os.setxattr(root / "m", "user.note", b"mine")
     before = manifest(root)
     changes = [
@@ -365,7 +365,7 @@ def test_what_was_applied_can_be_taken_back_until_it_is_settled(root, committer)
     assert recovered(committer, []) == []
 
 
-def test_what_somebody_changed_since_is_not_taken_back(root, committer):
+def test_a_file_changed_since_is_not_rolled_back(root, committer):
     prepared = committer.prepare("t", [modify("m", b"m"), delete("d", b"d"), create("n")])
     committer.apply(prepared)
     (root / "m").write_bytes(b"theirs")
@@ -378,7 +378,7 @@ def test_what_somebody_changed_since_is_not_taken_back(root, committer):
     assert {path.name for path in root.iterdir()} == {".kaiza", "m", "d", "n", "s", "sub"}
 
 
-def test_a_new_file_that_somebody_wrote_into_is_not_replaced_even_for_a_moment(root, committer, monkeypatch):
+def test_a_file_written_to_since_is_not_replaced_even_for_a_moment(root, committer, monkeypatch):
     prepared, seen = committer.prepare("t", [modify("m", b"m"), create("n")]), []
 
     def looking(way, *names):
@@ -396,7 +396,7 @@ def test_a_new_file_that_somebody_wrote_into_is_not_replaced_even_for_a_moment(r
     assert all(told == [b"theirs", b"theirs"] for told in seen)
 
 
-def test_an_undo_puts_back_bytes_modes_owners_attributes_and_directories(root, committer):
+def test_an_undo_restores_bytes_modes_owners_attributes_and_directories(root, committer):
     (root / "d").chmod(0o640)
     (root / "m").chmod(0o755)
     os.setxattr(root / "d", "user.note", b"mine")
@@ -410,7 +410,7 @@ def test_an_undo_puts_back_bytes_modes_owners_attributes_and_directories(root, c
     assert manifest(root) == before
 
 
-def test_only_directories_that_kaiza_made_go_with_an_undo(root, committer):
+def test_an_undo_removes_only_directories_that_kaiza_created(root, committer):
     commit(committer, "one", create("sub/a/n"), delete("sub/x", b"sub/x"))
     commit(committer, "undo", delete("sub/a/n", b"new"), undoes=("one",))
 
@@ -418,7 +418,7 @@ def test_only_directories_that_kaiza_made_go_with_an_undo(root, committer):
     assert not (root / "sub/a").exists()
 
 
-def test_a_plain_delete_leaves_its_directory(root, committer):
+def test_a_delete_leaves_its_directory(root, committer):
     commit(committer, "one", create("a/n"))
     commit(committer, "two", delete("a/n", b"new"))
 
@@ -426,7 +426,7 @@ def test_a_plain_delete_leaves_its_directory(root, committer):
 
 
 @pytest.mark.parametrize("size", [MAX_PACKED_BYTES, MAX_PACKED_BYTES + 1, 3 * MAX_PACKED_BYTES])
-def test_contents_of_any_size_can_be_put_back(root, committer, size):
+def test_contents_of_any_size_can_be_restored(root, committer, size):
     big = os.urandom(size)
     (root / "big").write_bytes(big)
     commit(committer, "one", delete("big", big))
@@ -447,7 +447,7 @@ def large(root, monkeypatch):
     return digest(b"x" * (MAX_PACKED_BYTES + 1)), file_stamp((root / "big").stat()), read
 
 
-def test_a_large_file_that_a_tool_has_read_is_read_once_more_when_it_is_out(root, committer, large):
+def test_a_large_file_that_a_tool_has_read_is_read_once_more_after_the_rename(root, committer, large):
     before, stamp, read = large
     commit(committer, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
 
@@ -455,7 +455,7 @@ def test_a_large_file_that_a_tool_has_read_is_read_once_more_when_it_is_out(root
     assert (root / ".kaiza/objects" / before).stat().st_size == MAX_PACKED_BYTES + 1
 
 
-def test_a_large_file_that_somebody_may_still_write_is_read_until_it_is_kept(root, committer, large):
+def test_a_large_file_open_for_writing_is_read_again_before_it_is_stored(root, committer, large):
     before, stamp, read = large
     with (root / "big").open("r+b"):
         commit(committer, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
@@ -476,7 +476,7 @@ def test_a_large_file_that_changed_since_the_tool_read_it_is_read_again(root, co
     )
 
 
-def test_a_stamp_that_lies_is_found_out_when_the_file_is_out(root, committer, large):
+def test_a_forged_stamp_is_detected_after_the_rename(root, committer, large):
     (root / "big").write_bytes(b"y" * (MAX_PACKED_BYTES + 1))
     before, stamp = large[0], file_stamp((root / "big").stat())
     prepared = committer.prepare("t", [Change(parse("big"), "delete", before, stat_signature=stamp)])
@@ -493,7 +493,7 @@ def test_many_files_change_together(root, committer):
 
 
 @pytest.mark.parametrize("lacking", ["exchange", "rename_noreplace"])
-def test_the_portable_ways_give_the_same(root, committer, monkeypatch, lacking):
+def test_the_portable_renames_give_the_same_result(root, committer, monkeypatch, lacking):
     monkeypatch.setattr(atomic_rename, lacking, PORTABLE[lacking])
     before = manifest(root)
     prepared = committer.prepare("t", [create("n"), modify("m", b"m"), delete("d", b"d"), move("s", "t", b"s")])
@@ -509,7 +509,7 @@ def descriptors():
         return len(list(entries))
 
 
-def test_descriptors_are_let_go_whatever_comes_of_a_change(root, committer):
+def test_no_transaction_leaks_descriptors(root, committer):
     commit(committer, "warm", create("warm/up"), modify("s", b"s"))
     before = descriptors()
     for number in range(20):
@@ -584,9 +584,7 @@ def stopped(root, monkeypatch):
 
 
 @pytest.mark.parametrize("second", [modify("m", b"m", b"second"), move("m", "n", b"m"), delete("m", b"m")])
-def test_a_change_to_a_file_that_another_process_is_changing_fails_after_its_wait(
-    root, committer, stopped, monkeypatch, second
-):
+def test_a_change_to_a_file_that_another_process_is_changing_times_out(root, committer, stopped, monkeypatch, second):
     first = stopped(modify("m", b"m", b"first"))
     monkeypatch.setattr(transaction, "LOCK_SECONDS", 0.1)
     before = manifest(root)
@@ -597,7 +595,7 @@ def test_a_change_to_a_file_that_another_process_is_changing_fails_after_its_wai
     assert (root / "m").read_bytes() == b"first"
 
 
-def test_a_change_that_waited_for_another_process_finds_the_new_content_and_fails(root, committer, stopped):
+def test_a_change_that_waited_for_another_process_fails_on_the_new_content(root, committer, stopped):
     first, ends = stopped(modify("m", b"m", b"first")), []
     prepared = committer.prepare("second", [modify("m", b"m", b"second")])
     waiting = threading.Thread(target=lambda: ends.append(code_of(committer.apply, prepared)))
@@ -611,7 +609,7 @@ def test_a_change_that_waited_for_another_process_finds_the_new_content_and_fail
 
 
 @pytest.mark.long
-def test_many_writers_of_one_file_lose_nothing(root, committer):
+def test_concurrent_writers_of_one_file_lose_no_update(root, committer):
     (root / "m").write_bytes(b"")
     applied, refused = [], []
 
@@ -655,7 +653,7 @@ with open("../taken", "w", buffering=1) as taken:
 
 
 @pytest.mark.long
-def test_a_rival_who_replaces_the_file_all_the_time_loses_nothing_unseen(root, committer):
+def test_no_content_is_lost_while_another_process_keeps_replacing_the_file(root, committer):
     codes, replaced = set(), set()
     with subprocess.Popen([sys.executable, "-c", RIVAL], cwd=root, stdout=subprocess.PIPE) as rival:
         rival.stdout.readline()

@@ -108,7 +108,7 @@ def test_nothing_outside_is_touched_while_names_are_swapped_for_links(tmp_path, 
 
 
 @pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_nothing_outside_is_touched_while_each_directory_that_kaiza_makes_is_swapped_for_a_link(tmp_path, way):
+def test_nothing_outside_is_touched_while_new_directories_are_swapped_for_links(tmp_path, way):
     root, outside, seen = tmp_path / "ws", tmp_path / "outside", Counter()
     for made in (root / "aside", outside):
         made.mkdir(parents=True)

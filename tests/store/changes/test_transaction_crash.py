@@ -141,7 +141,7 @@ def leftovers(root):
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_killed_at_any_step_all_is_as_before_or_all_as_after(tmp_path, worlds, number):
+def test_a_transaction_killed_at_any_system_call_is_complete_or_undone_after_recovery(tmp_path, worlds, number):
     seen = {}
     at = 1 + number
     while True:
@@ -159,7 +159,7 @@ def test_killed_at_any_step_all_is_as_before_or_all_as_after(tmp_path, worlds, n
 
 
 @pytest.mark.long
-def test_killed_again_while_it_recovers_it_comes_to_the_same(tmp_path, worlds):
+def test_a_recovery_that_is_killed_is_completed_by_the_next(tmp_path, worlds):
     seen = set()
     for again in SECOND:
         for at in range(FIRST, LAST, EVERY):
@@ -175,7 +175,7 @@ def test_killed_again_while_it_recovers_it_comes_to_the_same(tmp_path, worlds):
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EACCES])
-def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, worlds, number):
+def test_a_failure_of_any_system_call_leaves_the_files_unchanged_and_is_reported(tmp_path, worlds, number):
     def fail(event, arg):
         if event == "call" or (event == "c_call" and arg.__name__ in FALLIBLE):
             raise OSError(number, os.strerror(number))
@@ -203,7 +203,7 @@ def test_failing_at_any_step_files_are_as_before_and_the_code_says_so(tmp_path, 
     assert ("FILE_WRITE_FAILED", "before", ()) in seen.values()
 
 
-def test_a_move_cut_in_two_where_names_are_linked_is_taken_back(tmp_path, worlds, monkeypatch):
+def test_a_portable_move_killed_between_its_two_steps_is_rolled_back(tmp_path, worlds, monkeypatch):
     def half(from_fd, old, to_fd, new):
         os.link(old, new, src_dir_fd=from_fd, dst_dir_fd=to_fd)
         if old == b"s":
@@ -225,7 +225,9 @@ def test_a_move_cut_in_two_where_names_are_linked_is_taken_back(tmp_path, worlds
 
 @pytest.mark.long
 @pytest.mark.parametrize("lacking", ["exchange", "rename_noreplace"])
-def test_killed_in_the_portable_ways_it_comes_to_the_same(tmp_path, worlds, monkeypatch, lacking):
+def test_a_transaction_killed_in_a_portable_rename_is_complete_or_undone_after_recovery(
+    tmp_path, worlds, monkeypatch, lacking
+):
     monkeypatch.setattr(atomic_rename, lacking, PORTABLE[lacking])
     seen = set()
     for at in range(1 if LONG else 345, LAST, 1 if LONG else 11):
@@ -256,7 +258,7 @@ def dies_unsettled(root):
 
 
 @pytest.mark.long
-def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds):
+def test_a_rollback_that_is_killed_is_completed_by_recovery(tmp_path, worlds):
     def take_back(root):
         with ConfinedRoot(str(root)) as workspace:
             committer = TransactionManager.for_root(workspace)
@@ -278,7 +280,7 @@ def test_killed_while_it_takes_back_it_is_taken_back_or_stands(tmp_path, worlds)
     assert set(seen[2:]) == {("before", ())}
 
 
-def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
+def test_a_committed_rename_that_a_power_cut_undid_is_repeated(tmp_path, worlds):
     root = tmp_path / "ws"
     lay_out(root)
     dies_unsettled(root)
@@ -292,7 +294,7 @@ def test_a_committed_step_that_the_disk_forgot_is_done_again(tmp_path, worlds):
     assert manifest(root) == worlds["after"]
 
 
-def test_a_committed_step_whose_new_content_was_changed_meanwhile_is_not_done_again(tmp_path):
+def test_a_lost_rename_is_not_repeated_where_the_staged_content_was_changed(tmp_path):
     root = tmp_path / "ws"
     lay_out(root)
     dies_unsettled(root)
@@ -307,7 +309,7 @@ def test_a_committed_step_whose_new_content_was_changed_meanwhile_is_not_done_ag
     assert list(root.rglob(".kaiza-t-*")) == []
 
 
-def test_a_temporary_without_a_journal_is_swept_by_what_the_intent_names(tmp_path):
+def test_temporary_files_without_a_journal_are_removed_beside_the_paths_of_the_intent(tmp_path):
     lay_out(tmp_path / "ws")
     for name in (".kaiza-t-0", "sub/.kaiza-t-1", "sub/.kaiza-other-1"):
         (tmp_path / "ws" / name).touch()
@@ -318,7 +320,7 @@ def test_a_temporary_without_a_journal_is_swept_by_what_the_intent_names(tmp_pat
     assert [path.name for path in (tmp_path / "ws").rglob(".kaiza-*")] == [".kaiza-other-1"]
 
 
-def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
+def test_a_transaction_of_a_living_process_is_not_recovered(tmp_path):
     lay_out(tmp_path / "ws")
     with ConfinedRoot(str(tmp_path / "ws")) as mine, ConfinedRoot(str(tmp_path / "ws")) as theirs:
         committer = TransactionManager.for_root(mine)
@@ -330,7 +332,7 @@ def test_what_a_living_process_has_under_way_is_left_alone(tmp_path):
         committer.finalize("t")
 
 
-def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
+def test_a_journal_is_not_recovered_unless_its_writer_is_known_to_be_dead(tmp_path):
     lay_out(tmp_path / "ws")
     assert dies(change, tmp_path / "ws", 300)
 
@@ -340,7 +342,7 @@ def test_what_is_not_known_to_be_dead_is_left_alone(tmp_path):
         assert [found.txn for found in recovered(TransactionManager.for_root(workspace), CHANGES)] == ["t"]
 
 
-def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
+def test_a_file_changed_after_the_crash_is_left_and_reported(tmp_path):
     root = tmp_path / "ws"
     lay_out(root)
     for at in range(370, LAST):
@@ -359,7 +361,7 @@ def test_what_somebody_changed_after_the_crash_is_left_and_told(tmp_path):
 
 
 @pytest.mark.parametrize("recorded", [True, False])
-def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_since(tmp_path, recorded):
+def test_a_journal_that_reappears_after_a_power_cut_does_not_affect_later_changes(tmp_path, recorded):
     root = tmp_path / "ws"
     lay_out(root)
     with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as committer:
@@ -381,7 +383,7 @@ def test_a_journal_that_the_power_brought_back_does_nothing_to_what_was_done_sin
 
 
 @pytest.mark.parametrize("tail", [b"", b"{", b"\0" * 20, b'{"committed": tr\0\0\0\0', b'{"committed": true}'])
-def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, worlds, tail):
+def test_a_torn_commit_line_is_ignored_and_the_change_rolled_back(tmp_path, worlds, tail):
     root = tmp_path / "ws"
     lay_out(root)
     dies_unsettled(root)
@@ -395,7 +397,7 @@ def test_a_last_word_that_the_power_tore_is_none_and_spoils_nothing(tmp_path, wo
     assert manifest(root) == worlds["after"]
 
 
-def test_what_is_being_taken_back_is_taken_back_whatever_the_record_says(tmp_path, worlds, monkeypatch):
+def test_a_rollback_that_had_begun_overrules_the_recorded_outcome(tmp_path, worlds, monkeypatch):
     def dies_half_way(parts, directories):
         parts[-1].roll_back()
         os._exit(0)
@@ -418,7 +420,7 @@ def test_what_is_being_taken_back_is_taken_back_whatever_the_record_says(tmp_pat
     assert settled_in(worlds, root, found) == "before"
 
 
-def test_what_can_no_longer_be_cleared_away_stands_and_raises_nothing(tmp_path, worlds, monkeypatch):
+def test_finalize_raises_nothing_where_the_cleanup_fails(tmp_path, worlds, monkeypatch):
     def refuses(*_, **__):
         raise OSError(errno.EROFS, "no")
 
@@ -438,7 +440,7 @@ def made(number, turn):
     return Change(parse(f"w{number}/{turn}"), "create", None, digest(b"x"), content=b"x")
 
 
-def test_one_of_five_writers_is_killed_and_the_others_go_on(tmp_path):
+def test_four_writers_continue_while_a_fifth_is_killed(tmp_path):
     root = tmp_path / "ws"
     lay_out(root)
     children = []

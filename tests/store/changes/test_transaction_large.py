@@ -42,7 +42,7 @@ print(same, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.long
-def test_a_large_file_is_moved_deleted_and_put_back_in_little_memory(tmp_path):
+def test_a_large_file_is_moved_deleted_and_restored_in_little_memory(tmp_path):
     told = subprocess.run(
         [sys.executable, "-c", SCRIPT, tmp_path, str(MEGABYTES)], capture_output=True, text=True, check=True
     )

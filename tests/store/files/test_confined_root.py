@@ -54,7 +54,7 @@ def listed(where):
         return sorted(entry.name for entry in entries)
 
 
-def test_a_file_is_read_with_its_facts(workspace, root):
+def test_an_open_file_has_its_size_time_mode_and_link_count(workspace, root):
     (root / "a").mkdir()
     (root / "a/f.txt").write_bytes(b"0123456789")
     (root / "a/f.txt").chmod(0o640)
@@ -68,7 +68,7 @@ def test_a_file_is_read_with_its_facts(workspace, root):
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 4097, 300_000])
-def test_a_file_is_read_to_its_end_whatever_is_asked_for(workspace, root, size):
+def test_a_file_of_any_size_is_read_to_its_end(workspace, root, size):
     (root / "f").write_bytes(b"x" * size)
 
     with workspace.open_file(parse("f"), agree) as opened:
@@ -96,7 +96,7 @@ def test_a_directory_is_opened_for_listing(workspace, root):
         assert opened.real == ROOT
 
 
-def test_what_stands_at_a_name_is_told(workspace, root):
+def test_stat_describes_files_directories_and_other_types(workspace, root):
     (root / "f").write_bytes(b"abc")
     os.utime(root / "f", ns=(0, 1_700_000_000_123_456_789))
     (root / "f").chmod(0o751)
@@ -111,15 +111,15 @@ def test_what_stands_at_a_name_is_told(workspace, root):
 
 
 @pytest.mark.parametrize("mtime_ns", [-(10**18), 0, 10**18, 2**63 - 1])
-def test_any_time_of_the_disk_can_be_told(mtime_ns):
+def test_any_file_time_can_be_formatted(mtime_ns):
     assert format_mtime(mtime_ns).endswith("Z")
 
 
-def test_a_time_beyond_the_calendar_is_told_as_its_end():
+def test_a_file_time_beyond_the_calendar_is_formatted_as_its_last_second():
     assert format_mtime(10**21) == "9999-12-31T23:59:59.000Z"
 
 
-def test_what_is_missing_has_the_code_of_what_was_wanted(workspace, root):
+def test_a_missing_path_has_the_code_of_the_kind_that_was_requested(workspace, root):
     (root / "f").touch()
     (root / "dangling").symlink_to("none")
 
@@ -134,7 +134,7 @@ def test_what_is_missing_has_the_code_of_what_was_wanted(workspace, root):
     assert code_of(workspace.open_directory, "f/f") == "PATH_NOT_FOUND"
 
 
-def test_a_link_inside_is_followed_and_the_real_path_told(workspace, root):
+def test_a_link_inside_the_root_is_followed_and_its_real_path_reported(workspace, root):
     (root / "a/b").mkdir(parents=True)
     (root / "a/b/f").write_text("here")
     (root / "a/down").symlink_to("b")
@@ -160,7 +160,7 @@ def test_a_link_inside_is_followed_and_the_real_path_told(workspace, root):
         ("x" * 256, "INVALID_PATH"),
     ],
 )
-def test_a_link_that_leads_out_or_nowhere_is_refused(workspace, root, target, code):
+def test_a_link_that_leads_outside_or_in_a_loop_is_refused(workspace, root, target, code):
     (root / "f").touch()
     (root / "loop").symlink_to(target)
 
@@ -169,14 +169,14 @@ def test_a_link_that_leads_out_or_nowhere_is_refused(workspace, root, target, co
         assert code_of(act, "loop/below") == code
 
 
-def test_an_absolute_link_is_refused_even_if_it_points_inside(workspace, root):
+def test_an_absolute_link_is_refused_even_where_it_points_inside(workspace, root):
     (root / "f").write_text("mine")
     (root / "l").symlink_to(root / "f")
 
     assert code_of(workspace.open_file, "l") == "OUTSIDE_WORKSPACE"
 
 
-def test_forty_links_are_followed_and_one_more_is_a_circle(workspace, root):
+def test_forty_links_are_followed_and_one_more_is_refused(workspace, root):
     (root / "0").write_text("end")
     for step in range(1, 42):
         (root / str(step)).symlink_to(str(step - 1))
@@ -185,7 +185,7 @@ def test_forty_links_are_followed_and_one_more_is_a_circle(workspace, root):
     assert code_of(workspace.open_file, "41") == "INVALID_PATH"
 
 
-def test_what_is_no_regular_file_is_refused_at_once(workspace, root):
+def test_anything_but_a_regular_file_is_refused_without_blocking(workspace, root):
     os.mkfifo(root / "fifo")
     (root / "dir").mkdir()
     (root / "link").symlink_to("fifo")
@@ -206,7 +206,7 @@ def test_a_device_is_refused_without_being_opened(workspace, root):
     assert code_of(workspace.open_file, "zero") == "FILE_READ_FAILED"
 
 
-def test_looking_at_a_pipe_does_not_wake_its_writer(workspace, root):
+def test_refusing_a_fifo_does_not_wake_its_writer(workspace, root):
     os.mkfifo(root / "fifo")
     script = "import os, sys; print('ready', flush=True); os.open(sys.argv[1], os.O_WRONLY)"
     with subprocess.Popen([sys.executable, "-c", script, root / "fifo"], stdout=subprocess.PIPE) as writer:
@@ -219,7 +219,7 @@ def test_looking_at_a_pipe_does_not_wake_its_writer(workspace, root):
     assert still_waiting
 
 
-def test_the_judge_hears_the_real_path_before_anything_is_given_out(workspace, root):
+def test_the_real_path_is_judged_before_anything_is_returned(workspace, root):
     (root / ".env").write_text("secret")
     (root / "harmless").symlink_to(".env")
     (root / "d").symlink_to(".")
@@ -236,7 +236,7 @@ def test_the_judge_hears_the_real_path_before_anything_is_given_out(workspace, r
 @pytest.mark.parametrize(
     "name", [b"line\nbreak", b"\xe2\x80\xaegnp.exe", b"\xff\xfe", b"a\x7f", "\u2003".encode(), b"-rf"]
 )
-def test_odd_names_are_opened_as_they_are(workspace, root, name):
+def test_names_with_odd_bytes_are_opened_unchanged(workspace, root, name):
     (root / os.fsdecode(name)).write_bytes(name)
     (root / "link").symlink_to(os.fsdecode(name))
 
@@ -246,7 +246,7 @@ def test_odd_names_are_opened_as_they_are(workspace, root, name):
         assert opened.real.to_bytes() == name
 
 
-def test_a_name_that_ends_as_a_deleted_one_would_is_itself(workspace, root):
+def test_a_file_whose_name_ends_in_deleted_is_opened(workspace, root):
     (root / "a (deleted)").write_text("here")
     (root / "link").symlink_to("a (deleted)")
 
@@ -254,7 +254,7 @@ def test_a_name_that_ends_as_a_deleted_one_would_is_itself(workspace, root):
     assert workspace.stat(parse("link"), agree).real == parse("a (deleted)")
 
 
-def test_a_file_deleted_while_it_is_found_is_not_taken_for_one_whose_name_looks_deleted(tmp_path, monkeypatch):
+def test_a_file_deleted_during_resolution_is_not_taken_for_one_whose_name_ends_in_deleted(tmp_path, monkeypatch):
     (tmp_path / "x").write_text("was asked for")
     (tmp_path / "x (deleted)").write_text("another")
     (tmp_path / "link").symlink_to("x")
@@ -275,7 +275,7 @@ def test_a_file_deleted_while_it_is_found_is_not_taken_for_one_whose_name_looks_
     assert judged == []
 
 
-def test_a_file_exchanged_between_its_judgement_and_its_opening_is_judged_again(workspace, root):
+def test_a_file_replaced_between_check_and_open_is_judged_again(workspace, root):
     (root / "a").write_text("first")
     (root / "other").write_text("second")
     judged = []
@@ -289,7 +289,7 @@ def test_a_file_exchanged_between_its_judgement_and_its_opening_is_judged_again(
         assert os.fstat(opened.fd).st_ino == judged[-1]
 
 
-def test_the_workspace_is_the_directory_not_its_name(workspace, root, tmp_path):
+def test_the_root_is_the_opened_directory_whatever_its_path_leads_to_later(workspace, root, tmp_path):
     (root / "f").write_text("mine")
     (root / "l").symlink_to("f")
     root.rename(tmp_path / "moved")
@@ -300,14 +300,14 @@ def test_the_workspace_is_the_directory_not_its_name(workspace, root, tmp_path):
     assert content(workspace, "l") == b"mine"
 
 
-def test_a_root_that_is_gone_has_nothing_in_it(workspace, root):
+def test_in_a_removed_root_no_file_is_found(workspace, root):
     root.rmdir()
 
     assert code_of(workspace.open_file, "f") == "FILE_NOT_FOUND"
 
 
 @pytest.mark.parametrize("what", ["missing", "file"])
-def test_a_workspace_without_a_directory_is_refused(tmp_path, what):
+def test_a_root_that_is_not_a_directory_is_refused(tmp_path, what):
     (tmp_path / "file").touch()
 
     with pytest.raises(errors.SystemError) as caught:
@@ -315,7 +315,7 @@ def test_a_workspace_without_a_directory_is_refused(tmp_path, what):
     assert caught.value.error_code == "PATH_NOT_FOUND"
 
 
-def test_the_whole_disk_can_be_a_workspace(tmp_path):
+def test_the_root_can_be_the_file_systems_root(tmp_path):
     (tmp_path / "f").write_text("here")
     (tmp_path / "l").symlink_to("f")
     for way in WAYS:
@@ -324,7 +324,7 @@ def test_the_whole_disk_can_be_a_workspace(tmp_path):
             assert workspace.stat(ROOT, agree).real == ROOT
 
 
-def test_a_path_of_hundreds_of_directories_is_walked_to_its_end(workspace, root):
+def test_a_path_of_hundreds_of_directories_is_resolved(workspace, root):
     here = os.open(root, os.O_RDONLY)
     for _ in range(300):
         os.mkdir("d", dir_fd=here)
@@ -337,7 +337,7 @@ def test_a_path_of_hundreds_of_directories_is_walked_to_its_end(workspace, root)
     assert content(workspace, "d/" * 300 + "f") == b""
 
 
-def test_descriptors_are_let_go_whatever_happens(workspace, root):
+def test_no_resolution_leaks_descriptors(workspace, root):
     (root / "f").touch()
     (root / "l").symlink_to("f")
     (root / "out").symlink_to("/etc")
@@ -361,7 +361,7 @@ def common_ground():
         yield Path(made)
 
 
-def test_a_file_without_permission_is_there_but_cannot_be_read(common_ground):
+def test_a_file_without_read_permission_is_not_reported_as_missing(common_ground):
     script = """
 import os, sys
 from kaiza.domain import errors
@@ -399,7 +399,7 @@ with ConfinedRoot(sys.argv[1], resolver=sys.argv[2]) as workspace:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="seccomp is Linux's")
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
-def test_where_the_kernel_does_not_offer_it_the_walk_takes_over(tmp_path, number):
+def test_the_walk_is_used_where_openat2_is_not_available(tmp_path, number):
     script = """
 import ctypes, struct, sys
 from kaiza.domain.paths.rel_path import parse
@@ -422,12 +422,12 @@ with ConfinedRoot(sys.argv[1]) as workspace:
     assert told.stdout.split() == ["walk", "b'here'"]
 
 
-def test_where_the_kernel_offers_it_it_is_used(tmp_path):
+def test_openat2_is_used_where_it_is_available(tmp_path):
     with ConfinedRoot(str(tmp_path)) as workspace:
         assert workspace.resolver_name == ("openat2" if openat2.is_supported(workspace.fd) else "walk")
 
 
-def test_where_the_kernel_gives_up_in_a_storm_of_renames_the_walk_takes_over(tmp_path, monkeypatch):
+def test_the_walk_takes_over_where_openat2_keeps_failing_with_eagain(tmp_path, monkeypatch):
     def give_up(*_):
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 

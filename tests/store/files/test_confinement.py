@@ -120,13 +120,13 @@ def common_ground():
 
 
 @pytest.mark.long
-def test_the_kernel_and_the_walk_agree_about_every_path(tmp_path):
+def test_both_resolvers_agree_about_every_path(tmp_path):
     assert all_differences(range(TREES), tmp_path) == []
 
 
 @pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_the_kernel_and_the_walk_agree_where_directories_are_closed(common_ground):
+def test_both_resolvers_agree_where_directories_are_not_accessible(common_ground):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

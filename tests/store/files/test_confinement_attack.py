@@ -88,7 +88,7 @@ def test_nothing_outside_is_read_while_names_are_swapped_for_links(ground, way, 
 
 
 @pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_no_real_path_told_to_the_judge_is_another_than_the_one_read(ground, way):
+def test_the_file_that_is_read_is_always_the_one_that_was_judged(ground, way):
     (ground / ".env").write_text("hidden")
     (ground / "open").write_text("inside")
     (ground / "one").symlink_to("open")

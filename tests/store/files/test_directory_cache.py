@@ -29,7 +29,7 @@ def remembered(listings):
     return listings._cached is not None
 
 
-def test_names_come_sorted(directory):
+def test_names_are_sorted(directory):
     _, fd = directory
 
     assert everything(DirectoryCache(), fd) == sorted(map(str, range(directory_cache.MIN_NAMES)))
@@ -47,7 +47,7 @@ def test_an_unchanged_directory_is_listed_once(directory):
     assert kept is listings._cached is not None
 
 
-def test_a_directory_that_just_changed_is_not_remembered(directory):
+def test_a_directory_that_just_changed_is_not_cached(directory):
     where, fd = directory
     listings = DirectoryCache()
 
@@ -62,7 +62,7 @@ def test_a_directory_that_just_changed_is_not_remembered(directory):
 
 @pytest.mark.usefixtures("settled")
 @pytest.mark.parametrize("change", ["add", "remove", "rename"])
-def test_a_change_is_seen_at_once(directory, change):
+def test_a_change_invalidates_the_cache_at_once(directory, change):
     where, fd = directory
     os.utime(where, ns=(0, 0))
     listings = DirectoryCache()
@@ -78,7 +78,7 @@ def test_a_change_is_seen_at_once(directory, change):
 
 
 @pytest.mark.usefixtures("settled")
-def test_another_directory_is_another_listing(directory, tmp_path_factory):
+def test_another_directory_is_not_answered_from_the_cache(directory, tmp_path_factory):
     _, fd = directory
     other = tmp_path_factory.mktemp("other")
     (other / "only").touch()
@@ -92,7 +92,7 @@ def test_another_directory_is_another_listing(directory, tmp_path_factory):
 
 
 @pytest.mark.parametrize("fresh", [True, False])
-def test_a_page_is_the_same_remembered_or_not(directory, monkeypatch, fresh):
+def test_a_page_is_the_same_with_and_without_the_cache(directory, monkeypatch, fresh):
     _, fd = directory
     monkeypatch.setattr(directory_cache, "MIN_AGE_NS", 10**18 if fresh else -(10**18))
     listings = DirectoryCache()
@@ -103,7 +103,7 @@ def test_a_page_is_the_same_remembered_or_not(directory, monkeypatch, fresh):
     assert remembered(listings) == (not fresh)
 
 
-def test_where_times_are_whole_seconds_a_change_needs_longer_to_settle():
+def test_a_directory_with_whole_second_times_is_cached_only_after_three_seconds():
     now = 1_500_000_000 * directory_cache.SECOND_NS
 
     assert directory_cache._has_just_changed((1, 1, now - 2 * directory_cache.SECOND_NS, 0), now)

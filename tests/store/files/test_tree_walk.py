@@ -101,21 +101,21 @@ def hold_against_git(root, seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_left_out_is_what_git_leaves_out(tmp_path, seed):
+def test_the_walk_ignores_what_git_ignores(tmp_path, seed):
     ours, gits = hold_against_git(str(tmp_path / "tree"), seed)
 
     assert ours == gits
 
 
 @pytest.mark.long
-def test_what_is_left_out_is_what_git_leaves_out_in_thousands_of_trees(tmp_path):
+def test_the_walk_ignores_what_git_ignores_in_thousands_of_trees(tmp_path):
     for seed in range(1000, 1000 + (2000 if LONG else 40)):
         ours, gits = hold_against_git(str(tmp_path / "tree"), seed)
 
         assert ours == gits, seed
 
 
-def test_paths_come_in_order_each_before_what_is_below_it(workspace):
+def test_paths_are_sorted_each_directory_before_its_entries(workspace):
     for path in ("a/x", "a.txt", "a-b", "a/b/c", "a0", "b"):
         put(workspace, path)
 
@@ -124,7 +124,7 @@ def test_paths_come_in_order_each_before_what_is_below_it(workspace):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), data=st.data())
-def test_a_walk_may_begin_anywhere(tmp_path, seed, data):
+def test_a_walk_can_start_at_any_path(tmp_path, seed, data):
     root = str(tmp_path / "tree")
     shutil.rmtree(root, ignore_errors=True)
     os.mkdir(root)
@@ -144,7 +144,7 @@ def test_git_and_kaiza_are_never_walked_at_any_depth(workspace):
     assert walked(workspace, include_ignored=True) == [".github", ".github/x", "sub", "sub/a"]
 
 
-def test_links_are_told_and_not_followed(workspace):
+def test_links_are_listed_and_not_followed(workspace):
     put(workspace, "real/a")
     os.symlink("real", os.path.join(workspace.root, "alias"))
     os.symlink("/", os.path.join(workspace.root, "out"))
@@ -154,7 +154,7 @@ def test_links_are_told_and_not_followed(workspace):
     assert kinds == {"alias": "link", "out": "link", "real": "directory", "real/a": "file"}
 
 
-def test_a_walk_below_a_directory_keeps_the_rules_above_it(workspace):
+def test_a_walk_below_a_directory_applies_the_rules_of_its_parents(workspace):
     put(workspace, ".gitignore", "*.log\n/sub/no\n")
     for path in ("sub/a.log", "sub/a", "sub/no", "sub/deep/b.log"):
         put(workspace, path)
@@ -162,7 +162,7 @@ def test_a_walk_below_a_directory_keeps_the_rules_above_it(workspace):
     assert walked(workspace, RelPath(("sub",))) == ["sub/a", "sub/deep"]
 
 
-def test_a_directory_asked_for_by_name_is_walked_though_it_is_ignored(workspace):
+def test_an_ignored_directory_is_walked_when_it_is_the_start(workspace):
     put(workspace, ".gitignore", "build/\n")
     put(workspace, "build/out")
 
@@ -170,7 +170,7 @@ def test_a_directory_asked_for_by_name_is_walked_though_it_is_ignored(workspace)
     assert walked(workspace, RelPath(("build",))) == ["build/out"]
 
 
-def test_an_ignore_file_that_is_a_link_counts_for_nothing(workspace):
+def test_an_ignore_file_that_is_a_link_is_not_read(workspace):
     put(workspace, "rules", "a\n")
     put(workspace, "a")
     os.symlink("rules", os.path.join(workspace.root, ".gitignore"))
@@ -178,7 +178,7 @@ def test_an_ignore_file_that_is_a_link_counts_for_nothing(workspace):
     assert "a" in walked(workspace)
 
 
-def test_a_pattern_made_to_take_for_ever_does_not(workspace):
+def test_patterns_made_for_exponential_matching_take_little_time(workspace):
     put(workspace, ".gitignore", "*a" * 60 + "*b\n" + "**/" * 40 + "x\n" + "[a" * 500 + "\n")
     put(workspace, "a" * 200)
     began = time.monotonic()
@@ -187,7 +187,7 @@ def test_a_pattern_made_to_take_for_ever_does_not(workspace):
     assert time.monotonic() - began < 2
 
 
-def test_thousands_of_patterns_each_still_count(workspace):
+def test_each_of_thousands_of_patterns_is_applied(workspace):
     put(workspace, ".gitignore", "".join(f"**/*foo{number}*bar?/x{number}*\n" for number in range(4000)))
     put(workspace, "a/zfoo3999xbary/x3999z")
     put(workspace, "a/zfoo3999xbary/kept")
@@ -195,7 +195,7 @@ def test_thousands_of_patterns_each_still_count(workspace):
     assert walked(workspace, RelPath(("a",))) == ["a/zfoo3999xbary", "a/zfoo3999xbary/kept"]
 
 
-def test_odd_bytes_in_names_and_rules_do_no_harm(workspace):
+def test_odd_bytes_in_names_and_rules_are_matched(workspace):
     with open(os.fsencode(workspace.root) + b"/.gitignore", "wb") as file:
         file.write(b"\xef\xbb\xbfodd\xff*\n\x00\n")
     for name in (b"odd\xff1", b"odd\xfe"):
@@ -204,7 +204,7 @@ def test_odd_bytes_in_names_and_rules_do_no_harm(workspace):
     assert walked(workspace) == [".gitignore", "odd\udcfe"]
 
 
-def test_a_walk_that_is_over_says_how_far_it_came(workspace):
+def test_a_stopped_walk_reports_how_far_it_came(workspace):
     for number in range(10):
         put(workspace, f"{number}")
     steps = iter([False] * 4)
@@ -215,7 +215,7 @@ def test_a_walk_that_is_over_says_how_far_it_came(workspace):
     assert (walk.stopped_early, walk.visited_count, walk.listed_count) == (True, 4, 10)
 
 
-def test_only_plain_files_give_content_and_none_is_waited_for(workspace):
+def test_only_regular_files_are_opened_and_none_blocks(workspace):
     put(workspace, "a", "text")
     os.mkfifo(os.path.join(workspace.root, "pipe"))
     os.symlink("a", os.path.join(workspace.root, "z"))
@@ -231,7 +231,7 @@ def test_only_plain_files_give_content_and_none_is_waited_for(workspace):
 
 
 @pytest.mark.parametrize("behind", ["../elsewhere", ".kaiza"])
-def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(workspace, behind):
+def test_nothing_is_read_through_a_directory_that_was_swapped_for_a_link(workspace, behind):
     put(workspace, "a/1", "inside")
     put(workspace, "a/b/2", "inside")
     put(workspace, "a/c", "inside")
@@ -251,7 +251,7 @@ def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(works
     assert read["a/1"] == b"inside"
 
 
-def test_a_deep_tree_costs_no_descriptors(workspace):
+def test_a_deep_tree_needs_few_descriptors(workspace):
     depth = 300
     fd = os.open(workspace.root, os.O_RDONLY)
     for _ in range(depth):
@@ -269,7 +269,7 @@ def test_a_deep_tree_costs_no_descriptors(workspace):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_directory_that_vanished_is_counted_and_passed_over(workspace):
+def test_a_directory_that_vanished_is_counted_and_skipped(workspace):
     for path in ("a/1", "b/1"):
         put(workspace, path)
     met = []
