@@ -1,4 +1,4 @@
-"""Large files are streamed: moving, deleting and putting them back takes the memory of a small one."""
+"""Large files are streamed: moving, deleting and putting them back needs no more memory than a small one."""
 
 import os
 import subprocess
@@ -22,11 +22,11 @@ with open(os.path.join(sys.argv[1], "big"), "wb") as big:
         big.write(chunk)
 digest = check.hexdigest()
 workspace = ConfinedRoot(sys.argv[1])
-committer = TransactionManager.for_root(workspace)
+manager = TransactionManager.for_root(workspace)
 
 def commit(txn, change, undoes=()):
-    committer.apply(committer.prepare(txn, [change], undoes=undoes))
-    committer.finalize(txn)
+    manager.apply(manager.prepare(txn, [change], undoes=undoes))
+    manager.finalize(txn)
 
 commit("warm", Change(parse("small"), "create", None, hashlib.sha256(b"x").hexdigest(), content=b"x"))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -43,10 +43,10 @@ print(same, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 @pytest.mark.long
 def test_a_large_file_is_moved_deleted_and_restored_in_little_memory(tmp_path):
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", SCRIPT, tmp_path, str(MEGABYTES)], capture_output=True, text=True, check=True
     )
-    same, grown = told.stdout.split()
+    same, growth = completed.stdout.split()
 
     assert same == "True"
-    assert int(grown) < 10 * 1024
+    assert int(growth) < 10 * 1024
