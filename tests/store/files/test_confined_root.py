@@ -1,4 +1,4 @@
-"""Reading through one root descriptor: what opens, what is refused, with which code, and that nothing ever hangs."""
+"""ConfinedRoot with both resolvers: what is opened, what is refused with which code, and that nothing blocks."""
 
 import errno
 import os
@@ -18,14 +18,14 @@ from kaiza.domain.paths.rel_path import ROOT, RelPath, parse
 from kaiza.store.files import openat2
 from kaiza.store.files.confined_root import ConfinedRoot, format_mtime
 
-WAYS = ("openat2", "walk")
+RESOLVERS = ("openat2", "walk")
 
 
-def agree(real):
-    """A judge that has nothing against any place."""
+def accept(real):
+    """A path check that accepts every path."""
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=RESOLVERS)
 def workspace(request, tmp_path):
     (tmp_path / "ws").mkdir()
     (tmp_path / "outside").write_text("secret")
@@ -38,19 +38,19 @@ def root(tmp_path, workspace):
     return tmp_path / "ws"
 
 
-def code_of(act, path, judge=agree):
+def code_of(act, path, judge=accept):
     with pytest.raises(errors.SystemError) as caught:
         act(parse(path), judge)
     return caught.value.error_code
 
 
-def content(workspace, path, judge=agree):
+def read_whole(workspace, path, judge=accept):
     with workspace.open_file(parse(path), judge) as opened:
         return b"".join(opened.chunks(3))
 
 
-def listed(where):
-    with os.scandir(where) as entries:
+def names_in(directory):
+    with os.scandir(directory) as entries:
         return sorted(entry.name for entry in entries)
 
 
@@ -59,7 +59,7 @@ def test_an_open_file_has_its_size_time_mode_and_link_count(workspace, root):
     (root / "a/f.txt").write_bytes(b"0123456789")
     (root / "a/f.txt").chmod(0o640)
 
-    with workspace.open_file(parse("a/f.txt"), agree) as opened:
+    with workspace.open_file(parse("a/f.txt"), accept) as opened:
         assert (str(opened.real), opened.size, opened.mode, opened.nlink) == ("a/f.txt", 10, 0o640, 1)
         assert opened.mtime_ns == (root / "a/f.txt").stat().st_mtime_ns
         assert opened.read(4) == b"0123"
@@ -71,7 +71,7 @@ def test_an_open_file_has_its_size_time_mode_and_link_count(workspace, root):
 def test_a_file_of_any_size_is_read_to_its_end(workspace, root, size):
     (root / "f").write_bytes(b"x" * size)
 
-    with workspace.open_file(parse("f"), agree) as opened:
+    with workspace.open_file(parse("f"), accept) as opened:
         assert len(opened.pread(1 << 20, 0)) == size
         assert sum(map(len, opened.chunks())) == size
 
@@ -79,7 +79,7 @@ def test_a_file_of_any_size_is_read_to_its_end(workspace, root, size):
 def test_a_file_that_grew_since_it_was_opened_is_read_to_its_end(workspace, root):
     (root / "f").write_bytes(b"x")
 
-    with workspace.open_file(parse("f"), agree) as opened:
+    with workspace.open_file(parse("f"), accept) as opened:
         (root / "f").write_bytes(b"x" * 100_000)
         assert sum(map(len, opened.chunks())) == 100_000
 
@@ -88,11 +88,11 @@ def test_a_directory_is_opened_for_listing(workspace, root):
     (root / "d").mkdir()
     (root / "d/x").touch()
 
-    with workspace.open_directory(parse("d"), agree) as opened:
-        assert listed(opened.fd) == ["x"]
+    with workspace.open_directory(parse("d"), accept) as opened:
+        assert names_in(opened.fd) == ["x"]
         assert opened.real == parse("d")
-    with workspace.open_directory(ROOT, agree) as opened:
-        assert listed(opened.fd) == ["d"]
+    with workspace.open_directory(ROOT, accept) as opened:
+        assert names_in(opened.fd) == ["d"]
         assert opened.real == ROOT
 
 
@@ -103,11 +103,13 @@ def test_stat_describes_files_directories_and_other_types(workspace, root):
     (root / "d").mkdir()
     os.mkfifo(root / "p")
 
-    assert workspace.stat(parse("f"), agree) == FileEntry("f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f"))
-    assert workspace.stat(parse("d"), agree).type == "directory"
-    assert workspace.stat(parse("d"), agree).size is None
-    assert workspace.stat(parse("p"), agree).type == "other"
-    assert workspace.stat(ROOT, agree).type == "directory"
+    assert workspace.stat(parse("f"), accept) == FileEntry(
+        "f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f")
+    )
+    assert workspace.stat(parse("d"), accept).type == "directory"
+    assert workspace.stat(parse("d"), accept).size is None
+    assert workspace.stat(parse("p"), accept).type == "other"
+    assert workspace.stat(ROOT, accept).type == "directory"
 
 
 @pytest.mark.parametrize("mtime_ns", [-(10**18), 0, 10**18, 2**63 - 1])
@@ -142,9 +144,9 @@ def test_a_link_inside_the_root_is_followed_and_its_real_path_reported(workspace
     (root / "whole").symlink_to("a/..")
     seen = []
 
-    assert content(workspace, "a/down/up", seen.append) == b"here"
+    assert read_whole(workspace, "a/down/up", seen.append) == b"here"
     assert {str(real) for real in seen} == {"a/b/f"}
-    with workspace.open_directory(parse("whole"), agree) as opened:
+    with workspace.open_directory(parse("whole"), accept) as opened:
         assert opened.real == ROOT
 
 
@@ -181,7 +183,7 @@ def test_forty_links_are_followed_and_one_more_is_refused(workspace, root):
     for step in range(1, 42):
         (root / str(step)).symlink_to(str(step - 1))
 
-    assert content(workspace, "40") == b"end"
+    assert read_whole(workspace, "40") == b"end"
     assert code_of(workspace.open_file, "41") == "INVALID_PATH"
 
 
@@ -240,9 +242,9 @@ def test_names_with_odd_bytes_are_opened_unchanged(workspace, root, name):
     (root / os.fsdecode(name)).write_bytes(name)
     (root / "link").symlink_to(os.fsdecode(name))
 
-    with workspace.open_file(RelPath((os.fsdecode(name),)), agree) as opened:
+    with workspace.open_file(RelPath((os.fsdecode(name),)), accept) as opened:
         assert opened.read(99) == name
-    with workspace.open_file(parse("link"), agree) as opened:
+    with workspace.open_file(parse("link"), accept) as opened:
         assert opened.real.to_bytes() == name
 
 
@@ -250,25 +252,25 @@ def test_a_file_whose_name_ends_in_deleted_is_opened(workspace, root):
     (root / "a (deleted)").write_text("here")
     (root / "link").symlink_to("a (deleted)")
 
-    assert content(workspace, "link") == b"here"
-    assert workspace.stat(parse("link"), agree).real == parse("a (deleted)")
+    assert read_whole(workspace, "link") == b"here"
+    assert workspace.stat(parse("link"), accept).real == parse("a (deleted)")
 
 
 def test_a_file_deleted_during_resolution_is_not_taken_for_one_whose_name_ends_in_deleted(tmp_path, monkeypatch):
     (tmp_path / "x").write_text("was asked for")
     (tmp_path / "x (deleted)").write_text("another")
     (tmp_path / "link").symlink_to("x")
-    really, judged = openat2.openat2, []
+    real_openat2, judged = openat2.openat2, []
 
-    def deletes(*asked):
+    def open_and_delete(*arguments):
         try:
-            return really(*asked)
+            return real_openat2(*arguments)
         finally:
-            if asked[-1] == openat2.INSIDE:
+            if arguments[-1] == openat2.INSIDE:
                 (tmp_path / "x").unlink(missing_ok=True)
 
     with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
-        monkeypatch.setattr(openat2, "openat2", deletes)
+        monkeypatch.setattr(openat2, "openat2", open_and_delete)
         code = code_of(workspace.open_file, "link", judged.append)
 
     assert code == "FILE_NOT_FOUND"
@@ -280,12 +282,12 @@ def test_a_file_replaced_between_check_and_open_is_judged_again(workspace, root)
     (root / "other").write_text("second")
     judged = []
 
-    def exchanges(_real):
+    def judge_and_replace(_real):
         judged.append((root / "a").stat().st_ino)
         if (root / "other").exists():
             (root / "other").rename(root / "a")
 
-    with workspace.open_file(parse("a"), exchanges) as opened:
+    with workspace.open_file(parse("a"), judge_and_replace) as opened:
         assert os.fstat(opened.fd).st_ino == judged[-1]
 
 
@@ -296,8 +298,8 @@ def test_the_root_is_the_opened_directory_whatever_its_path_leads_to_later(works
     root.mkdir()
     (root / "f").write_text("not mine")
 
-    assert content(workspace, "f") == b"mine"
-    assert content(workspace, "l") == b"mine"
+    assert read_whole(workspace, "f") == b"mine"
+    assert read_whole(workspace, "l") == b"mine"
 
 
 def test_in_a_removed_root_no_file_is_found(workspace, root):
@@ -306,35 +308,35 @@ def test_in_a_removed_root_no_file_is_found(workspace, root):
     assert code_of(workspace.open_file, "f") == "FILE_NOT_FOUND"
 
 
-@pytest.mark.parametrize("what", ["missing", "file"])
-def test_a_root_that_is_not_a_directory_is_refused(tmp_path, what):
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_a_root_that_is_not_a_directory_is_refused(tmp_path, name):
     (tmp_path / "file").touch()
 
     with pytest.raises(errors.SystemError) as caught:
-        ConfinedRoot(str(tmp_path / what))
+        ConfinedRoot(str(tmp_path / name))
     assert caught.value.error_code == "PATH_NOT_FOUND"
 
 
 def test_the_root_can_be_the_file_systems_root(tmp_path):
     (tmp_path / "f").write_text("here")
     (tmp_path / "l").symlink_to("f")
-    for way in WAYS:
-        with ConfinedRoot("/", resolver=way) as workspace:
-            assert content(workspace, str(tmp_path / "l")[1:]) == b"here"
-            assert workspace.stat(ROOT, agree).real == ROOT
+    for resolver in RESOLVERS:
+        with ConfinedRoot("/", resolver=resolver) as workspace:
+            assert read_whole(workspace, str(tmp_path / "l")[1:]) == b"here"
+            assert workspace.stat(ROOT, accept).real == ROOT
 
 
 def test_a_path_of_hundreds_of_directories_is_resolved(workspace, root):
-    here = os.open(root, os.O_RDONLY)
+    fd = os.open(root, os.O_RDONLY)
     for _ in range(300):
-        os.mkdir("d", dir_fd=here)
-        below = os.open("d", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=here))
-    os.close(here)
+        os.mkdir("d", dir_fd=fd)
+        below = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+    os.close(fd)
 
-    assert content(workspace, "d/" * 300 + "f") == b""
+    assert read_whole(workspace, "d/" * 300 + "f") == b""
 
 
 def test_no_resolution_leaks_descriptors(workspace, root):
@@ -342,26 +344,26 @@ def test_no_resolution_leaks_descriptors(workspace, root):
     (root / "l").symlink_to("f")
     (root / "out").symlink_to("/etc")
     os.mkfifo(root / "fifo")
-    before = len(listed("/proc/self/fd"))
+    before = len(names_in("/proc/self/fd"))
     for name in ("f", "l", "out", "fifo", "none", "f/x", "out/x"):
         for act in (workspace.open_file, workspace.open_directory):
             try:
-                act(parse(name), agree).close()
+                act(parse(name), accept).close()
             except errors.SystemError:
                 continue
 
-    assert len(listed("/proc/self/fd")) == before
+    assert len(names_in("/proc/self/fd")) == before
 
 
 @pytest.fixture
-def common_ground():
+def shared_directory():
     """A directory that every user can enter."""
-    with tempfile.TemporaryDirectory() as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
+    with tempfile.TemporaryDirectory() as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
 
 
-def test_a_file_without_read_permission_is_not_reported_as_missing(common_ground):
+def test_a_file_without_read_permission_is_not_reported_as_missing(shared_directory):
     script = """
 import os, sys
 from kaiza.domain import errors
@@ -380,21 +382,21 @@ with ConfinedRoot(sys.argv[1], resolver=sys.argv[2]) as workspace:
     if os.geteuid() != 0:
         pytest.skip("needs another user to be refused")
     for name in ("f", "closed", "shut/f"):
-        (common_ground / name).parent.mkdir(exist_ok=True)
-        (common_ground / name).write_text("x")
-    (common_ground / "into").symlink_to("shut/f")
-    (common_ground / "back").symlink_to("shut/../f")
-    (common_ground / "closed").chmod(0)
-    (common_ground / "shut").chmod(0)
-    told = {
-        way: subprocess.run(
-            [sys.executable, "-c", script, common_ground, way], capture_output=True, text=True, check=True
+        (shared_directory / name).parent.mkdir(exist_ok=True)
+        (shared_directory / name).write_text("x")
+    (shared_directory / "into").symlink_to("shut/f")
+    (shared_directory / "back").symlink_to("shut/../f")
+    (shared_directory / "closed").chmod(0)
+    (shared_directory / "shut").chmod(0)
+    output = {
+        resolver: subprocess.run(
+            [sys.executable, "-c", script, shared_directory, resolver], capture_output=True, text=True, check=True
         ).stdout.splitlines()
-        for way in WAYS
+        for resolver in RESOLVERS
     }
 
-    assert told["openat2"] == ["FILE_READ_FAILED EACCES"] * 5
-    assert told["walk"] == told["openat2"]
+    assert output["openat2"] == ["FILE_READ_FAILED EACCES"] * 5
+    assert output["walk"] == output["openat2"]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="seccomp is Linux's")
@@ -415,11 +417,11 @@ with ConfinedRoot(sys.argv[1]) as workspace:
 """
     (tmp_path / "f").write_text("here")
     (tmp_path / "l").symlink_to("f")
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script, tmp_path, str(number)], capture_output=True, text=True, check=True
     )
 
-    assert told.stdout.split() == ["walk", "b'here'"]
+    assert completed.stdout.split() == ["walk", "b'here'"]
 
 
 def test_openat2_is_used_where_it_is_available(tmp_path):
@@ -438,5 +440,5 @@ def test_the_walk_takes_over_where_openat2_keeps_failing_with_eagain(tmp_path, m
     with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
         monkeypatch.setattr(openat2, "openat2", give_up)
 
-        assert content(workspace, "a/l") == b"here"
+        assert read_whole(workspace, "a/l") == b"here"
         assert code_of(workspace.open_file, "a/out") == "OUTSIDE_WORKSPACE"
