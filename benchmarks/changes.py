@@ -1,9 +1,9 @@
-"""Durable changes beside the same work done bare, in one interleaved run.
+"""Benchmark: durable changes compared with the same work without Kaiza, in one interleaved run.
 
     uv run python benchmarks/changes.py [--rounds 15] [--megabytes 100]
 
-Bare means: the same system calls on files of its own, as durable, without plan and rules. Prints a Markdown table.
-Making a file costs ext4 ten times as much when many were deleted in the last minutes, here or elsewhere: let it rest.
+"Bare" is the same system calls on separate files, equally durable, without plan and rules. Prints a Markdown table.
+ext4 creates a file ten times slower where many were deleted in the last minutes: let the machine rest before.
 """
 
 import argparse
@@ -45,34 +45,40 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--megabytes", type=int, default=100)
     args = parser.parse_args()
-    place = Path(tempfile.mkdtemp(prefix="kaiza-bench-", dir=Path.cwd()))
-    os.environ["XDG_STATE_HOME"] = str(place / "state")
+    directory = Path(tempfile.mkdtemp(prefix="kaiza-bench-", dir=Path.cwd()))
+    os.environ["XDG_STATE_HOME"] = str(directory / "state")
     try:
         print("| measure | Kaiza | bare | ratio | bar |\n|---|---|---|---|---|")
-        stage = Stage(place)
-        ours, same, less = writes(stage, args.rounds * 20)
-        row("durable `write_file` of 8 KB, p50", "1.5", ours, same)
-        row("the same, beside six syncs and nothing else", "", ours, less)
+        stage = Stage(directory)
+        ours, same_calls, syncs_only = time_writes(stage, args.rounds * 20)
+        row("durable `write_file` of 8 KB, p50", "1.5", ours, same_calls)
+        row("the same, beside six syncs and nothing else", "", ours, syncs_only)
         if shutil.which("npm"):
-            row("`edit_file` on 1 MB, beside the filesystem server's and the syncs", "1.0", *edits(stage, args.rounds))
-        row("`apply_patch` of 100 files, beside `git apply` and its syncs", "1.0", *patches(stage, args.rounds))
+            row(
+                "`edit_file` on 1 MB, beside the filesystem server's and the syncs",
+                "1.0",
+                *time_edits(stage, args.rounds),
+            )
+        row("`apply_patch` of 100 files, beside `git apply` and its syncs", "1.0", *time_patches(stage, args.rounds))
         size = args.megabytes << 20
-        for name, pair in large(stage, max(3, args.rounds // 5), size).items():
+        for name, pair in time_large_files(stage, max(3, args.rounds // 5), size).items():
             row(f"{name} {args.megabytes} MB, beside a bare copy, hash and sync", "1.5", *pair)
     finally:
         stage.app.close()
-        shutil.rmtree(place)
+        shutil.rmtree(directory)
 
 
-def row(what, bar, ours, bare):
+def row(measure, bar, ours, bare):
     ratio = statistics.median(a / b for a, b in zip(ours, bare, strict=True))
-    mine, other = statistics.median(ours) * 1e3, statistics.median(bare) * 1e3
-    print(f"| {what} | {mine:.2f} ms | {other:.2f} ms | {ratio:.2f} | {bar} |", flush=True)
+    ours_ms, bare_ms = statistics.median(ours) * 1e3, statistics.median(bare) * 1e3
+    print(f"| {measure} | {ours_ms:.2f} ms | {bare_ms:.2f} ms | {ratio:.2f} | {bar} |", flush=True)
 
 
 class Stage:
-    def __init__(self, place):
-        self.root, self.bare = place / "project", place / "bare"
+    """A workspace with an approved plan, and a directory for the bare counterpart."""
+
+    def __init__(self, directory):
+        self.root, self.bare = directory / "project", directory / "bare"
         for name in ("plans", "audit", "w"):
             (self.root / name).mkdir(parents=True)
         (self.root / "plans/PLAN-1.md").write_text(PLAN)
@@ -80,7 +86,7 @@ class Stage:
         self.app = App([os.path.realpath(self.root)])
         self.call("begin_session", role="WINDSURF")
         self.log = os.open(self.bare / "log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-        self.anchor = os.open(self.bare / "anchor", os.O_CREAT | os.O_RDWR)
+        self.checkpoint = os.open(self.bare / "anchor", os.O_CREAT | os.O_RDWR)
 
     def call(self, tool, **arguments):
         if tool != "begin_session":
@@ -95,22 +101,22 @@ class Stage:
         os.fdatasync(self.log)
 
     def locked_record(self):
-        """With the log's lock, and the anchor, which is written behind the sync."""
+        """With the log's lock, and the checkpoint, which is written after the sync."""
         fcntl.flock(self.log, fcntl.LOCK_EX)
         os.write(self.log, RECORD)
         fcntl.flock(self.log, fcntl.LOCK_UN)
         os.fdatasync(self.log)
-        os.pwrite(self.anchor, RECORD[:76], 0)
+        os.pwrite(self.checkpoint, RECORD[:76], 0)
 
 
-def timed(work):
-    began = time.perf_counter()
+def seconds_of(work):
+    started = time.perf_counter()
     work()
-    return time.perf_counter() - began
+    return time.perf_counter() - started
 
 
-def synced(path, content):
-    """A file beside, written and synced."""
+def write_synced(path, content):
+    """Write a file and fsync it."""
     fd = os.open(path, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
     os.write(fd, content)
     os.fsync(fd)
@@ -123,25 +129,25 @@ def sync_directory(path):
     os.close(fd)
 
 
-def writes(stage, rounds):
-    """Each round writes a text that was never there, as an agent does; both sides make new files for it."""
-    ours, same, less = [], [], []
-    old = text()
+def time_writes(stage, rounds):
+    """Each round writes new text, as an agent does; both sides create new files for it."""
+    ours, same, syncs_only = [], [], []
+    old = random_code()
     stage.call("write_file", path="w/f", content=old)
-    synced(stage.bare / "f", old.encode())
+    write_synced(stage.bare / "f", old.encode())
     for name in ("objects", "journals", "done"):
         (stage.bare / name).mkdir()
     for number in range(rounds):
-        new, was = text(), hashlib.sha256(old.encode()).hexdigest()
-        ours.append(timed(lambda: stage.call("write_file", path="w/f", content=new, expected_hash=was)))  # noqa: B023
-        same.append(timed(lambda: same_calls(stage, new.encode(), f"{number}")))  # noqa: B023
-        less.append(timed(lambda: six_syncs(stage, new.encode(), f"{number}-")))  # noqa: B023
+        new, old_hash = random_code(), hashlib.sha256(old.encode()).hexdigest()
+        ours.append(seconds_of(lambda: stage.call("write_file", path="w/f", content=new, expected_hash=old_hash)))  # noqa: B023
+        same.append(seconds_of(lambda: make_same_calls(stage, new.encode(), f"{number}")))  # noqa: B023
+        syncs_only.append(seconds_of(lambda: make_six_syncs(stage, new.encode(), f"{number}-")))  # noqa: B023
         old = new
-    return ours, same, less
+    return ours, same, syncs_only
 
 
-def text():
-    """8 KB of lines like code, none of which was there before."""
+def random_code():
+    """8 KB of random lines that look like code."""
     lines = []
     while sum(map(len, lines)) < 8192:
         number = random.randrange(10**6)
@@ -151,85 +157,85 @@ def text():
     return "".join(lines)
 
 
-def same_calls(stage, content, name):
-    """What a change writes, locks, renames and syncs, in its order; without what it reads, and without a rule."""
-    here = stage.bare
+def make_same_calls(stage, content, name):
+    """What a change writes, locks, renames and syncs, in its order, without its reads and rules."""
+    bare = stage.bare
     stage.locked_record()
-    journal = made(here / "journals" / name, RECORD[:400])
+    journal = create_file(bare / "journals" / name, RECORD[:400])
     fcntl.flock(journal, fcntl.LOCK_EX)
-    kept = made(here / "objects" / f".{name}", (here / "f").read_bytes()[:3000])
-    (here / "objects" / f".{name}").rename(here / "objects" / name)
-    new = made(here / "new", content)
+    preimage = create_file(bare / "objects" / f".{name}", (bare / "f").read_bytes()[:3000])
+    (bare / "objects" / f".{name}").rename(bare / "objects" / name)
+    new = create_file(bare / "new", content)
     os.fchmod(new, 0o644)
     os.write(journal, RECORD[:24])
-    for fd in (kept, new, journal):
+    for fd in (preimage, new, journal):
         os.fsync(fd)
         os.close(fd)
-    sync_directory(here / "objects")
-    sync_directory(here / "journals")
-    where = os.open(here, os.O_RDONLY | os.O_DIRECTORY)
-    atomic_rename.exchange(where, b"new", b"f")
-    os.fsync(where)
-    os.close(where)
+    sync_directory(bare / "objects")
+    sync_directory(bare / "journals")
+    dir_fd = os.open(bare, os.O_RDONLY | os.O_DIRECTORY)
+    atomic_rename.exchange(dir_fd, b"new", b"f")
+    os.fsync(dir_fd)
+    os.close(dir_fd)
     stage.locked_record()
-    (here / "new").unlink()
-    (here / "journals" / name).rename(here / "done" / name)
+    (bare / "new").unlink()
+    (bare / "journals" / name).rename(bare / "done" / name)
 
 
-def six_syncs(stage, content, name):
+def make_six_syncs(stage, content, name):
     """Two log syncs, pre-image, journal, new file and its directory; pre-image and journal may lose their names."""
-    here = stage.bare
+    bare = stage.bare
     stage.record()
-    synced(here / "objects" / name, (here / "f").read_bytes())
-    synced(here / "journals" / name, RECORD)
-    synced(here / "new", content)
-    (here / "new").rename(here / "f")
-    sync_directory(here)
+    write_synced(bare / "objects" / name, (bare / "f").read_bytes())
+    write_synced(bare / "journals" / name, RECORD)
+    write_synced(bare / "new", content)
+    (bare / "new").rename(bare / "f")
+    sync_directory(bare)
     stage.record()
-    (here / "journals" / name).unlink()
+    (bare / "journals" / name).unlink()
 
 
-def made(path, content):
-    """A new file, open."""
+def create_file(path, content):
+    """Create and write a file; its descriptor."""
     fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     os.write(fd, content)
     return fd
 
 
-def edits(stage, rounds):
-    """Both through a pipe: one line in the middle of 1 MB; the other side's is followed by the syncs it leaves out."""
+def time_edits(stage, rounds):
+    """One line in the middle of 1 MB, both through a pipe; the other server's edit is followed by the syncs it omits."""
     files = {stage.root / "w/big.py": None, stage.bare / "big.py": None}
-    begun = "".join(text() for _ in range(128))
+    half = "".join(random_code() for _ in range(128))
     old, new = "    edited = 'old'\n", "    edited = 'new'\n"
     for path in files:
-        path.write_text(begun + old + begun)
+        path.write_text(half + old + half)
     node = install(Path(tempfile.gettempdir()) / "kaiza-bench-node")
-    mine = Client([sys.executable, "-m", "kaiza", "serve", "--workspace", str(stage.root)], dict(os.environ))
-    other = Client([*node, str(stage.bare)], dict(os.environ))
-    for client in (mine, other):
+    kaiza = Client([sys.executable, "-m", "kaiza", "serve", "--workspace", str(stage.root)], dict(os.environ))
+    filesystem = Client([*node, str(stage.bare)], dict(os.environ))
+    for client in (kaiza, filesystem):
         client.open()
-    mine.call("begin_session", {"role": "WINDSURF"})
+    kaiza.call("begin_session", {"role": "WINDSURF"})
     ours, theirs = [], []
     for number in range(rounds):
-        was = hashlib.sha256((stage.root / "w/big.py").read_bytes()).hexdigest()
-        told = {"path": "w/big.py", "expected_hash": was, "plan_hash": PLAN_HASH}
-        told["edits"] = [{"old_text": old, "new_text": new}]
-        asked = {"path": str(stage.bare / "big.py"), "edits": [{"oldText": old, "newText": new}]}
-        ours.append(timed(lambda: mine.call("edit_file", told)))  # noqa: B023
-        theirs.append(timed(lambda: edit_and_sync(stage, other, asked, number)))  # noqa: B023
+        old_hash = hashlib.sha256((stage.root / "w/big.py").read_bytes()).hexdigest()
+        our_arguments = {"path": "w/big.py", "expected_hash": old_hash, "plan_hash": PLAN_HASH}
+        our_arguments["edits"] = [{"old_text": old, "new_text": new}]
+        their_arguments = {"path": str(stage.bare / "big.py"), "edits": [{"oldText": old, "newText": new}]}
+        ours.append(seconds_of(lambda: kaiza.call("edit_file", our_arguments)))  # noqa: B023
+        theirs.append(seconds_of(lambda: edit_and_sync(stage, filesystem, their_arguments, number)))  # noqa: B023
         old, new = new, old
-    mine.close()
-    other.close()
+    kaiza.close()
+    filesystem.close()
     return ours, theirs
 
 
-def edit_and_sync(stage, other, asked, number):
-    """The other server's edit, with both records, the pre-image and the result on the disk."""
+def edit_and_sync(stage, server, arguments, number):
+    """The filesystem server's edit, with both records, the pre-image and the result on disk."""
     stage.record()
     path = stage.bare / "big.py"
-    synced(stage.bare / "objects" / f"edit{number}", path.read_bytes())
-    synced(stage.bare / "journals" / f"edit{number}", RECORD)
-    other.call("edit_file", asked)
+    write_synced(stage.bare / "objects" / f"edit{number}", path.read_bytes())
+    write_synced(stage.bare / "journals" / f"edit{number}", RECORD)
+    server.call("edit_file", arguments)
     fd = os.open(path, os.O_RDONLY)
     os.fsync(fd)
     os.close(fd)
@@ -237,32 +243,32 @@ def edit_and_sync(stage, other, asked, number):
     stage.record()
 
 
-def patches(stage, rounds):
+def time_patches(stage, rounds):
     ours, bare = [], []
-    for where in (stage.root, stage.bare):
-        (where / "w").mkdir(exist_ok=True)
+    for directory in (stage.root, stage.bare):
+        (directory / "w").mkdir(exist_ok=True)
         for number in range(FILES):
-            (where / "w" / f"p{number}").write_text("line\n" * 50 + "old\n" + "line\n" * 50)
-    forth = "".join(entry(number, "old", "new") for number in range(FILES))
-    back = "".join(entry(number, "new", "old") for number in range(FILES))
+            (directory / "w" / f"p{number}").write_text("line\n" * 50 + "old\n" + "line\n" * 50)
+    forward = "".join(file_patch(number, "old", "new") for number in range(FILES))
+    backward = "".join(file_patch(number, "new", "old") for number in range(FILES))
     for number in range(rounds):
-        patch = (forth, back)[number % 2]
-        ours.append(timed(lambda: stage.call("apply_patch", patch=patch)))  # noqa: B023
-        bare.append(timed(lambda: git_apply(stage, patch)))  # noqa: B023
+        patch = (forward, backward)[number % 2]
+        ours.append(seconds_of(lambda: stage.call("apply_patch", patch=patch)))  # noqa: B023
+        bare.append(seconds_of(lambda: git_apply(stage, patch)))  # noqa: B023
     return ours, bare
 
 
-def entry(number, old, new):
+def file_patch(number, old, new):
     name = f"w/p{number}"
     context = " line\n" * 3
     return f"--- a/{name}\n+++ b/{name}\n@@ -48,7 +48,7 @@\n{context}-{old}\n+{new}\n{context}"
 
 
 def git_apply(stage, patch):
-    """`git apply`, and what it leaves out: both records, pre-images and results on the disk."""
+    """`git apply`, and what it omits: both records, pre-images and results on disk."""
     stage.record()
     for number in range(FILES):
-        synced(stage.bare / f"pre{number}", (stage.bare / "w" / f"p{number}").read_bytes())
+        write_synced(stage.bare / f"pre{number}", (stage.bare / "w" / f"p{number}").read_bytes())
     subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=stage.bare, check=True)
     for number in range(FILES):
         fd = os.open(stage.bare / "w" / f"p{number}", os.O_RDONLY)
@@ -272,35 +278,35 @@ def git_apply(stage, patch):
     stage.record()
 
 
-def large(stage, rounds, size):
-    found = {"move": ([], []), "delete": ([], []), "undo the delete of": ([], [])}
+def time_large_files(stage, rounds, size):
+    times = {"move": ([], []), "delete": ([], []), "undo the delete of": ([], [])}
     content = os.urandom(1 << 20) * (size >> 20)
-    whole = hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(content).hexdigest()
     for number in range(rounds):
-        source, there = f"w/big{number}", f"w/moved{number}"
-        synced_stream(stage.root / source, content)
-        synced_stream(stage.bare / "big", content)
-        moved = lambda: stage.call("move_file", source=source, destination=there, expected_hash=whole)  # noqa: E731, B023
-        gone = {}
-        delete = lambda: gone.update(stage.call("delete_file", path=there, expected_hash=whole))  # noqa: E731, B023
-        undo = lambda: stage.call("undo_changes", request_ids=[gone["request_id"]])  # noqa: E731, B023
-        for name, work in (("move", moved), ("delete", delete), ("undo the delete of", undo)):
-            for side, one in enumerate((work, lambda: copy_hash_sync(stage))):
-                warm(stage, content)
-                found[name][side].append(timed(one))
-        (stage.root / there).unlink()
-    return found
+        source, destination = f"w/big{number}", f"w/moved{number}"
+        write_stream_synced(stage.root / source, content)
+        write_stream_synced(stage.bare / "big", content)
+        move = lambda: stage.call("move_file", source=source, destination=destination, expected_hash=digest)  # noqa: E731, B023
+        deleted = {}
+        delete = lambda: deleted.update(stage.call("delete_file", path=destination, expected_hash=digest))  # noqa: E731, B023
+        undo = lambda: stage.call("undo_changes", request_ids=[deleted["request_id"]])  # noqa: E731, B023
+        for name, work in (("move", move), ("delete", delete), ("undo the delete of", undo)):
+            for side, act in enumerate((work, lambda: copy_hash_sync(stage))):
+                free_pages(stage, content)
+                times[name][side].append(seconds_of(act))
+        (stage.root / destination).unlink()
+    return times
 
 
-def warm(stage, content):
-    """Leave as many pages free that the machine has just used: a virtual one takes ten times as long for others."""
+def free_pages(stage, content):
+    """Leave recently used pages free: a virtual machine takes ten times as long to get others."""
     scratch = stage.bare / "scratch"
     scratch.write_bytes(content)
     scratch.unlink()
     (stage.bare / "copy").unlink(missing_ok=True)
 
 
-def synced_stream(path, content):
+def write_stream_synced(path, content):
     with path.open("wb") as file:
         file.write(content)
         file.flush()
@@ -308,10 +314,10 @@ def synced_stream(path, content):
 
 
 def copy_hash_sync(stage):
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     with (stage.bare / "big").open("rb") as source, (stage.bare / "copy").open("wb") as target:
         while block := source.read(1 << 20):
-            whole.update(block)
+            digest.update(block)
             target.write(block)
         target.flush()
         os.fsync(target.fileno())

@@ -1,14 +1,14 @@
-"""What a log says of a change, for tests of recovery that have no log."""
+"""Stand-in for the log in tests of recovery: answers what it says of a transaction."""
 
 from kaiza.store.changes.recovery import RecordedIntent
 
 
-def announcing(changes, *, live="", is_open=True, is_made=False):
-    """A log that has the intent of these changes under any name, by a process that is gone unless `live` names one."""
-    said = RecordedIntent([change.as_record() for change in changes], live, is_open, is_made)
-    return lambda _txn: said
+def intent_finder(changes, *, live="", is_open=True, is_applied=False):
+    """Finds the intent of these changes under every id; its writer is dead unless `live` names a living process."""
+    intent = RecordedIntent([change.as_record() for change in changes], live, is_open, is_applied)
+    return lambda _txn: intent
 
 
-def recovered(committer, changes, **said):
-    """What became of each journal."""
-    return committer.recover(announcing(changes, **said))
+def recover_changes(manager, changes, **recorded):
+    """Recover the journals of a workspace whose log has the intent of these changes."""
+    return manager.recover(intent_finder(changes, **recorded))

@@ -1,34 +1,38 @@
-"""git, asked what it knows about a directory: a few commands that run nothing and fetch nothing, and change nothing.
+"""Runs a few read-only git commands that start no other program and use no network.
 
-A repository may be hostile: its configuration names programs, and its path may hold a `git` of its own.
+A repository may be hostile: its configuration can name programs for git to run, and it can contain a program `git`.
 """
 
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 ALLOWED_COMMANDS = ("cat-file", "check-ignore", "config", "hash-object", "rev-parse")
+# `config` without --get could write; `hash-object` without --no-filters runs the clean filter of the configuration.
 _REQUIRED_OPTIONS = {"config": ("--get",), "hash-object": ("--no-filters",)}
+# With these, `cat-file` runs programs of the configuration.
 _FILTER_OPTIONS = frozenset({"--filters", "--textconv"})
+# Options on the command line override the repository's configuration.
 _SAFE_OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
 _ENVIRONMENT = {
+    # A partial clone would fetch a missing object, and with it run ssh or a credential helper.
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # `git replace` would show another content for a hash
+    "GIT_OPTIONAL_LOCKS": "0",  # no write to the index
     "GIT_TERMINAL_PROMPT": "0",
 }
+# These name the user's own configuration. Any other GIT_ variable, such as GIT_DIR, may mean another repository.
 _KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"})
-"""Where the person keeps their own configuration; every other GIT_ variable may be about another repository."""
 
 
 def run(
     directory: str, command: str, *arguments: str, stdin: bytes = b"", seconds: float = 10
 ) -> "subprocess.CompletedProcess[bytes] | None":
-    """Ask git in a directory; None where there is no git, or none that answers in time."""
+    """Run git in a directory; None where git is not installed or does not finish in time."""
     if command not in ALLOWED_COMMANDS or not _FILTER_OPTIONS.isdisjoint(arguments):
-        raise ValueError(f"git is not asked for {command} like that")
+        raise ValueError(f"git {command} is not allowed with these arguments")
     path = os.pathsep.join(_trusted_path(directory))
     program = shutil.which("git", path=path)
     if program is None:
@@ -48,17 +52,15 @@ def run(
 
 
 def _safe_environment(path: str) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
-    return {**own, **_ENVIRONMENT, "PATH": path}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES
+    }
+    return {**inherited, **_ENVIRONMENT, "PATH": path}
 
 
 def _trusted_path(directory: str) -> Iterator[str]:
-    """The directories in which programs are looked for, without those that the repository could hold."""
-    inside = os.path.realpath(directory).rstrip("/") + "/"
-    for place in _search_path():
-        if place.startswith("/") and not f"{os.path.realpath(place)}/".startswith(inside):
-            yield place
-
-
-def _search_path() -> Sequence[str]:
-    return os.environ.get("PATH", os.defpath).split(os.pathsep)
+    """The directories of PATH without relative ones and those inside the repository: it may contain a `git`."""
+    repository = os.path.realpath(directory).rstrip("/") + "/"
+    for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if entry.startswith("/") and not f"{os.path.realpath(entry)}/".startswith(repository):
+            yield entry

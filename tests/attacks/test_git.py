@@ -1,4 +1,4 @@
-"""git is asked about a workspace without starting anything that the workspace names."""
+"""Hostile repositories: no git command of Kaiza starts a program that the repository names."""
 
 import os
 import re
@@ -32,10 +32,10 @@ NAMES = {"alias": ["rev-parse", "check-ignore", "cat-file", "hash-object", "conf
 
 
 @cache
-def keys():
-    """Every key that may name a program, with a name in place of each placeholder."""
-    told = subprocess.run(["git", "help", "--config"], capture_output=True, check=True, text=True).stdout
-    listed = [line for line in told.split("\n") if re.fullmatch(r"[\w.<>*-]+", line) and EXECUTABLE.search(line)]
+def program_keys():
+    """Every configuration key that can name a program, with a name in place of each placeholder."""
+    listing = subprocess.run(["git", "help", "--config"], capture_output=True, check=True, text=True).stdout
+    listed = [line for line in listing.split("\n") if re.fullmatch(r"[\w.<>*-]+", line) and EXECUTABLE.search(line)]
     listed += ["filter.<driver>.clean", "filter.<driver>.smudge", "filter.<driver>.process", "diff.<driver>.textconv"]
     listed += ["diff.<driver>.command", "merge.<driver>.driver", "diff.external", "alias.*", "pager.<cmd>"]
     named = sorted({re.sub(r"<\w+>|\*", "evil", line) for line in listed})
@@ -43,11 +43,11 @@ def keys():
 
 
 def takes_text(key):
-    """Whether git goes on where the key is a path: one that must be a number or a word names no program."""
+    """Whether git accepts a path for the key: one that must be a number or a keyword names no program."""
     for words in (["rev-parse", "--git-dir"], ["status"], ["log", "-1"]):
-        asked = ["git", "-c", "core.fsmonitor=/bin/true", "-c", f"{key}=/bin/true", *words]
-        told = subprocess.run(asked, capture_output=True, check=False, cwd=Path(__file__).parent.parent)
-        if b"bad " in told.stderr:
+        command = ["git", "-c", "core.fsmonitor=/bin/true", "-c", f"{key}=/bin/true", *words]
+        completed = subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parent.parent)
+        if b"bad " in completed.stderr:
             return False
     return True
 
@@ -59,7 +59,7 @@ def trace(tmp_path):
 
 @pytest.fixture
 def script(tmp_path, trace):
-    """A program that leaves a trace."""
+    """A program that writes to the trace file."""
     path = tmp_path / "evil.sh"
     path.write_text(f'#!/bin/sh\necho "$0 $@" >> {trace}\ncat\n')
     path.chmod(0o755)
@@ -77,9 +77,9 @@ def root(tmp_path, monkeypatch):
     return root
 
 
-def made_hostile(root, script):
+def make_hostile(root, script):
     """Set every key at once, attributes that use the drivers, and hooks."""
-    sections = [(key.rpartition(".")[0], key.rpartition(".")[2]) for key in keys()]
+    sections = [(key.rpartition(".")[0], key.rpartition(".")[2]) for key in program_keys()]
     sections += [(name, command) for name, commands in NAMES.items() for command in commands]
     text = ""
     for section, key in sections:
@@ -98,12 +98,12 @@ def made_hostile(root, script):
         (root / ".git/hooks" / hook).chmod(0o755)
 
 
-def test_the_list_of_keys_is_what_it_should_be():
-    assert {key.lower() for key in keys()} >= KNOWN
+def test_every_configuration_key_that_names_a_program_is_covered():
+    assert {key.lower() for key in program_keys()} >= KNOWN
 
 
-def test_the_trap_works(root, script, trace):
-    made_hostile(root, script)
+def test_a_plain_git_status_does_start_the_planted_program(root, script, trace):
+    make_hostile(root, script)
     subprocess.run(["git", "status"], cwd=root, capture_output=True, check=False)
 
     assert trace.exists()
@@ -115,36 +115,36 @@ def test_the_trap_works(root, script, trace):
     [["doctor"], ["freeze", "now"], ["plan", "list"], ["status"], ["init", "--yes"]],
     ids=lambda words: words[0],
 )
-def test_no_command_starts_what_a_repository_names(root, script, trace, words, path):
-    made_hostile(root, script)
+def test_no_command_starts_a_program_that_the_repository_names(root, script, trace, words, path):
+    make_hostile(root, script)
     search = os.environ["PATH"] if path is None else path.format(root=root) + os.pathsep + os.environ["PATH"]
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "kaiza", *words], cwd=root, capture_output=True, check=False,
         env={**os.environ, "PATH": search, "GIT_DIR": str(root / ".git"), "GIT_EXTERNAL_DIFF": str(script)},
     )  # fmt: skip
 
-    assert told.returncode in {0, 1}, told.stderr
+    assert completed.returncode in {0, 1}, completed.stderr
     assert not trace.exists()
 
 
-def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, trace):
+def test_every_allowed_git_command_works_and_starts_no_planted_program(root, script, trace):
     blob = subprocess.run(["git", "rev-parse", "HEAD:a"], cwd=root, capture_output=True, check=True).stdout.strip()
-    made_hostile(root, script)
-    here = str(root)
-    told = [
-        git.run(here, "rev-parse", "HEAD:a"),
-        git.run(here, "cat-file", "blob", blob.decode()),
-        git.run(here, "cat-file", "--batch", stdin=blob + b"\n" + b"0" * 39 + b"1\n"),
-        git.run(here, "check-ignore", "-q", "a"),
-        git.run(here, "hash-object", "--stdin", stdin=b"a\n"),
-        git.run(here, "config", "user.name"),
-        git.run(here, "hash-object", "a"),
+    make_hostile(root, script)
+    directory = str(root)
+    results = [
+        git.run(directory, "rev-parse", "HEAD:a"),
+        git.run(directory, "cat-file", "blob", blob.decode()),
+        git.run(directory, "cat-file", "--batch", stdin=blob + b"\n" + b"0" * 39 + b"1\n"),
+        git.run(directory, "check-ignore", "-q", "a"),
+        git.run(directory, "hash-object", "--stdin", stdin=b"a\n"),
+        git.run(directory, "config", "user.name"),
+        git.run(directory, "hash-object", "a"),
     ]
 
-    assert [one.returncode for one in told] == [0, 0, 0, 1, 0, 0, 0]
-    assert told[0].stdout.strip() == told[4].stdout.strip() == told[6].stdout.strip() == blob
-    assert (told[1].stdout, told[5].stdout) == (b"a\n", b"Ann\n")
-    assert b"missing" in told[2].stdout
+    assert [each.returncode for each in results] == [0, 0, 0, 1, 0, 0, 0]
+    assert results[0].stdout.strip() == results[4].stdout.strip() == results[6].stdout.strip() == blob
+    assert (results[1].stdout, results[5].stdout) == (b"a\n", b"Ann\n")
+    assert b"missing" in results[2].stdout
     assert not trace.exists()
 
 
@@ -153,20 +153,20 @@ def test_every_command_of_the_wrapper_answers_and_starts_nothing(root, script, t
     [("status", []), ("diff", []), ("commit", []), ("evil", []), ("cat-file", ["--textconv", "HEAD:a"]),
      ("cat-file", ["--filters", "HEAD:a"]), ("", []), ("-c", ["alias.x=!x", "x"])],
 )  # fmt: skip
-def test_nothing_else_is_asked_of_git(root, command, arguments):
-    with pytest.raises(ValueError, match="not asked"):
+def test_any_other_git_command_is_refused(root, command, arguments):
+    with pytest.raises(ValueError, match="not allowed"):
         git.run(str(root), command, *arguments)
 
 
-@pytest.mark.parametrize("here", ["project", "elsewhere"])
+@pytest.mark.parametrize("working_directory", ["project", "elsewhere"])
 @pytest.mark.parametrize("path", ["", ".", "bin", ":", "{root}", "{root}/bin", "{link}"])
-def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, monkeypatch, path, here):
+def test_a_git_inside_the_workspace_is_never_used(root, script, monkeypatch, path, working_directory):
     tmp_path = root.parent
-    for place in (root, root / "bin", tmp_path / "elsewhere" / "bin"):
-        place.mkdir(parents=True, exist_ok=True)
-        shutil.copy(script, place / "git")
+    for directory in (root, root / "bin", tmp_path / "elsewhere" / "bin"):
+        directory.mkdir(parents=True, exist_ok=True)
+        shutil.copy(script, directory / "git")
     (tmp_path / "link").symlink_to(root / "bin")
-    monkeypatch.chdir(tmp_path / here)
+    monkeypatch.chdir(tmp_path / working_directory)
     monkeypatch.setenv("PATH", path.format(root=root, link=tmp_path / "link"))
 
     assert git.run(str(root), "rev-parse", "HEAD") is None
@@ -175,14 +175,14 @@ def test_without_a_git_outside_of_the_workspace_there_is_none(root, script, monk
 
 
 @pytest.mark.parametrize("name", ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"])
-def test_another_repository_in_the_environment_is_not_the_one_that_answers(root, monkeypatch, tmp_path, name):
+def test_git_variables_of_another_repository_are_not_inherited(root, monkeypatch, tmp_path, name):
     expected = git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout
     monkeypatch.setenv(name, str(tmp_path / "nowhere"))
 
     assert git.run(str(root), "rev-parse", "--absolute-git-dir", "HEAD:a").stdout == expected
 
 
-def test_a_replaced_object_is_told_as_it_was(root):
+def test_replacement_objects_are_ignored(root):
     first = git.run(str(root), "rev-parse", "HEAD:a").stdout.decode().strip()
     other = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"], input=b"other\n", cwd=root, capture_output=True, check=True
@@ -192,7 +192,7 @@ def test_a_replaced_object_is_told_as_it_was(root):
     assert git.run(str(root), "cat-file", "blob", first).stdout == b"a\n"
 
 
-def test_a_git_that_does_not_answer_in_time_is_none(root, monkeypatch, tmp_path):
+def test_a_git_that_does_not_finish_in_time_gives_no_result(root, monkeypatch, tmp_path):
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow/git").write_text("#!/bin/sh\nexec tail -f /dev/null\n")
     (tmp_path / "slow/git").chmod(0o755)
@@ -201,7 +201,7 @@ def test_a_git_that_does_not_answer_in_time_is_none(root, monkeypatch, tmp_path)
     assert git.run(str(root), "rev-parse", "HEAD", seconds=0.1) is None
 
 
-def test_a_persons_name_is_the_one_that_git_has(root):
+def test_a_persons_name_is_taken_from_the_git_configuration(root):
     subprocess.run(["git", "config", "user.name", "Ann"], cwd=root, check=True)
     (root / "src").mkdir()
     subprocess.run([sys.executable, "-m", "kaiza", "freeze", "now"], cwd=root / "src", check=True, capture_output=True)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from agents import person
 from agents import plan as plan_for
+from boundary.test_changes import code, manifest, sha
+from boundary.test_recovery import files, lay_out, recovered_state, run_with_patch
 from scenes import make_ready, records
-from test_changes import code, manifest, sha
-from test_recovery import _settled, _stopped, files, lay_out
 
 from kaiza.app import App
 from kaiza.boundary import change
@@ -27,8 +27,8 @@ from kaiza.store.disk import state_dir
 TXN = "3f2b9a52-0000-4000-8000-000000000000"
 
 
-def begin(root):
-    """What a session in a process of its own is told."""
+def begin_session(root):
+    """The output of begin_session in an application of its own."""
     app = App([os.path.realpath(root)])
     try:
         outcome = app.call("begin_session", {"role": "WINDSURF"})
@@ -51,7 +51,7 @@ def step(do, path, *, temp, before=None, after=None, source=None):
 
 
 def ship_journal(root, *steps, staged=(None,), name=TXN, more=()):
-    """A journal as version 0.1.0 wrote them, without a code."""
+    """A journal as version 0.1.0 wrote it, without codes."""
     lines = [{"steps": list(steps), "made": []}, {"staged": list(staged)}, *more]
     (root / ".kaiza/journal").mkdir(parents=True, exist_ok=True)
     (root / ".kaiza/journal" / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -59,14 +59,14 @@ def ship_journal(root, *steps, staged=(None,), name=TXN, more=()):
 
 
 def ship_log(root, *changes):
-    """A sound log that announces these changes and was left open."""
+    """A valid log with an open intent of these changes."""
     members = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "plan_id": "PLAN-1"}
     body = record.new_body("intent", changes=list(changes), detail={"live": "1-a"}, **members)
     line, _ = record.serialize_and_hash(body, 1, record.GENESIS)
     (root / "audit/audit-log.jsonl").write_bytes(line)
 
 
-def announced(path, operation, *, before=None, after=None, source=None):
+def recorded_change(path, operation, *, before=None, after=None, source=None):
     return {
         "path": path,
         "source": source,
@@ -89,13 +89,13 @@ def clone(tmp_path):
     return root
 
 
-def outside_and_hooks(root):
+def snapshot_of_victims(root):
     return manifest(root.parent / "victim.txt"), (root.parent / "victim.txt").read_bytes(), manifest(root / ".git")
 
 
 def deletes_outside(root, temp):
     ship_journal(root, step("put", "x", temp=temp, after="0" * 64))
-    return announced("x", "create", after="0" * 64)
+    return recorded_change("x", "create", after="0" * 64)
 
 
 def plants_a_hook(root):
@@ -103,7 +103,7 @@ def plants_a_hook(root):
     ours = sha((root / "hook").read_bytes())
     put = step("move", ".git/hooks/pre-commit", temp=f".kaiza-{TXN}-0", before=ours, source="hook")
     ship_journal(root, put, staged=[inode], more=[{"committed": True}])
-    return announced(".git/hooks/pre-commit", "move", before=ours, after=ours, source="hook")
+    return recorded_change(".git/hooks/pre-commit", "move", before=ours, after=ours, source="hook")
 
 
 def puts_a_file_in_place(root):
@@ -111,7 +111,7 @@ def puts_a_file_in_place(root):
     inode = (root / f".kaiza-{TXN}-0").stat().st_ino
     put = step("put", "setup.py", temp=f".kaiza-{TXN}-0", after=sha(b"evil"))
     ship_journal(root, put, staged=[inode], more=[{"committed": True}])
-    return announced("setup.py", "create", after=sha(b"evil"))
+    return recorded_change("setup.py", "create", after=sha(b"evil"))
 
 
 ATTACKS = {
@@ -129,7 +129,7 @@ def test_a_journal_that_came_with_a_clone_moves_and_deletes_nothing(clone, attac
     change = ATTACKS[attack](clone)
     if with_intent:
         ship_log(clone, change)
-    there = outside_and_hooks(clone)
+    victims = snapshot_of_victims(clone)
     if before == "freeze":
         person(clone, "freeze", "wait", "--as", "Ann")
     elif before == "status":
@@ -137,22 +137,22 @@ def test_a_journal_that_came_with_a_clone_moves_and_deletes_nothing(clone, attac
     elif before == "undo":
         person(clone, "undo", "--plan", "PLAN-1", "--yes")
     elif before == "session":
-        begin(clone)
-    begin(clone)
-    begin(clone)
+        begin_session(clone)
+    begin_session(clone)
+    begin_session(clone)
 
-    assert outside_and_hooks(clone) == there
+    assert snapshot_of_victims(clone) == victims
     assert (clone / "hook").exists()
     assert not (clone / "setup.py").exists()
     assert not (clone / f".kaiza/journal/{TXN}").exists()
 
 
-def test_a_journal_that_is_set_aside_is_told_and_recorded(clone):
+def test_a_journal_that_is_set_aside_is_reported_and_recorded(clone):
     ATTACKS["relative"](clone)
-    told = begin(clone)["recovered"]
-    (written,) = [one for one in records(clone) if one["kind"] == "recovery"]
+    reported = begin_session(clone)["recovered"]
+    (written,) = [each for each in records(clone) if each["kind"] == "recovery"]
 
-    assert told == [
+    assert reported == [
         {
             "request_id": TXN,
             "result": "set_aside",
@@ -163,28 +163,28 @@ def test_a_journal_that_is_set_aside_is_told_and_recorded(clone):
     assert written["detail"]["result"] == "set_aside"
     assert written["detail"]["journal"] == TXN
     assert (clone / ".kaiza/set-aside/journal-1").exists()
-    assert begin(clone)["recovered"] == []
+    assert begin_session(clone)["recovered"] == []
 
 
-def a_link(path):
+def plant_link(path):
     path.symlink_to("/etc/hostname")
 
 
-def deep(path):
+def write_deep_json(path):
     path.write_text("[" * 100_000 + "]" * 100_000 + "\n")
 
 
 SHAPES = {
     "fifo": os.mkfifo,
     "directory": lambda path: (path / "x").mkdir(parents=True),
-    "link": a_link,
+    "link": plant_link,
     "binary": lambda path: path.write_bytes(bytes(range(256)) * 40),
     "no-newline": lambda path: path.write_text('{"steps": []'),
     "list": lambda path: path.write_text("[1, 2]\n"),
     "strings": lambda path: path.write_text('{"steps": "x", "made": 7}\n'),
     "no-members": lambda path: path.write_text("{}\n{}\n"),
     "bad-step": lambda path: path.write_text('{"steps": [{"do": "rm"}], "made": []}\n'),
-    "deep": deep,
+    "deep": write_deep_json,
     "huge": lambda path: os.truncate(os.open(path, os.O_WRONLY | os.O_CREAT), 100 << 30),
     "odd-name": lambda path: path.with_name("a b\nc\udcff").write_text("{}\n"),
     "hidden": lambda path: path.with_name(".x").write_text("{}\n"),
@@ -192,59 +192,59 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_no_journal_is_set_aside_and_stops_nobody(clone, shape):
+def test_anything_else_among_the_journals_is_set_aside_and_stops_no_session(clone, shape):
     (clone / ".kaiza/journal").mkdir(parents=True)
     SHAPES[shape](clone / ".kaiza/journal/x")
-    (told,) = begin(clone)["recovered"]
+    (reported,) = begin_session(clone)["recovered"]
 
-    assert told["result"] == "set_aside"
+    assert reported["result"] == "set_aside"
     assert list((clone / ".kaiza/journal").iterdir()) == []
     assert len(list((clone / ".kaiza/set-aside").iterdir())) == 1
-    assert begin(clone)["recovered"] == []
+    assert begin_session(clone)["recovered"] == []
     assert person(clone, "undo", "--plan", "PLAN-1", "--yes") == 0
 
 
-@pytest.mark.parametrize("place", [".kaiza", ".kaiza/journal", ".kaiza/set-aside", ".kaiza/live", ".kaiza/done"])
+@pytest.mark.parametrize("directory", [".kaiza", ".kaiza/journal", ".kaiza/set-aside", ".kaiza/live", ".kaiza/done"])
 @pytest.mark.parametrize("shape", ["link", "file", "fifo"])
-def test_something_else_in_place_of_kaizas_directories_stops_no_session(clone, place, shape):
+def test_a_link_file_or_fifo_in_place_of_a_kaiza_directory_stops_no_session(clone, directory, shape):
     elsewhere = clone.parent / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine").write_text("mine")
-    change = announced("x", "create", after="0" * 64)
-    if place not in {".kaiza/journal", ".kaiza"}:
+    change = recorded_change("x", "create", after="0" * 64)
+    if directory not in {".kaiza/journal", ".kaiza"}:
         change = ATTACKS["relative"](clone)
     ship_log(clone, change)
-    (clone / place).parent.mkdir(exist_ok=True)
+    (clone / directory).parent.mkdir(exist_ok=True)
     if shape == "link":
-        (clone / place).symlink_to(elsewhere)
+        (clone / directory).symlink_to(elsewhere)
     elif shape == "fifo":
-        os.mkfifo(clone / place)
+        os.mkfifo(clone / directory)
     else:
-        (clone / place).write_text("x")
+        (clone / directory).write_text("x")
     before = manifest(elsewhere)
-    begin(clone)
+    begin_session(clone)
 
     assert manifest(elsewhere) == before
     assert (clone.parent / "victim.txt").read_text() == "mine"
 
 
-def test_an_intent_of_a_shipped_log_that_names_places_outside_stops_nobody(clone):
-    ship_log(clone, announced("../victim.txt", "delete", before="0" * 64))
-    (told,) = begin(clone)["recovered"]
+def test_a_shipped_intent_with_paths_outside_stops_no_session(clone):
+    ship_log(clone, recorded_change("../victim.txt", "delete", before="0" * 64))
+    (reported,) = begin_session(clone)["recovered"]
 
-    assert told["result"] == "unknown"
+    assert reported["result"] == "unknown"
     assert (clone.parent / "victim.txt").exists()
 
 
-def test_an_intent_of_a_shipped_log_tells_nothing_about_an_unreadable_file(clone):
+def test_a_shipped_intent_reveals_nothing_about_an_unreadable_file(clone):
     (clone / ".env").write_text("TOKEN=guess")
-    ship_log(clone, announced(".env", "create", after=sha(b"TOKEN=guess")))
-    (told,) = begin(clone)["recovered"]
+    ship_log(clone, recorded_change(".env", "create", after=sha(b"TOKEN=guess")))
+    (reported,) = begin_session(clone)["recovered"]
 
-    assert told["result"] == "unknown"
+    assert reported["result"] == "unknown"
 
 
-def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypatch):
+def test_the_open_intents_of_a_shipped_log_are_recovered_a_few_at_a_time(clone, monkeypatch):
     monkeypatch.setattr(crash_recovery, "MAX_RECOVERED", 3)
     lines, link = [], record.GENESIS
     for seq in range(1, 11):
@@ -253,17 +253,17 @@ def test_a_shipped_log_with_very_many_open_intents_stops_nobody(clone, monkeypat
             "request_id": f"{TXN[:-2]}{seq:02}",
             "detail": {"live": "1"},
         }
-        body = record.new_body("intent", changes=[announced(f"x{seq}", "create", after="0" * 64)], **members)
+        body = record.new_body("intent", changes=[recorded_change(f"x{seq}", "create", after="0" * 64)], **members)
         line, whole = record.serialize_and_hash(body, seq, link)
         link = whole["entry_hash"]
         lines.append(line)
     (clone / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
 
-    assert [len(begin(clone)["recovered"]) for _ in range(5)] == [3, 3, 3, 1, 0]
+    assert [len(begin_session(clone)["recovered"]) for _ in range(5)] == [3, 3, 3, 1, 0]
 
 
 def ship_records(root, *bodies):
-    """A sound log of these records."""
+    """A valid log of these records."""
     lines, link = [], record.GENESIS
     for seq, body in enumerate(bodies, 1):
         line, whole = record.serialize_and_hash(body, seq, link)
@@ -272,41 +272,41 @@ def ship_records(root, *bodies):
     (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
 
 
-def an_intent(*changes, **members):
-    told = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "detail": {"live": "1-a"}}
-    body = record.new_body("intent", changes=changes or [announced("x", "create", after="0" * 64)])
-    return {**body, **told, **members}
+def intent_body(*changes, **members):
+    defaults = {"timestamp": "2026-11-18T09:00:00.000Z", "request_id": TXN, "detail": {"live": "1-a"}}
+    body = record.new_body("intent", changes=changes or [recorded_change("x", "create", after="0" * 64)])
+    return {**body, **defaults, **members}
 
 
-def without(told, name):
-    return {key: value for key, value in told.items() if key != name}
+def without(members, name):
+    return {key: value for key, value in members.items() if key != name}
 
 
 A_BEGINNING = {"tool_name": "begin_session", "outcome": "ok", "role": "WINDSURF", "workspace_root": "/"}
 ODD_RECORDS = {
-    "detail-text": an_intent(detail="x"),
-    "detail-list": an_intent(detail=["x"]),
-    "live-list": an_intent(detail={"live": ["x"]}),
-    "live-long": an_intent(detail={"live": "1" * 5000}),
-    "changes-null": an_intent(changes=None),
-    "changes-text": an_intent(changes="abc"),
-    "changes-number": an_intent(changes=7),
-    "change-number": an_intent(7),
-    "change-without-path": an_intent(without(announced("x", "create"), "path")),
-    "change-without-lines": an_intent(without(announced("x", "create"), "lines_added"), plan_id="PLAN-1"),
-    "lines-huge": an_intent({**announced("x", "create"), "lines_added": 2**62}, plan_id="PLAN-1"),
-    "path-number": an_intent(announced(7, "create"), plan_id="PLAN-1"),
-    "path-nul": an_intent(announced("a\0b", "create")),
-    "path-long": an_intent(announced("a" * 5000, "create")),
-    "source-number": an_intent(announced("x", "move", source=7), plan_id="PLAN-1"),
-    "request-number": an_intent(request_id=7),
-    "request-null": an_intent(request_id=None),
-    "request-list": an_intent(request_id=["x"]),
-    "request-path": an_intent(request_id="../../x"),
-    "kind-list": an_intent(kind=["x"]),
-    "no-detail": without(an_intent(), "detail"),
-    "no-request": without(an_intent(), "request_id"),
-    "plan-list": an_intent(plan_id=["x"]),
+    "detail-text": intent_body(detail="x"),
+    "detail-list": intent_body(detail=["x"]),
+    "live-list": intent_body(detail={"live": ["x"]}),
+    "live-long": intent_body(detail={"live": "1" * 5000}),
+    "changes-null": intent_body(changes=None),
+    "changes-text": intent_body(changes="abc"),
+    "changes-number": intent_body(changes=7),
+    "change-number": intent_body(7),
+    "change-without-path": intent_body(without(recorded_change("x", "create"), "path")),
+    "change-without-lines": intent_body(without(recorded_change("x", "create"), "lines_added"), plan_id="PLAN-1"),
+    "lines-huge": intent_body({**recorded_change("x", "create"), "lines_added": 2**62}, plan_id="PLAN-1"),
+    "path-number": intent_body(recorded_change(7, "create"), plan_id="PLAN-1"),
+    "path-nul": intent_body(recorded_change("a\0b", "create")),
+    "path-long": intent_body(recorded_change("a" * 5000, "create")),
+    "source-number": intent_body(recorded_change("x", "move", source=7), plan_id="PLAN-1"),
+    "request-number": intent_body(request_id=7),
+    "request-null": intent_body(request_id=None),
+    "request-list": intent_body(request_id=["x"]),
+    "request-path": intent_body(request_id="../../x"),
+    "kind-list": intent_body(kind=["x"]),
+    "no-detail": without(intent_body(), "detail"),
+    "no-request": without(intent_body(), "request_id"),
+    "plan-list": intent_body(plan_id=["x"]),
     "time": record.new_body("call", timestamp="nonsense", session_id="s", **A_BEGINNING),
     "session-number": {**record.new_body("call", timestamp="2026-11-18T09:00:00.000Z", **A_BEGINNING), "session_id": 7},
     "standing": {
@@ -317,33 +317,33 @@ ODD_RECORDS = {
 
 
 @pytest.mark.parametrize("odd", ODD_RECORDS)
-def test_a_record_of_a_shipped_log_that_kaiza_would_not_write_stops_nobody(clone, odd):
+def test_a_malformed_record_of_a_shipped_log_stops_neither_session_nor_undo(clone, odd):
     ship_records(clone, ODD_RECORDS[odd])
-    begin(clone)
+    begin_session(clone)
     undone = person(clone, "undo", "--plan", "PLAN-1", "--yes")
-    begin(clone)
+    begin_session(clone)
 
     assert undone == 0
 
 
-def test_journals_and_intents_that_came_with_a_clone_hold_up_no_recovery_of_our_own(tmp_path, monkeypatch):
+def test_shipped_journals_and_intents_do_not_delay_the_recovery_of_our_own(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     shipped = [f"00000000-0000-4000-8000-{number:012}" for number in range(201)]
-    ship_records(root, *(an_intent(request_id=name) for name in shipped))
+    ship_records(root, *(intent_body(request_id=name) for name in shipped))
     (root / ".kaiza/journal").mkdir(parents=True)
     for name in shipped:
         (root / ".kaiza/journal" / name).write_text('{"state": "another"} ' + "0" * 64 + "\n")
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
-    begin(root)
+    run_with_patch(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
+    begin_session(root)
 
     assert files(root) == before
 
 
 @pytest.fixture
-def moved(tmp_path, monkeypatch):
-    """A file that may be moved, the move, and what makes it: with its end, or killed before its journal's last word."""
+def movable(tmp_path, monkeypatch):
+    """A workspace, a function that moves a file in it, and one that does so and is killed before the commit line."""
     root = make_ready(tmp_path / "project")
     plan_hash = plan_for(root, scope='{move: [{from: "**", to: "**"}]}')
     (root / "a.txt").write_text("mine\n")
@@ -352,9 +352,9 @@ def moved(tmp_path, monkeypatch):
     def move():
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        told = code(app, "move_file", **ask)
+        result = code(app, "move_file", **ask)
         app.close()
-        return told
+        return result
 
     def move_and_die():
         child = os.fork()
@@ -367,79 +367,79 @@ def moved(tmp_path, monkeypatch):
     return root, move, move_and_die
 
 
-def test_a_finished_journal_that_is_put_back_takes_no_second_link_of_the_user(moved):
-    root, move, _ = moved
+def test_a_finished_journal_that_was_copied_back_removes_no_link_of_the_user(movable):
+    root, move, _ = movable
     assert move() == "ok"
     (journal,) = (root / ".kaiza/done").iterdir()
     shutil.copy(journal, root / ".kaiza/journal" / journal.name)
     (root / "b.txt").rename(root / "a.txt")
     os.link(root / "a.txt", root / "b.txt")
-    begin(root)
+    begin_session(root)
 
     assert (root / "a.txt").exists()
     assert (root / "b.txt").exists()
 
 
-def test_an_old_copy_of_a_journal_that_was_taken_back_undoes_nothing_that_was_done_since(moved):
-    root, move, move_and_die = moved
+def test_an_old_copy_of_a_rolled_back_journal_undoes_no_later_change(movable):
+    root, move, move_and_die = movable
     move_and_die()
     journal = journal_of(root)
     copy = journal.read_bytes()
-    assert [one["result"] for one in begin(root)["recovered"]] == ["taken_back"]
+    assert [each["result"] for each in begin_session(root)["recovered"]] == ["taken_back"]
     assert move() == "ok"
     journal.write_bytes(copy)
-    (told,) = begin(root)["recovered"]
+    (reported,) = begin_session(root)["recovered"]
 
-    assert (told["result"], told["left"][0]["reason"]) == ("set_aside", "taken_back_before")
+    assert (reported["result"], reported["left"][0]["reason"]) == ("set_aside", "taken_back_before")
     assert (root / "b.txt").exists()
     assert not (root / "a.txt").exists()
 
 
-def test_nothing_is_recovered_where_the_whole_log_is_found_damaged(tmp_path, monkeypatch):
+def test_nothing_is_recovered_where_verification_finds_the_log_damaged(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
-    begin(root)
-    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
+    begin_session(root)
+    run_with_patch(root, plan_hash, monkeypatch, DirectoryHandles, "sync", lambda *_: os._exit(0))
     before = files(root)
     log = root / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"outcome":"ok"', b'"outcome":"no"', 1))
-    told = begin(root)
+    reported = begin_session(root)
 
-    assert told["audit"]["verdict"] == "broken"
-    assert told["recovered"] == []
+    assert reported["audit"]["verdict"] == "broken"
+    assert reported["recovered"] == []
     assert files(root) == before
 
 
 @pytest.fixture
 def crashed(tmp_path, monkeypatch):
-    """A change that was committed, and whose process died before its outcome was recorded."""
+    """A workspace with a committed change whose process died before it recorded the outcome."""
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     (root / "mine").write_text("mine")
-    _stopped(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
+    run_with_patch(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
     return root
 
 
 def journal_of(root):
-    (found,) = (root / ".kaiza/journal").iterdir()
-    return found
+    (journal,) = (root / ".kaiza/journal").iterdir()
+    return journal
 
 
 def rewrite(root, edit):
-    """Edit the journal, its codes left as they were."""
+    """Edit the journal without renewing its codes."""
     journal = journal_of(root)
     journal.write_bytes(edit(journal.read_bytes()))
 
 
-def test_a_journal_of_another_state_directory_is_left_where_it_is_and_told(crashed, monkeypatch, tmp_path):
+def test_a_journal_of_another_state_directory_is_left_in_place_and_reported(crashed, monkeypatch, tmp_path):
     before = files(crashed)
     name = journal_of(crashed).name
     content = journal_of(crashed).read_bytes()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    told = begin(crashed)["recovered"]
+    reported = begin_session(crashed)["recovered"]
 
-    assert [(one["request_id"], one["result"]) for one in told] == [(name, "left")]
-    assert told[0]["left"] == [{"path": f".kaiza/journal/{name}", "reason": "foreign"}]
+    assert [(each["request_id"], each["result"]) for each in reported] == [(name, "left")]
+    assert reported[0]["left"] == [{"path": f".kaiza/journal/{name}", "reason": "foreign"}]
     assert journal_of(crashed).read_bytes() == content
     assert files(crashed) == before
 
@@ -449,87 +449,87 @@ def test_a_journal_that_was_tampered_with_is_not_acted_on(crashed, old):
     new = old.replace(b"changed", b"chamged").replace(b"swap", b"take").replace(b"[]", b'[["src"]]')
     rewrite(crashed, lambda content: content.replace(old, new.replace(b'"live":"', b'"live":"9'), 1))
     before = files(crashed)
-    told = begin(crashed)["recovered"]
+    reported = begin_session(crashed)["recovered"]
 
-    assert "set_aside" in [one["result"] for one in told]
-    assert {name: one for name, one in files(crashed).items() if ".kaiza-" not in name} == {
-        name: one for name, one in before.items() if ".kaiza-" not in name
+    assert "set_aside" in [each["result"] for each in reported]
+    assert {name: each for name, each in files(crashed).items() if ".kaiza-" not in name} == {
+        name: each for name, each in before.items() if ".kaiza-" not in name
     }
 
 
-def test_identities_in_a_journal_that_were_tampered_with_count_for_nothing(crashed):
+def test_inode_numbers_that_were_tampered_with_are_not_used(crashed):
     inode = (crashed / "mine").stat().st_ino
     lines = journal_of(crashed).read_bytes().split(b"\n")
     staged = json.loads(lines[1].rsplit(b" ", 1)[0])["staged"]
     rewrite(crashed, lambda content: content.replace(b"%d" % staged[0], b"%d" % inode))
-    begin(crashed)
+    begin_session(crashed)
 
     assert (crashed / "mine").read_text() == "mine"
 
 
-def test_a_journal_whose_name_is_another_changes_is_not_acted_on(crashed):
+def test_a_journal_renamed_to_another_transaction_is_not_acted_on(crashed):
     journal = journal_of(crashed)
     journal.rename(journal.with_name(TXN))
-    told = begin(crashed)["recovered"]
+    reported = begin_session(crashed)["recovered"]
 
-    assert [one["result"] for one in told if one["request_id"] == TXN] == ["set_aside"]
+    assert [each["result"] for each in reported if each["request_id"] == TXN] == ["set_aside"]
 
 
-def test_a_journal_that_the_log_never_announced_is_set_aside(crashed):
+def test_a_journal_without_an_intent_in_the_log_is_set_aside(crashed):
     log = crashed / "audit/audit-log.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     assert json.loads(lines[-1])["kind"] == "intent"
     log.write_bytes(b"".join(lines[:-1]))
-    place = state_dir.path_of(os.path.realpath(crashed))
-    for anchor in place.glob("anchor*"):
-        anchor.unlink()
-    told = begin(crashed)["recovered"]
+    state_path = state_dir.path_of(os.path.realpath(crashed))
+    for checkpoint in state_path.glob("anchor*"):
+        checkpoint.unlink()
+    reported = begin_session(crashed)["recovered"]
 
-    assert [one["left"][0]["reason"] for one in told] == ["not_announced"]
+    assert [each["left"][0]["reason"] for each in reported] == ["not_announced"]
 
 
-def test_a_journal_whose_steps_are_not_the_intents_changes_is_set_aside(crashed, monkeypatch):
-    intents = change.record.new_body
+def test_a_journal_whose_operations_differ_from_the_intent_is_set_aside(crashed, monkeypatch):
+    real_new_body = change.record.new_body
     root = crashed.parent / "other"
     plan_hash = lay_out(root)
 
-    def another_path(kind, **members):
+    def body_with_another_path(kind, **members):
         if kind == "intent":
-            members["changes"] = [{**one, "path": one["path"] + "x"} for one in members["changes"]]
-        return intents(kind, **members)
+            members["changes"] = [{**each, "path": each["path"] + "x"} for each in members["changes"]]
+        return real_new_body(kind, **members)
 
-    def dies(*_, **__):
+    def end_process(*_, **__):
         os._exit(0)
 
     child = os.fork()
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        monkeypatch.setattr(change.record, "new_body", another_path)
-        monkeypatch.setattr(change, "record_outcome", dies)
+        monkeypatch.setattr(change.record, "new_body", body_with_another_path)
+        monkeypatch.setattr(change, "record_outcome", end_process)
         app.call("write_file", {"path": "src/new.py", "content": "x", "plan_hash": plan_hash})
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
-    told = begin(root)["recovered"]
+    reported = begin_session(root)["recovered"]
 
-    assert told[0]["left"][0]["reason"] == "not_as_announced"
+    assert reported[0]["left"][0]["reason"] == "not_as_announced"
     assert (root / "src/new.py").read_text() == "x"
 
 
-def test_nothing_is_recovered_while_the_log_does_not_continue_the_anchor(crashed):
+def test_nothing_is_recovered_where_the_log_does_not_continue_the_checkpoint(crashed):
     log = crashed / "audit/audit-log.jsonl"
     log.write_bytes(log.read_bytes().replace(b'"seq":1,', b'"seq":1, ', 1))
     before = manifest(crashed)
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join(lines[:1]))
     app = App([os.path.realpath(crashed)])
-    told = app.call("begin_session", {"role": "WINDSURF"}).output
+    reported = app.call("begin_session", {"role": "WINDSURF"}).output
     app.close()
 
-    assert told["audit"]["verdict"] != "intact"
-    assert told["recovered"] == []
-    assert {name: one for name, one in manifest(crashed).items() if "audit" not in name} == {
-        name: one for name, one in before.items() if "audit" not in name
+    assert reported["audit"]["verdict"] != "intact"
+    assert reported["recovered"] == []
+    assert {name: each for name, each in manifest(crashed).items() if "audit" not in name} == {
+        name: each for name, each in before.items() if "audit" not in name
     }
 
 
@@ -539,11 +539,11 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
     script = (
         "import sys\n"
         "from kaiza.app import App\n"
-        "from kaiza.boundary import commit\n"
+        "from kaiza.boundary import change\n"
         "def wait(*_, **__):\n"
-        "    print('there', flush=True)\n"
+        "    print('ready', flush=True)\n"
         "    sys.stdin.read()\n"
-        "commit.record_outcome = wait\n"
+        "change.record_outcome = wait\n"
         "app = App([sys.argv[1]])\n"
         "app.call('begin_session', {'role': 'WINDSURF'})\n"
         "app.call('write_file', {'path': 'src/new.py', 'content': 'x', 'plan_hash': sys.argv[2]})\n"
@@ -554,14 +554,14 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
         stdout=subprocess.PIPE,
     )
     try:
-        assert child.stdout.readline() == b"there\n"
+        assert child.stdout.readline() == b"ready\n"
         journal = journal_of(root)
-        spoiled = b"spoiled" + journal.read_bytes()
-        journal.write_bytes(spoiled)
-        told = begin(root)["recovered"]
+        content = b"spoiled" + journal.read_bytes()
+        journal.write_bytes(content)
+        reported = begin_session(root)["recovered"]
 
-        assert told == []
-        assert journal.read_bytes() == spoiled
+        assert reported == []
+        assert journal.read_bytes() == content
     finally:
         child.kill()
         child.wait()
@@ -569,12 +569,12 @@ def test_the_journal_of_a_living_process_is_never_moved(tmp_path):
         child.stdout.close()
 
 
-def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(tmp_path, monkeypatch):
+def test_a_recovery_is_recorded_even_where_the_outcome_was(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
-    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
-    begin(root)
-    (written,) = [one for one in records(root) if one["kind"] == "recovery"]
+    run_with_patch(root, plan_hash, monkeypatch, TransactionManager, "finalize", lambda *_: os._exit(0))
+    begin_session(root)
+    (written,) = [each for each in records(root) if each["kind"] == "recovery"]
 
     assert written["detail"]["result"] == "applied"
     assert written["changes"] == []
@@ -582,20 +582,20 @@ def test_a_recovery_whose_outcome_was_recorded_before_the_crash_is_a_record_too(
 
 
 def as_version_0_1_0(root):
-    """The journals and the state directory as the version before wrote them: no codes and no key."""
-    place = state_dir.path_of(os.path.realpath(root))
+    """Turn journals and state directory into those of version 0.1.0: no codes and no key."""
+    state_path = state_dir.path_of(os.path.realpath(root))
     for journal in [*(root / ".kaiza/journal").iterdir(), *(root / ".kaiza").glob("done/*")]:
         lines = [json.loads(line.rsplit(b" ", 1)[0]) for line in journal.read_bytes().splitlines()]
-        for number, told in enumerate(lines[0]["steps"]):
-            told["temp"] = f".kaiza-{journal.name}-{number}"
+        for number, operation in enumerate(lines[0]["steps"]):
+            operation["temp"] = f".kaiza-{journal.name}-{number}"
         del lines[0]["state"], lines[0]["live"]
         journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (place / "key.json").unlink()
-    (place / "index.json").unlink(missing_ok=True)
+    (state_path / "key.json").unlink()
+    (state_path / "index.json").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("first", ["session", "status", "undo", "freeze"])
-def test_a_workspace_of_the_version_before_goes_on_without_a_question(crashed, first):
+def test_journals_of_version_0_1_0_are_recovered_without_codes(crashed, first):
     as_version_0_1_0(crashed)
     if first == "status":
         assert person(crashed, "status") == 0
@@ -603,25 +603,25 @@ def test_a_workspace_of_the_version_before_goes_on_without_a_question(crashed, f
         assert person(crashed, "undo", "--plan", "PLAN-9", "--yes") == 0
     elif first == "freeze":
         assert person(crashed, "freeze", "wait") == 0
-    begin(crashed)
+    begin_session(crashed)
 
-    assert [one["detail"]["result"] for one in records(crashed) if one["kind"] == "recovery"] == ["applied"]
+    assert [each["detail"]["result"] for each in records(crashed) if each["kind"] == "recovery"] == ["applied"]
     assert set(files(crashed)) == {"src/new.py", "src/changed.py"}
     assert list((crashed / ".kaiza/journal").iterdir()) == []
 
 
-def test_journals_are_taken_over_from_the_version_before_only_once(crashed):
+def test_journals_without_codes_are_accepted_only_from_before_the_key(crashed):
     as_version_0_1_0(crashed)
-    begin(crashed)
+    begin_session(crashed)
     ship_journal(crashed, step("take", "src/changed.py", temp=f".kaiza-{TXN}-0", before=sha(b"after\n")))
-    (told,) = begin(crashed)["recovered"]
+    (reported,) = begin_session(crashed)["recovered"]
 
-    assert (told["request_id"], told["result"]) == (TXN, "set_aside")
+    assert (reported["request_id"], reported["result"]) == (TXN, "set_aside")
     assert (crashed / "src/changed.py").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_an_undo_takes_no_owner_and_no_mode_from_a_finished_journal_that_was_tampered_with(tmp_path):
+def test_an_undo_takes_no_metadata_from_a_finished_journal_that_was_tampered_with(tmp_path):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     app = App([os.path.realpath(root)])
@@ -629,23 +629,23 @@ def test_an_undo_takes_no_owner_and_no_mode_from_a_finished_journal_that_was_tam
     done = app.call("delete_file", {"path": "src/gone.py", "expected_hash": sha(b"gone\n"), "plan_hash": plan_hash})
     (journal,) = (root / ".kaiza/done").iterdir()
     head, rest = journal.read_bytes().split(b"\n", 1)
-    told = json.loads(head.rsplit(b" ", 1)[0])
-    told["steps"][0]["facts"] |= {"uid": 4711, "mode": 0o6777}
-    journal.write_bytes(json.dumps(told).encode() + head[-65:] + b"\n" + rest)
+    forged = json.loads(head.rsplit(b" ", 1)[0])
+    forged["steps"][0]["facts"] |= {"uid": 4711, "mode": 0o6777}
+    journal.write_bytes(json.dumps(forged).encode() + head[-65:] + b"\n" + rest)
     app.call("undo_changes", {"request_ids": [done.output["request_id"]], "plan_hash": plan_hash})
     app.close()
-    found = (root / "src/gone.py").stat()
+    status = (root / "src/gone.py").stat()
 
-    assert found.st_uid == os.geteuid()
-    assert not stat.S_IMODE(found.st_mode) & 0o6000
+    assert status.st_uid == os.geteuid()
+    assert not stat.S_IMODE(status.st_mode) & 0o6000
 
 
-def test_a_copy_of_the_workspace_acts_on_no_journal_of_the_original(crashed, tmp_path):
+def test_a_copy_of_the_workspace_does_not_act_on_journals_of_the_original(crashed, tmp_path):
     shutil.copytree(crashed, tmp_path / "copy", symlinks=True)
     before = files(tmp_path / "copy")
-    (told,) = begin(tmp_path / "copy")["recovered"]
+    (reported,) = begin_session(tmp_path / "copy")["recovered"]
 
-    assert told["result"] == "left"
+    assert reported["result"] == "left"
     assert files(tmp_path / "copy") == before
-    assert _settled(crashed, None, None) == "after"
+    assert recovered_state(crashed, None, None) == "after"
     assert Path(crashed, "mine").exists()

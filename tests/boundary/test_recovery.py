@@ -1,4 +1,4 @@
-"""A server killed at any step of a change: the next session finds all of it or nothing, and the record says which."""
+"""A server is killed in the middle of a change: the next session completes or undoes it, and the log says which."""
 
 import errno
 import hashlib
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from boundary.test_changes import HEAD, manifest
 from scenes import make_ready, records
-from test_changes import HEAD, manifest
 
 from kaiza.app import App
 from kaiza.boundary import change
@@ -19,7 +19,7 @@ from kaiza.store.changes.directory_handles import DirectoryHandles
 from kaiza.store.changes.transaction import TransactionManager
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
-EVERY = 1 if LONG else 41
+STRIDE = 1 if LONG else 41
 ROUNDS = 5 if LONG else 1
 MODULES = {"posix", "fcntl"}
 
@@ -46,18 +46,18 @@ deleted file mode 100644
 
 
 class Stepwise:
-    """Kills this process at the given system call of what runs inside the `with`."""
+    """Kills this process at the given system call inside the `with`."""
 
     def __init__(self, at):
         self.left = at
 
     def __enter__(self):
-        sys.setprofile(self.see)
+        sys.setprofile(self.count)
 
     def __exit__(self, *_):
         sys.setprofile(None)
 
-    def see(self, _frame, event, arg):
+    def count(self, _frame, event, arg):
         if event in {"c_call", "c_return"} and getattr(arg, "__module__", None) in MODULES:
             self.left -= 1
             if self.left == 0:
@@ -75,7 +75,7 @@ def lay_out(root):
 
 
 def dies(root, plan_hash, at):
-    """Whether a server that makes the change is killed at that step; it may also come to its end before."""
+    """Whether a server that makes the change is killed at that system call; False where it ends before."""
     child = os.fork()
     if child == 0:
         try:
@@ -89,13 +89,13 @@ def dies(root, plan_hash, at):
 
 
 def files(root):
-    return {name: told for name, told in manifest(root).items() if name.startswith("src/")}
+    return {name: entry for name, entry in manifest(root).items() if name.startswith("src/")}
 
 
 @pytest.mark.long
 @pytest.mark.rows("S1-84")
 @pytest.mark.parametrize("number", range(ROUNDS))
-def test_the_next_session_finds_all_of_a_change_or_nothing_and_the_record_says_which(tmp_path, number):
+def test_after_a_kill_at_any_step_the_change_is_complete_or_undone_and_the_log_says_which(tmp_path, number):
     seen = set()
     at = 1 + number
     while True:
@@ -104,73 +104,75 @@ def test_the_next_session_finds_all_of_a_change_or_nothing_and_the_record_says_w
         before = files(root)
         if not dies(root, plan_hash, at):
             break
-        seen.add(_settled(root, before, plan_hash))
-        at += EVERY
+        seen.add(recovered_state(root, before, plan_hash))
+        at += STRIDE
 
     assert seen <= {"before", "after"}
     assert len(seen) == 2
     assert at > 100
 
 
-def _settled(root, before, plan_hash):
-    """What the next session finds; every promise about it is held here."""
+def recovered_state(root, before, plan_hash):
+    """`before` or `after`, as the next session finds the files; checks everything that is promised about it."""
     app = App([os.path.realpath(root)])
-    begun = app.call("begin_session", {"role": "WINDSURF"})
-    now = files(root)
-    world = "before" if now == before else "after" if set(now) == {"src/new.py", "src/changed.py"} else "neither"
+    session = app.call("begin_session", {"role": "WINDSURF"})
+    current = files(root)
+    state = (
+        "before" if current == before else "after" if set(current) == {"src/new.py", "src/changed.py"} else "neither"
+    )
     written = records(root)
-    intents = {one["request_id"] for one in written if one["kind"] == "intent"}
-    closed = {one["request_id"] for one in written if one["kind"] in ("call", "recovery")}
-    results = {one["detail"]["result"] for one in written if one["kind"] == "recovery"}
-    told = {one["result"] for one in begun.output["recovered"]}
+    intents = {each["request_id"] for each in written if each["kind"] == "intent"}
+    closed = {each["request_id"] for each in written if each["kind"] in ("call", "recovery")}
+    results = {each["detail"]["result"] for each in written if each["kind"] == "recovery"}
+    reported = {each["result"] for each in session.output["recovered"]}
     left = [path for path in root.rglob(".kaiza-*") if path.is_file()]
     use = app.call("session_status", {}).output["plan_use"]
     app.close()
 
     assert verify_log(os.path.realpath(root)).verdict == "intact"
     assert intents <= closed
-    assert results <= told
-    assert results <= ({"applied"} if world == "after" else {"not_applied", "taken_back"})
+    assert results <= reported
+    assert results <= ({"applied"} if state == "after" else {"not_applied", "taken_back"})
     assert left == []
-    assert {one["files"] for one in use} <= ({3} if world == "after" else {0})
-    return world
+    assert {each["files"] for each in use} <= ({3} if state == "after" else {0})
+    return state
 
 
-def _stopped(root, plan_hash, monkeypatch, place, name, act):
-    """A server that makes the change and is gone at that point of it."""
+def run_with_patch(root, plan_hash, monkeypatch, target, name, act):
+    """Make the change in a server process in which `act`, which ends the process, replaces a function."""
     child = os.fork()
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
-        monkeypatch.setattr(place, name, act)
+        monkeypatch.setattr(target, name, act)
         app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
         os._exit(1)
     os.waitpid(child, 0)
 
 
-def _forget_the_last_word(root):
-    """What a power cut may do: the journal's last line was never waited for."""
+def lose_commit_line(root):
+    """What a power cut may do: the journal's last line is never synced."""
     (journal,) = (root / ".kaiza/journal").iterdir()
-    whole = journal.read_text().splitlines(keepends=True)
-    journal.write_text("".join(line for line in whole if "committed" not in line))
-    return len(whole)
+    lines = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(line for line in lines if "committed" not in line))
+    return len(lines)
 
 
-def test_a_recorded_change_stands_though_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+def test_a_recorded_change_is_kept_where_a_power_cut_lost_the_commit_line(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
-    _stopped(root, plan_hash, monkeypatch, TransactionManager, "settle", lambda *_: os._exit(0))
-    lines = _forget_the_last_word(root)
+    run_with_patch(root, plan_hash, monkeypatch, TransactionManager, "finalize", lambda *_: os._exit(0))
+    line_count = lose_commit_line(root)
 
-    assert lines == 3
-    assert _settled(root, None, plan_hash) == "after"
+    assert line_count == 3
+    assert recovered_state(root, None, plan_hash) == "after"
 
 
-def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that_is_told(tmp_path, monkeypatch):
+def test_a_change_completed_by_recovery_can_be_undone_by_its_reported_id(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
+    run_with_patch(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
     app = App([os.path.realpath(root)])
     (recovered,) = app.call("begin_session", {"role": "WINDSURF"}).output["recovered"]
     undone = app.call("undo_changes", {"request_ids": [recovered["request_id"]], "plan_hash": plan_hash})
@@ -181,18 +183,18 @@ def test_a_change_that_was_finished_after_a_crash_can_be_undone_by_the_name_that
     assert files(root) == before
 
 
-def test_an_unrecorded_change_is_taken_back_when_the_power_took_the_journals_last_word(tmp_path, monkeypatch):
+def test_an_unrecorded_change_is_rolled_back_where_a_power_cut_lost_the_commit_line(tmp_path, monkeypatch):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
-    lines = _forget_the_last_word(root)
+    run_with_patch(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
+    line_count = lose_commit_line(root)
 
-    assert lines == 3
-    assert _settled(root, before, plan_hash) == "before"
+    assert line_count == 3
+    assert recovered_state(root, before, plan_hash) == "before"
 
 
-def test_a_change_recorded_as_failed_is_taken_back_where_that_could_not_be_done_at_once(tmp_path, monkeypatch):
+def test_a_change_recorded_as_failed_is_rolled_back_by_the_next_session(tmp_path, monkeypatch):
     def fails(*_):
         monkeypatch.setattr(recovery, "roll_back", lambda *_: ([], False))
         raise OSError(errno.EIO, "no")
@@ -200,18 +202,18 @@ def test_a_change_recorded_as_failed_is_taken_back_where_that_could_not_be_done_
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     before = files(root)
-    _stopped(root, plan_hash, monkeypatch, DirectoryHandles, "sync", fails)
+    run_with_patch(root, plan_hash, monkeypatch, DirectoryHandles, "sync", fails)
 
     assert (root / "src/new.py").exists()
-    assert [one["outcome"] for one in records(root) if one["tool_name"] == "apply_patch"] == [None, "error"]
-    assert _settled(root, before, plan_hash) == "before"
+    assert [each["outcome"] for each in records(root) if each["tool_name"] == "apply_patch"] == [None, "error"]
+    assert recovered_state(root, before, plan_hash) == "before"
 
 
-def test_a_half_done_change_binds_nobody_after_its_recovery(tmp_path):
+def test_a_change_can_be_made_again_after_its_recovery(tmp_path):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     at = 1
-    while not (dies(root, plan_hash, at) and any(one["kind"] == "intent" for one in records(root))):
+    while not (dies(root, plan_hash, at) and any(each["kind"] == "intent" for each in records(root))):
         at += 25
     app = App([os.path.realpath(root)])
     app.call("begin_session", {"role": "WINDSURF"})

@@ -1,7 +1,7 @@
-"""What was there before, under the hash of its bytes: written once, never changed, checked whenever it is read.
+"""Content-addressed store of pre-images. Blobs are immutable and verified on read.
 
-Small contents are compressed (`<hash>.z`); large ones are kept as they are (`<hash>`), mostly by taking the file itself
-over, so that replacing or deleting a large file copies nothing.
+Small contents are compressed (`<hash>.z`). Large ones are stored as they are (`<hash>`), mostly by renaming the
+replaced file itself, so that replacing or deleting a large file copies nothing.
 """
 
 import hashlib
@@ -18,41 +18,43 @@ from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, has_no_writer, read_all, 
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
+# zlib's default memory level takes longer to set up than to use on a source file, and packs it less than 1 % smaller.
 COMPRESSION_LEVEL, MEMORY_LEVEL, MIN_WINDOW_BITS = 1, 6, 9
 PACKED_SUFFIX = ".z"
+# The workspace may come from an archive: O_NOFOLLOW refuses a planted link, O_NONBLOCK does not hang on a planted FIFO.
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class BlobStore:
-    """The store of contents."""
+    """Blobs in `.kaiza/objects`, one directory for all: file systems find a name among a million."""
 
     kaiza_dir: KaizaDir
 
     def has(self, digest: str) -> bool:
-        """Whether a content of that hash is kept, sound or not."""
+        """Whether a blob of that hash exists. Its content is not verified."""
         return self._blob_file_size(digest + PACKED_SUFFIX) is not None or self._blob_file_size(digest) is not None
 
     def size(self, digest: str) -> int | None:
-        """How long the content of that hash is; None where it is not kept."""
+        """Size of the content in bytes; None where there is no such blob."""
         if not self.has(digest):
             return None
-        bare = self._blob_file_size(digest) if self._blob_file_size(digest + PACKED_SUFFIX) is None else None
-        return sum(map(len, self.chunks(digest))) if bare is None else bare
+        unpacked = self._blob_file_size(digest) if self._blob_file_size(digest + PACKED_SUFFIX) is None else None
+        return sum(map(len, self.chunks(digest))) if unpacked is None else unpacked
 
     def chunks(self, digest: str, most: int = sys.maxsize) -> Iterator[bytes]:
-        """Give the content of a hash, a chunk at a time; FILE_READ_FAILED at its end if it is another.
+        """Yield the content of a blob in chunks; FILE_READ_FAILED after the last one where the hash does not match.
 
-        Of one that is longer than `most`, no more than that is given, and it counts as lost too.
+        A content longer than `most` bytes is FILE_READ_FAILED too, before more than that is yielded.
         """
         packed = self._blob_file_size(digest + PACKED_SUFFIX) is not None
-        home = self.kaiza_dir.find_directory("objects")
+        dir_fd = self.kaiza_dir.find_directory("objects")
         check = hashlib.sha256()
         try:
-            if home is None:
+            if dir_fd is None:
                 raise FileNotFoundError
-            fd = os.open(digest + PACKED_SUFFIX if packed else digest, _OPEN, dir_fd=home)
+            fd = os.open(digest + PACKED_SUFFIX if packed else digest, _OPEN, dir_fd=dir_fd)
             try:
                 for chunk in _decompress_file(fd) if packed else read_all(fd):
                     most -= len(chunk)
@@ -68,48 +70,51 @@ class BlobStore:
             raise _lost_error(digest)
 
     def store(self, digest: str, content: Iterable[bytes], *, pack: bool, batch: FsyncBatch) -> None:
-        """Keep a content under its hash, on disk once `batch` is; another content is HASH_MISMATCH."""
-        where = self.kaiza_dir.open_directory("objects")
-        fd = _open_sound_blob(digest, where) if pack else None
-        batch.add(_write_blob(digest, content, where, pack=pack) if fd is None else fd)
-        batch.add_borrowed(where)
+        """Write a blob; it is on disk once `batch` is synced. HASH_MISMATCH where the content has another hash."""
+        dir_fd = self.kaiza_dir.open_directory("objects")
+        # An existing blob is only reused after it was verified: a damaged one is written anew. It is fsynced again,
+        # because the change that wrote it may not have come to its own sync.
+        fd = _open_sound_blob(digest, dir_fd) if pack else None
+        batch.add(_write_blob(digest, content, dir_fd, pack=pack) if fd is None else fd)
+        batch.add_borrowed(dir_fd)
 
     def adopt(self, digest: str, dir_fd: int, name: bytes) -> None:
-        """Keep a file under its hash and take its name away; where nobody writes it, the file itself is kept."""
+        """Store an existing file and remove its name. A large file without a writer is renamed, not copied."""
         fd = os.open(name, _OPEN, dir_fd=dir_fd)
         try:
             small = os.fstat(fd).st_size <= MAX_PACKED_BYTES
+            # A process that still has the file open for writing could change a blob that was only renamed.
             if small or not has_no_writer(fd) or not self._try_move(digest, dir_fd, name):
                 with closing(FsyncBatch()) as batch:
                     self.store(digest, read_all(fd), pack=small, batch=batch)
                     batch.sync()
-                os.unlink(name, dir_fd=dir_fd)
+                os.unlink(name, dir_fd=dir_fd)  # only now: the copy is on disk
         finally:
             os.close(fd)
 
     def _try_move(self, digest: str, dir_fd: int, name: bytes) -> bool:
-        where = self.kaiza_dir.open_directory("objects")
+        objects_fd = self.kaiza_dir.open_directory("objects")
         try:
-            os.rename(name, digest, src_dir_fd=dir_fd, dst_dir_fd=where)
-        except OSError:
+            os.rename(name, digest, src_dir_fd=dir_fd, dst_dir_fd=objects_fd)
+        except OSError:  # `.kaiza` may be on another file system
             return False
-        os.fsync(where)
+        os.fsync(objects_fd)
         return True
 
     def _blob_file_size(self, name: str) -> int | None:
-        home = self.kaiza_dir.find_directory("objects")
-        if home is None:
+        dir_fd = self.kaiza_dir.find_directory("objects")
+        if dir_fd is None:
             return None
         try:
-            return os.stat(name, dir_fd=home, follow_symlinks=False).st_size
+            return os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_size
         except FileNotFoundError:
             return None
 
 
-def _open_sound_blob(digest: str, where: int) -> int | None:
-    """A content that is packed already, open; None where it is not, or is damaged."""
+def _open_sound_blob(digest: str, dir_fd: int) -> int | None:
+    """Open a packed blob; None where there is none or it is damaged."""
     try:
-        fd = os.open(digest + PACKED_SUFFIX, _OPEN, dir_fd=where)
+        fd = os.open(digest + PACKED_SUFFIX, _OPEN, dir_fd=dir_fd)
     except FileNotFoundError:
         return None
     check = hashlib.sha256()
@@ -122,45 +127,47 @@ def _open_sound_blob(digest: str, where: int) -> int | None:
     return None
 
 
-def _write_blob(digest: str, content: Iterable[bytes], where: int, *, pack: bool) -> int:
-    """A content written under its hash, open; it has its name only when it is whole."""
+def _write_blob(digest: str, content: Iterable[bytes], dir_fd: int, *, pack: bool) -> int:
+    """Write a blob and return its descriptor, not synced yet."""
     check = hashlib.sha256()
+    # Written under a random name and renamed when complete: a crash leaves no partial blob under a hash.
     draft = f".{digest}.{os.urandom(6).hex()}"
-    fd = os.open(draft, _CREATE, 0o400, dir_fd=where)
+    fd = os.open(draft, _CREATE, 0o400, dir_fd=dir_fd)
     try:
-        seen = update_hash(check, content)
-        write_all(fd, _compress_chunks(seen) if pack else seen)
+        hashed = update_hash(check, content)
+        write_all(fd, _compress_chunks(hashed) if pack else hashed)
         if check.hexdigest() != digest:
-            raise _changed_error(check.hexdigest(), digest)  # noqa: TRY301 (one way out for all that is missing)
-        os.rename(draft, digest + PACKED_SUFFIX if pack else digest, src_dir_fd=where, dst_dir_fd=where)
+            raise _changed_error(check.hexdigest(), digest)  # noqa: TRY301 (one cleanup for every failure)
+        os.rename(draft, digest + PACKED_SUFFIX if pack else digest, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except BaseException:
         os.close(fd)
         with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=where)
+            os.unlink(draft, dir_fd=dir_fd)
         raise
     return fd
 
 
 def _compress_chunks(content: Iterable[bytes]) -> Iterator[bytes]:
-    """Compressed in a window no larger than the first chunk: making the usual one takes longer than using it."""
     chunks = iter(content)
     first = next(chunks, b"")
+    # A window no larger than the content: to allocate the default of 32 KiB takes longer than to pack a source file.
     window = min(max(len(first).bit_length(), MIN_WINDOW_BITS), zlib.MAX_WBITS)
-    pack = zlib.compressobj(COMPRESSION_LEVEL, wbits=window, memLevel=MEMORY_LEVEL)
+    compressor = zlib.compressobj(COMPRESSION_LEVEL, wbits=window, memLevel=MEMORY_LEVEL)
     for chunk in chain((first,), chunks):
-        yield pack.compress(chunk)
-    yield pack.flush()
+        yield compressor.compress(chunk)
+    yield compressor.flush()
 
 
 def _decompress_file(fd: int) -> Iterator[bytes]:
-    """The content of a packed file, never more of it than is packed here; a `zlib.error` where it has more."""
+    """Yield the content of a packed file; `zlib.error` where it is longer than anything that is packed here."""
+    # Both bounds are against a planted blob: a decompression bomb, or endless padding that decompresses to nothing.
     if os.fstat(fd).st_size > 2 * MAX_PACKED_BYTES:
         raise zlib.error
-    unpack, left = zlib.decompressobj(), MAX_PACKED_BYTES
+    decompressor, remaining = zlib.decompressobj(), MAX_PACKED_BYTES
     for chunk in read_all(fd):
-        piece = unpack.decompress(chunk, left + 1)
-        left -= len(piece)
-        if left < 0:
+        piece = decompressor.decompress(chunk, remaining + 1)
+        remaining -= len(piece)
+        if remaining < 0:
             raise zlib.error
         yield piece
 
@@ -168,14 +175,14 @@ def _decompress_file(fd: int) -> Iterator[bytes]:
 def _lost_error(digest: str) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "FILE_READ_FAILED",
-        human_message="What was there before is no longer kept whole. It cannot be put back.",
+        human_message="The stored earlier content is missing or damaged. It cannot be restored.",
         cause={"hash": digest},
     )
 
 
-def _changed_error(found: str, digest: str) -> errors.SystemError:
+def _changed_error(actual: str, expected: str) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "HASH_MISMATCH",
-        human_message="The file changed while it was looked at. Read it again.",
-        cause={"expected_hash": digest, "current_hash": found},
+        human_message="The file changed while it was being read. Read it again.",
+        cause={"expected_hash": expected, "current_hash": actual},
     )

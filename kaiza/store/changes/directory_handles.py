@@ -1,19 +1,29 @@
-"""The directories a change works in, held by descriptor from the check to the end, and made where they are missing."""
+"""Directories of one transaction, held by descriptor from the check to the end, and the directories Kaiza created.
+
+Every later call names a file by such a descriptor and its last name: a directory that is swapped for a link in the
+meantime is not followed.
+"""
 
 import errno
+import json
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import ROOT, RelPath
+from kaiza.store.changes.journal_lines import parse_json, read_file
+from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.fsync_batch import fsync_all
+from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.os_errors import to_system_error
 from kaiza.store.files.resolved import ResolvedPath
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(slots=True)
@@ -26,7 +36,7 @@ class DirectoryHandles:
     created: list[RelPath] = field(default_factory=list)
 
     def open_existing(self, path: RelPath) -> bool:
-        """Hold a directory; False where it is not there."""
+        """Open a directory and keep it open; False where it does not exist."""
         if path in self.descriptors:
             return True
         try:
@@ -36,53 +46,54 @@ class DirectoryHandles:
         return True
 
     def open_or_plan(self, path: RelPath) -> None:
-        """Hold a directory, or plan to make it below the nearest that is there."""
+        """Open a directory, or note it and its missing parents in `missing`. Nothing is created."""
         if path in self.missing or self.open_existing(path):
             return
         self.open_or_plan(path.parent)
         self.missing.append(path)
 
     def nearest_descriptor(self, path: RelPath) -> int:
-        """Tell the descriptor of the nearest directory upwards that is there."""
+        """Descriptor of the directory or of its nearest parent that is open."""
         while path not in self.descriptors:
             path = path.parent
         return self.descriptors[path]
 
     def create_missing(self) -> None:
-        """Make what is missing; a directory that somebody else made meanwhile will do."""
+        """Create the directories in `missing`; one that exists by now is used as it is."""
         for path in self.missing:
-            above, name = self.descriptors[path.parent], last_name(path)
+            parent_fd, name = self.descriptors[path.parent], last_name(path)
             with suppress(FileExistsError):
-                os.mkdir(name, dir_fd=above)
+                os.mkdir(name, dir_fd=parent_fd)
                 self.created.append(path)
-            self.descriptors[path] = os.open(name, _OPEN, dir_fd=above)
+            # _OPEN has O_NOFOLLOW: between mkdir and open the directory may have been replaced by a link.
+            self.descriptors[path] = os.open(name, _OPEN, dir_fd=parent_fd)
 
     def remove_created(self) -> None:
-        """Take away what was made, as far as it is empty."""
+        """Remove the created directories that are empty, the innermost first."""
         for path in reversed(self.created):
             remove_empty(self.descriptors[path.parent], path)
         self.created.clear()
 
     def sync(self, paths: set[RelPath]) -> None:
-        """Make the names in these directories durable, and those of directories that were made."""
-        fsync_all([self.descriptors[path] for path in sorted(paths | {made.parent for made in self.created})])
+        """Fsync these directories and the parents of the created ones: a name is durable only with its directory."""
+        fsync_all([self.descriptors[path] for path in sorted(paths | {path.parent for path in self.created})])
 
     def close(self) -> None:
-        """Let all of them go."""
+        """Close every descriptor."""
         for fd in self.descriptors.values():
             os.close(fd)
         self.descriptors.clear()
 
 
 def last_name(path: RelPath) -> bytes:
-    """Spell the last name as the disk does."""
+    """The last name of a path, as bytes on disk."""
     return path.name.encode(errors="surrogateescape")
 
 
-def remove_empty(above: int, path: RelPath) -> bool:
-    """Remove a directory if it is there and empty."""
+def remove_empty(parent_fd: int, path: RelPath) -> bool:
+    """Remove a directory if it exists and is empty; whether it was removed."""
     try:
-        os.rmdir(last_name(path), dir_fd=above)
+        os.rmdir(last_name(path), dir_fd=parent_fd)
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
             return False
@@ -90,8 +101,26 @@ def remove_empty(above: int, path: RelPath) -> bool:
     return True
 
 
+def record_created(kaiza_dir: KaizaDir, paths: Iterable[RelPath]) -> None:
+    """Append to the list of directories that Kaiza created: an undo may remove these, and no others."""
+    lines = "".join(json.dumps(str(path)) + "\n" for path in paths)
+    if lines:
+        fd = os.open("list", _APPEND, 0o600, dir_fd=kaiza_dir.open_directory("made"))
+        try:
+            write_all(fd, [lines.encode()])
+        finally:
+            os.close(fd)
+
+
+def read_created(kaiza_dir: KaizaDir) -> set[str]:
+    """The directories that Kaiza created in this workspace."""
+    dir_fd = kaiza_dir.find_directory("made")
+    content = read_file("list", dir_fd) if dir_fd is not None else None
+    return {path for path in map(parse_json, (content or b"").split(b"\n")[:-1]) if isinstance(path, str)}
+
+
 def to_write_error(error: OSError, workspace: ConfinedRoot, path: RelPath, *, missing: str) -> errors.SystemError:
-    """Turn a system call's error on the way to a change into a code; a link on the way is named by where it leads."""
+    """Map an OSError of a change to an error code. A link in the path is INVALID_PATH with the real path."""
     if error.errno != errno.ELOOP:
         return to_system_error(error, path, missing=missing, otherwise="FILE_WRITE_FAILED")
     try:
@@ -100,7 +129,7 @@ def to_write_error(error: OSError, workspace: ConfinedRoot, path: RelPath, *, mi
         return refused
     return errors.SystemError.tool_failure(
         "INVALID_PATH",
-        human_message="The path goes through a link, and changes go only to the real path. Use real_path.",
+        human_message="The path contains a symbolic link, and changes do not follow links. Use real_path.",
         cause={"path": str(path), "real_path": str(real)},
     )
 

@@ -1,23 +1,23 @@
-"""Write-ahead journals of transactions. The process that works on a journal holds its lock.
+"""Write-ahead journals of transactions, in `.kaiza/journal`, and of finished ones, in `.kaiza/done`.
 
-Each line ends with an HMAC over the line, the journal's name and the previous code: foreign journals are detected.
+A journal is written before any of the user's files is touched. The process that works on it holds a lock on it (flock),
+which ends with the process: a journal without a lock has no living writer.
 """
 
 import fcntl
-import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
-from typing import Any, Literal
+from typing import Literal
 
-import orjson
-
-from kaiza.store.disk.byte_io import read_all, write_all
+from kaiza.store.changes import journal_lines
+from kaiza.store.changes.journal_lines import JournalLine
+from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.state_key import StateKey
@@ -25,26 +25,16 @@ from kaiza.store.disk.state_key import StateKey
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-_OPEN_LIST = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-_COMMITTED = b'{"committed": true}'
-_ROLLED_BACK = b'{"taken_back":true}'
-"""As long as the word it is written over, so that it needs no space on a full disk."""
-_CODE_PURPOSE = "journal line"
-_CODE_LENGTH = 64
-_MAX_BYTES = 16 << 20
-"""No journal of ours comes near to this size."""
+# A clone may bring any number of journals; one recovery inspects this many, those of the log's open intents first.
 _MAX_JOURNALS = 200
-"""Journals looked at in one recovery; those of the log's open intents come first."""
 
-JournalLine = Mapping[str, Any]
 JournalOrigin = Literal["own", "foreign", "malformed", "unreadable"]
-"""Whose journal it is: this state directory's, another one's, no journal at all, or one this account cannot read."""
+"""Of this state directory, of another one, not a journal, or not readable by this account."""
 
 
 @dataclass(slots=True)
 class TransactionJournal:
-    """The journal of one change, locked for as long as it is held."""
+    """The open, locked journal of one transaction."""
 
     kaiza_dir: KaizaDir
     state_key: StateKey
@@ -53,46 +43,52 @@ class TransactionJournal:
     last_code: bytes = b""
     """Code of the line before."""
     commit_offset: int | None = None
-    """Where the journal says that the change is committed."""
+    """Offset of the `committed` line."""
 
     def append(self, line: JournalLine) -> None:
-        """Write one more line."""
-        told = _encode_line(line)
-        code = self._line_code(told)
-        write_all(self.fd, [told + b" " + code + b"\n"])
+        """Write one line; it is not synced."""
+        encoded = journal_lines.encode_line(line)
+        code = self._code_of(encoded)
+        write_all(self.fd, [encoded + b" " + code + b"\n"])
         self.last_code = code
 
     def add_to_batch(self, batch: FsyncBatch) -> None:
-        """Let every line and the journal's own name become durable with the rest."""
+        """Sync the lines written so far, and the journal's name, together with the batch."""
         batch.add_borrowed(self.kaiza_dir.open_directory("journal"))
         batch.add_borrowed(self.fd)
 
     def mark_committed(self) -> None:
-        """Say that everything is done and on disk. The word itself is not waited for; the record says it again."""
+        """Write the `committed` line, once every change is made and on disk.
+
+        It is not synced: where a power cut loses it, recovery finds the outcome in the log.
+        """
         self.commit_offset = os.lseek(self.fd, 0, os.SEEK_CUR)
-        write_all(self.fd, [self._coded_line(_COMMITTED)])
+        write_all(self.fd, [self._with_code(journal_lines.COMMITTED)])
 
     def mark_rolled_back(self) -> None:
-        """Say, durably, that what was committed is taken back from here on, whatever the record says."""
+        """Overwrite the `committed` line, durably, before the first file is rolled back.
+
+        The outcome may have reached the log although its append failed; this line overrules it in recovery.
+        """
         if self.commit_offset is not None:
-            os.pwrite(self.fd, self._coded_line(_ROLLED_BACK), self.commit_offset)
+            os.pwrite(self.fd, self._with_code(journal_lines.ROLLED_BACK), self.commit_offset)
             os.fdatasync(self.fd)
 
-    def _coded_line(self, told: bytes) -> bytes:
-        return told + b" " + self._line_code(told) + b"\n"
+    def _with_code(self, encoded: bytes) -> bytes:
+        return encoded + b" " + self._code_of(encoded) + b"\n"
 
-    def _line_code(self, told: bytes) -> bytes:
-        return self.state_key.compute_code(_CODE_PURPOSE, self.txn.encode(), self.last_code, told).encode()
+    def _code_of(self, encoded: bytes) -> bytes:
+        return journal_lines.compute_code(self.state_key, self.txn, self.last_code, encoded)
 
     def delete(self) -> None:
-        """Forget the change: nothing of it is left."""
+        """Remove the journal: nothing is left of its change."""
         try:
             os.unlink(self.txn, dir_fd=self.kaiza_dir.open_directory("journal"))
         finally:
             self.close()
 
     def archive(self) -> None:
-        """Put the journal among those of finished changes, where an undo finds what files were like."""
+        """Move the journal to the finished ones, where an undo finds the metadata that files had."""
         os.rename(
             self.txn,
             self.txn,
@@ -102,7 +98,7 @@ class TransactionJournal:
         self.close()
 
     def close(self) -> None:
-        """Let go of it; where it still stands, it is left for whoever recovers. Once is enough."""
+        """Close the file and release its lock. A journal that was neither deleted nor archived is left to recovery."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
@@ -110,228 +106,142 @@ class TransactionJournal:
 
 @dataclass(frozen=True, slots=True)
 class AbandonedJournal:
-    """A journal without a living writer, as it was found."""
+    """A journal without a living writer, as recovery found it."""
 
     name: str
     origin: JournalOrigin
     journal: TransactionJournal | None = None
-    """Its lock, where it is a file that could be opened; whoever got this lets go of it."""
+    """The locked file, where it could be opened; the receiver closes it."""
     lines: tuple[JournalLine, ...] = ()
-    """Its lines, where it is our own."""
+    """Its authentic lines, where its origin is `own`."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalStore:
-    """The journals of changes under way and of finished ones."""
+    """The journals of a workspace: of transactions under way, abandoned and finished."""
 
     kaiza_dir: KaizaDir
     state_key: StateKey
 
     def begin(self, txn: str, live: str, head: JournalLine) -> TransactionJournal:
-        """Begin a journal; a dead process cannot have done anything that is not in it, unless the power went."""
+        """Create a journal with its first line, locked and not synced yet."""
         if not _NAME.fullmatch(txn):
             raise ValueError("not a name for a journal")
-        whole = {"state": self.state_key.state_id, "live": live, **head}
-        entry = self._create_locked(txn)
+        first_line = {"state": self.state_key.state_id, "live": live, **head}
+        journal = self._create_locked(txn)
         try:
-            entry.append(whole)
+            journal.append(first_line)
         except BaseException:
             with suppress(OSError):
-                entry.delete()
+                journal.delete()
             raise
-        return entry
+        return journal
 
     def _create_locked(self, txn: str) -> TransactionJournal:
-        """A new file, and its lock; one that somebody took for abandoned in between does not count."""
         while True:
             fd = os.open(txn, _CREATE, 0o600, dir_fd=self.kaiza_dir.open_directory("journal"))
             fcntl.flock(fd, fcntl.LOCK_EX)
+            # Between open and flock, a recovery may have taken the empty file for abandoned and deleted it.
             if os.fstat(fd).st_nlink:
                 return TransactionJournal(self.kaiza_dir, self.state_key, txn, fd)
             os.close(fd)
 
     def has_pending(self, txn: str) -> bool:
-        """Whether a change of that name is under way or waits for recovery."""
-        where = self.kaiza_dir.find_directory("journal")
-        return where is not None and txn in os.listdir(where)  # noqa: PTH208 (of a descriptor)
+        """Whether a transaction is under way or waits for recovery."""
+        dir_fd = self.kaiza_dir.find_directory("journal")
+        return dir_fd is not None and txn in os.listdir(dir_fd)  # noqa: PTH208 (of a descriptor)
 
     def is_empty(self) -> bool:
-        """Whether no journal of a change is left, by a living process or a dead one."""
-        where = self.kaiza_dir.find_directory("journal")
-        return where is None or not os.listdir(where)  # noqa: PTH208 (of a descriptor)
+        """Whether no transaction is under way and none waits for recovery."""
+        dir_fd = self.kaiza_dir.find_directory("journal")
+        return dir_fd is None or not os.listdir(dir_fd)  # noqa: PTH208 (of a descriptor)
 
     def find_abandoned(self, first: Sequence[str] = ()) -> Iterator[AbandonedJournal]:
-        """Find the journals without a living writer, those named in `first` before all others, the last one first."""
-        where = self.kaiza_dir.find_directory("journal")
-        if where is None:
+        """Yield the journals without a living writer; those named in `first` before all others, the last one first."""
+        dir_fd = self.kaiza_dir.find_directory("journal")
+        if dir_fd is None:
             return
-        turn = {name: -number for number, name in enumerate(first, 1)}
-        names = sorted(os.listdir(where), key=lambda name: (turn.get(name, 0), name))  # noqa: PTH208 (of a descriptor)
+        ranks = {name: -number for number, name in enumerate(first, 1)}
+        names = sorted(os.listdir(dir_fd), key=lambda name: (ranks.get(name, 0), name))  # noqa: PTH208 (of a descriptor)
         for name in names[:_MAX_JOURNALS]:
-            found = self._inspect_name(name, where)
-            if found is not None:
-                yield found
+            abandoned = self._inspect_name(name, dir_fd)
+            if abandoned is not None:
+                yield abandoned
 
-    def _inspect_name(self, name: str, where: int) -> AbandonedJournal | None:
-        """What stands at a name; None where its writer lives, it has gone, or its writer died before the first line."""
+    def _inspect_name(self, name: str, dir_fd: int) -> AbandonedJournal | None:
+        """Open, lock and classify one entry; None where it has a living writer, is gone, or is empty."""
         try:
-            if not stat.S_ISREG(os.stat(name, dir_fd=where, follow_symlinks=False).st_mode):
+            # Checked before it is opened: opening a planted FIFO for writing would hang.
+            if not stat.S_ISREG(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
                 return AbandonedJournal(name, "malformed")
-            fd = os.open(name, _OPEN, dir_fd=where)
+            fd = os.open(name, _OPEN, dir_fd=dir_fd)
         except FileNotFoundError:
             return None
         except OSError:
             return AbandonedJournal(name, "unreadable")
-        entry = TransactionJournal(self.kaiza_dir, self.state_key, name, fd)
+        journal = TransactionJournal(self.kaiza_dir, self.state_key, name, fd)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            entry.close()
+            journal.close()
             return None
+        # The writer died before its first line, and so before it touched any file.
         if os.fstat(fd).st_size == 0:
             with suppress(OSError):
-                entry.delete()
+                journal.delete()
             return None
-        return self._classify_journal(entry)
+        return self._classify_journal(journal)
 
-    def _classify_journal(self, entry: TransactionJournal) -> AbandonedJournal:
-        """Read a journal and tell whose it is."""
-        content = _read_content(entry.fd)
-        if content is None or not _NAME.fullmatch(entry.txn):
-            return AbandonedJournal(entry.txn, "malformed", entry)
-        lines = self._authentic_lines(entry.txn, content)
+    def _classify_journal(self, journal: TransactionJournal) -> AbandonedJournal:
+        content = journal_lines.read_content(journal.fd)
+        if content is None or not _NAME.fullmatch(journal.txn):
+            return AbandonedJournal(journal.txn, "malformed", journal)
+        lines = journal_lines.authentic_lines(self.state_key, journal.txn, content)
         if lines:
-            return AbandonedJournal(entry.txn, "own", entry, tuple(lines))
-        head = _parse_object(content.split(b"\n", 1)[0][: -_CODE_LENGTH - 1])
-        foreign = head is not None and isinstance(head.get("state"), str) and head["state"] != self.state_key.state_id
-        return AbandonedJournal(entry.txn, "foreign" if foreign else "malformed", entry)
-
-    def _authentic_lines(self, txn: str, content: bytes) -> list[JournalLine]:
-        """The lines that are whole and ours, up to the first that is not; none where the journal is not our own."""
-        if self.state_key.is_older_than_key(txn, content):
-            return _unsigned_lines(content)
-        found: list[JournalLine] = []
-        before = b""
-        for line in content.split(b"\n")[:-1]:
-            told, code = line[: -_CODE_LENGTH - 1], line[-_CODE_LENGTH:]
-            if not self.state_key.is_valid_code(
-                code.decode("ascii", "replace"), _CODE_PURPOSE, txn.encode(), before, told
-            ):
-                break
-            parsed = _parse_object(told)
-            if parsed is None:
-                break
-            found.append(parsed)
-            before = code
-        return found
+            return AbandonedJournal(journal.txn, "own", journal, tuple(lines))
+        is_foreign = journal_lines.is_foreign(self.state_key, content)
+        return AbandonedJournal(journal.txn, "foreign" if is_foreign else "malformed", journal)
 
     def set_aside(self, name: str) -> str | None:
-        """Move what stands among the journals to `.kaiza/set-aside/`; its path there, None where it cannot be moved."""
+        """Move an entry to `.kaiza/set-aside/`; its new path, or None where it cannot be moved."""
         try:
-            where, there = self.kaiza_dir.open_directory("journal"), self.kaiza_dir.open_directory("set-aside")
-            taken = set(os.listdir(there))  # noqa: PTH208 (of a descriptor)
-            moved = next(new for new in map("journal-{}".format, count(1)) if new not in taken)
-            os.rename(name, moved, src_dir_fd=where, dst_dir_fd=there)
+            journals_fd = self.kaiza_dir.open_directory("journal")
+            aside_fd = self.kaiza_dir.open_directory("set-aside")
+            # Renamed to a name of our own: the old one came with the workspace and may be any bytes.
+            used = set(os.listdir(aside_fd))  # noqa: PTH208 (of a descriptor)
+            new_name = next(name for name in map("journal-{}".format, count(1)) if name not in used)
+            os.rename(name, new_name, src_dir_fd=journals_fd, dst_dir_fd=aside_fd)
         except OSError:
             return None
-        return f".kaiza/set-aside/{moved}"
+        return f".kaiza/set-aside/{new_name}"
 
     def finished_head(self, txn: str) -> JournalLine | None:
-        """Tell how a finished change began; None where that is not known from a journal of our own."""
-        where = self.kaiza_dir.find_directory("done")
-        if where is None or not _NAME.fullmatch(txn):
+        """First line of a finished journal; None where there is none with valid codes.
+
+        An undo takes owner and attributes from it, so an edited one must not be used.
+        """
+        dir_fd = self.kaiza_dir.find_directory("done")
+        if dir_fd is None or not _NAME.fullmatch(txn):
             return None
-        try:
-            fd = os.open(txn, _READ | os.O_NONBLOCK, dir_fd=where)
-        except OSError:
-            return None
-        try:
-            content = _read_content(fd)
-        finally:
-            os.close(fd)
-        lines = self._authentic_lines(txn, content) if content is not None else []
+        content = journal_lines.read_file(txn, dir_fd)
+        lines = journal_lines.authentic_lines(self.state_key, txn, content) if content is not None else []
         return lines[0] if lines else None
 
     def journal_hashes(self) -> dict[str, str]:
-        """The hash of every journal that is there, finished ones too."""
-        found: dict[str, str] = {}
+        """SHA-256 of every journal by name, finished ones included."""
+        hashes: dict[str, str] = {}
         for directory in ("done", "journal"):
             with suppress(OSError):
-                found |= self._hashes_in(self.kaiza_dir.find_directory(directory))
-        return found
-
-    def _hashes_in(self, where: int | None) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for name in os.listdir(where) if where is not None else ():  # noqa: PTH208 (of a descriptor)
-            with suppress(OSError):
-                fd = os.open(name, _READ | os.O_NONBLOCK, dir_fd=where)
-                try:
-                    content = _read_content(fd)
-                finally:
-                    os.close(fd)
-                if content is not None and _NAME.fullmatch(name):
-                    found[name] = sha256(content).hexdigest()
-        return found
-
-    def add_created_directories(self, paths: list[str]) -> None:
-        """Remember directories that Kaiza made."""
-        if paths:
-            fd = os.open("list", _OPEN_LIST, 0o600, dir_fd=self.kaiza_dir.open_directory("made"))
-            try:
-                write_all(fd, ["".join(json.dumps(path) + "\n" for path in paths).encode()])
-            finally:
-                os.close(fd)
-
-    def created_directories(self) -> set[str]:
-        """Tell which directories Kaiza made."""
-        where = self.kaiza_dir.find_directory("made")
-        try:
-            fd = os.open("list", _READ | os.O_NONBLOCK, dir_fd=where) if where is not None else None
-        except OSError:
-            fd = None
-        if fd is None:
-            return set()
-        try:
-            content = _read_content(fd) or b""
-        finally:
-            os.close(fd)
-        return {path for path in map(_parse_json, content.split(b"\n")[:-1]) if isinstance(path, str)}
+                dir_fd = self.kaiza_dir.find_directory(directory)
+                hashes |= _hash_files(dir_fd) if dir_fd is not None else {}
+        return hashes
 
 
-def _encode_line(line: JournalLine) -> bytes:
-    """A line as JSON; a name that is not UTF-8 is beyond the quick way."""
-    try:
-        return orjson.dumps(line)
-    except orjson.JSONEncodeError:
-        return json.dumps(line).encode()
-
-
-def _read_content(fd: int) -> bytes | None:
-    """The bytes of a journal; None for anything that cannot be one."""
-    found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_BYTES:
-        return None
-    return b"".join(read_all(fd))
-
-
-def _unsigned_lines(content: bytes) -> list[JournalLine]:
-    """The whole lines of a journal that is older than the key, up to the first that is none."""
-    found: list[JournalLine] = []
-    for line in content.split(b"\n")[:-1]:
-        parsed = _parse_object(line)
-        if parsed is None:
-            break
-        found.append(parsed)
-    return found
-
-
-def _parse_object(told: bytes) -> dict[str, Any] | None:
-    value = _parse_json(told)
-    return value if isinstance(value, dict) else None
-
-
-def _parse_json(told: bytes) -> object:
-    try:
-        return json.loads(told)
-    except (ValueError, RecursionError):
-        return None
+def _hash_files(dir_fd: int) -> dict[str, str]:
+    hashes: dict[str, str] = {}
+    for name in os.listdir(dir_fd):
+        with suppress(OSError):
+            content = journal_lines.read_file(name, dir_fd)
+            if content is not None and _NAME.fullmatch(name):
+                hashes[name] = sha256(content).hexdigest()
+    return hashes

@@ -1,4 +1,8 @@
-"""One step of a change: files trade places or names, what comes out is looked at, and all of it can be taken back."""
+"""One operation of a transaction (create, replace, delete or move), its check after the rename, and its inverse.
+
+No content is written in place: a file is complete and on disk under a temporary name beside its target before one
+atomic rename puts it there. What the rename displaced is then read and compared with what the change was made for.
+"""
 
 import os
 from collections.abc import Mapping
@@ -13,15 +17,17 @@ from kaiza.store.changes.directory_handles import DirectoryHandles, last_name
 from kaiza.store.disk import atomic_rename
 from kaiza.store.disk.file_metadata import NO_KNOWN_DIGESTS, FileMetadata, FileSnapshot, inode_at, snapshot
 
+# The format of journals on disk: put creates, swap replaces, take deletes.
 OperationKind = Literal["put", "swap", "take", "move"]
 _OPERATION_KINDS: tuple[OperationKind, ...] = get_args(OperationKind)
+# Bounds a rollback against a process that replaces the same file without end.
 MAX_EXCHANGES = 1000
 CHANGED_SINCE = "changed_since"
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Put a new file, swap it for the old one, take a file away, or move it; as a journal tells it."""
+    """What is to be done at one path; a journal's first line lists them."""
 
     kind: OperationKind
     path: RelPath
@@ -32,24 +38,24 @@ class Operation:
     metadata: FileMetadata | None = None
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any], txn: str, number: int) -> "Operation":
-        """Read it from a journal; the temporary name is worked out, not read. ValueError where it is no step."""
+    def from_json(cls, value: Mapping[str, Any], txn: str, number: int) -> "Operation":
+        """Parse an operation of a journal. ValueError where it is not one."""
         try:
-            source, facts = told["source"], told["facts"]
+            source, metadata = value["source"], value["facts"]
             return cls(
-                _OPERATION_KINDS[_OPERATION_KINDS.index(told["do"])],
-                _parse_path(told["path"]),
-                temporary_name(txn, number),
-                _parse_text(told["before"]),
-                _parse_text(told["after"]),
+                _OPERATION_KINDS[_OPERATION_KINDS.index(value["do"])],
+                _parse_path(value["path"]),
+                temporary_name(txn, number),  # derived, never read: a planted name could be any file
+                _parse_hash(value["before"]),
+                _parse_hash(value["after"]),
                 None if source is None else _parse_path(source),
-                None if facts is None else FileMetadata.from_json(facts),
+                None if metadata is None else FileMetadata.from_json(metadata),
             )
         except (KeyError, TypeError, AttributeError) as fault:
-            raise ValueError("not a step") from fault
+            raise ValueError("not an operation") from fault
 
     def as_json(self) -> Mapping[str, Any]:
-        """Write it for a journal."""
+        """The operation as a journal stores it."""
         return {
             "do": self.kind,
             "path": self.path.parts,
@@ -61,41 +67,40 @@ class Operation:
 
 
 def temporary_name(txn: str, number: int) -> str:
-    """Name beside a path that only one step of one change uses."""
+    """Name beside a path that only one operation of one transaction uses."""
     return f".kaiza-{txn}-{number}"
 
 
-def _parse_path(told: object) -> RelPath:
-    """The path whose names a journal lists; the root is none that a step could change."""
-    if not isinstance(told, list) or not told or not all(isinstance(part, str) for part in told):
+def _parse_path(value: object) -> RelPath:
+    if not isinstance(value, list) or not value or not all(isinstance(part, str) for part in value):
         raise ValueError("not a path")
-    return RelPath(tuple(told))
+    return RelPath(tuple(value))  # refuses `..`, empty and absolute parts
 
 
-def _parse_text(told: object) -> str | None:
-    if told is not None and not isinstance(told, str):
-        raise ValueError("not a text")
-    return told
+def _parse_hash(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError("not a hash")
+    return value
 
 
 @dataclass(slots=True)
 class ActiveOperation:
-    """A step under way, in directories held by descriptor."""
+    """An operation being performed or rolled back, in directories held by descriptor."""
 
     operation: Operation
     directories: DirectoryHandles
     blobs: BlobStore
     our_inode: int | None = None
-    """The identity of the file that this step brings in: the staged one, or the moved one."""
+    """Inode of the file that this operation brings in: the staged one, or the moved one."""
     is_done: bool = False
     is_stored: bool = False
-    """Whether what the step takes away is kept, whole and durable."""
+    """Whether the displaced content is in the blob store already."""
     displaced: FileSnapshot | None = None
-    """What came out when the step was done."""
+    """The file that the rename displaced, or moved."""
 
     @property
     def directory_fd(self) -> int:
-        """Where the path's last name stands."""
+        """Descriptor of the path's directory."""
         return self.directories.descriptors[self.operation.path.parent]
 
     @property
@@ -105,17 +110,19 @@ class ActiveOperation:
 
     @property
     def temp(self) -> bytes:
-        """The name beside it that only this step uses."""
+        """The operation's temporary name, in the same directory."""
         return self.operation.temp_name.encode()
 
     @property
     def source_location(self) -> tuple[int, bytes]:
-        """Where a moved file stood, and the last name it had."""
+        """Directory and last name of the file to be moved."""
         source = self.operation.source or self.operation.path
         return self.directories.descriptors[source.parent], last_name(source)
 
     def perform(self) -> None:
-        """Do the step; HASH_MISMATCH where what came out is not what was expected."""
+        """Rename the files; HASH_MISMATCH where the displaced one is not the one expected."""
+        # Renames without overwriting and exchanges lose nothing if another process is faster: its file is either
+        # still in place or at the temporary name, from where the rollback returns it.
         try:
             if self.operation.kind == "swap":
                 atomic_rename.exchange(self.directory_fd, self.temp, self.name)
@@ -126,44 +133,45 @@ class ActiveOperation:
             else:
                 atomic_rename.rename_noreplace(*self.source_location, self.directory_fd, self.name)
         except FileExistsError as error:
-            raise _exists_error(self.operation.path) from error
+            raise exists_error(self.operation.path) from error
         self.is_done = True
         if self.operation.kind == "put":
             return
+        # Checked after the rename and read whole: between the preflight and the rename the file was not ours.
         self.displaced = snapshot(self.directory_fd, self._displaced_name(), lone=True)
         if self._is_expected(self.displaced):
             return
-        if self.operation.kind == "move":
+        if self.operation.kind == "move":  # undone here: `roll_back` leaves a file that it does not recognize
             self.is_done = False
             atomic_rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
         raise mismatch_error(self.operation.source or self.operation.path, self.operation.before_hash, None)
 
     def roll_back(self) -> str | None:
-        """Undo the step where the file still is what the step left; else say why it stays."""
+        """Undo the operation; where the file was changed since, leave it and return the reason."""
         self.is_done = False
         if self.operation.kind == "take":
             return self._undo_delete()
         if inode_at(self.directory_fd, self.name) != self.our_inode:
             return self._leave_changed()
-        seen = snapshot(self.directory_fd, self.name)
+        current = snapshot(self.directory_fd, self.name)
         if self.operation.kind == "move":
-            return self._undo_move(seen)
-        if seen is None or seen.digest != self.operation.after_hash:
+            return self._undo_move(current)
+        if current is None or current.digest != self.operation.after_hash:
             return self._leave_changed()
         return self._undo_replace() if self.operation.kind == "swap" else self._undo_create()
 
     def remove_temporary(self) -> None:
-        """Leave no temporary: ours goes, anybody else's content is kept first."""
-        found = inode_at(self.directory_fd, self.temp)
-        if found is None:
+        """Remove the temporary file. One that this operation did not stage is stored as a blob first."""
+        inode = inode_at(self.directory_fd, self.temp)
+        if inode is None:
             return
-        if self.operation.kind in {"put", "swap"} and (self.our_inode is None or found == self.our_inode):
+        if self.operation.kind in {"put", "swap"} and (self.our_inode is None or inode == self.our_inode):
             os.unlink(self.temp, dir_fd=self.directory_fd)
         else:
             self._store_temporary()
 
     def finalize(self) -> None:
-        """Keep what the step replaced, and leave no temporary."""
+        """Store the displaced file as a blob, unless it is stored already, and remove its temporary name."""
         if self.is_done and self.is_stored:
             os.unlink(self.temp, dir_fd=self.directory_fd)
         elif inode_at(self.directory_fd, self.temp) is not None:
@@ -172,12 +180,12 @@ class ActiveOperation:
     def _displaced_name(self) -> bytes:
         return self.name if self.operation.kind == "move" else self.temp
 
-    def _is_expected(self, seen: FileSnapshot | None) -> bool:
+    def _is_expected(self, displaced: FileSnapshot | None) -> bool:
         return (
-            seen is not None
-            and seen.link_count == 1
-            and seen.digest == self.operation.before_hash
-            and (self.operation.metadata is None or seen.metadata == self.operation.metadata)
+            displaced is not None
+            and displaced.link_count == 1  # linked since the preflight: the other name would keep the old content
+            and displaced.digest == self.operation.before_hash
+            and (self.operation.metadata is None or displaced.metadata == self.operation.metadata)
         )
 
     def _undo_delete(self) -> str | None:
@@ -187,8 +195,8 @@ class ActiveOperation:
             return self._leave_changed()
         return None
 
-    def _undo_move(self, seen: FileSnapshot | None) -> str | None:
-        if seen is None or seen.digest != self.operation.before_hash:
+    def _undo_move(self, current: FileSnapshot | None) -> str | None:
+        if current is None or current.digest != self.operation.before_hash:
             return CHANGED_SINCE
         try:
             atomic_rename.rename_noreplace(self.directory_fd, self.name, *self.source_location)
@@ -197,7 +205,8 @@ class ActiveOperation:
         return None
 
     def _undo_replace(self) -> str | None:
-        """Exchange until nothing newer than ours is taken away from anybody; ours is ours only with our content."""
+        # Another process may replace the file between the check and the exchange. Then the exchange displaces a file
+        # that was not known before: exchange again, so that the newest file of the other process ends up in place.
         known = {(self.our_inode, self.operation.after_hash)}
         original = inode_at(self.directory_fd, self.temp)
         for _ in range(MAX_EXCHANGES):
@@ -205,14 +214,15 @@ class ActiveOperation:
             atomic_rename.exchange(self.directory_fd, self.temp, self.name)
             if self._identify_temporary() in known:
                 break
-        kept = inode_at(self.directory_fd, self.name) == original
+        is_restored = inode_at(self.directory_fd, self.name) == original
         if self._identify_temporary() == (self.our_inode, self.operation.after_hash):
             os.unlink(self.temp, dir_fd=self.directory_fd)
         else:
             self._store_temporary()
-        return None if kept else CHANGED_SINCE
+        return None if is_restored else CHANGED_SINCE
 
     def _undo_create(self) -> str | None:
+        # Renamed away before it is unlinked: what was written into it since the check is noticed, and put back.
         atomic_rename.rename_noreplace(self.directory_fd, self.name, self.directory_fd, self.temp)
         if self._identify_temporary() == (self.our_inode, self.operation.after_hash):
             os.unlink(self.temp, dir_fd=self.directory_fd)
@@ -220,35 +230,35 @@ class ActiveOperation:
         return self._undo_delete() or CHANGED_SINCE
 
     def _identify_temporary(self) -> tuple[int | None, str | None]:
-        """Tell apart what stands at the temporary name: by identity and content."""
-        seen = snapshot(self.directory_fd, self.temp)
-        return (inode_at(self.directory_fd, self.temp), None) if seen is None else (seen.inode, seen.digest)
+        """Inode and hash of the temporary file: an inode number alone may be reused, or its content rewritten."""
+        current = snapshot(self.directory_fd, self.temp)
+        return (inode_at(self.directory_fd, self.temp), None) if current is None else (current.inode, current.digest)
 
     def _leave_changed(self) -> str:
         self.finalize()
         return CHANGED_SINCE
 
     def _store_temporary(self) -> None:
-        """Keep whatever stands at the temporary name under its hash, and free the name."""
-        out = self.displaced
-        known = {out.stamp: out.digest} if out is not None and out.has_no_writer else NO_KNOWN_DIGESTS
+        displaced = self.displaced
+        # A large file is not hashed a second time, unless a process had it open for writing when it was displaced.
+        known = {displaced.stamp: displaced.digest} if displaced and displaced.has_no_writer else NO_KNOWN_DIGESTS
         with suppress(FileNotFoundError):
             store_and_unlink(self.blobs, self.directory_fd, self.temp, known)
 
 
 def store_and_unlink(
-    objects: BlobStore, where: int, name: bytes, known: Mapping[tuple[int, ...], str] = NO_KNOWN_DIGESTS
+    blobs: BlobStore, dir_fd: int, name: bytes, known: Mapping[tuple[int, ...], str] = NO_KNOWN_DIGESTS
 ) -> None:
-    """Keep what stands at a name under its hash, if it has a content, and free the name."""
-    seen = snapshot(where, name, known)
-    if seen is None:
-        os.unlink(name, dir_fd=where)
+    """Store a regular file as a blob and remove its name; anything else is only unlinked."""
+    current = snapshot(dir_fd, name, known)
+    if current is None:
+        os.unlink(name, dir_fd=dir_fd)
     else:
-        objects.adopt(seen.digest, where, name)
+        blobs.adopt(current.digest, dir_fd, name)
 
 
 def mismatch_error(path: RelPath, expected: str | None, current: str | None) -> errors.SystemError:
-    """Say that a file is not what a change was made for."""
+    """HASH_MISMATCH for a file that is not in the state a change was made for."""
     cause: dict[str, object] = {"path": str(path), "expected_hash": expected}
     if current is not None:
         cause["current_hash"] = current
@@ -257,9 +267,13 @@ def mismatch_error(path: RelPath, expected: str | None, current: str | None) -> 
     )
 
 
-def _exists_error(path: RelPath) -> errors.SystemError:
+def exists_error(path: RelPath, current: str | None = None) -> errors.SystemError:
+    """FILE_ALREADY_EXISTS for a path where a file is to be created."""
+    cause: dict[str, object] = {"path": str(path)}
+    if current is not None:
+        cause["current_hash"] = current
     return errors.SystemError.tool_failure(
         "FILE_ALREADY_EXISTS",
-        human_message="Something is there already. Read it, then replace it with its hash.",
-        cause={"path": str(path)},
+        human_message="The path already exists. Read it, then replace it with its hash.",
+        cause=cause,
     )

@@ -1,4 +1,4 @@
-"""Changes to one path take turns, across threads and processes; sorted, so that two never wait for each other."""
+"""Locks by path, across threads and processes: transactions that touch the same file run one after the other."""
 
 import os
 import zlib
@@ -10,24 +10,26 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
+# Paths share 64 lock files: nothing has to be created for each path, and none has to be cleaned up.
 STRIPES = 64
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def acquire(own: KaizaDir, paths: Iterable[RelPath], seconds: float) -> ExitStack:
-    """Hold the turn for every path until the stack is closed; FILE_WRITE_FAILED where it does not come in time."""
+def acquire(kaiza_dir: KaizaDir, paths: Iterable[RelPath], seconds: float) -> ExitStack:
+    """Lock every path until the stack is closed; FILE_WRITE_FAILED where a lock is not free within `seconds`."""
+    # Always in ascending order: two transactions that lock overlapping paths cannot deadlock.
     stripes = sorted({zlib.crc32(path.to_bytes()) % STRIPES for path in paths})
-    where = own.open_directory("locks")
-    with ExitStack() as held:
+    dir_fd = kaiza_dir.open_directory("locks")
+    with ExitStack() as stack:
         for stripe in stripes:
-            lock = FileLock(os.open(f"{stripe:02x}", _OPEN, 0o600, dir_fd=where))
-            held.callback(lock.close)
+            lock = FileLock(os.open(f"{stripe:02x}", _OPEN, 0o600, dir_fd=dir_fd))
+            stack.callback(lock.close)
             try:
                 lock.acquire(seconds)
-            except errors.SystemError as late:
+            except errors.SystemError as timeout:
                 raise errors.SystemError.tool_failure(
                     "FILE_WRITE_FAILED",
-                    human_message="Another change to the same files is still under way. Try again.",
-                    cause=late.cause,
-                ) from late
-        return held.pop_all()
+                    human_message="Another change to the same files is in progress. Try again.",
+                    cause=timeout.cause,
+                ) from timeout
+        return stack.pop_all()

@@ -1,24 +1,24 @@
-"""Recovery after a crash: what was committed is finished, what was not is taken back.
+"""Recovery of abandoned transactions: committed ones are completed, all others are rolled back.
 
-What was changed since is left alone. A journal says how far a change came; what the change was, the log says: a journal
-whose steps are not those of an intent in the log is never acted on.
+Files that were changed since the crash are left alone and reported. A journal is never trusted by itself: see
+`JournalRecovery`.
 """
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from kaiza.domain import errors
-from kaiza.domain.audit import canonical_json
-from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.changes import path_locks
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.directory_handles import DirectoryHandles, last_name
-from kaiza.store.changes.journal import JournalLine, TransactionJournal
+from kaiza.store.changes.journal import AbandonedJournal, JournalStore, TransactionJournal
+from kaiza.store.changes.journal_lines import JournalLine
+from kaiza.store.changes.journaled_operations import JournaledOperations
 from kaiza.store.changes.operation import CHANGED_SINCE, ActiveOperation, Operation, store_and_unlink
 from kaiza.store.disk.atomic_rename import BACKUP_SUFFIX
 from kaiza.store.disk.file_metadata import inode_at, snapshot
@@ -26,23 +26,23 @@ from kaiza.store.files.confined_root import ConfinedRoot
 
 RecoveryStatus = Literal["applied", "not_applied", "taken_back", "unknown", "set_aside", "left"]
 CommitState = Literal["recorded", "committed", "taken_back"]
-"""What is to become of a change: its outcome was recorded, it was only committed, or neither."""
+"""Whether the log has the outcome of a transaction, only its journal says `committed`, or it is to be rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What was found of one change and what was done about it."""
+    """What became of one abandoned transaction."""
 
     txn: str
     result: RecoveryStatus
     paths: tuple[RelPath, ...]
     unresolved: tuple[dict[str, str], ...] = ()
-    """Paths that were not touched, with the reason."""
+    """Paths that were not touched, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedIntent:
-    """What the log says of a change: the intent's changes, who made it, and what its outcome was, if there is one."""
+    """What the log says of a transaction: the changes and the writer of its intent, and its outcome if it has one."""
 
     changes: Sequence[Mapping[str, Any]]
     liveness_id: str
@@ -50,272 +50,275 @@ class RecordedIntent:
     is_applied: bool
     """Whether an outcome is recorded that says the change was made."""
     is_rolled_back: bool = False
-    """Whether a recovery is recorded after which nothing of it is left."""
+    """Whether a recovery is recorded that left nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class JournaledOperations:
-    """What a journal says is to be done: the steps, the directories made for them, and how far it came."""
+class JournalRecovery:
+    """Decides what to do about each abandoned journal, and does it.
 
-    operations: tuple[Operation, ...]
-    created_directories: tuple[RelPath, ...]
-    staged_inodes: Sequence[int | None] | None
-    """The identities of the files that the steps bring in; None where the change did not come that far."""
+    It acts on a journal only where every line's code is valid, the log has its intent, the operations are exactly the
+    intent's changes, no path is protected, its writer is dead or recorded the outcome, and no recovery of it is
+    recorded. That the log itself is sound is checked by the caller.
+    """
 
-    @classmethod
-    def from_lines(cls, lines: Sequence[JournalLine], txn: str) -> "JournaledOperations":
-        """Read them from a journal's lines. ValueError where the lines do not say such a thing."""
-        head = lines[0]
+    files: ConfinedRoot
+    blobs: BlobStore
+    journals: JournalStore
+    is_dead: Callable[[str], bool]
+    lock_seconds: float
+
+    def run(self, find_intent: Callable[[str], RecordedIntent | None], first: Sequence[str]) -> list[RecoveryResult]:
+        """Recover every abandoned journal; a failure with one is reported and does not stop the others."""
+        results = []
+        for abandoned in self.journals.find_abandoned(first):
+            try:
+                result = self._recover_journal(abandoned, find_intent)
+            except (OSError, errors.SystemError) as error:
+                result = _left_in_place(abandoned, type(error).__name__)
+            finally:
+                if abandoned.journal is not None:
+                    abandoned.journal.close()
+            if result is not None:
+                results.append(result)
+        return results
+
+    def _recover_journal(
+        self, abandoned: AbandonedJournal, find_intent: Callable[[str], RecordedIntent | None]
+    ) -> RecoveryResult | None:
+        # Another state directory may still need its journal, for instance where this workspace is a copy.
+        if abandoned.origin in ("foreign", "unreadable"):
+            return _left_in_place(abandoned, abandoned.origin)
+        if abandoned.journal is None or not abandoned.lines:
+            return self._set_aside(abandoned, "malformed")
+        intent = find_intent(abandoned.name)
+        liveness_id = intent.liveness_id if intent is not None else str(abandoned.lines[0].get("live", ""))
+        # A free lock is not enough: a living writer whose rollback failed has released it, but not yet recorded the
+        # outcome. Once that is recorded, the writer does not touch the journal again.
+        if (intent is None or intent.is_open) and not self.is_dead(liveness_id):
+            return None
+        if intent is None:
+            return self._set_aside(abandoned, "not_announced")
+        # An older copy of the journal was put back. The same change may have been made again since: leave that alone.
+        if intent.is_rolled_back:
+            return self._set_aside(abandoned, "taken_back_before")
         try:
-            steps = tuple(Operation.from_json(one, txn, number) for number, one in enumerate(head["steps"]))
-            made = tuple(RelPath(tuple(map(str, parts))) for parts in head["made"])
-        except (KeyError, TypeError) as fault:
-            raise ValueError("not the first line of a journal") from fault
-        above = {place for step in steps for place in _parent_directories(step.path)}
-        if not above.issuperset(made):
-            raise ValueError("a directory that no step needs")
-        staged = next((line["staged"] for line in lines if "staged" in line), None)
-        return cls(steps, made, staged if isinstance(staged, list) and len(staged) == len(steps) else None)
+            journaled = JournaledOperations.from_lines(abandoned.lines, abandoned.name)
+        except ValueError:
+            return self._set_aside(abandoned, "malformed")
+        if not journaled.is_announced_by(intent.changes) or journaled.has_protected_path():
+            return self._set_aside(abandoned, "not_as_announced")
+        state = _commit_state(abandoned.lines, is_recorded=intent.is_applied)
+        return self._recover_transaction(abandoned.journal, journaled, state)
 
-    @property
-    def paths(self) -> tuple[RelPath, ...]:
-        """Every path that the steps touch."""
-        return tuple(path for step in self.operations for path in (step.path, step.source) if path is not None)
+    def _set_aside(self, abandoned: AbandonedJournal, reason: str) -> RecoveryResult:
+        moved_to = self.journals.set_aside(abandoned.name)
+        if moved_to is None:
+            return _left_in_place(abandoned, reason)
+        return RecoveryResult(abandoned.name, "set_aside", (), ({"path": moved_to, "reason": reason},))
 
-    def is_announced_by(self, changes: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether the steps are those of an intent's changes: the same operations, paths and hashes, in order."""
-        left = [_outline_operation(step) for step in self.operations]
-        for change in changes:
-            expected = next((one for one in _expected_outlines(change) if left[: len(one)] == one), None)
-            if expected is None:
-                return False
-            del left[: len(expected)]
-        return not left
-
-    def has_protected_path(self) -> bool:
-        """Whether a path belongs to what governs the agent; no change that was judged has such a path."""
-        return any(is_control_plane(path) for path in self.paths)
-
-
-OperationOutline = tuple[str, str, str | None, str | None, str | None]
-"""A step as an intent can tell it: what is done, the path, the source, the hash before and after."""
+    def _recover_transaction(
+        self, journal: TransactionJournal, journaled: JournaledOperations, state: CommitState
+    ) -> RecoveryResult:
+        paths = tuple(operation.path for operation in journaled.operations)
+        with ExitStack() as stack:
+            stack.enter_context(path_locks.acquire(self.blobs.kaiza_dir, paths, self.lock_seconds))
+            directories = DirectoryHandles(self.files)
+            stack.callback(directories.close)
+            operations, lost = _reconstruct_operations(journaled, directories, self.blobs, state)
+            if state == "taken_back":
+                result, left = _abort_transaction(operations, directories, journal, journaled.created_directories)
+            else:
+                result, left = _complete_transaction(operations, journal, state)
+        left += [{"path": str(path), "reason": "directory_is_gone"} for path in lost]
+        return RecoveryResult(journal.txn, "unknown" if left else result, paths, tuple(left))
 
 
-def _outline_operation(step: Operation) -> OperationOutline:
-    source = None if step.source is None else _recorded_path(step.source)
-    return (step.kind, _recorded_path(step.path), source, step.before_hash, step.after_hash)
-
-
-def _expected_outlines(change: Mapping[str, Any]) -> Iterator[list[OperationOutline]]:
-    """The ways in which a recorded change is made, each as its steps."""
-    path, source, before, after = (change[name] for name in ("path", "source", "before_hash", "after_hash"))
-    if change["operation"] == "create":
-        yield [("put", path, None, None, after)]
-    elif change["operation"] == "modify":
-        yield [("swap", path, None, before, after)]
-    elif change["operation"] == "delete":
-        yield [("take", path, None, before, None)]
-    elif change["operation"] == "move":
-        if after in (None, before):
-            yield [("move", path, source, before, None)]
-        yield [("put", path, source, before, after or before), ("take", source, None, before, None)]
-
-
-def _recorded_path(path: RelPath) -> str:
-    """A path as records spell it, where bytes that are not UTF-8 are escaped."""
-    spelled, _ = canonical_json.to_recordable({"path": str(path)})
-    return str(spelled["path"])
-
-
-def _parent_directories(path: RelPath) -> Iterator[RelPath]:
-    while path.parts:
-        path = path.parent
-        yield path
-
-
-def roll_back(parts: Sequence[ActiveOperation], directories: DirectoryHandles) -> tuple[list[dict[str, str]], bool]:
-    """Take back what was done, newest first; what stays is listed, and whether nothing is left to do is told."""
+def roll_back(
+    operations: Sequence[ActiveOperation], directories: DirectoryHandles
+) -> tuple[list[dict[str, str]], bool]:
+    """Roll back, newest first. Returns the paths that were left with the reason, and whether nothing remains to do."""
     left: list[dict[str, str]] = []
-    whole = True
-    for part in reversed(parts):
+    is_complete = True
+    for active in reversed(operations):
         try:
-            why = part.roll_back() if part.is_done else None
-            part.remove_temporary()
+            reason = active.roll_back() if active.is_done else None
+            active.remove_temporary()
         except (OSError, errors.SystemError) as error:
-            whole, why = False, type(error).__name__
-        if why:
-            left.append({"path": str(part.operation.path), "reason": why})
+            is_complete, reason = False, type(error).__name__
+        if reason:
+            left.append({"path": str(active.operation.path), "reason": reason})
     try:
         directories.remove_created()
     except OSError:
-        whole = False
-    return left, whole
+        is_complete = False
+    return left, is_complete
 
 
-def recover_transaction(
-    workspace: ConfinedRoot,
-    objects: BlobStore,
-    entry: TransactionJournal,
-    plan: JournaledOperations,
-    seconds: float,
-    fate: CommitState,
-) -> RecoveryResult:
-    """Bring one abandoned change to its end; its journal goes when there is nothing left to do."""
-    paths = tuple(step.path for step in plan.operations)
-    with ExitStack() as held:
-        held.enter_context(path_locks.acquire(objects.kaiza_dir, paths, seconds))
-        directories = DirectoryHandles(workspace)
-        held.callback(directories.close)
-        parts, lost = _reconstruct_operations(plan, directories, objects, fate)
-        if fate == "taken_back":
-            result, left = _abort_transaction(parts, directories, entry, plan.created_directories)
-        else:
-            result, left = _complete_transaction(parts, entry, fate)
-    left += [{"path": str(path), "reason": "directory_is_gone"} for path in lost]
-    return RecoveryResult(entry.txn, "unknown" if left else result, paths, tuple(left))
-
-
-def remove_staged_files(workspace: ConfinedRoot, objects: BlobStore, txn: str, parent: RelPath) -> int:
-    """Take away what was staged for a change in one directory and never came to its place; its content is kept."""
+def remove_staged_files(workspace: ConfinedRoot, blobs: BlobStore, txn: str, parent: RelPath) -> int:
+    """Remove a transaction's temporary files in one directory, storing their contents; how many there were."""
     directories = DirectoryHandles(workspace)
     try:
         if not directories.open_existing(parent):
             return 0
-        where = directories.descriptors[parent]
-        found = [name for name in os.listdir(where) if name.startswith(f".kaiza-{txn}-")]  # noqa: PTH208 (of a descriptor)
-        for name in found:
-            store_and_unlink(objects, where, name.encode())
-        return len(found)
+        dir_fd = directories.descriptors[parent]
+        names = [name for name in os.listdir(dir_fd) if name.startswith(f".kaiza-{txn}-")]  # noqa: PTH208 (of a descriptor)
+        for name in names:
+            store_and_unlink(blobs, dir_fd, name.encode())
+        return len(names)
     finally:
         directories.close()
 
 
+def _left_in_place(abandoned: AbandonedJournal, reason: str) -> RecoveryResult:
+    return RecoveryResult(abandoned.name, "left", (), ({"path": f".kaiza/journal/{abandoned.name}", "reason": reason},))
+
+
+def _commit_state(lines: Sequence[JournalLine], *, is_recorded: bool) -> CommitState:
+    # A rollback that had begun overrules the log: its outcome may have been written although the append failed.
+    if any("taken_back" in line for line in lines):
+        return "taken_back"
+    # The `committed` line is not synced; after a power cut the recorded outcome stands in for it.
+    if is_recorded:
+        return "recorded"
+    return "committed" if any("committed" in line for line in lines) else "taken_back"
+
+
 def _reconstruct_operations(
-    plan: JournaledOperations, directories: DirectoryHandles, objects: BlobStore, fate: CommitState
+    journaled: JournaledOperations, directories: DirectoryHandles, blobs: BlobStore, state: CommitState
 ) -> tuple[list[ActiveOperation], list[RelPath]]:
-    """Find out how far each step came; steps whose directory is gone came to nothing that could be mended."""
-    made, staged = set(plan.created_directories), plan.staged_inodes
-    parts, lost = [], []
-    for number, step in enumerate(plan.operations):
-        if not _has_directories(step, directories):
-            if staged is not None and not _is_rolled_back(step, staged[number], made, directories):
-                lost.append(step.path)
+    """Find out from the disk how far each operation came. Returns them, and the paths whose directory is gone."""
+    created, staged = set(journaled.created_directories), journaled.staged_inodes
+    reconstructed, lost = [], []
+    for number, operation in enumerate(journaled.operations):
+        if not _has_directories(operation, directories):
+            if staged is not None and not _is_rolled_back(operation, staged[number], created, directories):
+                lost.append(operation.path)
             continue
-        part = ActiveOperation(step, directories, objects, staged[number] if staged else None)
-        _complete_rename(part)
-        if step.kind == "move" and fate != "recorded":  # what is recorded was a whole move: a second link is the user's
-            _complete_move(part)
-        part.is_done = staged is not None and _is_performed(part)
-        parts.append(part)
-    return parts, lost
+        active = ActiveOperation(operation, directories, blobs, staged[number] if staged else None)
+        _complete_rename(active)
+        # A recorded move was complete: a second link made since is the user's.
+        if operation.kind == "move" and state != "recorded":
+            _complete_move(active)
+        active.is_done = staged is not None and _is_performed(active)
+        reconstructed.append(active)
+    return reconstructed, lost
 
 
-def _has_directories(step: Operation, directories: DirectoryHandles) -> bool:
-    places = [step.path.parent] + ([step.source.parent] if step.kind == "move" and step.source else [])
+def _has_directories(operation: Operation, directories: DirectoryHandles) -> bool:
+    parents = [operation.path.parent]
+    if operation.kind == "move" and operation.source:
+        parents.append(operation.source.parent)
     try:
-        return all(directories.open_existing(place) for place in places)
+        return all(directories.open_existing(parent) for parent in parents)
     except OSError as error:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
             return False
         raise
 
 
-def _is_rolled_back(step: Operation, ours: int | None, made: set[RelPath], directories: DirectoryHandles) -> bool:
-    """Whether a step's directory is gone because taking back had come so far."""
-    if step.path.parent not in made:
+def _is_rolled_back(
+    operation: Operation, our_inode: int | None, created: set[RelPath], directories: DirectoryHandles
+) -> bool:
+    """Whether an earlier rollback removed the operation's directory, and was then killed."""
+    if operation.path.parent not in created:
         return False
-    if step.kind != "move" or step.source is None:
+    if operation.kind != "move" or operation.source is None:
         return True
-    above = step.source.parent
-    return directories.open_existing(above) and inode_at(directories.descriptors[above], last_name(step.source)) == ours
+    parent, name = operation.source.parent, last_name(operation.source)
+    return directories.open_existing(parent) and inode_at(directories.descriptors[parent], name) == our_inode
 
 
-def _complete_rename(part: ActiveOperation) -> None:
-    """Finish a portable rename that was cut in two."""
-    backup = part.temp + BACKUP_SUFFIX
-    if inode_at(part.directory_fd, backup) is not None:
-        if inode_at(part.directory_fd, part.temp) is None:
-            os.rename(backup, part.temp, src_dir_fd=part.directory_fd, dst_dir_fd=part.directory_fd)
+def _complete_rename(active: ActiveOperation) -> None:
+    """Complete a portable rename, which takes two steps, where the crash came between them."""
+    backup = active.temp + BACKUP_SUFFIX
+    if inode_at(active.directory_fd, backup) is not None:
+        if inode_at(active.directory_fd, active.temp) is None:
+            os.rename(backup, active.temp, src_dir_fd=active.directory_fd, dst_dir_fd=active.directory_fd)
         else:
-            os.unlink(backup, dir_fd=part.directory_fd)
-    at_temp = inode_at(part.directory_fd, part.temp)
+            os.unlink(backup, dir_fd=active.directory_fd)
+    temp_inode = inode_at(active.directory_fd, active.temp)
     if (
-        part.operation.kind in {"put", "take"}
-        and at_temp is not None
-        and at_temp == inode_at(part.directory_fd, part.name)
+        active.operation.kind in {"put", "take"}
+        and temp_inode is not None
+        and temp_inode == inode_at(active.directory_fd, active.name)
     ):
-        os.unlink(part.temp, dir_fd=part.directory_fd)
+        os.unlink(active.temp, dir_fd=active.directory_fd)
 
 
-def _complete_move(part: ActiveOperation) -> None:
-    """Finish a portable rename from one path to the other that was cut in two."""
-    at_source = inode_at(*part.source_location)
-    if at_source is not None and at_source == inode_at(part.directory_fd, part.name):
-        os.unlink(part.name, dir_fd=part.directory_fd)
+def _complete_move(active: ActiveOperation) -> None:
+    """Undo the first step of a portable move, the link, where the crash came before the second."""
+    source_inode = inode_at(*active.source_location)
+    if source_inode is not None and source_inode == inode_at(active.directory_fd, active.name):
+        os.unlink(active.name, dir_fd=active.directory_fd)
 
 
-def _is_performed(part: ActiveOperation) -> bool:
-    at_temp = inode_at(part.directory_fd, part.temp)
-    if part.operation.kind == "take":
-        return at_temp is not None
-    if part.operation.kind == "swap":
-        return at_temp is not None and at_temp != part.our_inode
-    return inode_at(part.directory_fd, part.name) == part.our_inode and part.our_inode is not None
+def _is_performed(active: ActiveOperation) -> bool:
+    temp_inode = inode_at(active.directory_fd, active.temp)
+    if active.operation.kind == "take":
+        return temp_inode is not None
+    if active.operation.kind == "swap":
+        return temp_inode is not None and temp_inode != active.our_inode
+    return inode_at(active.directory_fd, active.name) == active.our_inode and active.our_inode is not None
 
 
 def _abort_transaction(
-    parts: Sequence[ActiveOperation], directories: DirectoryHandles, entry: TransactionJournal, made: Sequence[RelPath]
+    operations: Sequence[ActiveOperation],
+    directories: DirectoryHandles,
+    journal: TransactionJournal,
+    created: Sequence[RelPath],
 ) -> tuple[RecoveryStatus, list[dict[str, str]]]:
-    acted = any(part.is_done for part in parts)
-    for path in made:
+    was_performed = any(active.is_done for active in operations)
+    for path in created:
         with suppress(OSError):
             if directories.open_existing(path) and directories.open_existing(path.parent):
                 directories.created.append(path)
-    left, whole = roll_back(parts, directories)
-    if whole:
-        entry.delete()
+    left, is_complete = roll_back(operations, directories)
+    if is_complete:
+        journal.delete()
     else:
-        entry.close()
-    return ("taken_back" if acted else "not_applied"), left
+        journal.close()  # kept: the next recovery continues
+    return ("taken_back" if was_performed else "not_applied"), left
 
 
 def _complete_transaction(
-    parts: Sequence[ActiveOperation], entry: TransactionJournal, fate: CommitState
+    operations: Sequence[ActiveOperation], journal: TransactionJournal, state: CommitState
 ) -> tuple[RecoveryStatus, list[dict[str, str]]]:
-    """Clear away what is left of it. What was recorded may have been undone since: a move is then not made again."""
     left: list[dict[str, str]] = []
-    whole = True
-    for part in parts:
+    is_complete = True
+    for active in operations:
         try:
-            again = fate == "committed" or part.operation.kind != "move"
-            if again and not part.is_done and _is_lost_on_disk(part):
-                if _is_as_announced(part):
-                    part.perform()
+            # A recorded move may have been undone since, which looks like a lost one: it is not repeated. A lost put or
+            # swap is recognized by its temporary file, which an undo does not bring back.
+            may_repeat = state == "committed" or active.operation.kind != "move"
+            if may_repeat and not active.is_done and _is_lost_on_disk(active):
+                if _has_staged_content(active):
+                    active.perform()
                 else:
-                    left.append({"path": str(part.operation.path), "reason": CHANGED_SINCE})
-            part.finalize()
+                    left.append({"path": str(active.operation.path), "reason": CHANGED_SINCE})
+            active.finalize()
         except (OSError, errors.SystemError) as error:
-            whole = False
-            left.append({"path": str(part.operation.path), "reason": type(error).__name__})
-    if whole:
-        entry.archive()
+            is_complete = False
+            left.append({"path": str(active.operation.path), "reason": type(error).__name__})
+    if is_complete:
+        journal.archive()
     else:
-        entry.close()
+        journal.close()  # kept: the next recovery continues
     return "applied", left
 
 
-def _is_as_announced(part: ActiveOperation) -> bool:
-    """Whether what stands ready for a path still has the content that was announced for it."""
-    if part.operation.kind not in {"put", "swap"}:
+def _has_staged_content(active: ActiveOperation) -> bool:
+    """Whether the temporary file still has the content of the intent: anybody may have written into it since."""
+    if active.operation.kind not in {"put", "swap"}:
         return True
-    seen = snapshot(part.directory_fd, part.temp)
-    return seen is not None and seen.digest == part.operation.after_hash
+    current = snapshot(active.directory_fd, active.temp)
+    return current is not None and current.digest == active.operation.after_hash
 
 
-def _is_lost_on_disk(part: ActiveOperation) -> bool:
-    """Whether the disk forgot a committed step, as it may when the power goes."""
-    if part.operation.kind in {"put", "swap"}:
-        return inode_at(part.directory_fd, part.temp) == part.our_inode and part.our_inode is not None
-    if part.operation.kind == "take":
+def _is_lost_on_disk(active: ActiveOperation) -> bool:
+    """Whether a power cut undid the rename of a committed operation."""
+    if active.operation.kind in {"put", "swap"}:
+        return inode_at(active.directory_fd, active.temp) == active.our_inode and active.our_inode is not None
+    if active.operation.kind == "take":
         return False
-    return inode_at(*part.source_location) == part.our_inode
+    return inode_at(*active.source_location) == active.our_inode

@@ -1,4 +1,7 @@
-"""What is at hand before anything is exchanged: what a change will take away is kept, what it brings stands beside."""
+"""Staging of a transaction: saves pre-images to the blob store and writes new content beside its targets.
+
+Nothing of the user's is replaced here. After the batch is synced, the renames that follow need no more disk space.
+"""
 
 import errno
 import hashlib
@@ -21,47 +24,50 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """Writes it; on disk once `batch` is."""
+    """Writes pre-images and temporary files; they are on disk once `batch` is synced."""
 
     blobs: BlobStore
     journals: JournalStore
     directories: DirectoryHandles
     batch: FsyncBatch
     undone_txns: Sequence[str] = ()
-    """The changes that this one puts back, newest first."""
+    """The transactions that this one undoes, newest first."""
 
-    def store_preimage(self, step: Operation) -> bool:
-        """Keep what the step will take away, where that is small; whether it is kept."""
-        if step.kind not in {"swap", "take"} or step.before_hash is None:
+    def store_preimage(self, operation: Operation) -> bool:
+        """Store the content that an operation will displace, unless it is large; whether it was stored."""
+        if operation.kind not in {"swap", "take"} or operation.before_hash is None:
             return False
-        fd = self._open_current(step.path)
+        fd = self._open_current(operation.path)
         try:
+            # A large file is not copied: `finalize` renames the displaced file itself into the blob store.
             if os.fstat(fd).st_size > MAX_PACKED_BYTES:
                 return False
-            self.blobs.store(step.before_hash, read_all(fd), pack=True, batch=self.batch)
+            self.blobs.store(operation.before_hash, read_all(fd), pack=True, batch=self.batch)
         finally:
             os.close(fd)
         return True
 
-    def stage_content(self, part: ActiveOperation, change: Change | None) -> None:
-        """Write what the step brings in beside its place."""
-        step = part.operation
-        if step.kind == "move":
-            part.our_inode = inode_at(*part.source_location)
-        if step.kind not in {"put", "swap"} or change is None:
+    def stage_content(self, active: ActiveOperation, change: Change | None) -> None:
+        """Write the new content to the temporary name beside its target, and note the inode that is brought in."""
+        operation = active.operation
+        if operation.kind == "move":
+            active.our_inode = inode_at(*active.source_location)
+        if operation.kind not in {"put", "swap"} or change is None:
             return
-        fd = os.open(part.temp, _CREATE, 0o600 if step.metadata else 0o666, dir_fd=part.directory_fd)
+        # 0600 until owner and mode are set: the new content of a private file is never readable by others.
+        # A new file gets the usual mode of the umask. O_EXCL: a planted file or link of that name is not written to.
+        fd = os.open(active.temp, _CREATE, 0o600 if operation.metadata else 0o666, dir_fd=active.directory_fd)
         try:
-            part.our_inode = os.fstat(fd).st_ino
+            active.our_inode = os.fstat(fd).st_ino
             write_all(fd, self._new_content(change))
-            self._apply_metadata(fd, step, change)
+            self._apply_metadata(fd, operation, change)
         except BaseException:
             os.close(fd)
             raise
         self.batch.add(fd)
 
     def _new_content(self, change: Change) -> Iterator[bytes]:
-        """What the change brings; at its end an error where that is not what was announced."""
+        """The new content in chunks; raises after the last one where its hash is not the one in the intent."""
         if change.content is not None:
             yield from _verify_content([change.content], change)
         elif change.operation == "move" and change.source is not None:
@@ -73,31 +79,31 @@ class Staging:
         else:
             yield from self.blobs.chunks(change.after_hash or "")
 
-    def _apply_metadata(self, fd: int, step: Operation, change: Change) -> None:
-        """Give the new file the mode, owner and attributes that it is to have."""
-        facts = step.metadata
+    def _apply_metadata(self, fd: int, operation: Operation, change: Change) -> None:
+        """Set mode, owner and attributes: those of the replaced file or, in an undo, those before the oldest change."""
+        metadata = operation.metadata
         for txn in self.undone_txns:
-            facts = self._metadata_before(txn, change.path) or facts
-        if facts is not None:
-            facts.apply_to(fd, change.mode)
+            metadata = self._metadata_before(txn, change.path) or metadata
+        if metadata is not None:
+            metadata.apply_to(fd, change.mode)
         elif change.mode is not None:
             os.fchmod(fd, change.mode)
 
     def _metadata_before(self, txn: str, path: RelPath) -> FileMetadata | None:
-        """Tell what a file had beside its bytes before a settled change."""
+        """Metadata of a file before a finished transaction, from its journal."""
         head = self.journals.finished_head(txn)
-        for number, told in enumerate(head["steps"] if head else ()):
-            step = Operation.from_json(told, txn, number)
-            if path == (step.source if step.kind == "move" else step.path) and step.kind != "put":
-                return step.metadata
+        for number, value in enumerate(head["steps"] if head else ()):
+            operation = Operation.from_json(value, txn, number)
+            original_path = operation.source if operation.kind == "move" else operation.path
+            if path == original_path and operation.kind != "put":
+                return operation.metadata
         return None
 
     def _open_current(self, path: RelPath) -> int:
-        """A file as it stands there now; its directory may have gone away."""
-        where = self.directories.descriptors.get(path.parent)
-        if where is None:
+        dir_fd = self.directories.descriptors.get(path.parent)
+        if dir_fd is None:  # the directory was removed since the preflight
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return os.open(last_name(path), READ_NOFOLLOW, dir_fd=where)
+        return os.open(last_name(path), READ_NOFOLLOW, dir_fd=dir_fd)
 
 
 def _verify_content(content: Iterable[bytes], change: Change) -> Iterator[bytes]:

@@ -1,4 +1,8 @@
-"""Changes happen whole or not at all: prepared, applied, and either settled or taken back."""
+"""Atomic multi-file transactions: prepare, apply, then finalize or roll back.
+
+`prepare` only checks. `apply` makes every change durable, or leaves the files as they were. The caller then records the
+outcome in the log: with the record on disk it calls `finalize`, without it `roll_back`.
+"""
 
 import errno
 import threading
@@ -11,11 +15,11 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.changes import path_locks, recovery
 from kaiza.store.changes.blob_store import BlobStore
-from kaiza.store.changes.directory_handles import DirectoryHandles, remove_empty
-from kaiza.store.changes.journal import AbandonedJournal, JournalLine, JournalStore, TransactionJournal
+from kaiza.store.changes.directory_handles import DirectoryHandles, read_created, record_created, remove_empty
+from kaiza.store.changes.journal import JournalStore, TransactionJournal
 from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_error
 from kaiza.store.changes.preflight import Preflight
-from kaiza.store.changes.recovery import CommitState, RecordedIntent, RecoveryResult
+from kaiza.store.changes.recovery import JournalRecovery, RecordedIntent, RecoveryResult
 from kaiza.store.changes.staging import Staging
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.fsync_batch import FsyncBatch
@@ -26,37 +30,38 @@ from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.os_errors import to_system_error
 
 LOCK_SECONDS = 10.0
+# What a rename or open reports where another process replaced the file or its directory: not a failure of the disk.
 _REPLACED_ERRNOS = {errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR}
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedTransaction:
-    """Changes that could go ahead when they were looked at. It holds nothing and may be thrown away."""
+    """Changes that passed the preflight. It holds no resources and may be dropped."""
 
     txn: str
     changes: tuple[Change, ...]
     operations: tuple[tuple[Operation, Change | None], ...]
-    """Each step, with the change whose content it brings in."""
+    """Each operation, with the change whose content it writes."""
     undone_txns: tuple[str, ...] = ()
 
     @property
     def original_modes(self) -> dict[str, int]:
-        """The permissions of what is there before, so that they can be put back."""
+        """Modes of the files before the change, by path."""
         return {
-            str(step.source or step.path): step.metadata.mode
-            for step, _ in self.operations
-            if step.metadata is not None
+            str(operation.source or operation.path): operation.metadata.mode
+            for operation, _ in self.operations
+            if operation.metadata is not None
         }
 
     @property
     def paths(self) -> set[RelPath]:
-        """Every path the changes alter."""
+        """Every path that is changed."""
         return {path for change in self.changes for path in change.touched_paths}
 
 
 @dataclass(slots=True)
 class ActiveTransaction:
-    """Changes under way: what they hold, and how far they are."""
+    """A transaction that is being applied or waits to be finalized; it holds the path locks."""
 
     prepared: PreparedTransaction
     directories: DirectoryHandles
@@ -64,147 +69,109 @@ class ActiveTransaction:
     operations: list[ActiveOperation] = field(default_factory=list)
     journal: TransactionJournal | None = None
     rollback_failed: bool = False
-    """Whether something could not be taken back and waits for recovery."""
+    """Whether a rollback was incomplete; recovery continues it."""
 
     def leave_to_recovery(self) -> None:
-        """Leave the journal to recovery."""
+        """Close the journal and leave it for recovery."""
         if self.journal is not None:
             self.journal.close()
 
 
 class TransactionManager:
-    """The one place where a user's files are altered."""
+    """Applies an agent's changes to the user's files. No other code does."""
 
-    def __init__(self, workspace: ConfinedRoot, objects: BlobStore, journal: JournalStore) -> None:
+    def __init__(self, workspace: ConfinedRoot, blobs: BlobStore, journals: JournalStore) -> None:
         self._files = workspace
-        self._blobs = objects
-        self._journals = journal
-        self._kaiza_dir = objects.kaiza_dir
+        self._blobs = blobs
+        self._journals = journals
+        self._kaiza_dir = blobs.kaiza_dir
         self._active: dict[str, ActiveTransaction] = {}
         self._liveness: LivenessLock | None = None
         self._mutex = threading.Lock()
 
     @classmethod
     def for_root(cls, workspace: ConfinedRoot) -> "TransactionManager":
-        """Make one that keeps what it needs in the workspace's `.kaiza`, from the first change on."""
-        own = KaizaDir(workspace.fd)
-        return cls(workspace, BlobStore(own), JournalStore(own, StateKey(state_dir.path_of(workspace.root))))
+        """A manager with its files in the workspace's `.kaiza`; the first change creates them."""
+        kaiza_dir = KaizaDir(workspace.fd)
+        journals = JournalStore(kaiza_dir, StateKey(state_dir.path_of(workspace.root)))
+        return cls(workspace, BlobStore(kaiza_dir), journals)
 
     @property
     def liveness_id(self) -> str:
-        """The name under which this process is known to be alive; intents name it."""
+        """Id of this process's liveness lock, which its intents name."""
         return self._liveness_lock().id
 
     def is_dead(self, live_id: str) -> bool:
-        """Whether the process that an intent names is gone."""
+        """Whether the process with this liveness id has ended."""
         return self._kaiza_dir.find_directory("live") is None or self._liveness_lock().is_dead(live_id)
 
     def prepare(self, txn: str, changes: Iterable[Change], *, undoes: Sequence[str] = ()) -> PreparedTransaction:
-        """Check everything that can be foreseen; nothing is written and nothing is held when this returns."""
+        """Check the changes; raises for the first that cannot be made. Nothing is written and nothing stays open."""
         listed = tuple(changes)
-        with ExitStack() as held:
+        with ExitStack() as stack:
             directories = DirectoryHandles(self._files)
-            held.callback(directories.close)
-            steps = Preflight(self._files, self._blobs, directories, txn).plan_operations(listed)
-        return PreparedTransaction(txn, listed, steps, tuple(undoes))
+            stack.callback(directories.close)
+            operations = Preflight(self._files, self._blobs, directories, txn).plan_operations(listed)
+        return PreparedTransaction(txn, listed, operations, tuple(undoes))
 
     def apply(self, prepared: PreparedTransaction) -> None:
-        """Make the changes; they are on disk, all of them, when this returns. If it raises, files are as before.
+        """Make the changes; all of them are on disk when this returns. If it raises, the files are as before.
 
-        The intent has to be on disk before: recovery sets a journal aside that the log does not bear out.
+        The intent must be on disk before this is called: recovery ignores a journal without an intent in the log.
         """
-        with ExitStack() as held:
-            running = ActiveTransaction(prepared, DirectoryHandles(self._files), held)
-            held.callback(running.directories.close)
+        with ExitStack() as stack:
+            active = ActiveTransaction(prepared, DirectoryHandles(self._files), stack)
+            stack.callback(active.directories.close)
             try:
-                self._apply_operations(running)
+                self._apply_operations(active)
             except BaseException as error:
-                left = self._roll_back_operations(running)
-                if running.rollback_failed:
+                left = self._roll_back_operations(active)
+                if active.rollback_failed:
                     raise _rollback_error(left) from error
                 if isinstance(error, OSError):
                     raise _write_error(error, prepared) from error
                 raise
-            running.resources = held.pop_all()
-            self._active[prepared.txn] = running
+            # The path locks are kept until the outcome is recorded: no other change may build on one that could
+            # still be rolled back.
+            active.resources = stack.pop_all()
+            self._active[prepared.txn] = active
 
     def roll_back(self, prepared: PreparedTransaction) -> list[dict[str, str]]:
-        """Undo changes that were applied and not settled; what could not be taken back is listed with the reason."""
-        running = self._active.pop(prepared.txn, None)
-        if running is None:
+        """Roll back an applied transaction. Returns the paths that were left because they changed since, and why."""
+        active = self._active.pop(prepared.txn, None)
+        if active is None:
             return []
-        with running.resources:
-            return self._roll_back_operations(running)
+        with active.resources:
+            return self._roll_back_operations(active)
 
     def finalize(self, txn: str) -> None:
-        """Let applied changes stand: keep what they replaced, leave no temporary, and let others have their turn.
+        """Store the displaced files, remove the temporary ones and release the locks.
 
-        What cannot be cleared away now is left to recovery; the changes stand all the same.
+        Never raises for a failure: the changes are made and recorded, and recovery cleans up the rest.
         """
-        running = self._active.pop(txn, None)
-        if running is None:
+        active = self._active.pop(txn, None)
+        if active is None:
             return
-        with running.resources:
+        with active.resources:
             try:
-                self._finalize_operations(running)
+                self._finalize_operations(active)
             except (OSError, errors.SystemError):
-                running.leave_to_recovery()
+                active.leave_to_recovery()
 
     def recover(
-        self, announced: Callable[[str], RecordedIntent | None], first: Sequence[str] = ()
+        self, find_intent: Callable[[str], RecordedIntent | None], first: Sequence[str] = ()
     ) -> list[RecoveryResult]:
-        """Finish or take back what dead processes left half-done, as far as the log announced it.
+        """Complete or roll back what dead processes left, as far as the log announced it.
 
-        What living ones have under way is left alone. `announced` says what the log has of a change; the journals
-        named in `first` are looked at before all others, the last first. A journal that is not ours is left where it
-        is, one that is none, or that the log does not bear out, is set aside: neither is acted on, and neither raises.
+        `find_intent` returns what the log says of a transaction. The journals named in `first` are recovered before all
+        others, the last one first.
         """
-        found = []
-        for journal in self._journals.find_abandoned(first):
-            try:
-                recovered = self._recover_journal(journal, announced)
-            except (OSError, errors.SystemError) as error:
-                recovered = _unrecovered(journal, type(error).__name__)
-            finally:
-                if journal.journal is not None:
-                    journal.journal.close()
-            if recovered is not None:
-                found.append(recovered)
-        return found
-
-    def _recover_journal(
-        self, journal: AbandonedJournal, announced: Callable[[str], RecordedIntent | None]
-    ) -> RecoveryResult | None:
-        """Bring one journal's change to its end; None where its writer lives."""
-        if journal.origin in ("foreign", "unreadable"):
-            return _unrecovered(journal, journal.origin)
-        if journal.journal is None or not journal.lines:
-            return self._set_journal_aside(journal, "malformed")
-        said = announced(journal.name)
-        live = said.liveness_id if said is not None else str(journal.lines[0].get("live", ""))
-        if (said is None or said.is_open) and not self.is_dead(live):
-            return None
-        if said is None:
-            return self._set_journal_aside(journal, "not_announced")
-        if said.is_rolled_back:  # an older copy of it was put back: since then the files may have changed the same way
-            return self._set_journal_aside(journal, "taken_back_before")
-        try:
-            plan = recovery.JournaledOperations.from_lines(journal.lines, journal.name)
-        except ValueError:
-            return self._set_journal_aside(journal, "malformed")
-        if not plan.is_announced_by(said.changes) or plan.has_protected_path():
-            return self._set_journal_aside(journal, "not_as_announced")
-        fate = _commit_state(journal.lines, recorded=said.is_applied)
-        return recovery.recover_transaction(self._files, self._blobs, journal.journal, plan, LOCK_SECONDS, fate)
-
-    def _set_journal_aside(self, journal: AbandonedJournal, why: str) -> RecoveryResult:
-        moved = self._journals.set_aside(journal.name)
-        if moved is None:
-            return _unrecovered(journal, why)
-        return RecoveryResult(journal.name, "set_aside", (), ({"path": moved, "reason": why},))
+        return JournalRecovery(self._files, self._blobs, self._journals, self.is_dead, LOCK_SECONDS).run(
+            find_intent, first
+        )
 
     def remove_leftovers(self, txn: str, paths: Iterable[RelPath]) -> int:
-        """Clear away temporaries of a change whose journal the power took; the intent names where they may be."""
+        """Remove the temporary files beside these paths where a power cut took the transaction's journal."""
         if self._journals.has_pending(txn):
             return 0
         return sum(
@@ -213,7 +180,7 @@ class TransactionManager:
         )
 
     def close(self) -> None:
-        """Be gone; changes not settled are left to recovery."""
+        """Close every descriptor; transactions that are not finalized are left to recovery."""
         if self._liveness is not None:
             self._liveness.close()
         self._kaiza_dir.close()
@@ -224,91 +191,87 @@ class TransactionManager:
                 self._liveness = LivenessLock(self._kaiza_dir)
             return self._liveness
 
-    def _apply_operations(self, running: ActiveTransaction) -> None:
-        prepared = running.prepared
-        running.resources.enter_context(path_locks.acquire(self._kaiza_dir, prepared.paths, LOCK_SECONDS))
+    def _apply_operations(self, active: ActiveTransaction) -> None:
+        prepared = active.prepared
+        active.resources.enter_context(path_locks.acquire(self._kaiza_dir, prepared.paths, LOCK_SECONDS))
         for path in sorted(prepared.paths):
-            running.directories.open_or_plan(path.parent)
+            active.directories.open_or_plan(path.parent)
         head = {
-            "steps": [step.as_json() for step, _ in prepared.operations],
-            "made": [path.parts for path in running.directories.missing],
+            "steps": [operation.as_json() for operation, _ in prepared.operations],
+            "made": [path.parts for path in active.directories.missing],
         }
-        entry = running.journal = self._journals.begin(prepared.txn, self.liveness_id, head)
+        # The journal exists before the first directory or temporary file: whatever a killed process leaves is in it.
+        journal = active.journal = self._journals.begin(prepared.txn, self.liveness_id, head)
         with closing(FsyncBatch(len(prepared.operations), self._files.fd)) as batch:
-            staging = Staging(self._blobs, self._journals, running.directories, batch, prepared.undone_txns)
-            kept = [staging.store_preimage(step) for step, _ in prepared.operations]
-            running.directories.create_missing()
-            for (step, change), is_kept in zip(prepared.operations, kept, strict=True):
-                running.operations.append(ActiveOperation(step, running.directories, self._blobs, is_stored=is_kept))
-                staging.stage_content(running.operations[-1], change)
-            entry.append({"staged": [part.our_inode for part in running.operations]})
-            entry.add_to_batch(batch)
+            staging = Staging(self._blobs, self._journals, active.directories, batch, prepared.undone_txns)
+            stored = [staging.store_preimage(operation) for operation, _ in prepared.operations]
+            active.directories.create_missing()
+            for (operation, change), is_stored in zip(prepared.operations, stored, strict=True):
+                active.operations.append(
+                    ActiveOperation(operation, active.directories, self._blobs, is_stored=is_stored)
+                )
+                staging.stage_content(active.operations[-1], change)
+            # With the inodes, recovery can tell the staged files from those of other processes.
+            journal.append({"staged": [each.our_inode for each in active.operations]})
+            journal.add_to_batch(batch)
+            # Pre-images, new contents and journal are on disk before the first rename: after a power cut at any later
+            # point, each file can be completed or rolled back. One batch, so that they share a flush of the disk.
             batch.sync()
-        for part in running.operations:
-            part.perform()
-        running.directories.sync(
-            {part.operation.path.parent for part in running.operations} | _source_directories(running.operations)
+        for each in active.operations:
+            each.perform()
+        # A rename is durable only when its directory is. After this, the outcome may be recorded.
+        active.directories.sync(
+            {each.operation.path.parent for each in active.operations} | _source_directories(active.operations)
         )
-        entry.mark_committed()
+        journal.mark_committed()
 
-    def _finalize_operations(self, running: ActiveTransaction) -> None:
-        for part in running.operations:
-            part.finalize()
-        self._journals.add_created_directories([str(path) for path in running.directories.created])
-        if running.prepared.undone_txns:
-            self._remove_empty_directories(running)
-        if running.journal is not None:
-            running.journal.archive()
+    def _finalize_operations(self, active: ActiveTransaction) -> None:
+        for each in active.operations:
+            each.finalize()
+        record_created(self._kaiza_dir, active.directories.created)
+        if active.prepared.undone_txns:
+            self._remove_empty_directories(active)
+        # Last: until every temporary file is gone, recovery needs the journal to find them.
+        if active.journal is not None:
+            active.journal.archive()
 
-    def _roll_back_operations(self, running: ActiveTransaction) -> list[dict[str, str]]:
-        """Undo what was done, newest first; the journal goes only when nothing is left to do."""
-        if running.journal is None:
+    def _roll_back_operations(self, active: ActiveTransaction) -> list[dict[str, str]]:
+        """Roll back, newest first; the journal is deleted only when nothing remains to be done."""
+        if active.journal is None:
             return []
         with suppress(OSError):
-            running.journal.mark_rolled_back()
-        left, whole = recovery.roll_back(running.operations, running.directories)
-        running.rollback_failed = not whole
-        if whole:
-            with suppress(OSError):  # a journal of nothing is taken back once more by whoever finds it
-                running.journal.delete()
+            active.journal.mark_rolled_back()
+        left, is_complete = recovery.roll_back(active.operations, active.directories)
+        active.rollback_failed = not is_complete
+        if is_complete:
+            with suppress(OSError):  # recovery then rolls back once more, and finds nothing to do
+                active.journal.delete()
         else:
-            running.journal.close()
+            active.journal.close()
         return left
 
-    def _remove_empty_directories(self, running: ActiveTransaction) -> None:
-        """Remove directories that Kaiza made and that an undo left empty."""
-        made = self._journals.created_directories()
-        for step, _ in running.prepared.operations:
-            path = (step.source or step.path).parent
-            while path.parts and str(path) in made:
-                above = DirectoryHandles(self._files)
+    def _remove_empty_directories(self, active: ActiveTransaction) -> None:
+        """Remove directories that Kaiza created and that an undo left empty, and no others."""
+        created = read_created(self._kaiza_dir)
+        for operation, _ in active.prepared.operations:
+            path = (operation.source or operation.path).parent
+            while path.parts and str(path) in created:
+                directories = DirectoryHandles(self._files)
                 try:
-                    if not above.open_existing(path.parent) or not remove_empty(above.descriptors[path.parent], path):
+                    if not directories.open_existing(path.parent):
+                        break
+                    if not remove_empty(directories.descriptors[path.parent], path):
                         break
                 finally:
-                    above.close()
+                    directories.close()
                 path = path.parent
 
 
-def _commit_state(lines: Sequence[JournalLine], *, recorded: bool) -> CommitState:
-    """What is to become of an abandoned change; that it is being taken back outweighs the record."""
-    if any("taken_back" in line for line in lines):
-        return "taken_back"
-    if recorded:
-        return "recorded"
-    return "committed" if any("committed" in line for line in lines) else "taken_back"
-
-
-def _unrecovered(journal: AbandonedJournal, why: str) -> RecoveryResult:
-    """A journal that stays where it is, with the reason."""
-    return RecoveryResult(journal.name, "left", (), ({"path": f".kaiza/journal/{journal.name}", "reason": why},))
-
-
-def _source_directories(parts: Sequence[ActiveOperation]) -> set[RelPath]:
+def _source_directories(operations: Sequence[ActiveOperation]) -> set[RelPath]:
     return {
-        part.operation.source.parent
-        for part in parts
-        if part.operation.kind == "move" and part.operation.source is not None
+        each.operation.source.parent
+        for each in operations
+        if each.operation.kind == "move" and each.operation.source is not None
     }
 
 
@@ -322,6 +285,6 @@ def _write_error(error: OSError, prepared: PreparedTransaction) -> errors.System
 def _rollback_error(left: Sequence[Mapping[str, str]]) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "FILE_WRITE_FAILED",
-        human_message="The change failed and could not be taken back whole. The next session recovers it.",
+        human_message="The change failed and could not be rolled back completely. The next session recovers it.",
         cause={"left": list(left)},
     )

@@ -1,4 +1,7 @@
-"""The ignore rules that hold in a directory of the workspace: its own, and those of the directories above it."""
+"""Loads the `.gitignore` rules that apply in a directory: its own and those of its parent directories.
+
+Matching is in `domain.paths.gitignore`. git's index is not read: a tracked file that matches a rule counts as ignored.
+"""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,38 +12,38 @@ from kaiza.domain.paths.rel_path import ROOT, RelPath
 from kaiza.store.files.confined_root import ConfinedRoot
 
 NAME = ".gitignore"
+# The workspace may be hostile: of a larger file, only this much is read.
 MAX_BYTES = 256 * 1024
-"""What follows in a larger file is not looked at."""
 
 _EXCLUDE = RelPath((".git", "info", "exclude"))
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryRules:
-    """The rules of one directory; `base` bytes of a path lie above it."""
+    """Rules of one directory; they match a path without its first `prefix_length` bytes."""
 
     prefix_length: int
     rules: gitignore.IgnoreFile
 
 
 RuleChain = tuple[DirectoryRules, ...]
-"""The rules that hold in a directory, the outermost first."""
+"""The rules that apply in a directory, the outermost first."""
 
 
 def is_ignored(chain: RuleChain, path: str, *, directory: bool) -> bool:
-    """Whether the innermost rules that say something leave a path out."""
+    """Whether a path is ignored. The innermost directory with a matching rule decides, as in git."""
     if not chain:
         return False
-    told = path.encode(errors="surrogateescape")
-    for nested in reversed(chain):
-        verdict = nested.rules.is_ignored(told[nested.prefix_length :], directory=directory)
+    encoded = path.encode(errors="surrogateescape")
+    for level in reversed(chain):
+        verdict = level.rules.is_ignored(encoded[level.prefix_length :], directory=directory)
         if verdict is not None:
             return verdict
     return False
 
 
 def load_inherited(workspace: ConfinedRoot, directory: RelPath) -> RuleChain:
-    """The rules that hold in a directory before its own are read."""
+    """The rules that a directory inherits: `.git/info/exclude` and those of its parent directories."""
     chain = _add_rules(workspace, (), _EXCLUDE, 0)
     for depth in range(len(directory.parts)):
         chain = add_directory(workspace, chain, RelPath(directory.parts[:depth]))
@@ -48,21 +51,21 @@ def load_inherited(workspace: ConfinedRoot, directory: RelPath) -> RuleChain:
 
 
 def add_directory(workspace: ConfinedRoot, chain: RuleChain, directory: RelPath) -> RuleChain:
-    """The same with a directory's own rules, if it has any."""
-    base = 0 if directory == ROOT else len(str(directory).encode(errors="surrogateescape")) + 1
-    return _add_rules(workspace, chain, directory / NAME, base)
+    """The chain with a directory's own rules added, if it has any."""
+    prefix_length = 0 if directory == ROOT else len(str(directory).encode(errors="surrogateescape")) + 1
+    return _add_rules(workspace, chain, directory / NAME, prefix_length)
 
 
-def _add_rules(workspace: ConfinedRoot, chain: RuleChain, path: RelPath, base: int) -> RuleChain:
+def _add_rules(workspace: ConfinedRoot, chain: RuleChain, path: RelPath, prefix_length: int) -> RuleChain:
     data = _read_rules_file(workspace, path)
-    return (*chain, DirectoryRules(base, _parse_rules(data))) if data else chain
+    return (*chain, DirectoryRules(prefix_length, _parse_rules(data))) if data else chain
 
 
 def _read_rules_file(workspace: ConfinedRoot, path: RelPath) -> bytes:
-    """The file's bytes, nothing if there is none; like git, not through a link."""
+    """Content of a rules file; empty where there is none."""
     try:
         with workspace.open_file(path, lambda _real: None) as file:
-            return file.read(MAX_BYTES) if file.real == path else b""
+            return file.read(MAX_BYTES) if file.real == path else b""  # git does not read one through a link either
     except errors.SystemError:
         return b""
 

@@ -1,4 +1,7 @@
-"""Paths resolved by the kernel, which never leaves the root however fast somebody swaps directories for links."""
+"""Path resolution below a root by Linux's `openat2`: the kernel itself refuses to leave the root.
+
+There is no window between a check and its use in which a directory could be swapped for a link.
+"""
 
 import ctypes
 import errno
@@ -9,8 +12,9 @@ from dataclasses import dataclass
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.files.resolved import HANDLE_FLAGS, ResolvedPath, swapped_error
 
-SYSCALL_NUMBER = 437
+SYSCALL_NUMBER = 437  # of openat2, on x86-64 as on arm64
 NO_MAGICLINKS, NO_SYMLINKS, BENEATH = 0x02, 0x04, 0x08
+# BENEATH refuses `..` above the root and absolute links; NO_MAGICLINKS those in /proc, which lead anywhere.
 INSIDE = BENEATH | NO_MAGICLINKS
 _DELETED = b" (deleted)"
 
@@ -26,7 +30,7 @@ _SYSCALL.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTE
 
 
 def openat2(dir_fd: int, path: bytes, flags: int, resolve: int) -> int:
-    """Open a path below a directory under the kernel's own rules of resolution."""
+    """The system call; `resolve` limits what the path may lead through. It is repeated where a signal interrupts it."""
     how = _OpenHow(flags, 0, resolve)
     while True:
         fd: int = _SYSCALL(SYSCALL_NUMBER, dir_fd, path, ctypes.byref(how), _SIZE)
@@ -38,7 +42,7 @@ def openat2(dir_fd: int, path: bytes, flags: int, resolve: int) -> int:
 
 
 def is_supported(root_fd: int) -> bool:
-    """Whether this kernel has the call, nothing filters it away, and handles can be read through /proc."""
+    """Whether this kernel has the call, no filter (seccomp) forbids it, and /proc gives the paths of descriptors."""
     if sys.platform != "linux":
         return False
     try:
@@ -56,22 +60,23 @@ def is_supported(root_fd: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KernelResolver:
-    """Finds places below the root by openat2."""
+    """Resolves paths below a root with openat2."""
 
     root_fd: int
     name: str = "openat2"
 
     def resolve(self, path: RelPath, *, follow: bool = True) -> ResolvedPath:
-        """Find the place that a path leads to; EXDEV where a link leads out, EAGAIN where it should be tried again."""
-        asked = path.to_bytes()
+        """Resolve a path; EXDEV where it leads outside, EAGAIN where something on it was renamed meanwhile."""
+        name = path.to_bytes()
+        # First without links, the usual case: then the path is its own real path.
         try:
-            fd = openat2(self.root_fd, asked, HANDLE_FLAGS, INSIDE | NO_SYMLINKS)
+            fd = openat2(self.root_fd, name, HANDLE_FLAGS, INSIDE | NO_SYMLINKS)
         except OSError as error:
             if error.errno != errno.ELOOP or not follow:
                 raise
         else:
             return ResolvedPath(fd, path, os.fstat(fd))
-        fd = openat2(self.root_fd, asked, HANDLE_FLAGS, INSIDE)
+        fd = openat2(self.root_fd, name, HANDLE_FLAGS, INSIDE)
         try:
             return ResolvedPath(fd, self._real_path(fd), os.fstat(fd))
         except OSError:
@@ -79,27 +84,29 @@ class KernelResolver:
             raise
 
     def _real_path(self, fd: int) -> RelPath:
-        """Ask the kernel where a handle is; a name that no longer leads to it is no answer."""
+        """Path of a handle below the root; EAGAIN where it has none any more."""
         root = _descriptor_path(self.root_fd).rstrip(b"/") + b"/"
-        found = _descriptor_path(fd)
-        if found.rstrip(b"/") + b"/" == root:
+        path = _descriptor_path(fd)
+        if path.rstrip(b"/") + b"/" == root:
             return RelPath(())
-        if not found.startswith(root):
+        if not path.startswith(root):
             raise swapped_error()
-        real = RelPath.from_bytes(found[len(root) :])
-        if found.endswith(_DELETED) and not self._is_at_path(real, fd):
+        real = RelPath.from_bytes(path[len(root) :])
+        # The kernel appends " (deleted)" to the path of a deleted file. Such a name may also exist: then the rules
+        # would judge one file and the caller read another.
+        if path.endswith(_DELETED) and not self._is_at_path(real, fd):
             raise swapped_error()
         return real
 
     def _is_at_path(self, real: RelPath, fd: int) -> bool:
         try:
-            again = openat2(self.root_fd, real.to_bytes(), HANDLE_FLAGS, INSIDE | NO_SYMLINKS)
+            other_fd = openat2(self.root_fd, real.to_bytes(), HANDLE_FLAGS, INSIDE | NO_SYMLINKS)
         except OSError:
             return False
         try:
-            return os.path.samestat(os.fstat(again), os.fstat(fd))
+            return os.path.samestat(os.fstat(other_fd), os.fstat(fd))
         finally:
-            os.close(again)
+            os.close(other_fd)
 
 
 def _descriptor_path(fd: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What the operating system says about a path, once, as one of our codes."""
+"""Maps OSErrors about a path to error codes and sentences."""
 
 import errno
 
@@ -6,10 +6,10 @@ from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
 
 _SENTENCES = {
-    "OUTSIDE_WORKSPACE": "A link on the path leads out of the workspace. Only files inside of it can be reached.",
-    "INVALID_PATH": "The path has too long a name or links that lead in a circle. Name the file itself.",
-    "FILE_NOT_FOUND": "There is no such file. List the directory to see what there is.",
-    "PATH_NOT_FOUND": "There is no such directory. List the one above to see what there is.",
+    "OUTSIDE_WORKSPACE": "A link in the path leads outside the workspace. Use a path inside it.",
+    "INVALID_PATH": "A name in the path is too long, or its links form a loop. Use the path of the file itself.",
+    "FILE_NOT_FOUND": "There is no such file. List the directory to see what exists.",
+    "PATH_NOT_FOUND": "There is no such directory. List its parent to see what exists.",
     "FILE_READ_FAILED": "The file could not be read. Check its permissions, then try again.",
     "FILE_WRITE_FAILED": "The file could not be changed and is as before. Check space and permissions, then try again.",
 }
@@ -18,7 +18,7 @@ _SENTENCES = {
 def to_system_error(
     error: OSError, path: RelPath, *, missing: str, otherwise: str = "FILE_READ_FAILED"
 ) -> errors.SystemError:
-    """Turn a system call's error into the code that says the same."""
+    """The error for an OSError; its code is `missing` for a path that does not exist, `otherwise` by default."""
     code = _error_code(error.errno, missing, otherwise)
     cause: dict[str, object] = {"path": str(path)}
     if code == otherwise:
@@ -27,7 +27,7 @@ def to_system_error(
 
 
 def not_regular_file_error(path: RelPath, kind: str, code: str = "FILE_READ_FAILED") -> errors.SystemError:
-    """Refuse what is no plain file before anything is asked of it."""
+    """The error for a path that is not a regular file."""
     return errors.SystemError.tool_failure(
         code,
         human_message="This is not a regular file. Choose a regular file.",
@@ -38,7 +38,7 @@ def not_regular_file_error(path: RelPath, kind: str, code: str = "FILE_READ_FAIL
 def _error_code(number: int | None, missing: str, otherwise: str) -> str:
     if number in {errno.ENOENT, errno.ENOTDIR}:
         return missing
-    if number == errno.EXDEV:
+    if number == errno.EXDEV:  # how both resolvers report a path that leaves the root
         return "OUTSIDE_WORKSPACE"
     if number in {errno.ELOOP, errno.ENAMETOOLONG}:
         return "INVALID_PATH"

@@ -1,4 +1,4 @@
-"""Tries out what Kaiza needs of a machine and of the file system under a directory, and leaves nothing behind."""
+"""Tests whether the machine and a directory's file system offer what Kaiza needs. Leaves no files behind."""
 
 import ctypes
 import fcntl
@@ -15,7 +15,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def find_resolver(root: Path) -> str:
-    """How paths are kept inside the workspace here: `openat2` or `walk`."""
+    """How paths below this root are resolved: `openat2` or `walk`."""
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         return "openat2" if is_supported(descriptor) else "walk"
@@ -24,17 +24,13 @@ def find_resolver(root: Path) -> str:
 
 
 def try_file_system(directory: Path) -> Mapping[str, str | None]:
-    """For each trial None where it works in this directory, or what the system said. OSError where none can be made."""
-    told: dict[str, str | None] = {}
+    """Results by trial: None for success, or the system's message. OSError where no file can be created at all."""
     with tempfile.TemporaryDirectory(prefix=".kaiza-doctor-", dir=directory) as scratch:
-        place = Path(scratch)
-        for name, trial in _TRIALS.items():
-            told[name] = _run_trial(trial, place)
-    return told
+        return {name: _run_trial(trial, Path(scratch)) for name, trial in _TRIALS.items()}
 
 
 def try_writing(directory: Path) -> str | None:
-    """None where a file can be made and removed there, else what the system said."""
+    """None where a file can be created and removed in the directory, else the system's message."""
     return _run_trial(lambda place: tempfile.TemporaryFile(dir=place).close(), directory)
 
 
@@ -59,12 +55,12 @@ def _try_sync(place: Path) -> None:
 
 
 def _try_lock(place: Path) -> None:
-    """Two descriptors of one file, of which only one can have the lock."""
+    # A file system without real locks grants both descriptors of one file the exclusive lock.
     with (place / "locked").open("wb") as first, (place / "locked").open("rb") as second:
         fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with suppress(BlockingIOError):
             fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            raise OSError(0, "a lock that is held was given a second time")
+            raise OSError(0, "a held lock was granted a second time")
 
 
 def _try_link(place: Path) -> None:

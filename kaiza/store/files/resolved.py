@@ -1,4 +1,4 @@
-"""One place that a path leads to, held by descriptor: what is opened is what was looked at."""
+"""Result of resolving a path, held by descriptor, so that what is opened is what was checked."""
 
 import errno
 import os
@@ -15,12 +15,12 @@ _SWAPPED_ERRNOS = {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}
 
 @dataclass(slots=True)
 class OwnedDescriptor:
-    """A descriptor that is let go at the end of a `with`."""
+    """A file descriptor that is closed at the end of a `with`."""
 
     fd: int
 
     def close(self) -> None:
-        """Let it go."""
+        """Close the descriptor."""
         os.close(self.fd)
 
     def __enter__(self) -> Self:
@@ -34,9 +34,9 @@ class OwnedDescriptor:
 
 @dataclass(slots=True)
 class ResolvedPath(OwnedDescriptor):
-    """What a path leads to, not opened yet: nothing has been asked of a device or a pipe.
+    """What a path leads to, not opened yet: no device was touched and no FIFO was woken.
 
-    `fd` is a handle of the thing itself or, with a name, of the directory in which that name stands.
+    `fd` is an O_PATH handle of the file itself or, where `name` is set, of the directory that contains it.
     """
 
     real: RelPath
@@ -44,7 +44,8 @@ class ResolvedPath(OwnedDescriptor):
     name: bytes | None = None
 
     def open(self, flags: int) -> int:
-        """Open the thing for what the flags say; EAGAIN if another stands there by now."""
+        """Open the file with these flags; EAGAIN where it was replaced since it was resolved."""
+        # Through /proc the handle itself is reopened, whatever its path leads to by now.
         if self.name is None:
             return os.open(f"/proc/self/fd/{self.fd}", flags | NONBLOCKING_FLAGS)
         try:
@@ -53,6 +54,7 @@ class ResolvedPath(OwnedDescriptor):
             if error.errno in _SWAPPED_ERRNOS:
                 raise swapped_error() from error
             raise
+        # O_NOFOLLOW refuses a link, but not another file or a directory that was moved here.
         if os.path.samestat(os.fstat(fd), self.stat):
             return fd
         os.close(fd)
@@ -60,5 +62,5 @@ class ResolvedPath(OwnedDescriptor):
 
 
 def swapped_error() -> OSError:
-    """Tell that something was put in the way meanwhile, so that it is tried again."""
-    return OSError(errno.EAGAIN, "swapped while it was looked at")
+    """EAGAIN: the file was replaced while it was resolved, and `ConfinedRoot` tries again."""
+    return OSError(errno.EAGAIN, "replaced while it was resolved")

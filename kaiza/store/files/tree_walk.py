@@ -1,4 +1,4 @@
-"""Everything below a directory, sorted by path; links are not followed, and what `.gitignore` names is left out."""
+"""Walk of a directory tree in the order of paths, without what `.gitignore` excludes. Links are not followed."""
 
 import os
 import stat
@@ -19,12 +19,12 @@ SKIPPED_NAMES = frozenset({".git", ".kaiza"})
 
 @dataclass(slots=True)
 class WalkedFile(OwnedDescriptor):
-    """A plain file met on a walk, open for reading."""
+    """A regular file of a walk, open for reading."""
 
     size: int
 
     def read(self, size: int) -> bytes:
-        """Read on, at most so many bytes; what fails to be read ends the file."""
+        """Read the next bytes, at most `size`; empty at the end and where reading fails."""
         try:
             return os.read(self.fd, size)
         except OSError:
@@ -32,26 +32,27 @@ class WalkedFile(OwnedDescriptor):
 
 
 class DirectoryLevel:
-    """A directory on the way: what is still to come in it. Its descriptor is open only while it is looked into."""
+    """A directory that the walk is in: the names still to visit, and its descriptor while it is needed."""
 
-    __slots__ = ("_open", "_workspace", "chain", "kinds", "prefix", "real", "waiting")
+    __slots__ = ("_open", "_workspace", "chain", "kinds", "pending", "prefix", "real")
 
     def __init__(self, workspace: ConfinedRoot, real: RelPath) -> None:
         self.real = real
         self.prefix = f"{real}/" if real.parts else ""
         self.chain: ignore_rules.RuleChain = ()
-        self.waiting: list[str] = []
+        self.pending: list[str] = []
         self.kinds: dict[str, FileKind] = {}
         self._workspace = workspace
         self._open: OpenDirectory | None = None
 
     def open_directory(self) -> OpenDirectory | None:
-        """The directory, opened again if it was let go; None if another stands there by now."""
+        """The open directory, reopened where it was closed; None where the path leads elsewhere by now."""
         if self._open is None:
             try:
                 opened = self._workspace.open_directory(self.real, lambda _real: None)
             except errors.SystemError:
                 return None
+            # A parent was swapped for a link: its entries would be reported under paths that are not theirs.
             if opened.real != self.real:
                 opened.close()
                 return None
@@ -67,7 +68,7 @@ class DirectoryLevel:
 
 @dataclass(frozen=True, slots=True)
 class WalkedEntry:
-    """One thing that the walk met. Good for a look until the walk goes on."""
+    """An entry of a walk, valid until the next one is requested."""
 
     path: str
     name: str
@@ -76,20 +77,21 @@ class WalkedEntry:
 
     @property
     def real(self) -> RelPath:
-        """The path as a value."""
+        """The path as a RelPath."""
         return self._level.real / self.name
 
     def stat_entry(self) -> FileEntry | None:
-        """Its size and time; None if it is gone."""
+        """Type, size and time; None where it is gone."""
         directory = self._level.open_directory()
         return directory.stat_entry(self.name) if directory else None
 
     def open(self) -> WalkedFile | None:
-        """Its content, if it is a plain file that lets itself be read."""
+        """Open it for reading; None unless it is a readable regular file."""
         directory = self._level.open_directory()
         if directory is None:
             return None
         try:
+            # The entry may be a link or a FIFO by now: neither followed nor waited for.
             fd = os.open(self.name, READ_NOFOLLOW, dir_fd=directory.fd)
         except OSError:
             return None
@@ -101,7 +103,7 @@ class WalkedEntry:
 
 
 class TreeWalk:
-    """A walk in the order of paths, each before what is below it; it may begin in the middle, and be broken off."""
+    """Iterator over the entries of a tree, sorted by path. It can start at any path and be stopped at any time."""
 
     def __init__(
         self,
@@ -113,11 +115,11 @@ class TreeWalk:
         since: str,
     ) -> None:
         self.listed_count = 0
-        """How many names were listed so far."""
+        """Names listed so far."""
         self.visited_count = 0
-        """How many of them were looked at."""
+        """Entries yielded so far."""
         self.unlisted_count = 0
-        """How many directories could not be listed."""
+        """Directories that could not be listed."""
         self.stopped_early = False
         self._workspace = workspace
         self._include_ignored = include_ignored
@@ -136,19 +138,19 @@ class TreeWalk:
     def __iter__(self) -> Iterator[WalkedEntry]:
         while self._levels and not self.stopped_early:
             level = self._levels[-1]
-            if not level.waiting:
+            if not level.pending:
                 level.close()
                 self._levels.pop()
             elif self._should_stop():
                 self.stopped_early = True
             else:
-                found = self._visit_name(level, level.waiting.pop())
-                if found is not None:
-                    yield found
+                entry = self._visit_name(level, level.pending.pop())
+                if entry is not None:
+                    yield entry
 
     def _visit_name(self, level: DirectoryLevel, key: str) -> WalkedEntry | None:
         if key.endswith("/"):
-            level.close()
+            level.close()  # reopened when the walk is back: a deep tree needs few descriptors
             self._levels.append(self._enter_directory(level.real / key[:-1], level.chain))
             return None
         self.visited_count += 1
@@ -169,20 +171,23 @@ class TreeWalk:
         if not self._include_ignored and ignore_rules.NAME in kinds:
             chain = ignore_rules.add_directory(self._workspace, chain, real)
         level.chain, level.kinds = chain, kinds
-        level.waiting = sorted(self._pending_names(level), reverse=True)
+        level.pending = sorted(self._pending_names(level), reverse=True)
         return level
 
     def _pending_names(self, level: DirectoryLevel) -> Iterator[str]:
-        """What is to come: each name, and a directory's once more with a slash, where it is entered."""
+        """The names to visit, and each directory's name a second time with a slash, at which it is entered.
+
+        Sorted together they give the order of whole paths: `a`, `a.txt`, `a/b`.
+        """
         since = self._since[len(level.prefix) :] if self._since.startswith(level.prefix) else ""
         for name, kind in level.kinds.items():
-            directory = kind == "directory"
-            if level.chain and ignore_rules.is_ignored(level.chain, level.prefix + name, directory=directory):
+            is_directory = kind == "directory"
+            if level.chain and ignore_rules.is_ignored(level.chain, level.prefix + name, directory=is_directory):
                 continue
             self.listed_count += 1
             if name >= since:
                 yield name
-            if directory and (f"{name}/" >= since or since.startswith(f"{name}/")):
+            if is_directory and (f"{name}/" >= since or since.startswith(f"{name}/")):
                 yield f"{name}/"
 
 
@@ -194,7 +199,7 @@ def walk(
     over: Callable[[], bool],
     since: str = "",
 ) -> TreeWalk:
-    """Walk what is below a directory, from the path `since` on (itself included), until it is over."""
+    """Walk the tree below a directory, from the path `since` on (included), until `over` returns True."""
     return TreeWalk(workspace, start, include_ignored=include_ignored, over=over, since=since)
 
 
@@ -205,5 +210,5 @@ def _entry_kind(entry: "os.DirEntry[str]") -> FileKind:
         if entry.is_dir(follow_symlinks=False):
             return "directory"
         return "file" if entry.is_file(follow_symlinks=False) else "other"
-    except OSError:
+    except OSError:  # deleted since it was listed
         return "other"

@@ -1,4 +1,4 @@
-"""The parts that a change stands on: kept contents, renames that never overwrite, turns, and signs of life."""
+"""The parts of a transaction: blobs, renames that do not overwrite, path locks and liveness locks."""
 
 import os
 import subprocess
@@ -22,9 +22,9 @@ from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.process_liveness import LivenessLock
 
 
-def keep(objects, digest, content, *, pack=True):
+def store_blob(blobs, digest, content, *, pack=True):
     with closing(FsyncBatch()) as batch:
-        objects.keep(digest, content, pack=pack, batch=batch)
+        blobs.store(digest, content, pack=pack, batch=batch)
         batch.sync()
 
 
@@ -40,35 +40,35 @@ def root_fd(tmp_path):
 
 
 @pytest.fixture
-def own(root_fd):
-    made = KaizaDir(root_fd)
-    yield made
-    made.close()
+def kaiza_dir(root_fd):
+    opened = KaizaDir(root_fd)
+    yield opened
+    opened.close()
 
 
-def test_kaizas_own_directory_is_made_late_and_ignores_itself(tmp_path, own):
-    assert own.existing("objects") is None
+def test_kaiza_dir_is_created_on_first_use_and_ignores_itself_in_git(tmp_path, kaiza_dir):
+    assert kaiza_dir.find_directory("objects") is None
     assert not (tmp_path / ".kaiza").exists()
 
-    own.directory("objects")
+    kaiza_dir.open_directory("objects")
 
     assert (tmp_path / ".kaiza/.gitignore").read_bytes() == b"*\n"
     assert (tmp_path / ".kaiza").stat().st_mode & 0o777 == 0o700
 
 
-def test_kaizas_own_directory_is_never_a_link(tmp_path, own):
+def test_a_link_in_place_of_kaiza_dir_is_refused(tmp_path, kaiza_dir):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / ".kaiza").symlink_to("elsewhere")
 
     with pytest.raises(OSError, match=r"."):
-        own.directory("objects")
+        kaiza_dir.open_directory("objects")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
-    own.directory("live")
+def test_a_removed_directory_of_kaiza_dir_is_created_again(tmp_path, kaiza_dir):
+    kaiza_dir.open_directory("live")
     (tmp_path / ".kaiza/live").rmdir()
-    os.mkdir(".x", dir_fd=own.directory("live"))
+    os.mkdir(".x", dir_fd=kaiza_dir.open_directory("live"))
 
     assert (tmp_path / ".kaiza/live/.x").is_dir()
 
@@ -84,119 +84,119 @@ def test_kaizas_own_directory_is_made_again_where_it_was_removed(tmp_path, own):
         (b"long" * MAX_PACKED_BYTES, False),
     ],
 )
-def test_a_content_comes_back_as_it_was(own, content, pack):
-    objects, digest = BlobStore(own), sha256(content).hexdigest()
-    keep(objects, digest, [content[:7], content[7:]], pack=pack)
+def test_a_stored_content_is_read_back_unchanged(kaiza_dir, content, pack):
+    blobs, digest = BlobStore(kaiza_dir), sha256(content).hexdigest()
+    store_blob(blobs, digest, [content[:7], content[7:]], pack=pack)
 
-    assert objects.has(digest)
-    assert b"".join(objects.chunks(digest)) == content
+    assert blobs.has(digest)
+    assert b"".join(blobs.chunks(digest)) == content
 
 
-def test_another_content_than_the_hashes_is_not_kept(tmp_path, own):
-    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
+def test_a_content_with_another_hash_is_not_stored(tmp_path, kaiza_dir):
+    blobs, digest = BlobStore(kaiza_dir), sha256(b"one").hexdigest()
     with pytest.raises(errors.SystemError) as caught:
-        keep(objects, digest, [b"other"])
+        store_blob(blobs, digest, [b"other"])
 
     assert caught.value.error_code == "HASH_MISMATCH"
-    assert not objects.has(digest)
+    assert not blobs.has(digest)
     assert [path for path in (tmp_path / ".kaiza/objects").rglob("*") if path.is_file()] == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"x", b"x\x9c garbage"])
-def test_a_damaged_object_is_never_given_as_whole_and_is_mended(tmp_path, own, damage):
-    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
-    keep(objects, digest, [b"one"])
-    (kept,) = (tmp_path / ".kaiza/objects").rglob("*.z")
-    kept.chmod(0o600)
-    kept.write_bytes(damage)
+def test_a_damaged_blob_is_an_error_and_storing_its_content_again_repairs_it(tmp_path, kaiza_dir, damage):
+    blobs, digest = BlobStore(kaiza_dir), sha256(b"one").hexdigest()
+    store_blob(blobs, digest, [b"one"])
+    (blob,) = (tmp_path / ".kaiza/objects").rglob("*.z")
+    blob.chmod(0o600)
+    blob.write_bytes(damage)
 
     with pytest.raises(errors.SystemError) as caught:
-        list(objects.chunks(digest))
+        list(blobs.chunks(digest))
     assert caught.value.error_code == "FILE_READ_FAILED"
-    keep(objects, digest, [b"one"])
-    assert b"".join(objects.chunks(digest)) == b"one"
+    store_blob(blobs, digest, [b"one"])
+    assert b"".join(blobs.chunks(digest)) == b"one"
 
 
-def stuffed(content):
-    """A content packed with so much padding that says nothing that the file is longer than any that is packed here."""
-    pack = zlib.compressobj()
-    made = pack.compress(content) + pack.flush(zlib.Z_FULL_FLUSH)
-    return made + b"\0\0\0\xff\xff" * MAX_PACKED_BYTES + pack.flush()
+def padded(content):
+    """A compressed content with more empty blocks in it than any packed file has bytes."""
+    compressor = zlib.compressobj()
+    packed = compressor.compress(content) + compressor.flush(zlib.Z_FULL_FLUSH)
+    return packed + b"\0\0\0\xff\xff" * MAX_PACKED_BYTES + compressor.flush()
 
 
 @pytest.mark.parametrize("size", [MAX_PACKED_BYTES + 1, 64 * MAX_PACKED_BYTES])
-def test_a_packed_content_that_is_longer_than_any_that_is_packed_here_is_lost_and_not_unpacked(own, size):
+def test_a_decompression_bomb_is_an_error_and_is_not_unpacked(kaiza_dir, size):
     content = bytes(size)
-    objects, digest = BlobStore(own), sha256(content).hexdigest()
-    place(own, digest + ".z", zlib.compress(content, 9))
+    blobs, digest = BlobStore(kaiza_dir), sha256(content).hexdigest()
+    plant(kaiza_dir, digest + ".z", zlib.compress(content, 9))
     tracemalloc.start()
-    refused = [refusal(list, objects.chunks(digest)), refusal(objects.size, digest)]
-    _, most = tracemalloc.get_traced_memory()
+    codes = [error_code_of(list, blobs.chunks(digest)), error_code_of(blobs.size, digest)]
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert refused == ["FILE_READ_FAILED"] * 2
-    assert most < 8 * MAX_PACKED_BYTES
+    assert codes == ["FILE_READ_FAILED"] * 2
+    assert peak < 8 * MAX_PACKED_BYTES
 
 
-def test_a_packed_file_that_is_longer_than_any_here_is_lost(own):
-    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
-    place(own, digest + ".z", stuffed(b"one"))
+def test_a_packed_file_above_the_size_limit_is_an_error(kaiza_dir):
+    blobs, digest = BlobStore(kaiza_dir), sha256(b"one").hexdigest()
+    plant(kaiza_dir, digest + ".z", padded(b"one"))
 
-    assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
+    assert error_code_of(list, blobs.chunks(digest)) == "FILE_READ_FAILED"
 
 
 @pytest.mark.parametrize("suffix", ["", ".z"])
-def test_a_fifo_in_place_of_a_content_is_waited_for_by_no_reader(own, suffix):
-    objects, digest = BlobStore(own), sha256(b"one").hexdigest()
-    os.mkfifo(digest + suffix, dir_fd=own.directory("objects"))
+def test_a_fifo_in_place_of_a_blob_does_not_block_the_reader(kaiza_dir, suffix):
+    blobs, digest = BlobStore(kaiza_dir), sha256(b"one").hexdigest()
+    os.mkfifo(digest + suffix, dir_fd=kaiza_dir.open_directory("objects"))
 
-    assert refusal(list, objects.chunks(digest)) == "FILE_READ_FAILED"
+    assert error_code_of(list, blobs.chunks(digest)) == "FILE_READ_FAILED"
 
 
 @pytest.mark.parametrize("pack", [True, False])
-def test_a_content_is_given_only_as_far_as_is_asked_for(own, pack):
-    objects, digest = BlobStore(own), sha256(b"12345").hexdigest()
-    keep(objects, digest, [b"12345"], pack=pack)
+def test_a_content_longer_than_the_limit_of_the_reader_is_an_error(kaiza_dir, pack):
+    blobs, digest = BlobStore(kaiza_dir), sha256(b"12345").hexdigest()
+    store_blob(blobs, digest, [b"12345"], pack=pack)
 
-    assert b"".join(objects.chunks(digest, 5)) == b"12345"
-    assert refusal(list, objects.chunks(digest, 4)) == "FILE_READ_FAILED"
+    assert b"".join(blobs.chunks(digest, 5)) == b"12345"
+    assert error_code_of(list, blobs.chunks(digest, 4)) == "FILE_READ_FAILED"
 
 
-def place(own, name, content):
-    """Put a file among the kept contents, as an archive might bring it."""
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=own.directory("objects"))
+def plant(kaiza_dir, name, content):
+    """Write a file among the blobs, as an archive might bring it."""
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=kaiza_dir.open_directory("objects"))
     with os.fdopen(fd, "wb") as file:
         file.write(content)
 
 
-def refusal(call, *arguments):
+def error_code_of(call, *arguments):
     with pytest.raises(errors.SystemError) as caught:
         call(*arguments)
     return caught.value.error_code
 
 
 @pytest.mark.parametrize("size", [5, MAX_PACKED_BYTES + 1])
-def test_a_file_is_taken_over_and_its_name_is_gone(tmp_path, root_fd, own, size):
+def test_an_adopted_file_is_stored_and_its_name_removed(tmp_path, root_fd, kaiza_dir, size):
     (tmp_path / "f").write_bytes(b"x" * size)
     digest = sha256(b"x" * size).hexdigest()
-    BlobStore(own).adopt(digest, root_fd, b"f")
+    BlobStore(kaiza_dir).adopt(digest, root_fd, b"f")
 
     assert not (tmp_path / "f").exists()
-    assert b"".join(BlobStore(own).chunks(digest)) == b"x" * size
+    assert b"".join(BlobStore(kaiza_dir).chunks(digest)) == b"x" * size
 
 
-def test_a_large_file_that_somebody_still_writes_is_copied(tmp_path, root_fd, own):
+def test_a_large_file_that_is_open_for_writing_is_copied(tmp_path, root_fd, kaiza_dir):
     (tmp_path / "f").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
     digest = sha256(b"x" * (MAX_PACKED_BYTES + 1)).hexdigest()
     with (tmp_path / "f").open("r+b") as writer:
-        BlobStore(own).adopt(digest, root_fd, b"f")
+        BlobStore(kaiza_dir).adopt(digest, root_fd, b"f")
         writer.write(b"late")
 
-    assert b"".join(BlobStore(own).chunks(digest)) == b"x" * (MAX_PACKED_BYTES + 1)
+    assert b"".join(BlobStore(kaiza_dir).chunks(digest)) == b"x" * (MAX_PACKED_BYTES + 1)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES)
-def test_two_names_trade_places(tmp_path, root_fd, exchange):
+def test_exchange_swaps_two_names(tmp_path, root_fd, exchange):
     (tmp_path / "t").write_text("new")
     (tmp_path / "f").write_text("old")
     exchange(root_fd, b"t", b"f")
@@ -206,17 +206,17 @@ def test_two_names_trade_places(tmp_path, root_fd, exchange):
 
 @pytest.mark.parametrize("exchange", EXCHANGES)
 @pytest.mark.parametrize("missing", ["t", "f"])
-def test_nothing_is_exchanged_with_nothing(tmp_path, root_fd, exchange, missing):
-    (there,) = {"t", "f"} - {missing}
-    (tmp_path / there).write_text("here")
+def test_an_exchange_with_a_missing_name_fails_and_changes_nothing(tmp_path, root_fd, exchange, missing):
+    (present,) = {"t", "f"} - {missing}
+    (tmp_path / present).write_text("here")
 
     with pytest.raises(FileNotFoundError):
         exchange(root_fd, b"t", b"f")
-    assert [path.name for path in tmp_path.iterdir()] == [there]
+    assert [path.name for path in tmp_path.iterdir()] == [present]
 
 
 @pytest.mark.parametrize("put", PUTS)
-def test_a_file_is_put_only_where_nothing_is(tmp_path, root_fd, put):
+def test_a_rename_does_not_overwrite_an_existing_file(tmp_path, root_fd, put):
     (tmp_path / "t").write_text("new")
     put(root_fd, b"t", root_fd, b"f")
     (tmp_path / "t").write_text("newer")
@@ -227,7 +227,7 @@ def test_a_file_is_put_only_where_nothing_is(tmp_path, root_fd, put):
 
 
 @pytest.mark.parametrize("put", PUTS)
-def test_a_dangling_link_is_something(tmp_path, root_fd, put):
+def test_a_rename_does_not_overwrite_a_dangling_link(tmp_path, root_fd, put):
     (tmp_path / "t").write_text("new")
     (tmp_path / "f").symlink_to("nowhere")
 
@@ -235,26 +235,28 @@ def test_a_dangling_link_is_something(tmp_path, root_fd, put):
         put(root_fd, b"t", root_fd, b"f")
 
 
-def test_changes_to_one_path_take_turns_and_others_do_not_wait(own):
-    with path_locks.acquire(own, [parse("a")], 1):
-        path_locks.acquire(own, [parse("b")], 1).close()
+def test_locks_on_one_path_exclude_each_other_and_not_those_on_others(kaiza_dir):
+    with path_locks.acquire(kaiza_dir, [parse("a")], 1):
+        path_locks.acquire(kaiza_dir, [parse("b")], 1).close()
         with pytest.raises(errors.SystemError) as caught:
-            path_locks.acquire(own, [parse("a")], 0.05)
+            path_locks.acquire(kaiza_dir, [parse("a")], 0.05)
 
     assert caught.value.error_code == "FILE_WRITE_FAILED"
-    path_locks.acquire(own, [parse("a")], 1).close()
+    path_locks.acquire(kaiza_dir, [parse("a")], 1).close()
 
 
-def test_turns_for_many_paths_never_block_each_other_for_good(own):
+def test_overlapping_locks_on_many_paths_do_not_deadlock(kaiza_dir):
     names = [parse(f"f{number}") for number in range(40)]
     done = []
 
-    def take(paths):
+    def lock_often(paths):
         for _ in range(20):
-            path_locks.acquire(own, paths, 10).close()
+            path_locks.acquire(kaiza_dir, paths, 10).close()
         done.append(1)
 
-    threads = [threading.Thread(target=take, args=(paths,)) for paths in (names, names[::-1], names[::3], names[::-2])]
+    threads = [
+        threading.Thread(target=lock_often, args=(paths,)) for paths in (names, names[::-1], names[::3], names[::-2])
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -263,40 +265,40 @@ def test_turns_for_many_paths_never_block_each_other_for_good(own):
     assert len(done) == 4
 
 
-def test_a_process_is_alive_until_it_is_killed(tmp_path, own):
+def test_a_process_is_dead_only_after_it_was_killed(tmp_path, kaiza_dir):
     script = """
 import os, sys
-from kaiza.store.disk.process_liveness import Live
-from kaiza.store.disk.kaiza_dir import Own
-print(Live(Own(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
+from kaiza.store.disk.process_liveness import LivenessLock
+from kaiza.store.disk.kaiza_dir import KaizaDir
+print(LivenessLock(KaizaDir(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
 sys.stdin.read()
 """
-    mine = LivenessLock(own)
+    ours = LivenessLock(kaiza_dir)
     with subprocess.Popen(
         [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         theirs = other.stdout.readline().strip()
-        alive = mine.is_dead(theirs)
-        mine.remove_dead()
-        still = mine.is_dead(theirs)
+        was_dead = [ours.is_dead(theirs)]
+        ours.remove_dead()
+        was_dead.append(ours.is_dead(theirs))
         other.kill()
         other.wait()
-        gone = mine.is_dead(theirs)
-        mine.remove_dead()
+        was_dead.append(ours.is_dead(theirs))
+        ours.remove_dead()
 
-    assert (alive, still, gone) == (False, False, True)
-    assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [mine.id]
-    assert not mine.is_dead(mine.id)
-    assert mine.is_dead("../../etc/passwd")
-    assert mine.is_dead("never-was")
-    mine.close()
+    assert was_dead == [False, False, True]
+    assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [ours.id]
+    assert not ours.is_dead(ours.id)
+    assert ours.is_dead("../../etc/passwd")
+    assert ours.is_dead("never-was")
+    ours.close()
     assert list((tmp_path / ".kaiza/live").iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may act for another account")
-def test_a_process_of_another_account_counts_as_alive(tmp_path):
-    own = KaizaDir(os.open(tmp_path, os.O_RDONLY))
-    mine = LivenessLock(own)
+def test_a_process_of_another_account_is_taken_for_alive(tmp_path):
+    kaiza_dir = KaizaDir(os.open(tmp_path, os.O_RDONLY))
+    mine = LivenessLock(kaiza_dir)
     os.seteuid(65534)
     try:
         found = LivenessLock.is_dead(mine, "1-0")

@@ -1,4 +1,4 @@
-"""Changes of several files: refused before anything is written, whole or not at all, and exactly undone."""
+"""Multi-file transactions: preflight, all-or-nothing application, durability, rollback and undo."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 
 import pytest
-from announcing import recovered
+from announcing import recover_changes
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
@@ -26,6 +26,7 @@ from kaiza.store.files.confined_root import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 WRITERS = 50 if LONG else 20
+PORTABLE = {"exchange": atomic_rename.exchange_portably, "rename_noreplace": atomic_rename.rename_portably}
 
 
 def digest(content):
@@ -59,16 +60,16 @@ def move(source, path, before, after=None, mode=None):
 
 
 def manifest(root):
-    """Everything in a workspace but Kaiza's own: type, mode, owner, content, attributes."""
+    """Mode, owner, content and attributes of everything in a workspace but `.kaiza`."""
     found = {}
     for path in sorted(root.rglob("*")):
-        told = path.lstat()
+        status = path.lstat()
         if path.relative_to(root).parts[0] == ".kaiza":
             continue
-        content = path.read_bytes() if stat.S_ISREG(told.st_mode) else None
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
         names = os.listxattr(path, follow_symlinks=False)
         attributes = {name: os.getxattr(path, name, follow_symlinks=False) for name in names}
-        found[str(path.relative_to(root))] = (told.st_mode, told.st_uid, told.st_gid, content, attributes)
+        found[str(path.relative_to(root))] = (status.st_mode, status.st_uid, status.st_gid, content, attributes)
     return found
 
 
@@ -81,16 +82,16 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def committer(root):
+def manager(root):
     with ConfinedRoot(str(root)) as workspace:
-        made = TransactionManager.for_root(workspace)
-        yield made
-        made.close()
+        opened = TransactionManager.for_root(workspace)
+        yield opened
+        opened.close()
 
 
-def commit(committer, txn, *changes, undoes=()):
-    committer.apply(committer.prepare(txn, changes, undoes=undoes))
-    committer.settle(txn)
+def commit(manager, txn, *changes, undoes=()):
+    manager.apply(manager.prepare(txn, changes, undoes=undoes))
+    manager.finalize(txn)
 
 
 def code_of(act, *arguments):
@@ -99,11 +100,11 @@ def code_of(act, *arguments):
     return caught.value.error_code
 
 
-def test_four_kinds_of_change_happen_together(root, committer):
+def test_one_transaction_creates_modifies_deletes_and_moves(root, manager):
     changes = [create("a/b/n"), modify("m", b"m"), delete("d", b"d"), move("s", "to/t", b"s")]
-    commit(committer, "t", *changes)
+    commit(manager, "t", *changes)
 
-    assert {path: told[3] for path, told in manifest(root).items() if told[3] is not None} == {
+    assert {path: entry[3] for path, entry in manifest(root).items() if entry[3] is not None} == {
         "a/b/n": b"new",
         "m": b"after",
         "to/t": b"s",
@@ -112,18 +113,18 @@ def test_four_kinds_of_change_happen_together(root, committer):
 
 
 @pytest.mark.parametrize("path", ["n", "m"])
-def test_another_content_than_was_announced_is_never_put_in_place(root, committer, path):
+def test_a_content_that_differs_from_the_intent_is_not_put_in_place(root, manager, path):
     before = manifest(root)
-    announced = create(path) if path == "n" else modify(path, b"m")
-    prepared = committer.prepare("t", [replace(announced, content=b"other")])
+    change = create(path) if path == "n" else modify(path, b"m")
+    prepared = manager.prepare("t", [replace(change, content=b"other")])
 
-    assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
+    assert code_of(manager.apply, prepared) == "HASH_MISMATCH"
     assert manifest(root) == before
 
 
-def test_preparing_writes_nothing(root, committer):
+def test_preparing_writes_nothing(root, manager):
     before = sorted(root.rglob("*"))
-    committer.prepare("t", [create("a/b/n"), modify("m", b"m")])
+    manager.prepare("t", [create("a/b/n"), modify("m", b"m")])
 
     assert sorted(root.rglob("*")) == before
 
@@ -158,10 +159,10 @@ def test_preparing_writes_nothing(root, committer):
         (move("m", "in/n", b"m"), "INVALID_PATH"),
         (Change(parse("n"), "create", None, digest(b"unknown")), "FILE_WRITE_FAILED"),
     ],
-    ids=lambda told: f"{told.operation} {told.path}" if isinstance(told, Change) else None,
+    ids=lambda value: f"{value.operation} {value.path}" if isinstance(value, Change) else None,
 )
-@pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_what_cannot_be_is_refused_before_anything_is_written(root, tmp_path, way, change, code):
+@pytest.mark.parametrize("resolver", ["openat2", "walk"])
+def test_an_impossible_change_is_refused_before_anything_is_written(root, tmp_path, resolver, change, code):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").write_text("secret")
     (root / "dangling").symlink_to("nowhere")
@@ -175,22 +176,22 @@ def test_what_cannot_be_is_refused_before_anything_is_written(root, tmp_path, wa
     (root / "fixed").write_text("fixed")
     (root / "fixed").chmod(0o444)
     names = sorted(tmp_path.rglob("*"))
-    with ConfinedRoot(str(root), resolver=way) as workspace:
+    with ConfinedRoot(str(root), resolver=resolver) as workspace:
         assert code_of(TransactionManager.for_root(workspace).prepare, "t", [create("first"), change]) == code
 
     assert sorted(tmp_path.rglob("*")) == names
 
 
-def test_a_link_on_the_way_is_told_by_where_it_leads(root, committer):
+def test_the_refusal_of_a_path_through_a_link_names_the_real_path(root, manager):
     (root / "in").symlink_to("sub")
     with pytest.raises(errors.SystemError) as caught:
-        committer.prepare("t", [create("in/deep/n")])
+        manager.prepare("t", [create("in/deep/n")])
 
     assert caught.value.cause == {"path": "in/deep/n", "real_path": "sub/deep/n"}
 
 
-def test_a_path_is_changed_once(committer):
-    assert code_of(committer.prepare, "t", [modify("m", b"m"), move("s", "m", b"s")]) == "INVALID_INPUT_VALUE"
+def test_two_changes_of_one_path_are_refused(manager):
+    assert code_of(manager.prepare, "t", [modify("m", b"m"), move("s", "m", b"s")]) == "INVALID_INPUT_VALUE"
 
 
 @pytest.mark.parametrize(
@@ -204,46 +205,46 @@ def test_a_path_is_changed_once(committer):
         lambda root: (root / "n").write_bytes(b"there first"),
     ],
 )
-def test_what_changed_after_the_look_stops_the_whole_change(root, committer, late):
-    prepared = committer.prepare("t", [delete("d", b"d"), create("a/n"), create("n"), modify("m", b"m")])
+def test_a_file_that_changed_after_prepare_fails_the_whole_transaction(root, manager, late):
+    prepared = manager.prepare("t", [delete("d", b"d"), create("a/n"), create("n"), modify("m", b"m")])
     late(root)
     before = manifest(root)
 
-    assert code_of(committer.apply, prepared) in {"HASH_MISMATCH", "FILE_ALREADY_EXISTS"}
+    assert code_of(manager.apply, prepared) in {"HASH_MISMATCH", "FILE_ALREADY_EXISTS"}
     assert manifest(root) == before
-    commit(committer, "next", delete("d", b"d"))
+    commit(manager, "next", delete("d", b"d"))
 
 
 @pytest.mark.parametrize(
     "change", [modify("m", b"m"), delete("m", b"m"), move("m", "n", b"m")], ids=lambda change: change.operation
 )
-def test_a_file_that_was_hard_linked_after_the_check_is_left_as_it_is(root, committer, change):
-    prepared = committer.prepare("t", [create("a/n"), change])
+def test_a_file_that_was_hard_linked_after_prepare_is_left_unchanged(root, manager, change):
+    prepared = manager.prepare("t", [create("a/n"), change])
     (root / "second").hardlink_to(root / "m")
     before = manifest(root)
 
-    assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
+    assert code_of(manager.apply, prepared) == "HASH_MISMATCH"
     assert manifest(root) == before
     assert (root / "m").samefile(root / "second")
 
 
-@pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_a_new_directory_that_is_replaced_by_a_link_lets_nothing_be_written_outside(root, tmp_path, monkeypatch, way):
-    outside, really = tmp_path / "outside", os.mkdir
+@pytest.mark.parametrize("resolver", ["openat2", "walk"])
+def test_nothing_is_written_outside_where_a_new_directory_is_replaced_by_a_link(root, tmp_path, monkeypatch, resolver):
+    outside, real_mkdir = tmp_path / "outside", os.mkdir
     outside.mkdir()
 
-    def swapped(name, *arguments, **options):
-        really(name, *arguments, **options)
+    def mkdir_and_swap(name, *arguments, **options):
+        real_mkdir(name, *arguments, **options)
         if name == b"made":
             (root / "made").rename(root / "aside")
             (root / "made").symlink_to("../outside")
 
-    monkeypatch.setattr(os, "mkdir", swapped)
+    monkeypatch.setattr(os, "mkdir", mkdir_and_swap)
     with (
-        ConfinedRoot(str(root), resolver=way) as workspace,
-        closing(TransactionManager.for_root(workspace)) as committer,
+        ConfinedRoot(str(root), resolver=resolver) as workspace,
+        closing(TransactionManager.for_root(workspace)) as manager,
     ):
-        code = code_of(committer.apply, committer.prepare("t", [modify("m", b"m"), create("made/n")]))
+        code = code_of(manager.apply, manager.prepare("t", [modify("m", b"m"), create("made/n")]))
 
     assert code == "HASH_MISMATCH"
     assert list(outside.iterdir()) == []
@@ -251,84 +252,84 @@ def test_a_new_directory_that_is_replaced_by_a_link_lets_nothing_be_written_outs
     assert list((root / "aside").iterdir()) == []
 
 
-def test_a_directory_that_went_away_after_the_look_stops_the_change(root, committer):
-    prepared = committer.prepare("t", [modify("sub/x", b"sub/x")])
+def test_a_directory_that_was_renamed_after_prepare_fails_the_transaction(root, manager):
+    prepared = manager.prepare("t", [modify("sub/x", b"sub/x")])
     (root / "sub").rename(root / "elsewhere")
 
-    assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
+    assert code_of(manager.apply, prepared) == "HASH_MISMATCH"
     assert (root / "elsewhere/x").read_bytes() == b"sub/x"
     assert not (root / "sub").exists()
 
 
 @pytest.fixture
 def synced(root, monkeypatch):
-    """The names of what is synced together, one set for each time."""
-    told, names, really = [], {}, fsync_batch.fsync_all
+    """The names of the files of each fsync batch, in order."""
+    batches, names, real_fsync_all = [], {}, fsync_batch.fsync_all
 
-    def looking(fds):
+    def recording_fsync_all(fds):
         for path in (root, *root.rglob("*")):
             names.setdefault(path.stat().st_ino, path.relative_to(root).as_posix())
-        told.append({names[os.fstat(fd).st_ino] for fd in fds})
-        really(fds)
+        batches.append({names[os.fstat(fd).st_ino] for fd in fds})
+        real_fsync_all(fds)
 
-    monkeypatch.setattr(fsync_batch, "fsync_all", looking)
-    monkeypatch.setattr(directory_handles, "fsync_all", looking)
-    return told
+    monkeypatch.setattr(fsync_batch, "fsync_all", recording_fsync_all)
+    monkeypatch.setattr(directory_handles, "fsync_all", recording_fsync_all)
+    return batches
 
 
-def test_all_that_a_change_needs_after_a_power_cut_is_synced_before_and_after_the_exchange(root, committer, synced):
-    """What the sync order promises: journal, pre-image and new file first, then the name in the user's directory."""
+def test_journal_pre_image_and_new_file_are_synced_before_the_exchange_and_the_directory_after(root, manager, synced):
+    """After a power cut at any point, recovery finds what it needs to complete the change or roll it back."""
     (root / "f").write_bytes(b"before")
-    commit(committer, "t", modify("f", b"before"))
+    commit(manager, "t", modify("f", b"before"))
 
     packed = f".kaiza/objects/{digest(b'before')}.z"
     assert synced == [{packed, ".kaiza/objects", ".kaiza/journal", ".kaiza/journal/t", ".kaiza-t-0"}, {"."}]
 
 
-def test_a_file_in_new_directories_is_synced_with_the_parent_of_each_of_them(committer, synced):
-    commit(committer, "t", create("sub/one/two/n"))
+def test_the_parent_of_every_new_directory_is_synced(manager, synced):
+    commit(manager, "t", create("sub/one/two/n"))
 
     assert synced[-1] == {"sub", "sub/one", "sub/one/two"}
 
 
-def test_a_move_syncs_the_directory_it_left_and_the_one_it_reached(committer, synced):
-    commit(committer, "t", move("sub/x", "to/t", b"sub/x"))
+def test_a_move_syncs_the_directories_of_its_source_and_its_target(manager, synced):
+    commit(manager, "t", move("sub/x", "to/t", b"sub/x"))
 
     assert synced[-1] == {"sub", "to", "."}
 
 
-def test_deleting_a_large_file_syncs_the_directory_that_keeps_it(root, committer, monkeypatch):
-    big, kept, really = b"x" * (2 * MAX_PACKED_BYTES), [], os.fsync
+def test_deleting_a_large_file_syncs_the_blob_directory(root, manager, monkeypatch):
+    big, synced, real_fsync = b"x" * (2 * MAX_PACKED_BYTES), [], os.fsync
     objects = root / ".kaiza/objects"
 
-    def looking(fd):
-        really(fd)
+    def recording_fsync(fd):
+        real_fsync(fd)
         if objects.exists() and os.path.samestat(os.fstat(fd), objects.stat()):
-            kept.append(os.listdir(objects))
+            synced.append(os.listdir(objects))
 
     (root / "big").write_bytes(big)
-    monkeypatch.setattr(os, "fsync", looking)
-    commit(committer, "t", delete("big", big))
+    monkeypatch.setattr(os, "fsync", recording_fsync)
+    commit(manager, "t", delete("big", big))
 
-    assert kept[-1:] == [[digest(big)]]
+    assert synced[-1:] == [[digest(big)]]
 
 
-def test_mode_owner_and_attributes_stay(root, committer):
+def test_modify_preserves_mode_owner_and_attributes(root, manager):
     (root / "m").chmod(0o2751)
     os.setxattr(root / "m", "user.note", b"mine")
     if os.geteuid() == 0:
         os.chown(root / "m", 1234, 1235)
         (root / "m").chmod(0o6751)
     before = manifest(root)["m"]
-    commit(committer, "t", modify("m", b"m"))
+    commit(manager, "t", modify("m", b"m"))
 
     assert manifest(root)["m"] == (*before[:3], b"after", before[4])
 
 
-def test_a_new_file_gets_what_new_files_get_or_the_mode_asked_for(root, committer):
+def test_a_new_file_gets_the_mode_of_the_umask_or_the_requested_one(root, manager):
     before = os.umask(0o027)
     try:
-        commit(committer, "t", create("n"), create("run", mode=0o755))
+        commit(manager, "t", create("n"), create("run", mode=0o755))
     finally:
         os.umask(before)
 
@@ -336,8 +337,8 @@ def test_a_new_file_gets_what_new_files_get_or_the_mode_asked_for(root, committe
     assert stat.S_IMODE((root / "run").stat().st_mode) == 0o755
 
 
-def test_a_move_may_change_content_and_mode(root, committer):
-    commit(committer, "t", move("s", "t", b"s", b"edited", 0o755), move("m", "m2", b"m", mode=0o700))
+def test_a_move_may_change_content_and_mode(root, manager):
+    commit(manager, "t", move("s", "t", b"s", b"edited", 0o755), move("m", "m2", b"m", mode=0o700))
 
     assert (root / "t").read_bytes() == b"edited"
     assert (root / "m2").read_bytes() == b"m"
@@ -345,7 +346,7 @@ def test_a_move_may_change_content_and_mode(root, committer):
     assert not (root / "s").exists()
 
 
-def test_what_was_applied_can_be_taken_back_until_it_is_settled(root, committer):
+def test_an_applied_transaction_can_be_rolled_back_until_it_is_finalized(root, manager):
     os.setxattr(root / "m", "user.note", b"mine")
     before = manifest(root)
     changes = [
@@ -355,182 +356,183 @@ def test_what_was_applied_can_be_taken_back_until_it_is_settled(root, committer)
         move("s", "to/t", b"s"),
         move("sub/x", "y", b"sub/x", b"z"),
     ]
-    prepared = committer.prepare("t", changes)
-    committer.apply(prepared)
+    prepared = manager.prepare("t", changes)
+    manager.apply(prepared)
 
-    assert committer.take_back(prepared) == []
+    assert manager.roll_back(prepared) == []
     assert manifest(root) == before
-    committer.settle("t")
-    assert recovered(committer, []) == []
+    manager.finalize("t")
+    assert recover_changes(manager, []) == []
 
 
-def test_what_somebody_changed_since_is_not_taken_back(root, committer):
-    prepared = committer.prepare("t", [modify("m", b"m"), delete("d", b"d"), create("n")])
-    committer.apply(prepared)
+def test_a_file_changed_since_is_not_rolled_back(root, manager):
+    prepared = manager.prepare("t", [modify("m", b"m"), delete("d", b"d"), create("n")])
+    manager.apply(prepared)
     (root / "m").write_bytes(b"theirs")
     (root / "d").write_bytes(b"theirs too")
     (root / "n").write_bytes(b"and this")
-    left = committer.take_back(prepared)
+    left = manager.roll_back(prepared)
 
-    assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mdn", "changed_since")
+    assert {each["path"]: each["reason"] for each in left} == dict.fromkeys("mdn", "changed_since")
     assert [(root / name).read_bytes() for name in "mdn"] == [b"theirs", b"theirs too", b"and this"]
     assert {path.name for path in root.iterdir()} == {".kaiza", "m", "d", "n", "s", "sub"}
 
 
-def test_a_new_file_that_somebody_wrote_into_is_not_replaced_even_for_a_moment(root, committer, monkeypatch):
-    prepared, seen = committer.prepare("t", [modify("m", b"m"), create("n")]), []
+def test_a_file_written_to_since_is_not_replaced_even_for_a_moment(root, manager, monkeypatch):
+    prepared, seen = manager.prepare("t", [modify("m", b"m"), create("n")]), []
 
-    def looking(way, *names):
-        way(*names)
+    def recording(rename, *names):
+        rename(*names)
         seen.append([(root / name).exists() and (root / name).read_bytes() for name in "mn"])
 
-    committer.apply(prepared)
+    manager.apply(prepared)
     for name in "mn":
         (root / name).write_bytes(b"theirs")
-    for name in ("exchange", "put"):
-        monkeypatch.setattr(atomic_rename, name, partial(looking, getattr(atomic_rename, name)))
-    left = committer.take_back(prepared)
+    for name in ("exchange", "rename_noreplace"):
+        monkeypatch.setattr(atomic_rename, name, partial(recording, getattr(atomic_rename, name)))
+    left = manager.roll_back(prepared)
 
-    assert {told["path"]: told["reason"] for told in left} == dict.fromkeys("mn", "changed_since")
-    assert all(told == [b"theirs", b"theirs"] for told in seen)
+    assert {each["path"]: each["reason"] for each in left} == dict.fromkeys("mn", "changed_since")
+    assert all(contents == [b"theirs", b"theirs"] for contents in seen)
 
 
-def test_an_undo_puts_back_bytes_modes_owners_attributes_and_directories(root, committer):
+def test_an_undo_restores_bytes_modes_owners_attributes_and_directories(root, manager):
     (root / "d").chmod(0o640)
     (root / "m").chmod(0o755)
     os.setxattr(root / "d", "user.note", b"mine")
     before = manifest(root)
-    commit(committer, "one", create("a/b/n"), modify("m", b"m", mode=0o644), delete("d", b"d"))
-    commit(committer, "two", create("a/b/o"))
-    back = Change(parse("m"), "modify", digest(b"after"), digest(b"m"))
-    again = Change(parse("d"), "create", None, digest(b"d"))
-    commit(committer, "undo", delete("a/b/o", b"new"), delete("a/b/n", b"new"), back, again, undoes=("two", "one"))
+    commit(manager, "one", create("a/b/n"), modify("m", b"m", mode=0o644), delete("d", b"d"))
+    commit(manager, "two", create("a/b/o"))
+    restored = Change(parse("m"), "modify", digest(b"after"), digest(b"m"))
+    recreated = Change(parse("d"), "create", None, digest(b"d"))
+    commit(
+        manager, "undo", delete("a/b/o", b"new"), delete("a/b/n", b"new"), restored, recreated, undoes=("two", "one")
+    )
 
     assert manifest(root) == before
 
 
-def test_only_directories_that_kaiza_made_go_with_an_undo(root, committer):
-    commit(committer, "one", create("sub/a/n"), delete("sub/x", b"sub/x"))
-    commit(committer, "undo", delete("sub/a/n", b"new"), undoes=("one",))
+def test_an_undo_removes_only_directories_that_kaiza_created(root, manager):
+    commit(manager, "one", create("sub/a/n"), delete("sub/x", b"sub/x"))
+    commit(manager, "undo", delete("sub/a/n", b"new"), undoes=("one",))
 
     assert (root / "sub").is_dir()
     assert not (root / "sub/a").exists()
 
 
-def test_a_plain_delete_leaves_its_directory(root, committer):
-    commit(committer, "one", create("a/n"))
-    commit(committer, "two", delete("a/n", b"new"))
+def test_a_delete_leaves_its_directory(root, manager):
+    commit(manager, "one", create("a/n"))
+    commit(manager, "two", delete("a/n", b"new"))
 
     assert (root / "a").is_dir()
 
 
 @pytest.mark.parametrize("size", [MAX_PACKED_BYTES, MAX_PACKED_BYTES + 1, 3 * MAX_PACKED_BYTES])
-def test_contents_of_any_size_can_be_put_back(root, committer, size):
+def test_contents_of_any_size_can_be_restored(root, manager, size):
     big = os.urandom(size)
     (root / "big").write_bytes(big)
-    commit(committer, "one", delete("big", big))
-    commit(committer, "two", Change(parse("big"), "create", None, digest(big)), undoes=("one",))
-    commit(committer, "three", modify("big", big))
-    commit(committer, "four", Change(parse("big"), "modify", digest(b"after"), digest(big)), undoes=("three",))
+    commit(manager, "one", delete("big", big))
+    commit(manager, "two", Change(parse("big"), "create", None, digest(big)), undoes=("one",))
+    commit(manager, "three", modify("big", big))
+    commit(manager, "four", Change(parse("big"), "modify", digest(b"after"), digest(big)), undoes=("three",))
 
     assert (root / "big").read_bytes() == big
 
 
 @pytest.fixture
 def large(root, monkeypatch):
-    """A file above what is packed, how it is known to the system, and which files have been read to the end since."""
+    """A file too large to be packed: its hash, its stamp, and a list of the descriptors that were read whole since."""
     (root / "big").write_bytes(b"x" * (MAX_PACKED_BYTES + 1))
     read = []
-    whole = file_metadata.digest_of
-    monkeypatch.setattr(file_metadata, "digest_of", lambda fd: (read.append(fd), whole(fd))[1])
+    real_digest_of = file_metadata.digest_of
+    monkeypatch.setattr(file_metadata, "digest_of", lambda fd: (read.append(fd), real_digest_of(fd))[1])
     return digest(b"x" * (MAX_PACKED_BYTES + 1)), file_stamp((root / "big").stat()), read
 
 
-def test_a_large_file_that_a_tool_has_read_is_read_once_more_when_it_is_out(root, committer, large):
+def test_a_large_file_that_a_tool_has_read_is_read_once_more_after_the_rename(root, manager, large):
     before, stamp, read = large
-    commit(committer, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
+    commit(manager, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
 
     assert len(read) == 1
     assert (root / ".kaiza/objects" / before).stat().st_size == MAX_PACKED_BYTES + 1
 
 
-def test_a_large_file_that_somebody_may_still_write_is_read_until_it_is_kept(root, committer, large):
+def test_a_large_file_open_for_writing_is_read_again_before_it_is_stored(root, manager, large):
     before, stamp, read = large
     with (root / "big").open("r+b"):
-        commit(committer, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
+        commit(manager, "t", Change(parse("big"), "delete", before, stat_signature=stamp))
 
     assert len(read) == 2
     assert (root / ".kaiza/objects" / before).stat().st_size == MAX_PACKED_BYTES + 1
 
 
 @pytest.mark.parametrize("late", [b"y" * (MAX_PACKED_BYTES + 1), b"y"])
-def test_a_large_file_that_changed_since_the_tool_read_it_is_read_again(root, committer, large, late):
+def test_a_large_file_that_changed_since_the_tool_read_it_is_read_again(root, manager, large, late):
     before, stamp, _ = large
     os.utime(root / "big", ns=(0, 0))
     (root / "big").write_bytes(late)
 
     assert (
-        code_of(committer.prepare, "t", [Change(parse("big"), "delete", before, stat_signature=stamp)])
-        == "HASH_MISMATCH"
+        code_of(manager.prepare, "t", [Change(parse("big"), "delete", before, stat_signature=stamp)]) == "HASH_MISMATCH"
     )
 
 
-def test_a_stamp_that_lies_is_found_out_when_the_file_is_out(root, committer, large):
+def test_a_forged_stamp_is_detected_after_the_rename(root, manager, large):
     (root / "big").write_bytes(b"y" * (MAX_PACKED_BYTES + 1))
     before, stamp = large[0], file_stamp((root / "big").stat())
-    prepared = committer.prepare("t", [Change(parse("big"), "delete", before, stat_signature=stamp)])
+    prepared = manager.prepare("t", [Change(parse("big"), "delete", before, stat_signature=stamp)])
 
-    assert code_of(committer.apply, prepared) == "HASH_MISMATCH"
+    assert code_of(manager.apply, prepared) == "HASH_MISMATCH"
     assert (root / "big").read_bytes() == b"y" * (MAX_PACKED_BYTES + 1)
 
 
-def test_many_files_change_together(root, committer):
+def test_many_files_change_together(root, manager):
     changes = [create(f"many/{number % 7}/{number}", str(number).encode()) for number in range(200)]
-    commit(committer, "t", *changes)
+    commit(manager, "t", *changes)
 
     assert len([path for path in (root / "many").rglob("*") if path.is_file()]) == 200
 
 
-@pytest.mark.parametrize("lacking", ["exchange", "put"])
-def test_the_portable_ways_give_the_same(root, committer, monkeypatch, lacking):
-    monkeypatch.setattr(atomic_rename, lacking, getattr(atomic_rename, f"{lacking}_portably"))
+@pytest.mark.parametrize("lacking", ["exchange", "rename_noreplace"])
+def test_the_portable_renames_give_the_same_result(root, manager, monkeypatch, lacking):
+    monkeypatch.setattr(atomic_rename, lacking, PORTABLE[lacking])
     before = manifest(root)
-    prepared = committer.prepare("t", [create("n"), modify("m", b"m"), delete("d", b"d"), move("s", "t", b"s")])
-    committer.apply(prepared)
+    prepared = manager.prepare("t", [create("n"), modify("m", b"m"), delete("d", b"d"), move("s", "t", b"s")])
+    manager.apply(prepared)
 
     assert {name: (root / name).read_bytes() for name in "nmt"} == {"n": b"new", "m": b"after", "t": b"s"}
-    assert committer.take_back(prepared) == []
+    assert manager.roll_back(prepared) == []
     assert manifest(root) == before
 
 
-def descriptors():
+def count_descriptors():
     with os.scandir("/proc/self/fd") as entries:
         return len(list(entries))
 
 
-def test_descriptors_are_let_go_whatever_comes_of_a_change(root, committer):
-    commit(committer, "warm", create("warm/up"), modify("s", b"s"))
-    before = descriptors()
+def test_no_transaction_leaks_descriptors(root, manager):
+    commit(manager, "warm", create("warm/up"), modify("s", b"s"))
+    before = count_descriptors()
     for number in range(20):
-        commit(committer, f"ok{number}", create(f"n{number}/a"), modify("m", b"m"))
-        commit(committer, f"back{number}", modify("m", b"after", b"m"))
-        taken = committer.prepare(f"taken{number}", [delete("d", b"d")])
-        committer.apply(taken)
-        committer.take_back(taken)
-        late = committer.prepare(f"late{number}", [delete("d", b"d"), create(f"l{number}")])
+        commit(manager, f"ok{number}", create(f"n{number}/a"), modify("m", b"m"))
+        commit(manager, f"back{number}", modify("m", b"after", b"m"))
+        rolled_back = manager.prepare(f"rolled-back{number}", [delete("d", b"d")])
+        manager.apply(rolled_back)
+        manager.roll_back(rolled_back)
+        late = manager.prepare(f"late{number}", [delete("d", b"d"), create(f"l{number}")])
         (root / f"l{number}").touch()
-        assert code_of(committer.apply, late) == "FILE_ALREADY_EXISTS"
-        assert code_of(committer.prepare, "no", [modify("none", b"")]) == "FILE_NOT_FOUND"
-        recovered(committer, [])
+        assert code_of(manager.apply, late) == "FILE_ALREADY_EXISTS"
+        assert code_of(manager.prepare, "no", [modify("none", b"")]) == "FILE_NOT_FOUND"
+        recover_changes(manager, [])
 
-    assert descriptors() <= before
+    assert count_descriptors() <= before
 
 
-class Stopped:
-    """Another process that makes a change and waits where everything is staged and nothing is in place yet."""
+class PausedProcess:
+    """Another process that makes a change and waits after staging it, before the first rename."""
 
     def __init__(self, root, change, monkeypatch):
-        staged, self._goes_on = os.pipe(), os.pipe()
+        staged, self._resume = os.pipe(), os.pipe()
         self._child = os.fork()
         if self._child == 0:
             self._change(root, change, monkeypatch, staged[1])
@@ -539,78 +541,78 @@ class Stopped:
         os.close(staged[0])
 
     def _change(self, root, change, monkeypatch, staged):
-        def waits(part):
+        def wait_then_perform(active):
             os.write(staged, b".")
-            os.close(self._goes_on[1])
-            os.read(self._goes_on[0], 1)
+            os.close(self._resume[1])
+            os.read(self._resume[0], 1)
             monkeypatch.undo()
-            part.perform()
+            active.perform()
 
         status = 1
         try:
-            monkeypatch.setattr(ActiveOperation, "perform", waits)
+            monkeypatch.setattr(ActiveOperation, "perform", wait_then_perform)
             with ConfinedRoot(str(root)) as workspace:
                 commit(TransactionManager.for_root(workspace), "first", change)
             status = 0
         finally:
             os._exit(status)
 
-    def go_on(self):
-        """Its exit status, once it has made the change."""
-        os.close(self._goes_on[1])
-        os.close(self._goes_on[0])
+    def resume(self):
+        """Let it make the change, and return its exit status."""
+        os.close(self._resume[1])
+        os.close(self._resume[0])
         child, self._child = self._child, None
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
     def end(self):
         if self._child is not None:
             os.kill(self._child, signal.SIGKILL)
-            self.go_on()
+            self.resume()
 
 
 @pytest.fixture
-def stopped(root, monkeypatch):
-    """Stops another process in the middle of a change."""
-    begun = []
+def pause_process(root, monkeypatch):
+    """Starts a process that pauses in the middle of a change."""
+    started = []
 
     def start(change):
-        begun.append(Stopped(root, change, monkeypatch))
-        return begun[-1]
+        started.append(PausedProcess(root, change, monkeypatch))
+        return started[-1]
 
     yield start
-    for one in begun:
-        one.end()
+    for process in started:
+        process.end()
 
 
 @pytest.mark.parametrize("second", [modify("m", b"m", b"second"), move("m", "n", b"m"), delete("m", b"m")])
-def test_a_change_to_a_file_that_another_process_is_changing_fails_after_its_wait(
-    root, committer, stopped, monkeypatch, second
+def test_a_change_to_a_file_that_another_process_is_changing_times_out(
+    root, manager, pause_process, monkeypatch, second
 ):
-    first = stopped(modify("m", b"m", b"first"))
+    first = pause_process(modify("m", b"m", b"first"))
     monkeypatch.setattr(transaction, "LOCK_SECONDS", 0.1)
     before = manifest(root)
 
-    assert code_of(commit, committer, "second", second) == "FILE_WRITE_FAILED"
+    assert code_of(commit, manager, "second", second) == "FILE_WRITE_FAILED"
     assert manifest(root) == before
-    assert first.go_on() == 0
+    assert first.resume() == 0
     assert (root / "m").read_bytes() == b"first"
 
 
-def test_a_change_that_waited_for_another_process_finds_the_new_content_and_fails(root, committer, stopped):
-    first, ends = stopped(modify("m", b"m", b"first")), []
-    prepared = committer.prepare("second", [modify("m", b"m", b"second")])
-    waiting = threading.Thread(target=lambda: ends.append(code_of(committer.apply, prepared)))
+def test_a_change_that_waited_for_another_process_fails_on_the_new_content(root, manager, pause_process):
+    first, codes = pause_process(modify("m", b"m", b"first")), []
+    prepared = manager.prepare("second", [modify("m", b"m", b"second")])
+    waiting = threading.Thread(target=lambda: codes.append(code_of(manager.apply, prepared)))
     waiting.start()
-    status = first.go_on()
+    status = first.resume()
     waiting.join()
 
     assert status == 0
-    assert ends == ["HASH_MISMATCH"]
+    assert codes == ["HASH_MISMATCH"]
     assert (root / "m").read_bytes() == b"first"
 
 
 @pytest.mark.long
-def test_many_writers_of_one_file_lose_nothing(root, committer):
+def test_concurrent_writers_of_one_file_lose_no_update(root, manager):
     (root / "m").write_bytes(b"")
     applied, refused = [], []
 
@@ -619,7 +621,7 @@ def test_many_writers_of_one_file_lose_nothing(root, committer):
             before = (root / "m").read_bytes()
             txn = f"w{number}-{attempt}"
             try:
-                commit(committer, txn, modify("m", before, before + b"%d " % number))
+                commit(manager, txn, modify("m", before, before + b"%d " % number))
             except errors.SystemError as error:
                 refused.append(error.error_code)
             else:
@@ -632,11 +634,11 @@ def test_many_writers_of_one_file_lose_nothing(root, committer):
     for thread in threads:
         thread.join()
 
-    assert sorted(int(word) for word in (root / "m").read_bytes().split()) == sorted(applied)
+    assert sorted(int(number) for number in (root / "m").read_bytes().split()) == sorted(applied)
     assert set(refused) <= {"HASH_MISMATCH"}
 
 
-RIVAL = """
+REPLACER = """
 import ctypes, sys
 swap = ctypes.CDLL(None).renameat2
 print("ready", flush=True)
@@ -654,22 +656,22 @@ with open("../taken", "w", buffering=1) as taken:
 
 
 @pytest.mark.long
-def test_a_rival_who_replaces_the_file_all_the_time_loses_nothing_unseen(root, committer):
+def test_no_content_is_lost_while_another_process_keeps_replacing_the_file(root, manager):
     codes, replaced = set(), set()
-    with subprocess.Popen([sys.executable, "-c", RIVAL], cwd=root, stdout=subprocess.PIPE) as rival:
-        rival.stdout.readline()
+    with subprocess.Popen([sys.executable, "-c", REPLACER], cwd=root, stdout=subprocess.PIPE) as replacer:
+        replacer.stdout.readline()
         for number in range(30_000 if LONG else 100):
             before = (root / "m").read_bytes()
             try:
-                commit(committer, f"c{number}", modify("m", before, b"ours %d" % number))
+                commit(manager, f"c{number}", modify("m", before, b"ours %d" % number))
                 replaced.add(before)
             except errors.SystemError as error:
                 codes.add(error.error_code)
-        rival.kill()
-    kept = {path.name.removesuffix(".z") for path in (root / ".kaiza/objects").rglob("*") if path.is_file()}
+        replacer.kill()
+    stored = {path.name.removesuffix(".z") for path in (root / ".kaiza/objects").rglob("*") if path.is_file()}
     taken = {line.encode() for line in (root.parent / "taken").read_text().splitlines()}
     last = {(root / name).read_bytes() for name in ("m", "rival") if (root / name).exists()}
-    known = {digest(content) for content in taken | replaced | last} | kept
+    known = {digest(content) for content in taken | replaced | last} | stored
     placed = {b"rival %d" % number for number in range(1, len(taken))}
 
     assert codes <= {"HASH_MISMATCH"}

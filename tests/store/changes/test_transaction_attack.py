@@ -1,4 +1,4 @@
-"""Somebody swaps directories and files for links that lead out while changes are made: nothing outside is touched."""
+"""Races: while changes are made, another process swaps directories and files for links that lead outside."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ while True:
     for _ in range(int(sys.argv[3])):
         pass
 """
-RIVAL = """
+DIRECTORY_SWAPPER = """
 import ctypes, os
 swap = ctypes.CDLL(None).renameat2
 print("ready", flush=True)
@@ -52,7 +52,7 @@ def manifest(directory):
 
 
 def proposals(number, content):
-    """One change of each kind, for whatever the directory is just now."""
+    """One change of each kind, for the file as it is now."""
     if content is None:
         yield Change(parse("a/f"), "create", None, digest(b"again"), content=b"again")
         return
@@ -64,73 +64,73 @@ def proposals(number, content):
     yield Change(parse("a/f"), "delete", digest(content))
 
 
-def now(path):
+def current_content(path):
     try:
         return path.read_bytes()
     except OSError:
         return None
 
 
-@pytest.mark.parametrize("way", ["openat2", "walk"])
+@pytest.mark.parametrize("resolver", ["openat2", "walk"])
 @pytest.mark.parametrize(("pair", "pause"), [(("a", "evil"), 20_000), (("a/f", "a/evil"), 20_000), (("a", "evil"), 0)])
-def test_nothing_outside_is_touched_while_names_are_swapped_for_links(tmp_path, way, pair, pause):
+def test_nothing_outside_is_touched_while_names_are_swapped_for_links(tmp_path, resolver, pair, pause):
     root, outside = tmp_path / "ws", tmp_path / "outside"
-    for made in (root / "a/deep", root / "b", outside / "deep"):
-        made.mkdir(parents=True)
+    for directory in (root / "a/deep", root / "b", outside / "deep"):
+        directory.mkdir(parents=True)
     (root / "a/f").write_bytes(b"inside")
     (outside / "f").write_bytes(b"inside")
     (root / "evil").symlink_to("../outside")
     (root / "a/evil").symlink_to("../../outside/f")
     (outside / "b").mkdir()
-    before, seen, number = manifest(outside), Counter(), 0
+    before, counts, number = manifest(outside), Counter(), 0
     with subprocess.Popen(
         [sys.executable, "-c", SWAPPER, *pair, str(pause)], cwd=root, stdout=subprocess.PIPE
     ) as swapper:
         swapper.stdout.readline()
-        with ConfinedRoot(str(root), resolver=way) as workspace:
-            committer = TransactionManager.for_root(workspace)
-            while seen.total() < TRIES // 3 or (not seen["ok"] and seen.total() < 50 * TRIES):
+        with ConfinedRoot(str(root), resolver=resolver) as workspace:
+            manager = TransactionManager.for_root(workspace)
+            while counts.total() < TRIES // 3 or (not counts["ok"] and counts.total() < 50 * TRIES):
                 number += 1
-                for kind, change in enumerate(proposals(number, now(root / "a/f"))):
+                for kind, change in enumerate(proposals(number, current_content(root / "a/f"))):
                     txn = f"t{number}-{kind}"
                     try:
-                        committer.apply(committer.prepare(txn, [change]))
-                        committer.finalize(txn)
-                        seen["ok"] += 1
+                        manager.apply(manager.prepare(txn, [change]))
+                        manager.finalize(txn)
+                        counts["ok"] += 1
                     except errors.SystemError as error:
-                        seen[error.error_code] += 1
-            committer.close()
+                        counts[error.error_code] += 1
+            manager.close()
         swapper.kill()
 
     assert manifest(outside) == before
-    assert seen["ok"] > 0
-    assert len(seen) > 1
+    assert counts["ok"] > 0
+    assert len(counts) > 1
 
 
-@pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_nothing_outside_is_touched_while_each_directory_that_kaiza_makes_is_swapped_for_a_link(tmp_path, way):
-    root, outside, seen = tmp_path / "ws", tmp_path / "outside", Counter()
-    for made in (root / "aside", outside):
-        made.mkdir(parents=True)
+@pytest.mark.parametrize("resolver", ["openat2", "walk"])
+def test_nothing_outside_is_touched_while_new_directories_are_swapped_for_links(tmp_path, resolver):
+    root, outside, counts = tmp_path / "ws", tmp_path / "outside", Counter()
+    for directory in (root / "aside", outside):
+        directory.mkdir(parents=True)
     (root / "evil").symlink_to("../outside")
     change = Change(parse("made/n"), "create", None, digest(b"n"), content=b"n")
     with (
-        subprocess.Popen([sys.executable, "-c", RIVAL], cwd=root, stdout=subprocess.PIPE) as rival,
-        ConfinedRoot(str(root), resolver=way) as workspace,
-        closing(TransactionManager.for_root(workspace)) as committer,
+        subprocess.Popen([sys.executable, "-c", DIRECTORY_SWAPPER], cwd=root, stdout=subprocess.PIPE) as attacker,
+        ConfinedRoot(str(root), resolver=resolver) as workspace,
+        closing(TransactionManager.for_root(workspace)) as manager,
     ):
-        rival.stdout.readline()
+        attacker.stdout.readline()
         try:
-            while seen.total() < TRIES // 4 or (not any((root / "aside").iterdir()) and seen.total() < 50 * TRIES):
-                txn = f"t{seen.total()}"
+            while counts.total() < TRIES // 4 or (not any((root / "aside").iterdir()) and counts.total() < 50 * TRIES):
+                txn = f"t{counts.total()}"
                 try:
-                    committer.apply(committer.prepare(txn, [change]))
-                    committer.finalize(txn)
-                    seen["ok"] += 1
+                    manager.apply(manager.prepare(txn, [change]))
+                    manager.finalize(txn)
+                    counts["ok"] += 1
                 except errors.SystemError as error:
-                    seen[error.error_code] += 1
+                    counts[error.error_code] += 1
         finally:
-            rival.kill()
+            attacker.kill()
 
     assert list(outside.iterdir()) == []
     assert any((root / "aside").iterdir())

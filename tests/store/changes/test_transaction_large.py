@@ -1,4 +1,4 @@
-"""Large files are streamed: moving, deleting and putting them back takes the memory of a small one."""
+"""Large files are streamed: moving, deleting and putting them back needs no more memory than a small one."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ SCRIPT = """
 import hashlib, os, resource, sys
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes.transaction import Committer
-from kaiza.store.files.confined_root import Workspace
+from kaiza.store.changes.transaction import TransactionManager
+from kaiza.store.files.confined_root import ConfinedRoot
 
 check = hashlib.sha256()
 with open(os.path.join(sys.argv[1], "big"), "wb") as big:
@@ -21,12 +21,12 @@ with open(os.path.join(sys.argv[1], "big"), "wb") as big:
         check.update(chunk)
         big.write(chunk)
 digest = check.hexdigest()
-workspace = Workspace(sys.argv[1])
-committer = Committer.of(workspace)
+workspace = ConfinedRoot(sys.argv[1])
+manager = TransactionManager.for_root(workspace)
 
 def commit(txn, change, undoes=()):
-    committer.apply(committer.prepare(txn, [change], undoes=undoes))
-    committer.settle(txn)
+    manager.apply(manager.prepare(txn, [change], undoes=undoes))
+    manager.finalize(txn)
 
 commit("warm", Change(parse("small"), "create", None, hashlib.sha256(b"x").hexdigest(), content=b"x"))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -42,11 +42,11 @@ print(same, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.long
-def test_a_large_file_is_moved_deleted_and_put_back_in_little_memory(tmp_path):
-    told = subprocess.run(
+def test_a_large_file_is_moved_deleted_and_restored_in_little_memory(tmp_path):
+    completed = subprocess.run(
         [sys.executable, "-c", SCRIPT, tmp_path, str(MEGABYTES)], capture_output=True, text=True, check=True
     )
-    same, grown = told.stdout.split()
+    same, growth = completed.stdout.split()
 
     assert same == "True"
-    assert int(grown) < 10 * 1024
+    assert int(growth) < 10 * 1024

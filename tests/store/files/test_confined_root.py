@@ -1,4 +1,4 @@
-"""Reading through one root descriptor: what opens, what is refused, with which code, and that nothing ever hangs."""
+"""ConfinedRoot with both resolvers: what is opened, what is refused with which code, and that nothing blocks."""
 
 import errno
 import os
@@ -18,14 +18,14 @@ from kaiza.domain.paths.rel_path import ROOT, RelPath, parse
 from kaiza.store.files import openat2
 from kaiza.store.files.confined_root import ConfinedRoot, format_mtime
 
-WAYS = ("openat2", "walk")
+RESOLVERS = ("openat2", "walk")
 
 
-def agree(real):
-    """A judge that has nothing against any place."""
+def accept(real):
+    """A path check that accepts every path."""
 
 
-@pytest.fixture(params=WAYS)
+@pytest.fixture(params=RESOLVERS)
 def workspace(request, tmp_path):
     (tmp_path / "ws").mkdir()
     (tmp_path / "outside").write_text("secret")
@@ -38,28 +38,28 @@ def root(tmp_path, workspace):
     return tmp_path / "ws"
 
 
-def code_of(act, path, judge=agree):
+def code_of(act, path, judge=accept):
     with pytest.raises(errors.SystemError) as caught:
         act(parse(path), judge)
     return caught.value.error_code
 
 
-def content(workspace, path, judge=agree):
+def read_whole(workspace, path, judge=accept):
     with workspace.open_file(parse(path), judge) as opened:
         return b"".join(opened.chunks(3))
 
 
-def listed(where):
-    with os.scandir(where) as entries:
+def names_in(directory):
+    with os.scandir(directory) as entries:
         return sorted(entry.name for entry in entries)
 
 
-def test_a_file_is_read_with_its_facts(workspace, root):
+def test_an_open_file_has_its_size_time_mode_and_link_count(workspace, root):
     (root / "a").mkdir()
     (root / "a/f.txt").write_bytes(b"0123456789")
     (root / "a/f.txt").chmod(0o640)
 
-    with workspace.open_file(parse("a/f.txt"), agree) as opened:
+    with workspace.open_file(parse("a/f.txt"), accept) as opened:
         assert (str(opened.real), opened.size, opened.mode, opened.nlink) == ("a/f.txt", 10, 0o640, 1)
         assert opened.mtime_ns == (root / "a/f.txt").stat().st_mtime_ns
         assert opened.read(4) == b"0123"
@@ -68,10 +68,10 @@ def test_a_file_is_read_with_its_facts(workspace, root):
 
 
 @pytest.mark.parametrize("size", [0, 1, 4096, 4097, 300_000])
-def test_a_file_is_read_to_its_end_whatever_is_asked_for(workspace, root, size):
+def test_a_file_of_any_size_is_read_to_its_end(workspace, root, size):
     (root / "f").write_bytes(b"x" * size)
 
-    with workspace.open_file(parse("f"), agree) as opened:
+    with workspace.open_file(parse("f"), accept) as opened:
         assert len(opened.pread(1 << 20, 0)) == size
         assert sum(map(len, opened.chunks())) == size
 
@@ -79,7 +79,7 @@ def test_a_file_is_read_to_its_end_whatever_is_asked_for(workspace, root, size):
 def test_a_file_that_grew_since_it_was_opened_is_read_to_its_end(workspace, root):
     (root / "f").write_bytes(b"x")
 
-    with workspace.open_file(parse("f"), agree) as opened:
+    with workspace.open_file(parse("f"), accept) as opened:
         (root / "f").write_bytes(b"x" * 100_000)
         assert sum(map(len, opened.chunks())) == 100_000
 
@@ -88,38 +88,40 @@ def test_a_directory_is_opened_for_listing(workspace, root):
     (root / "d").mkdir()
     (root / "d/x").touch()
 
-    with workspace.open_directory(parse("d"), agree) as opened:
-        assert listed(opened.fd) == ["x"]
+    with workspace.open_directory(parse("d"), accept) as opened:
+        assert names_in(opened.fd) == ["x"]
         assert opened.real == parse("d")
-    with workspace.open_directory(ROOT, agree) as opened:
-        assert listed(opened.fd) == ["d"]
+    with workspace.open_directory(ROOT, accept) as opened:
+        assert names_in(opened.fd) == ["d"]
         assert opened.real == ROOT
 
 
-def test_what_stands_at_a_name_is_told(workspace, root):
+def test_stat_describes_files_directories_and_other_types(workspace, root):
     (root / "f").write_bytes(b"abc")
     os.utime(root / "f", ns=(0, 1_700_000_000_123_456_789))
     (root / "f").chmod(0o751)
     (root / "d").mkdir()
     os.mkfifo(root / "p")
 
-    assert workspace.stat(parse("f"), agree) == FileEntry("f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f"))
-    assert workspace.stat(parse("d"), agree).type == "directory"
-    assert workspace.stat(parse("d"), agree).size is None
-    assert workspace.stat(parse("p"), agree).type == "other"
-    assert workspace.stat(ROOT, agree).type == "directory"
+    assert workspace.stat(parse("f"), accept) == FileEntry(
+        "f", "file", 3, "2023-11-14T22:13:20.123Z", 0o751, parse("f")
+    )
+    assert workspace.stat(parse("d"), accept).type == "directory"
+    assert workspace.stat(parse("d"), accept).size is None
+    assert workspace.stat(parse("p"), accept).type == "other"
+    assert workspace.stat(ROOT, accept).type == "directory"
 
 
 @pytest.mark.parametrize("mtime_ns", [-(10**18), 0, 10**18, 2**63 - 1])
-def test_any_time_of_the_disk_can_be_told(mtime_ns):
+def test_any_file_time_can_be_formatted(mtime_ns):
     assert format_mtime(mtime_ns).endswith("Z")
 
 
-def test_a_time_beyond_the_calendar_is_told_as_its_end():
+def test_a_file_time_beyond_the_calendar_is_formatted_as_its_last_second():
     assert format_mtime(10**21) == "9999-12-31T23:59:59.000Z"
 
 
-def test_what_is_missing_has_the_code_of_what_was_wanted(workspace, root):
+def test_a_missing_path_has_the_code_of_the_kind_that_was_requested(workspace, root):
     (root / "f").touch()
     (root / "dangling").symlink_to("none")
 
@@ -134,7 +136,7 @@ def test_what_is_missing_has_the_code_of_what_was_wanted(workspace, root):
     assert code_of(workspace.open_directory, "f/f") == "PATH_NOT_FOUND"
 
 
-def test_a_link_inside_is_followed_and_the_real_path_told(workspace, root):
+def test_a_link_inside_the_root_is_followed_and_its_real_path_reported(workspace, root):
     (root / "a/b").mkdir(parents=True)
     (root / "a/b/f").write_text("here")
     (root / "a/down").symlink_to("b")
@@ -142,9 +144,9 @@ def test_a_link_inside_is_followed_and_the_real_path_told(workspace, root):
     (root / "whole").symlink_to("a/..")
     seen = []
 
-    assert content(workspace, "a/down/up", seen.append) == b"here"
+    assert read_whole(workspace, "a/down/up", seen.append) == b"here"
     assert {str(real) for real in seen} == {"a/b/f"}
-    with workspace.open_directory(parse("whole"), agree) as opened:
+    with workspace.open_directory(parse("whole"), accept) as opened:
         assert opened.real == ROOT
 
 
@@ -160,7 +162,7 @@ def test_a_link_inside_is_followed_and_the_real_path_told(workspace, root):
         ("x" * 256, "INVALID_PATH"),
     ],
 )
-def test_a_link_that_leads_out_or_nowhere_is_refused(workspace, root, target, code):
+def test_a_link_that_leads_outside_or_in_a_loop_is_refused(workspace, root, target, code):
     (root / "f").touch()
     (root / "loop").symlink_to(target)
 
@@ -169,23 +171,23 @@ def test_a_link_that_leads_out_or_nowhere_is_refused(workspace, root, target, co
         assert code_of(act, "loop/below") == code
 
 
-def test_an_absolute_link_is_refused_even_if_it_points_inside(workspace, root):
+def test_an_absolute_link_is_refused_even_where_it_points_inside(workspace, root):
     (root / "f").write_text("mine")
     (root / "l").symlink_to(root / "f")
 
     assert code_of(workspace.open_file, "l") == "OUTSIDE_WORKSPACE"
 
 
-def test_forty_links_are_followed_and_one_more_is_a_circle(workspace, root):
+def test_forty_links_are_followed_and_one_more_is_refused(workspace, root):
     (root / "0").write_text("end")
     for step in range(1, 42):
         (root / str(step)).symlink_to(str(step - 1))
 
-    assert content(workspace, "40") == b"end"
+    assert read_whole(workspace, "40") == b"end"
     assert code_of(workspace.open_file, "41") == "INVALID_PATH"
 
 
-def test_what_is_no_regular_file_is_refused_at_once(workspace, root):
+def test_anything_but_a_regular_file_is_refused_without_blocking(workspace, root):
     os.mkfifo(root / "fifo")
     (root / "dir").mkdir()
     (root / "link").symlink_to("fifo")
@@ -206,7 +208,7 @@ def test_a_device_is_refused_without_being_opened(workspace, root):
     assert code_of(workspace.open_file, "zero") == "FILE_READ_FAILED"
 
 
-def test_looking_at_a_pipe_does_not_wake_its_writer(workspace, root):
+def test_refusing_a_fifo_does_not_wake_its_writer(workspace, root):
     os.mkfifo(root / "fifo")
     script = "import os, sys; print('ready', flush=True); os.open(sys.argv[1], os.O_WRONLY)"
     with subprocess.Popen([sys.executable, "-c", script, root / "fifo"], stdout=subprocess.PIPE) as writer:
@@ -219,7 +221,7 @@ def test_looking_at_a_pipe_does_not_wake_its_writer(workspace, root):
     assert still_waiting
 
 
-def test_the_judge_hears_the_real_path_before_anything_is_given_out(workspace, root):
+def test_the_real_path_is_judged_before_anything_is_returned(workspace, root):
     (root / ".env").write_text("secret")
     (root / "harmless").symlink_to(".env")
     (root / "d").symlink_to(".")
@@ -236,140 +238,140 @@ def test_the_judge_hears_the_real_path_before_anything_is_given_out(workspace, r
 @pytest.mark.parametrize(
     "name", [b"line\nbreak", b"\xe2\x80\xaegnp.exe", b"\xff\xfe", b"a\x7f", "\u2003".encode(), b"-rf"]
 )
-def test_odd_names_are_opened_as_they_are(workspace, root, name):
+def test_names_with_odd_bytes_are_opened_unchanged(workspace, root, name):
     (root / os.fsdecode(name)).write_bytes(name)
     (root / "link").symlink_to(os.fsdecode(name))
 
-    with workspace.open_file(RelPath((os.fsdecode(name),)), agree) as opened:
+    with workspace.open_file(RelPath((os.fsdecode(name),)), accept) as opened:
         assert opened.read(99) == name
-    with workspace.open_file(parse("link"), agree) as opened:
+    with workspace.open_file(parse("link"), accept) as opened:
         assert opened.real.to_bytes() == name
 
 
-def test_a_name_that_ends_as_a_deleted_one_would_is_itself(workspace, root):
+def test_a_file_whose_name_ends_in_deleted_is_opened(workspace, root):
     (root / "a (deleted)").write_text("here")
     (root / "link").symlink_to("a (deleted)")
 
-    assert content(workspace, "link") == b"here"
-    assert workspace.stat(parse("link"), agree).real == parse("a (deleted)")
+    assert read_whole(workspace, "link") == b"here"
+    assert workspace.stat(parse("link"), accept).real == parse("a (deleted)")
 
 
-def test_a_file_deleted_while_it_is_found_is_not_taken_for_one_whose_name_looks_deleted(tmp_path, monkeypatch):
+def test_a_file_deleted_during_resolution_is_not_taken_for_one_whose_name_ends_in_deleted(tmp_path, monkeypatch):
     (tmp_path / "x").write_text("was asked for")
     (tmp_path / "x (deleted)").write_text("another")
     (tmp_path / "link").symlink_to("x")
-    really, judged = openat2.openat2, []
+    real_openat2, judged = openat2.openat2, []
 
-    def deletes(*asked):
+    def open_and_delete(*arguments):
         try:
-            return really(*asked)
+            return real_openat2(*arguments)
         finally:
-            if asked[-1] == openat2.INSIDE:
+            if arguments[-1] == openat2.INSIDE:
                 (tmp_path / "x").unlink(missing_ok=True)
 
     with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
-        monkeypatch.setattr(openat2, "openat2", deletes)
+        monkeypatch.setattr(openat2, "openat2", open_and_delete)
         code = code_of(workspace.open_file, "link", judged.append)
 
     assert code == "FILE_NOT_FOUND"
     assert judged == []
 
 
-def test_a_file_exchanged_between_its_judgement_and_its_opening_is_judged_again(workspace, root):
+def test_a_file_replaced_between_check_and_open_is_judged_again(workspace, root):
     (root / "a").write_text("first")
     (root / "other").write_text("second")
     judged = []
 
-    def exchanges(_real):
+    def judge_and_replace(_real):
         judged.append((root / "a").stat().st_ino)
         if (root / "other").exists():
             (root / "other").rename(root / "a")
 
-    with workspace.open_file(parse("a"), exchanges) as opened:
+    with workspace.open_file(parse("a"), judge_and_replace) as opened:
         assert os.fstat(opened.fd).st_ino == judged[-1]
 
 
-def test_the_workspace_is_the_directory_not_its_name(workspace, root, tmp_path):
+def test_the_root_is_the_opened_directory_whatever_its_path_leads_to_later(workspace, root, tmp_path):
     (root / "f").write_text("mine")
     (root / "l").symlink_to("f")
     root.rename(tmp_path / "moved")
     root.mkdir()
     (root / "f").write_text("not mine")
 
-    assert content(workspace, "f") == b"mine"
-    assert content(workspace, "l") == b"mine"
+    assert read_whole(workspace, "f") == b"mine"
+    assert read_whole(workspace, "l") == b"mine"
 
 
-def test_a_root_that_is_gone_has_nothing_in_it(workspace, root):
+def test_in_a_removed_root_no_file_is_found(workspace, root):
     root.rmdir()
 
     assert code_of(workspace.open_file, "f") == "FILE_NOT_FOUND"
 
 
-@pytest.mark.parametrize("what", ["missing", "file"])
-def test_a_workspace_without_a_directory_is_refused(tmp_path, what):
+@pytest.mark.parametrize("name", ["missing", "file"])
+def test_a_root_that_is_not_a_directory_is_refused(tmp_path, name):
     (tmp_path / "file").touch()
 
     with pytest.raises(errors.SystemError) as caught:
-        ConfinedRoot(str(tmp_path / what))
+        ConfinedRoot(str(tmp_path / name))
     assert caught.value.error_code == "PATH_NOT_FOUND"
 
 
-def test_the_whole_disk_can_be_a_workspace(tmp_path):
+def test_the_root_can_be_the_file_systems_root(tmp_path):
     (tmp_path / "f").write_text("here")
     (tmp_path / "l").symlink_to("f")
-    for way in WAYS:
-        with ConfinedRoot("/", resolver=way) as workspace:
-            assert content(workspace, str(tmp_path / "l")[1:]) == b"here"
-            assert workspace.stat(ROOT, agree).real == ROOT
+    for resolver in RESOLVERS:
+        with ConfinedRoot("/", resolver=resolver) as workspace:
+            assert read_whole(workspace, str(tmp_path / "l")[1:]) == b"here"
+            assert workspace.stat(ROOT, accept).real == ROOT
 
 
-def test_a_path_of_hundreds_of_directories_is_walked_to_its_end(workspace, root):
-    here = os.open(root, os.O_RDONLY)
+def test_a_path_of_hundreds_of_directories_is_resolved(workspace, root):
+    fd = os.open(root, os.O_RDONLY)
     for _ in range(300):
-        os.mkdir("d", dir_fd=here)
-        below = os.open("d", os.O_RDONLY, dir_fd=here)
-        os.close(here)
-        here = below
-    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=here))
-    os.close(here)
+        os.mkdir("d", dir_fd=fd)
+        below = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(os.open("f", os.O_CREAT | os.O_WRONLY, dir_fd=fd))
+    os.close(fd)
 
-    assert content(workspace, "d/" * 300 + "f") == b""
+    assert read_whole(workspace, "d/" * 300 + "f") == b""
 
 
-def test_descriptors_are_let_go_whatever_happens(workspace, root):
+def test_no_resolution_leaks_descriptors(workspace, root):
     (root / "f").touch()
     (root / "l").symlink_to("f")
     (root / "out").symlink_to("/etc")
     os.mkfifo(root / "fifo")
-    before = len(listed("/proc/self/fd"))
+    before = len(names_in("/proc/self/fd"))
     for name in ("f", "l", "out", "fifo", "none", "f/x", "out/x"):
         for act in (workspace.open_file, workspace.open_directory):
             try:
-                act(parse(name), agree).close()
+                act(parse(name), accept).close()
             except errors.SystemError:
                 continue
 
-    assert len(listed("/proc/self/fd")) == before
+    assert len(names_in("/proc/self/fd")) == before
 
 
 @pytest.fixture
-def common_ground():
+def shared_directory():
     """A directory that every user can enter."""
-    with tempfile.TemporaryDirectory() as made:
-        Path(made).chmod(0o755)
-        yield Path(made)
+    with tempfile.TemporaryDirectory() as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
 
 
-def test_a_file_without_permission_is_there_but_cannot_be_read(common_ground):
+def test_a_file_without_read_permission_is_not_reported_as_missing(shared_directory):
     script = """
 import os, sys
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.files.confined_root import Workspace
+from kaiza.store.files.confined_root import ConfinedRoot
 os.chdir("/")
 os.setgid(65534); os.setuid(65534)
-with Workspace(sys.argv[1], resolver=sys.argv[2]) as workspace:
+with ConfinedRoot(sys.argv[1], resolver=sys.argv[2]) as workspace:
     for name in ("closed", "shut/f", "shut/none", "into", "back"):
         try:
             workspace.open_file(parse(name), lambda real: None).close()
@@ -380,54 +382,54 @@ with Workspace(sys.argv[1], resolver=sys.argv[2]) as workspace:
     if os.geteuid() != 0:
         pytest.skip("needs another user to be refused")
     for name in ("f", "closed", "shut/f"):
-        (common_ground / name).parent.mkdir(exist_ok=True)
-        (common_ground / name).write_text("x")
-    (common_ground / "into").symlink_to("shut/f")
-    (common_ground / "back").symlink_to("shut/../f")
-    (common_ground / "closed").chmod(0)
-    (common_ground / "shut").chmod(0)
-    told = {
-        way: subprocess.run(
-            [sys.executable, "-c", script, common_ground, way], capture_output=True, text=True, check=True
+        (shared_directory / name).parent.mkdir(exist_ok=True)
+        (shared_directory / name).write_text("x")
+    (shared_directory / "into").symlink_to("shut/f")
+    (shared_directory / "back").symlink_to("shut/../f")
+    (shared_directory / "closed").chmod(0)
+    (shared_directory / "shut").chmod(0)
+    output = {
+        resolver: subprocess.run(
+            [sys.executable, "-c", script, shared_directory, resolver], capture_output=True, text=True, check=True
         ).stdout.splitlines()
-        for way in WAYS
+        for resolver in RESOLVERS
     }
 
-    assert told["openat2"] == ["FILE_READ_FAILED EACCES"] * 5
-    assert told["walk"] == told["openat2"]
+    assert output["openat2"] == ["FILE_READ_FAILED EACCES"] * 5
+    assert output["walk"] == output["openat2"]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="seccomp is Linux's")
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM])
-def test_where_the_kernel_does_not_offer_it_the_walk_takes_over(tmp_path, number):
+def test_the_walk_is_used_where_openat2_is_not_available(tmp_path, number):
     script = """
 import ctypes, struct, sys
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.files.confined_root import Workspace
+from kaiza.store.files.confined_root import ConfinedRoot
 steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 437), (0x06, 0, 0, 0x00050000 | int(sys.argv[2])), (0x06, 0, 0, 0x7FFF0000)]
 code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
 program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code)))
 libc = ctypes.CDLL(None)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, program, 0, 0) == 0
-with Workspace(sys.argv[1]) as workspace:
-    print(workspace.resolver, workspace.open_file(parse("l"), lambda real: None).read(9))
+with ConfinedRoot(sys.argv[1]) as workspace:
+    print(workspace.resolver_name, workspace.open_file(parse("l"), lambda real: None).read(9))
 """
     (tmp_path / "f").write_text("here")
     (tmp_path / "l").symlink_to("f")
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script, tmp_path, str(number)], capture_output=True, text=True, check=True
     )
 
-    assert told.stdout.split() == ["walk", "b'here'"]
+    assert completed.stdout.split() == ["walk", "b'here'"]
 
 
-def test_where_the_kernel_offers_it_it_is_used(tmp_path):
+def test_openat2_is_used_where_it_is_available(tmp_path):
     with ConfinedRoot(str(tmp_path)) as workspace:
         assert workspace.resolver_name == ("openat2" if openat2.is_supported(workspace.fd) else "walk")
 
 
-def test_where_the_kernel_gives_up_in_a_storm_of_renames_the_walk_takes_over(tmp_path, monkeypatch):
+def test_the_walk_takes_over_where_openat2_keeps_failing_with_eagain(tmp_path, monkeypatch):
     def give_up(*_):
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
@@ -438,5 +440,5 @@ def test_where_the_kernel_gives_up_in_a_storm_of_renames_the_walk_takes_over(tmp
     with ConfinedRoot(str(tmp_path), resolver="openat2") as workspace:
         monkeypatch.setattr(openat2, "openat2", give_up)
 
-        assert content(workspace, "a/l") == b"here"
+        assert read_whole(workspace, "a/l") == b"here"
         assert code_of(workspace.open_file, "a/out") == "OUTSIDE_WORKSPACE"

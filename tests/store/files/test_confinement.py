@@ -1,4 +1,4 @@
-"""Both ways of resolving a path give the same answers, over random trees of files, directories and links."""
+"""Both resolvers give the same results over random trees of files, directories and links, and never leave the root."""
 
 import os
 import pickle
@@ -21,38 +21,38 @@ NAMES = ("a", "b", "c", "d", "e")
 SECRET = b"outside"
 
 
-def agree(real):
-    """A judge that has nothing against any place."""
+def accept(real):
+    """A path check that accepts every path."""
 
 
 def grow(dice, root):
-    """A workspace of a few directories, with files, pipes and links of every kind strewn over it."""
+    """A workspace of a few directories with random files, FIFOs and links of every kind."""
     directories = [root]
     for _ in range(dice.randrange(2, 7)):
-        made = dice.choice(directories) / dice.choice(NAMES)
-        if not os.path.lexists(made):
-            made.mkdir()
-            directories.append(made)
+        directory = dice.choice(directories) / dice.choice(NAMES)
+        if not os.path.lexists(directory):
+            directory.mkdir()
+            directories.append(directory)
     for _ in range(dice.randrange(4, 18)):
-        place = dice.choice(directories) / dice.choice(NAMES)
-        if os.path.lexists(place):
+        path = dice.choice(directories) / dice.choice(NAMES)
+        if os.path.lexists(path):
             continue
-        plant(dice, root, place)
+        plant(dice, root, path)
     return directories
 
 
-def plant(dice, root, place):
+def plant(dice, root, path):
     kind = dice.random()
     if kind < 0.25:
-        place.write_bytes(bytes(str(place.relative_to(root)), "ascii"))
+        path.write_bytes(bytes(str(path.relative_to(root)), "ascii"))
     elif kind < 0.3:
-        os.mkfifo(place)
+        os.mkfifo(path)
     else:
-        place.symlink_to(target(dice, root))
+        path.symlink_to(random_target(dice, root))
 
 
-def target(dice, root):
-    """Where a link points: mostly about inside, at times up and out, at times absolute."""
+def random_target(dice, root):
+    """Target of a link: mostly inside, sometimes outside, sometimes absolute."""
     steps = [dice.choice((*NAMES, *NAMES, "..", "..", ".", "")) for _ in range(dice.randrange(1, 6))]
     kind = dice.random()
     if kind < 0.08:
@@ -64,22 +64,22 @@ def target(dice, root):
     return "/".join(steps).lstrip("/") + dice.choice(("", "", "/", "/.", "//")) or "."
 
 
-def answer(act, path):
-    """Everything that a caller could tell apart."""
+def observe(act, path):
+    """Everything of a result that a caller can tell apart."""
     try:
-        told = act(path, agree)
+        result = act(path, accept)
     except errors.SystemError as error:
         return error.error_code, error.cause
-    if not hasattr(told, "fd"):
-        return told
-    with told:
-        found = os.fstat(told.fd)
-        data = told.read(99) if stat.S_ISREG(found.st_mode) else b""
-        return str(told.real), found.st_ino, data
+    if not hasattr(result, "fd"):
+        return result
+    with result:
+        status = os.fstat(result.fd)
+        data = result.read(99) if stat.S_ISREG(status.st_mode) else b""
+        return str(result.real), status.st_ino, data
 
 
 def differences(seed, base):
-    """Where the two ways, or the two and the truth, part."""
+    """The paths for which the resolvers differ, or one of them reads outside the root."""
     dice = random.Random(seed)
     root = base / "ws"
     root.mkdir()
@@ -88,18 +88,18 @@ def differences(seed, base):
         (base / "outside" / name).write_bytes(SECRET)
     directories = grow(dice, root)
     if os.geteuid() != 0:
-        for made in reversed(directories[1:]):
-            made.chmod(dice.choice((0o700, 0o700, 0o500, 0o600, 0o400, 0o100, 0)))
+        for directory in reversed(directories[1:]):
+            directory.chmod(dice.choice((0o700, 0o700, 0o500, 0o600, 0o400, 0o100, 0)))
     found = []
     with ConfinedRoot(str(root), resolver="openat2") as kernel, ConfinedRoot(str(root), resolver="walk") as walk:
         for _ in range(PATHS):
             path = RelPath(tuple(dice.choice(NAMES) for _ in range(dice.randrange(5))))
             for act in ("open_file", "open_directory", "stat"):
-                one, other = answer(getattr(kernel, act), path), answer(getattr(walk, act), path)
-                if one != other or (isinstance(one, tuple) and SECRET in one):
-                    found.append((seed, act, str(path), one, other))
-    for made in directories:
-        made.chmod(0o700)
+                ours, theirs = observe(getattr(kernel, act), path), observe(getattr(walk, act), path)
+                if ours != theirs or (isinstance(ours, tuple) and SECRET in ours):
+                    found.append((seed, act, str(path), ours, theirs))
+    for directory in directories:
+        directory.chmod(0o700)
     shutil.rmtree(base)
     return found
 
@@ -112,33 +112,33 @@ def all_differences(seeds, parent):
 
 
 @pytest.fixture
-def common_ground():
+def shared_directory():
     """A directory that every user can enter."""
-    with tempfile.TemporaryDirectory() as made:
-        Path(made).chmod(0o777)
-        yield made
+    with tempfile.TemporaryDirectory() as path:
+        Path(path).chmod(0o777)
+        yield path
 
 
 @pytest.mark.long
-def test_the_kernel_and_the_walk_agree_about_every_path(tmp_path):
+def test_both_resolvers_agree_about_every_path(tmp_path):
     assert all_differences(range(TREES), tmp_path) == []
 
 
 @pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
-def test_the_kernel_and_the_walk_agree_where_directories_are_closed(common_ground):
+def test_both_resolvers_agree_where_directories_are_not_accessible(shared_directory):
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.setgid(65534)
             os.setuid(65534)
-            os.write(writer, pickle.dumps(all_differences(range(TREES, TREES * 2), common_ground)[:20]))
+            os.write(writer, pickle.dumps(all_differences(range(TREES, TREES * 2), shared_directory)[:20]))
         finally:
             os._exit(0)
     os.close(writer)
-    with open(reader, "rb") as told:
-        found = pickle.load(told)
+    with open(reader, "rb") as pipe:
+        found = pickle.load(pipe)
     os.waitpid(child, 0)
 
     assert found == []

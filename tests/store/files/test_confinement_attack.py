@@ -1,4 +1,4 @@
-"""Somebody swaps directories and files for links that lead out, as fast as they can: nothing outside is ever read."""
+"""Races: another process swaps directories and files for links that lead outside while files are read."""
 
 import os
 import subprocess
@@ -28,20 +28,20 @@ pytestmark = [
 ]
 
 
-def agree(real):
-    """A judge that has nothing against any place."""
+def accept(real):
+    """A path check that accepts every path."""
 
 
 @pytest.fixture
-def ground(tmp_path):
-    """A workspace in which every name on the path has an evil twin."""
+def root(tmp_path):
+    """A workspace in which every name of the path has a counterpart that leads outside."""
     root, outside = tmp_path / "ws", tmp_path / "outside"
-    for made in (root / "a/b/c", outside / "b/c"):
-        made.mkdir(parents=True)
-    for made in (root / "a/f", root / "a/b/f", root / "a/b/c/f", root / "f"):
-        made.write_text("inside")
-    for made in (outside / "f", outside / "b/f", outside / "b/c/f"):
-        made.write_text("SECRET")
+    for directory in (root / "a/b/c", outside / "b/c"):
+        directory.mkdir(parents=True)
+    for file in (root / "a/f", root / "a/b/f", root / "a/b/c/f", root / "f"):
+        file.write_text("inside")
+    for file in (outside / "f", outside / "b/f", outside / "b/c/f"):
+        file.write_text("SECRET")
     (root / "evil").symlink_to("../outside")
     (root / "a/evil").symlink_to("../../outside/b")
     (root / "a/b/c/evil").symlink_to("../../../../outside/f")
@@ -51,12 +51,12 @@ def ground(tmp_path):
     return root
 
 
-def effective(seen):
-    """How many tries count: none as long as the swapper has not been seen at work."""
+def count_effective(seen):
+    """The reads so far; 0 until a swap has had an effect."""
     return seen.total() if len(seen) > 1 or seen.total() > 100 * TRIES else 0
 
 
-@pytest.mark.parametrize("way", ["openat2", "walk"])
+@pytest.mark.parametrize("resolver", ["openat2", "walk"])
 @pytest.mark.parametrize(
     ("pair", "path"),
     [
@@ -69,14 +69,14 @@ def effective(seen):
         (("a", "../outside/b"), "around"),
     ],
 )
-def test_nothing_outside_is_read_while_names_are_swapped_for_links(ground, way, pair, path):
+def test_nothing_outside_is_read_while_names_are_swapped_for_links(root, resolver, pair, path):
     seen = Counter()
-    with subprocess.Popen([sys.executable, "-c", SWAPPER, *pair], cwd=ground, stdout=subprocess.PIPE) as swapper:
+    with subprocess.Popen([sys.executable, "-c", SWAPPER, *pair], cwd=root, stdout=subprocess.PIPE) as swapper:
         swapper.stdout.readline()
-        with ConfinedRoot(str(ground), resolver=way) as workspace:
-            while effective(seen) < TRIES // 7:
+        with ConfinedRoot(str(root), resolver=resolver) as workspace:
+            while count_effective(seen) < TRIES // 7:
                 try:
-                    with workspace.open_file(parse(path), agree) as opened:
+                    with workspace.open_file(parse(path), accept) as opened:
                         seen[opened.read(9)] += 1
                 except errors.SystemError as error:
                     seen[error.error_code] += 1
@@ -87,21 +87,19 @@ def test_nothing_outside_is_read_while_names_are_swapped_for_links(ground, way, 
     assert set(seen) - {b"inside"} <= {"OUTSIDE_WORKSPACE", "FILE_NOT_FOUND", "FILE_READ_FAILED", "INVALID_PATH"}
 
 
-@pytest.mark.parametrize("way", ["openat2", "walk"])
-def test_no_real_path_told_to_the_judge_is_another_than_the_one_read(ground, way):
-    (ground / ".env").write_text("hidden")
-    (ground / "open").write_text("inside")
-    (ground / "one").symlink_to("open")
-    (ground / "other").symlink_to(".env")
-    told, seen = [], Counter()
-    with subprocess.Popen(
-        [sys.executable, "-c", SWAPPER, "one", "other"], cwd=ground, stdout=subprocess.PIPE
-    ) as swapper:
+@pytest.mark.parametrize("resolver", ["openat2", "walk"])
+def test_the_file_that_is_read_is_always_the_one_that_was_judged(root, resolver):
+    (root / ".env").write_text("hidden")
+    (root / "open").write_text("inside")
+    (root / "one").symlink_to("open")
+    (root / "other").symlink_to(".env")
+    judged, seen = [], Counter()
+    with subprocess.Popen([sys.executable, "-c", SWAPPER, "one", "other"], cwd=root, stdout=subprocess.PIPE) as swapper:
         swapper.stdout.readline()
-        with ConfinedRoot(str(ground), resolver=way) as workspace:
-            while effective(seen) < TRIES // 7:
-                with workspace.open_file(parse("one"), told.append) as opened:
-                    seen[str(told[-1]), str(opened.real), opened.read(9)] += 1
+        with ConfinedRoot(str(root), resolver=resolver) as workspace:
+            while count_effective(seen) < TRIES // 7:
+                with workspace.open_file(parse("one"), judged.append) as opened:
+                    seen[str(judged[-1]), str(opened.real), opened.read(9)] += 1
         swapper.kill()
 
     assert set(seen) == {(".env", ".env", b"hidden"), ("open", "open", b"inside")}

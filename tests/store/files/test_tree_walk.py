@@ -1,3 +1,5 @@
+"""TreeWalk: order, ignore rules compared with git, links, resumption, and descriptors."""
+
 import os
 import random
 import shutil
@@ -29,23 +31,23 @@ def workspace(tmp_path, request):
         yield opened
 
 
-def put(workspace, path, content=""):
+def write(workspace, path, content=""):
     target = os.path.join(workspace.root, path)
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with open(target, "w") as file:
         file.write(content)
 
 
-def never():
+def never_over():
     return False
 
 
-def walked(workspace, start=ROOT, *, include_ignored=False, since="", over=never):
+def walked_paths(workspace, start=ROOT, *, include_ignored=False, since="", over=never_over):
     with tree_walk.walk(workspace, start, include_ignored=include_ignored, over=over, since=since) as walk:
         return [found.path for found in walk]
 
 
-def pattern(rng):
+def random_pattern(rng):
     text = "/".join(rng.choice(PIECES) for _ in range(rng.choice([1, 1, 1, 2, 2, 3])))
     for chance, edit in (
         (0.2, lambda text: "/" + text),
@@ -72,12 +74,12 @@ def grow(root, rng, depth=0):
             with open(path, "w"):
                 pass
         if depth and rng.random() < 0.1:
-            ignore(root, rng)
+            write_ignore_file(root, rng)
 
 
-def ignore(directory, rng, name=".gitignore"):
+def write_ignore_file(directory, rng, name=".gitignore"):
     with open(os.path.join(directory, name), "w") as file:
-        file.write("\n".join(pattern(rng) for _ in range(rng.randint(1, 4))) + rng.choice(["", "\n"]))
+        file.write("\n".join(random_pattern(rng) for _ in range(rng.randint(1, 4))) + rng.choice(["", "\n"]))
 
 
 def listed_by_git(root):
@@ -86,172 +88,175 @@ def listed_by_git(root):
     return sorted(os.fsdecode(name) for name in out.split(b"\0") if name)
 
 
-def hold_against_git(root, seed):
+def paths_of_kaiza_and_git(root, seed):
     rng = random.Random(seed)
     shutil.rmtree(root, ignore_errors=True)
     os.mkdir(root)
     grow(root, rng)
     subprocess.run(["git", "init", "-q", root], check=True)
-    ignore(root, rng)
+    write_ignore_file(root, rng)
     if rng.random() < 0.3:
-        ignore(os.path.join(root, ".git", "info"), rng, "exclude")
-    with ConfinedRoot(root) as workspace, tree_walk.walk(workspace, ROOT, include_ignored=False, over=never) as walk:
+        write_ignore_file(os.path.join(root, ".git", "info"), rng, "exclude")
+    with (
+        ConfinedRoot(root) as workspace,
+        tree_walk.walk(workspace, ROOT, include_ignored=False, over=never_over) as walk,
+    ):
         ours = [found.path for found in walk if found.type != "directory"]
     return ours, listed_by_git(root)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_is_left_out_is_what_git_leaves_out(tmp_path, seed):
-    ours, gits = hold_against_git(str(tmp_path / "tree"), seed)
+def test_the_walk_ignores_what_git_ignores(tmp_path, seed):
+    ours, theirs = paths_of_kaiza_and_git(str(tmp_path / "tree"), seed)
 
-    assert ours == gits
+    assert ours == theirs
 
 
 @pytest.mark.long
-def test_what_is_left_out_is_what_git_leaves_out_in_thousands_of_trees(tmp_path):
+def test_the_walk_ignores_what_git_ignores_in_thousands_of_trees(tmp_path):
     for seed in range(1000, 1000 + (2000 if LONG else 40)):
-        ours, gits = hold_against_git(str(tmp_path / "tree"), seed)
+        ours, theirs = paths_of_kaiza_and_git(str(tmp_path / "tree"), seed)
 
-        assert ours == gits, seed
+        assert ours == theirs, seed
 
 
-def test_paths_come_in_order_each_before_what_is_below_it(workspace):
+def test_paths_are_sorted_each_directory_before_its_entries(workspace):
     for path in ("a/x", "a.txt", "a-b", "a/b/c", "a0", "b"):
-        put(workspace, path)
+        write(workspace, path)
 
-    assert walked(workspace) == ["a", "a-b", "a.txt", "a/b", "a/b/c", "a/x", "a0", "b"]
+    assert walked_paths(workspace) == ["a", "a-b", "a.txt", "a/b", "a/b/c", "a/x", "a0", "b"]
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10_000), data=st.data())
-def test_a_walk_may_begin_anywhere(tmp_path, seed, data):
+def test_a_walk_can_start_at_any_path(tmp_path, seed, data):
     root = str(tmp_path / "tree")
     shutil.rmtree(root, ignore_errors=True)
     os.mkdir(root)
     grow(root, random.Random(seed))
     with ConfinedRoot(root) as workspace:
-        whole = walked(workspace, include_ignored=True)
-        since = data.draw(st.choice(st.sampled_from(whole), st.text(st.sampled_from("ab./ \U0001f600"))))
+        whole = walked_paths(workspace, include_ignored=True)
+        since = data.draw(st.one_of(st.sampled_from(whole), st.text(st.sampled_from("ab./ \U0001f600"))))
 
         assert whole == sorted(whole)
-        assert walked(workspace, include_ignored=True, since=since) == [path for path in whole if path >= since]
+        assert walked_paths(workspace, include_ignored=True, since=since) == [path for path in whole if path >= since]
 
 
 def test_git_and_kaiza_are_never_walked_at_any_depth(workspace):
     for path in (".git/config", ".kaiza/journal", "sub/.git/config", "sub/a", ".github/x"):
-        put(workspace, path)
+        write(workspace, path)
 
-    assert walked(workspace, include_ignored=True) == [".github", ".github/x", "sub", "sub/a"]
+    assert walked_paths(workspace, include_ignored=True) == [".github", ".github/x", "sub", "sub/a"]
 
 
-def test_links_are_told_and_not_followed(workspace):
-    put(workspace, "real/a")
+def test_links_are_listed_and_not_followed(workspace):
+    write(workspace, "real/a")
     os.symlink("real", os.path.join(workspace.root, "alias"))
     os.symlink("/", os.path.join(workspace.root, "out"))
-    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never_over) as walk:
         kinds = {found.path: found.type for found in walk}
 
     assert kinds == {"alias": "link", "out": "link", "real": "directory", "real/a": "file"}
 
 
-def test_a_walk_below_a_directory_keeps_the_rules_above_it(workspace):
-    put(workspace, ".gitignore", "*.log\n/sub/no\n")
+def test_a_walk_below_a_directory_applies_the_rules_of_its_parents(workspace):
+    write(workspace, ".gitignore", "*.log\n/sub/no\n")
     for path in ("sub/a.log", "sub/a", "sub/no", "sub/deep/b.log"):
-        put(workspace, path)
+        write(workspace, path)
 
-    assert walked(workspace, RelPath(("sub",))) == ["sub/a", "sub/deep"]
-
-
-def test_a_directory_asked_for_by_name_is_walked_though_it_is_ignored(workspace):
-    put(workspace, ".gitignore", "build/\n")
-    put(workspace, "build/out")
-
-    assert walked(workspace) == [".gitignore"]
-    assert walked(workspace, RelPath(("build",))) == ["build/out"]
+    assert walked_paths(workspace, RelPath(("sub",))) == ["sub/a", "sub/deep"]
 
 
-def test_an_ignore_file_that_is_a_link_counts_for_nothing(workspace):
-    put(workspace, "rules", "a\n")
-    put(workspace, "a")
+def test_an_ignored_directory_is_walked_when_it_is_the_start(workspace):
+    write(workspace, ".gitignore", "build/\n")
+    write(workspace, "build/out")
+
+    assert walked_paths(workspace) == [".gitignore"]
+    assert walked_paths(workspace, RelPath(("build",))) == ["build/out"]
+
+
+def test_an_ignore_file_that_is_a_link_is_not_read(workspace):
+    write(workspace, "rules", "a\n")
+    write(workspace, "a")
     os.symlink("rules", os.path.join(workspace.root, ".gitignore"))
 
-    assert "a" in walked(workspace)
+    assert "a" in walked_paths(workspace)
 
 
-def test_a_pattern_made_to_take_for_ever_does_not(workspace):
-    put(workspace, ".gitignore", "*a" * 60 + "*b\n" + "**/" * 40 + "x\n" + "[a" * 500 + "\n")
-    put(workspace, "a" * 200)
+def test_patterns_made_for_exponential_matching_take_little_time(workspace):
+    write(workspace, ".gitignore", "*a" * 60 + "*b\n" + "**/" * 40 + "x\n" + "[a" * 500 + "\n")
+    write(workspace, "a" * 200)
     began = time.monotonic()
 
-    assert "a" * 200 in walked(workspace)
+    assert "a" * 200 in walked_paths(workspace)
     assert time.monotonic() - began < 2
 
 
-def test_thousands_of_patterns_each_still_count(workspace):
-    put(workspace, ".gitignore", "".join(f"**/*foo{number}*bar?/x{number}*\n" for number in range(4000)))
-    put(workspace, "a/zfoo3999xbary/x3999z")
-    put(workspace, "a/zfoo3999xbary/kept")
+def test_each_of_thousands_of_patterns_is_applied(workspace):
+    write(workspace, ".gitignore", "".join(f"**/*foo{number}*bar?/x{number}*\n" for number in range(4000)))
+    write(workspace, "a/zfoo3999xbary/x3999z")
+    write(workspace, "a/zfoo3999xbary/kept")
 
-    assert walked(workspace, RelPath(("a",))) == ["a/zfoo3999xbary", "a/zfoo3999xbary/kept"]
+    assert walked_paths(workspace, RelPath(("a",))) == ["a/zfoo3999xbary", "a/zfoo3999xbary/kept"]
 
 
-def test_odd_bytes_in_names_and_rules_do_no_harm(workspace):
+def test_odd_bytes_in_names_and_rules_are_matched(workspace):
     with open(os.fsencode(workspace.root) + b"/.gitignore", "wb") as file:
         file.write(b"\xef\xbb\xbfodd\xff*\n\x00\n")
     for name in (b"odd\xff1", b"odd\xfe"):
         os.close(os.open(os.fsencode(workspace.root) + b"/" + name, os.O_CREAT, 0o600))
 
-    assert walked(workspace) == [".gitignore", "odd\udcfe"]
+    assert walked_paths(workspace) == [".gitignore", "odd\udcfe"]
 
 
-def test_a_walk_that_is_over_says_how_far_it_came(workspace):
+def test_a_stopped_walk_reports_how_far_it_came(workspace):
     for number in range(10):
-        put(workspace, f"{number}")
-    steps = iter([False] * 4)
-    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=lambda: next(steps, True)) as walk:
-        met = [found.path for found in walk]
+        write(workspace, f"{number}")
+    answers = iter([False] * 4)
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=lambda: next(answers, True)) as walk:
+        visited = [found.path for found in walk]
 
-    assert met == ["0", "1", "2", "3"]
+    assert visited == ["0", "1", "2", "3"]
     assert (walk.stopped_early, walk.visited_count, walk.listed_count) == (True, 4, 10)
 
 
-def test_only_plain_files_give_content_and_none_is_waited_for(workspace):
-    put(workspace, "a", "text")
+def test_only_regular_files_are_opened_and_none_blocks(workspace):
+    write(workspace, "a", "text")
     os.mkfifo(os.path.join(workspace.root, "pipe"))
     os.symlink("a", os.path.join(workspace.root, "z"))
-    given_out = {}
-    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    contents = {}
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never_over) as walk:
         for found in walk:
             content = found.open()
-            given_out[found.path] = content and content.read(99)
+            contents[found.path] = content and content.read(99)
             if content:
                 content.close()
 
-    assert given_out == {"a": b"text", "pipe": None, "z": None}
+    assert contents == {"a": b"text", "pipe": None, "z": None}
 
 
-@pytest.mark.parametrize("behind", ["../elsewhere", ".kaiza"])
-def test_a_directory_swapped_for_a_link_gives_nothing_of_what_is_behind_it(workspace, behind):
-    put(workspace, "a/1", "inside")
-    put(workspace, "a/b/2", "inside")
-    put(workspace, "a/c", "inside")
-    put(workspace, f"{behind}/c", "behind")
+@pytest.mark.parametrize("target", ["../elsewhere", ".kaiza"])
+def test_nothing_is_read_through_a_directory_that_was_swapped_for_a_link(workspace, target):
+    write(workspace, "a/1", "inside")
+    write(workspace, "a/b/2", "inside")
+    write(workspace, "a/c", "inside")
+    write(workspace, f"{target}/c", "outside")
     read = {}
-    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never_over) as walk:
         for found in walk:
             if found.path == "a/b/2":
                 os.rename(os.path.join(workspace.root, "a"), os.path.join(workspace.root, "moved"))
-                os.symlink(behind, os.path.join(workspace.root, "a"))
+                os.symlink(target, os.path.join(workspace.root, "a"))
             content = found.open() if found.type == "file" else None
             if content:
                 read[found.path] = content.read(99)
                 content.close()
 
-    assert b"behind" not in read.values()
+    assert b"outside" not in read.values()
     assert read["a/1"] == b"inside"
 
 
-def test_a_deep_tree_costs_no_descriptors(workspace):
+def test_a_deep_tree_needs_few_descriptors(workspace):
     depth = 300
     fd = os.open(workspace.root, os.O_RDONLY)
     for _ in range(depth):
@@ -261,23 +266,23 @@ def test_a_deep_tree_costs_no_descriptors(workspace):
         fd = below
     os.close(fd)
     before = len(os.listdir("/proc/self/fd"))
-    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
-        most = max(len(os.listdir("/proc/self/fd")) for _ in walk)
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never_over) as walk:
+        peak = max(len(os.listdir("/proc/self/fd")) for _ in walk)
 
     assert walk.visited_count == depth
-    assert most - before < 5
+    assert peak - before < 5
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_directory_that_vanished_is_counted_and_passed_over(workspace):
+def test_a_directory_that_vanished_is_counted_and_skipped(workspace):
     for path in ("a/1", "b/1"):
-        put(workspace, path)
-    met = []
-    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never) as walk:
+        write(workspace, path)
+    visited = []
+    with tree_walk.walk(workspace, ROOT, include_ignored=True, over=never_over) as walk:
         for found in walk:
-            met.append(found.path)
+            visited.append(found.path)
             if found.path == "a":
                 shutil.rmtree(os.path.join(workspace.root, "a"))
 
-    assert met == ["a", "b", "b/1"]
+    assert visited == ["a", "b", "b/1"]
     assert walk.unlisted_count == 1

@@ -1,4 +1,4 @@
-"""A journal is held against its intent: the same operations, paths and hashes, in order, and no path of Kaiza's own."""
+"""A journal's operations are compared with its intent: same kinds, paths and hashes, in order, none protected."""
 
 import json
 
@@ -6,8 +6,8 @@ import pytest
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
+from kaiza.store.changes.journaled_operations import JournaledOperations
 from kaiza.store.changes.operation import temporary_name
-from kaiza.store.changes.recovery import JournaledOperations
 from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -24,7 +24,7 @@ def step(do, path, before=None, after=None, source=None):
     return {"do": do, "path": path.split("/"), "before": before, "after": after, "source": parts, "facts": None}
 
 
-STEPS = {
+JOURNALED = {
     "create": ([step("put", "new/n", after=A)], CREATE),
     "modify": ([step("swap", "m", A, B)], MODIFY),
     "delete": ([step("take", "d", A)], DELETE),
@@ -35,70 +35,73 @@ STEPS = {
 
 
 def read(steps, made=()):
-    return JournaledOperations.from_lines([{"steps": steps, "made": [list(one) for one in made]}], "t")
+    return JournaledOperations.from_lines([{"steps": steps, "made": [list(parts) for parts in made]}], "t")
 
 
-@pytest.mark.parametrize("kind", STEPS)
-def test_the_steps_of_a_change_are_announced_by_that_change(kind):
-    steps, change = STEPS[kind]
+@pytest.mark.parametrize("kind", JOURNALED)
+def test_the_operations_of_a_change_match_its_intent(kind):
+    steps, change = JOURNALED[kind]
 
     assert read(steps).is_announced_by([change.as_record()])
 
 
-@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize("kind", JOURNALED)
 @pytest.mark.parametrize("member", ["do", "path", "before", "after", "source"])
-def test_a_step_that_differs_in_one_member_is_not_announced(kind, member):
-    steps, change = STEPS[kind]
-    for number, one in enumerate(steps):
+def test_an_operation_that_differs_in_one_member_does_not_match(kind, member):
+    steps, change = JOURNALED[kind]
+    for number, step_of_change in enumerate(steps):
         others = {"do": ["put", "swap", "take", "move"], "path": [["x"]], "source": [None, ["x"]]}
         for other in others.get(member, [None, A, B, "c" * 64]):
-            if other == one[member]:
+            if other == step_of_change[member]:
                 continue
-            changed = [*steps[:number], {**one, member: other}, *steps[number + 1 :]]
+            changed = [*steps[:number], {**step_of_change, member: other}, *steps[number + 1 :]]
 
             assert not read(changed).is_announced_by([change.as_record()]), (member, other)
 
 
-@pytest.mark.parametrize("kind", STEPS)
-def test_a_step_too_many_or_too_few_is_not_announced(kind):
-    steps, change = STEPS[kind]
-    said = [change.as_record()]
+@pytest.mark.parametrize("kind", JOURNALED)
+def test_a_surplus_or_missing_operation_does_not_match(kind):
+    steps, change = JOURNALED[kind]
+    recorded = [change.as_record()]
 
-    assert not read([*steps, step("take", "more", A)]).is_announced_by(said)
-    assert not read([step("take", "more", A), *steps]).is_announced_by(said)
-    assert not read(steps[:-1]).is_announced_by(said)
-    assert not read(steps).is_announced_by([*said, DELETE.as_record()])
+    assert not read([*steps, step("take", "more", A)]).is_announced_by(recorded)
+    assert not read([step("take", "more", A), *steps]).is_announced_by(recorded)
+    assert not read(steps[:-1]).is_announced_by(recorded)
+    assert not read(steps).is_announced_by([*recorded, DELETE.as_record()])
     assert not read(steps).is_announced_by([])
 
 
 @pytest.mark.parametrize(
     "path", [".git/hooks/pre-commit", "plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml"]
 )
-def test_a_path_that_governs_the_agent_is_known_as_source_and_as_target(path):
+def test_a_protected_path_is_found_as_source_and_as_target(path):
     assert read([step("put", path, after=A)]).has_protected_path()
     assert read([step("move", "x", A, source=path)]).has_protected_path()
     assert not read([step("put", "x", after=A)]).has_protected_path()
 
 
 @pytest.mark.parametrize("made", [["other"], ["new", "n"], [".git"]])
-def test_a_directory_that_no_step_needs_is_no_part_of_a_journal(made):
+def test_a_created_directory_that_no_operation_needs_is_refused(made):
     with pytest.raises(ValueError, match="directory"):
-        read(STEPS["create"][0], [made])
+        read(JOURNALED["create"][0], [made])
 
-    assert read(STEPS["create"][0], [["new"]]).created_directories == (parse("new"),)
+    assert read(JOURNALED["create"][0], [["new"]]).created_directories == (parse("new"),)
 
 
-def test_temporary_names_are_worked_out_whatever_a_journal_says(tmp_path):
-    told = {**step("put", "x", after=A), "temp": "../../victim"}
+def test_temporary_names_are_derived_and_never_read_from_a_journal(tmp_path):
+    planted = {**step("put", "x", after=A), "temp": "../../victim"}
 
-    assert [one.temp_name for one in read([told, told]).operations] == [temporary_name("t", 0), temporary_name("t", 1)]
+    assert [each.temp_name for each in read([planted, planted]).operations] == [
+        temporary_name("t", 0),
+        temporary_name("t", 1),
+    ]
     with ConfinedRoot(str(tmp_path)) as workspace:
         prepared = TransactionManager.for_root(workspace).prepare("t", [])
         assert prepared.operations == ()
-    assert "temp" not in json.dumps([one.as_json() for one in read([told]).operations])
+    assert "temp" not in json.dumps([each.as_json() for each in read([planted]).operations])
 
 
 @pytest.mark.parametrize("path", [[], [".."], ["a", "..", "b"], [""], ["a/b"], ["/etc"], ["a\0b"], "a", None, [7]])
-def test_a_path_that_could_leave_the_workspace_is_none(path):
-    with pytest.raises(ValueError):  # noqa: PT011  what it says is for nobody
+def test_a_journaled_path_that_could_leave_the_workspace_is_refused(path):
+    with pytest.raises(ValueError):  # noqa: PT011  its text is not part of the behaviour
         read([{**step("put", "x", after=A), "path": path}])
