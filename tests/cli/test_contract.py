@@ -92,7 +92,7 @@ def test_the_projects_own_schemas_are_as_they_must_be(kaiza):
 def contract(tmp_path, monkeypatch):
     (tmp_path / "tools").mkdir()
     (tmp_path / "catalog.json").write_text('{"tools":[]}')
-    monkeypatch.setattr("kaiza.store.config.schema_registry.directory", lambda: tmp_path)
+    monkeypatch.setattr("kaiza.store.config.schema_registry.find_directory", lambda: tmp_path)
     return tmp_path
 
 

@@ -17,7 +17,7 @@ from kaiza.store.files import probe
 @pytest.fixture
 def root(workspace, kaiza, monkeypatch):
     """A workspace that init made, with a client, looked at by a plain user."""
-    monkeypatch.setattr("kaiza.cli.doctor.machine.user", lambda: iter(()))
+    monkeypatch.setattr("kaiza.cli.doctor.machine.check_user", lambda: iter(()))
     kaiza("init", "--client", "claude-code", "--yes")
     return workspace
 
@@ -52,7 +52,7 @@ def test_where_init_has_been_all_is_well(root, doctor, kaiza, recorded):
 
     assert (status, told.status) == (0, 0)
     assert {name for name, check in checks.items() if check["verdict"] != "ok"} <= {"exchange", "paths"}
-    assert {"python", "system", "paths", "workspace", "permissions", "sync", "lock", "exchange", "settings", "check_plans",
+    assert {"python", "system", "paths", "workspace", "permissions", "sync", "lock", "exchange", "settings", "plans",
             "record", "anchor", "open-changes", "clock", "state", "client:claude-code"} <= checks.keys()  # fmt: skip
     assert told.out.startswith(f"{root}\nok       python")
 

@@ -206,7 +206,7 @@ def test_what_was_used_stays_when_the_rest_goes(kaiza, bare):
     assert not (bare / ".cursor").exists()
 
 
-JSON_FILES = st.choice(
+JSON_FILES = st.one_of(
     st.none(),
     st.sampled_from([b"", b" \n", b"{}", b"{}\n", b'{"a":1}', b"\xef\xbb\xbf{}\r\n", b'{\r\n\t"a": [1, 2,],\r\n}']),
     st.builds(
@@ -233,7 +233,7 @@ TOML_FILES = st.sampled_from(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_whatever_was_there_comes_back_byte_for_byte(kaiza, bare, monkeypatch, client, data):
-    monkeypatch.setattr("kaiza.store.clients.server_command.works", lambda: True)
+    monkeypatch.setattr("kaiza.store.clients.server_command.can_start", lambda: True)
     contents = TOML_FILES if client == "codex" else JSON_FILES
     names = dict.fromkeys([MAIN[client][0], *([DENIED[client][0]] if client in DENIED else [])])
     for name in names:
@@ -311,7 +311,7 @@ def test_an_entry_at_home_for_another_workspace_is_left_alone(kaiza, bare):
 
 
 def test_a_kaiza_that_no_client_could_start_is_not_written_down(kaiza, bare, monkeypatch):
-    monkeypatch.setattr("kaiza.store.clients.server_command.works", lambda: False)
+    monkeypatch.setattr("kaiza.store.clients.server_command.can_start", lambda: False)
     before = everything(bare.parent)
 
     assert kaiza("init", "--client", "cursor", "--yes").status == 3

@@ -251,7 +251,7 @@ def test_a_failure_leaves_every_file_as_it_was_and_is_recorded(kaiza, agent, wor
     def refuse(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("kaiza.store.changes.operation.Part.perform", refuse)
+    monkeypatch.setattr("kaiza.store.changes.operation.ActiveOperation.perform", refuse)
     told = kaiza("undo", "--session", change.session, "--yes")
     last = records(log)[-1]
 
