@@ -132,4 +132,7 @@ def test_one_module_reads_what_a_person_types():
         if reads(node)
     )
 
-    assert readers == ["cli/console/confirm.py: '/dev/tty'", "cli/setup/init.py: sys.stdin"]  # init only asks whether it is a terminal
+    assert readers == [
+        "cli/console/confirm.py: '/dev/tty'",
+        "cli/setup/init.py: sys.stdin",
+    ]  # init only asks whether it is a terminal

@@ -64,7 +64,7 @@ def test_it_plays_in_the_directory_it_is_given_leaves_it_there_and_nowhere_else(
     ("wrong", "instead"),
     [
         ("PLAN = story.PLAN.replace('src/farewell.py', 'src/other.py')", "apply_patch answered PLAN_SCOPE_VIOLATION"),
-        ("_hash_files = lambda root: {'a': str(len(list(root.rglob('*'))))}", "undo did not put everything back"),
+        ("_hash_files = lambda root: {'a': str(len(list(root.rglob('*'))))}", "undo did not restore everything"),
     ],
 )
 def test_a_step_that_goes_otherwise_ends_the_demo_with_1_and_says_which(tmp_path, wrong, instead):
