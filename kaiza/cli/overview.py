@@ -9,11 +9,25 @@ from importlib.metadata import version
 from kaiza.cli.dispatch import COMMANDS
 from kaiza.render.terminal import wrap_words
 
-_TEXT = (
+_SUMMARY = (
     "Kaiza lets a coding agent change files only under a plan that you approved, and records every call. "
     "This command line shows, verifies and undoes what agents did."
 )
-_EXIT_STATUS = "Exit status: 0 success, 1 failure, 2 usage error, 3 could not determine."
+_HELP = """\
+usage: kaiza COMMAND ...
+       kaiza --version
+
+{summary}
+
+commands:
+{commands}
+
+example:
+  kaiza audit tail -f
+
+`kaiza COMMAND --help` describes a command.
+Exit status: 0 success, 1 failure, 2 usage error, 3 could not determine.
+"""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -29,30 +43,17 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _overview_text() -> str:
-    columns, room = shutil.get_terminal_size().columns, max(map(len, COMMANDS))
-    lines = [f"  {name.ljust(room)}  {text}" for name, (_, text) in COMMANDS.items()]
-    return "\n".join(
-        [
-            "usage: kaiza COMMAND ...",
-            "       kaiza --version",
-            "",
-            *wrap_words(_TEXT, columns, ""),
-            "",
-            "commands:",
-            *lines,
-            "",
-            "example:",
-            "  kaiza audit tail -f",
-            "",
-            "`kaiza COMMAND --help` describes a command.",
-            *wrap_words(_EXIT_STATUS, columns, ""),
-            "",
-        ]
-    )
+    room = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name.ljust(room)}  {text}" for name, (_, text) in COMMANDS.items())
+    return _wrap(_HELP.format(summary=_SUMMARY, commands=commands))
 
 
 def _unknown_command(word: str) -> str:
     near = get_close_matches(word, [*COMMANDS, "--version"], n=1)
     hint = f"Did you mean `kaiza {near[0]}`?" if near else "`kaiza --help` lists the commands."
-    message = f"kaiza: there is no command {word!r}. {hint}"
-    return "\n".join([*wrap_words(message, shutil.get_terminal_size().columns), ""])
+    return _wrap(f"kaiza: there is no command {word!r}. {hint}\n")
+
+
+def _wrap(text: str) -> str:
+    columns = shutil.get_terminal_size().columns
+    return "\n".join(part for line in text.split("\n") for part in wrap_words(line, columns, ""))

@@ -135,7 +135,7 @@ def _usage_counts(workspace: Workspace, stored: StoredPlan) -> dict[str, int]:
 
 
 def _build_case(workspace: Workspace, stored: StoredPlan, now: str) -> Case:
-    """A change under this plan, as the boundary would judge it now."""
+    """The case of a change under this plan, for the boundary's own rules: what is shown is what would be decided."""
     return Case(
         card=for_unknown_tool("write_file"),
         arguments={"plan_hash": stored.parsed.plan_hash},

@@ -43,7 +43,7 @@ def display_width(text: str) -> int:
 
 
 def wrap(lines: Iterable[str], columns: int | None) -> Iterator[str]:
-    """Fold lines to `columns`, nothing cut; what a line goes on with is marked with QUOTE.
+    """Fold lines to `columns`, nothing cut; each further part begins with QUOTE.
 
     The terminal's own wrapping would begin a row with text that an agent chose, and such a row can imitate a fact.
     """
@@ -92,6 +92,7 @@ def _escape_json_character(char: str) -> str:
 
 
 def _character_width(char: str) -> int:
+    # Combining marks are drawn over the character before; East Asian wide characters take two columns.
     if unicodedata.category(char) in {"Mn", "Me"}:
         return 0
     return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
@@ -108,7 +109,7 @@ def _fold(line: str, columns: int) -> Iterator[str]:
 
 
 def _break_position(line: str, part: str, columns: int) -> int:
-    """Behind the last blank of the part that fits; within the word if that blank is far back and the word too long."""
+    """Where to end the line: after the last blank, or within a word that would not fit a line of its own either."""
     blank = part.rfind(" ") + 1
     word = line[blank:].split(" ", 1)[0]
     is_whole_below = bool(line[:blank].strip(" │")) and display_width(QUOTE + word) <= columns

@@ -78,7 +78,7 @@ def terminal(monkeypatch, workspace):
 
 
 @pytest.fixture
-def crowded(workspace, written, body):
+def crowded(workspace, write_log, body):
     """A workspace with long plan ids, long paths, many sessions, refusals, a lock and a change left open."""
     for number, status in enumerate(["DRAFT", "APPROVED", "REJECTED"]):
         plan_id = LONG_PLAN if number == 0 else f"PLAN-{number}"
@@ -103,7 +103,7 @@ def crowded(workspace, written, body):
     bodies.append(
         record.new_body("intent", timestamp=fresh["timestamp"], request_id="open", changes=[change], detail={})
     )
-    return written(*bodies)
+    return write_log(*bodies)
 
 
 COMMANDS = {
@@ -154,7 +154,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_no_line_is_wider_than_the_terminal_and_what_is_copied_is_whole(crowded, terminal, words):
+def test_no_line_is_wider_than_the_terminal_and_no_id_path_or_command_is_cut(crowded, terminal, words):
     _, lines = terminal(*words.split())
     shown = "\n".join(lines)
 
@@ -178,8 +178,8 @@ def test_help_is_wrapped_to_the_terminal(terminal, words, columns):
 
 
 @pytest.mark.parametrize("columns", [60, 80])
-def test_a_path_longer_than_the_terminal_is_marked_where_it_is_folded(written, body, terminal, columns):
-    written(body(arguments={"path": "d/" * 60 + "end.py"}))
+def test_a_path_longer_than_the_terminal_is_marked_where_it_is_folded(write_log, body, terminal, columns):
+    write_log(body(arguments={"path": "d/" * 60 + "end.py"}))
     _, lines = terminal("audit", "show", columns=columns)
 
     assert [line for line in lines if display_width(line) > columns] == []

@@ -35,6 +35,8 @@ def _question(word: str) -> Callable[[int], str]:
 
 def _prompt(facts: str, question: Callable[[int], str], missing: str) -> str:
     """The line typed after the question; a CommandError with `missing` if there is no terminal."""
+    # Standard input may be a pipe that an agent controls, so the terminal itself is opened. O_NOCTTY: opening a
+    # terminal must never make it the controlling one of a process that had none.
     try:
         terminal = os.open(_TTY_PATH, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:

@@ -27,7 +27,7 @@ def add(commands: arguments.Subparsers) -> None:
         parser = commands.add_parser(verb, help=_HELP[verb])
         arguments.describe(
             parser,
-            f"{text} Recorded, and in force from the next call on. No confirmation is asked.\n"
+            f"{text} Recorded, and in force from the next call on. No confirmation is needed.\n"
             "Exit status: 0 done, 1 the plan's status does not allow it or the file changed in the meantime.",
             f"kaiza plan {verb} PLAN-0007-rotate-tokens",
             run=partial(_run_withdraw, verb),

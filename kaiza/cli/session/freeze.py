@@ -15,7 +15,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Stop every change in every session of the workspace at once, until `kaiza thaw`. Reads still work. Recorded "
-        "with your reason; no confirmation is asked.\n"
+        "with your reason; no confirmation is needed.\n"
         "Exit status: 0 frozen.",
         'kaiza freeze "release in progress"',
         run=_run_freeze,

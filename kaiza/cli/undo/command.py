@@ -79,6 +79,7 @@ def _run_undo(args: argparse.Namespace) -> int:
         # What is restored is read from the log, so the log must be sound as a whole.
         verify_whole_log(workspace)
         view = _open_view(workspace)
+        # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
             recover(workspace, view.now, view.request_id)
         records = selection.select_records(args, workspace)
