@@ -1,7 +1,7 @@
 """`kaiza serve`: serve workspaces to an MCP client over standard input and output. Starting writes nothing.
 
-Only what the opening answers need is imported here; the rest is imported in the functions that use it, most of it by
-the background thread that builds the application.
+Only what the first answers need is imported at the top; the rest is imported in the functions that use it, most of it
+by the background thread that builds the application.
 """
 
 import argparse
@@ -36,22 +36,22 @@ class ServeOptions(NamedTuple):
 
     @property
     def allowed_extras(self) -> tuple[str, ...]:
-        """What the operator allows beyond what is always offered."""
+        """Names of the tools' extras that the operator allows."""
         return ("allow_checks",) if self.allow_checks else ()
 
 
 def run(argv: Sequence[str]) -> int:
     """Serve until the client disconnects; the exit status."""
-    chosen = parse_options(argv)
+    options = parse_options(argv)
     try:
-        return _run_server(chosen, _find_roots(chosen.workspaces))
+        return _run_server(options, _find_roots(options.workspaces))
     except _system_error() as failure:
         return _report_failure(failure)
 
 
 def parse_options(argv: Sequence[str]) -> ServeOptions:
-    """The options; `--help` and a wrong command line end the process."""
-    parser = argparse.ArgumentParser(prog="kaiza serve", allow_abbrev=False)
+    """Parse the options; `--help` and a usage error end the process."""
+    parser = arguments.CommandParser(prog="kaiza serve")
     add(parser)
     args = parser.parse_args(argv)
     return ServeOptions(
@@ -60,11 +60,11 @@ def parse_options(argv: Sequence[str]) -> ServeOptions:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command's description and options."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "Serve workspaces to an MCP client over standard input and output. The client starts this, a person rarely.\n"
-        "Exit status: 0 the client is done, 3 the server could not start (why is on standard error, as JSON).",
+        "Serve workspaces to an MCP client over standard input and output. Normally started by the client.\n"
+        "Exit status: 0 the client disconnected, 3 the server could not start (why is on standard error, as JSON).",
         "kaiza serve --workspace ~/project --role WINDSURF",
     )
     parser.add_argument(
@@ -74,45 +74,45 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a workspace; may be given several times (default: $CLAUDE_PROJECT_DIR, else the current directory)",
     )
-    parser.add_argument("--role", choices=ROLES, help="serve only this role (default: the session says which)")
+    parser.add_argument("--role", choices=ROLES, help="serve only this role (default: each session names its role)")
     parser.add_argument(
         "--content",
         choices=CONTENT_MODES,
         default="full",
-        help="what a result's text holds: its whole JSON, or a summary",
+        help="the text of a result: its whole JSON, or a summary (default: full)",
     )
     parser.add_argument(
         "--allow-checks",
         action="store_true",
-        help="let agents run the checks that an approved plan names; they run with your rights (default: no)",
+        help="let agents run the checks named in an approved plan; they run with your permissions (default: no)",
     )
     parser.add_argument(
-        "--tool-timeout-ms", metavar="MS", type=_parse_milliseconds, help="how long a call may take (30000)"
+        "--tool-timeout-ms", metavar="MS", type=_parse_milliseconds, help="time limit of a call (default: 30000)"
     )
     parser.add_argument(
         "--scan-guard-ms",
         metavar="MS",
         type=_parse_milliseconds,
-        help="after how long a search answers with what it has (find_files 10000, search_text 15000)",
+        help="time after which a search returns what it has found (default: find_files 10000, search_text 15000)",
     )
 
 
 def _parse_milliseconds(text: str) -> int:
     digits = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_MS))
     if not digits or not 1 <= int(text) <= MAX_MS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time limit. Write milliseconds, 1 to {MAX_MS}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid time limit. Write milliseconds, 1 to {MAX_MS}")
     return int(text)
 
 
-def _run_server(chosen: ServeOptions, roots: tuple[str, ...]) -> int:
-    from kaiza.domain.server_instructions import INSTRUCTIONS  # noqa: PLC0415  help and mistakes need no server
+def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
+    from kaiza.domain.server_instructions import INSTRUCTIONS  # noqa: PLC0415  help and usage errors do not need it
     from kaiza.server.serve import serve  # noqa: PLC0415  as above
     from kaiza.wire.dialects.mcp import ServerDescription  # noqa: PLC0415  as above
 
     opening = ServerDescription(
-        kaiza.__version__, INSTRUCTIONS, partial(_list_tools, chosen.role, chosen.allowed_extras)
+        kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options.role, options.allowed_extras)
     )
-    return serve(partial(_build_app, chosen, roots), opening, summary=chosen.content == "summary")
+    return serve(partial(_build_app, options, roots), opening, summary=options.content == "summary")
 
 
 def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
@@ -121,23 +121,23 @@ def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str,
     return schemas.list_items(schemas.SchemaRegistry(), role, allowed)
 
 
-def _build_app(chosen: ServeOptions, roots: tuple[str, ...]) -> "App":
+def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":
     from kaiza.app import App  # noqa: PLC0415  see the top
     from kaiza.domain.caps import Caps  # noqa: PLC0415  as above
     from kaiza.store.disk import file_lock as lock  # noqa: PLC0415  as above
 
-    guard = chosen.scan_guard_ms
-    limits = {"tool_timeout_ms": chosen.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
+    guard = options.scan_guard_ms
+    limits = {"tool_timeout_ms": options.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
     caps = Caps(**{name: limit for name, limit in limits.items() if limit is not None})
-    app = App(roots, bound_role=chosen.role, caps=caps, allowed=chosen.allowed_extras)
+    app = App(roots, bound_role=options.role, caps=caps, allowed=options.allowed_extras)
     lock.preload()
     return app
 
 
 def _find_roots(named: Sequence[str]) -> tuple[str, ...]:
-    """The real paths of the workspaces; BOOTSTRAP_FAILURE where one, its settings or its place are unsound.
+    """The real paths of the workspaces; BOOTSTRAP_FAILURE if one is missing, nested, or has invalid settings.
 
-    A single directory without settings that cannot hold the state directory needs none of those checks.
+    The usual case, one directory without settings that cannot hold the state directory, imports none of those checks.
     """
     named = named or (os.environ.get("CLAUDE_PROJECT_DIR") or ".",)
     first = os.path.realpath(named[0])
@@ -149,30 +149,32 @@ def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
     from kaiza.store.files.confined_root import ConfinedRoot  # noqa: PLC0415  as above
     from kaiza.store.workspace import read_settings  # noqa: PLC0415  see the top
 
-    found = resolve_roots(named, dict(os.environ))
-    require_state_outside(found)
-    for root in found:
-        with ConfinedRoot(root) as workspace:
-            read_settings(workspace)
-    return found
+    roots = resolve_roots(named, dict(os.environ))
+    require_state_outside(roots)
+    for root in roots:
+        with ConfinedRoot(root) as files:
+            read_settings(files)
+    return roots
 
 
 def _has_no_settings(root: str) -> bool:
-    """Whether a directory clearly has no settings and clearly holds no state of Kaiza's; in doubt, it is not."""
+    """Whether the directory certainly has no settings and no state directory in it; False if in doubt."""
     try:
+        # A name that is not ASCII may be kaiza.toml to a file system that folds case or normalizes.
         settings = any(not name.isascii() or name.lower().startswith("kaiza.toml") for name in os.listdir(root))  # noqa: PTH208  see the top
         return not settings and not _can_hold_state(root, "XDG_STATE_HOME", ".local/state")
     except OSError:
         return False
 
 
-def _can_hold_state(root: str, variable: str, otherwise: str) -> bool:
-    named = os.environ.get(variable, "")
-    place = os.path.realpath((named if named.startswith("/") else os.path.expanduser(f"~/{otherwise}")) + "/kaiza")  # noqa: PTH111  see the top
-    if f"{place}/".startswith(root.rstrip("/") + "/"):
+def _can_hold_state(root: str, variable: str, default: str) -> bool:
+    base = os.environ.get(variable, "")
+    state = os.path.realpath((base if base.startswith("/") else os.path.expanduser(f"~/{default}")) + "/kaiza")  # noqa: PTH111  see the top
+    if f"{state}/".startswith(root.rstrip("/") + "/"):
         return True
     try:
-        with os.scandir(place) as entries:
+        with os.scandir(state) as entries:
+            # A link in the state directory could lead back into the workspace.
             return any(entry.is_symlink() for entry in entries)
     except FileNotFoundError:
         return False
@@ -185,7 +187,7 @@ def _system_error() -> "type[errors.SystemError]":
 
 
 def _report_failure(failure: "errors.SystemError") -> int:
-    """Print the envelope of a start that failed, as one line of JSON; the exit status."""
+    """Print the error envelope of a failed start as one line of JSON; the exit status."""
     from datetime import UTC, datetime  # noqa: PLC0415  see the top
 
     import orjson  # noqa: PLC0415  as above

@@ -1,31 +1,40 @@
-"""`kaiza status`: one screen that says how the workspace stands."""
+"""`kaiza status`: the state of the workspace on one screen."""
 
 import argparse
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kaiza.cli.console import arguments, open_workspace, output
-from kaiza.cli.plan import list_plans
+from kaiza.cli.console import arguments, output
+from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.session import thaw, unlock
-from kaiza.domain.audit.projection import Session
-from kaiza.domain.caps import Caps
+from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import plans
-from kaiza.render.terminal import escape
-from kaiza.store import human_decisions
+from kaiza.render.phrases import format_count
+from kaiza.render.tables import Cell, Column, render_table
+from kaiza.render.terminal import INDENT, escape, wrap
 from kaiza.store.workspace import Workspace
 
 _MAX_ROWS = 10
+_MAX_PATHS = 3
 _LISTED_STATUSES = ("APPROVED", "DRAFT")
+_SESSION_COLUMNS = (
+    Column("session"),
+    Column("role"),
+    Column("state"),
+    Column("calls", moves_below=True, align_right=True),
+    Column("changes", moves_below=True, align_right=True),
+    Column("refused", moves_below=True, align_right=True),
+    Column("client", moves_below=True),
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "How the workspace stands: the record, a freeze, locks, open sessions, plans and what was used of them,\n"
-        "changes under way. The record is judged as far as it is new; kaiza audit verify judges all of it.\n"
-        "Exit status: 0 told, 1 the record is damaged, so that nothing may be changed.",
+        "Show the state of the workspace: audit log, freeze, locks, open sessions, plans and how much of their limits "
+        "is used, unfinished changes. Only new records are verified; `kaiza audit verify` verifies all of them.\n"
+        "Exit status: 0 shown, 1 the audit log is damaged, so that changes are refused.",
         "kaiza status",
         run=_run_status,
     )
@@ -34,96 +43,76 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_status(args: argparse.Namespace) -> int:
-    with open_workspace.open_workspace(args) as ground:
-        told = _build_document(ground)
+    with open_workspace(args) as workspace:
+        status = workspace_status(workspace)
         if args.json:
-            output.print_json(told)
+            output.print_json(status)
         else:
-            output.print_lines(_format_lines(ground, told))
-        return output.SUCCESS if ground.damage() is None else output.FAILURE
+            output.print_lines(_format_lines(workspace, status))
+        return output.SUCCESS if workspace.damage() is None else output.FAILURE
 
 
-def _build_document(ground: Workspace) -> dict[str, Any]:
-    facts, head, now = ground.audit_state, ground.log.head, human_decisions.current_timestamp()
-    idle = Caps().session_idle_hours
-    sessions = [one for one in facts.sessions.values() if facts.find_open_session(one.session_id, now, idle)]
-    return {
-        "workspace": ground.root,
-        "record": {
-            "verdict": ground.damage() or "intact",
-            "records": head.seq if head else 0,
-            "head": {"seq": head.seq, "entry_hash": head.entry_hash} if head else None,
-        },
-        "frozen": asdict(facts.frozen) if facts.frozen else None,
-        "locks": [asdict(lock) for lock in facts.locks.values()],
-        "sessions": [_session_document(ground, one) for one in sessions],
-        "plans": list_plans.plan_documents(ground),
-        "intents": [
-            {"request_id": request_id, "seq": intent["seq"], "paths": [one["path"] for one in intent["changes"]]}
-            for request_id, intent in facts.intents.items()
-        ],
-    }
-
-
-def _session_document(ground: Workspace, session: Session) -> dict[str, Any]:
-    return {
-        "session_id": session.session_id,
-        "role": session.role,
-        "state": "locked" if session.role in ground.audit_state.locks else "active",
-        "client": session.client,
-        "last_call_at": session.last_call_at,
-        "counts": {"calls": session.calls, "changes": session.changes, "refusals": session.refusals},
-    }
-
-
-def _format_lines(ground: Workspace, told: Mapping[str, Any]) -> Iterator[str]:
-    colour, facts = output.has_colour(), ground.audit_state
-    record = told["record"]
-    yield f"workspace  {escape(told['workspace'])}"
-    yield f"record     {record['verdict']}, {record['records']:,} records"
-    yield f"changes    {_change_permission(ground)}"
-    if facts.frozen:
-        yield from plans.render_section(
-            "Frozen", [thaw.describe_freeze(facts.frozen), "Lift it with: kaiza thaw"], colour=colour
-        )
-    locks = [line for lock in facts.locks.values() for line in unlock.describe_lock(lock)]
+def _format_lines(workspace: Workspace, status: Mapping[str, Any]) -> Iterator[str]:
+    colour, state = output.has_colour(), workspace.audit_state
+    width = output.terminal_width()
+    record = status["record"]
+    yield from wrap([f"workspace  {escape(status['workspace'])}"], width)
+    yield f"log        {record['verdict']}, {format_count(record['records'], 'record')}"
+    yield f"changes    {_change_permission(workspace)}"
+    if state.frozen:
+        lines = [thaw.describe_freeze(state.frozen), "Lift it with: kaiza thaw"]
+        yield from plans.render_section("Frozen", lines, width, colour=colour)
+    locks = [line for lock in state.locks.values() for line in unlock.describe_lock(lock)]
     if locks:
         locks.append("Unlock with: kaiza session unlock")
-    yield from plans.render_section("Locked", locks, colour=colour)
-    yield from plans.render_section("Open sessions", _limit_rows(map(_session_line, told["sessions"])), colour=colour)
-    shown = [one for one in told["plans"] if one["status"] in _LISTED_STATUSES]
-    if shown:
-        rows = _limit_rows(
-            plans.render_list(shown, None if output.terminal_width() is None else (output.terminal_width() or 0) - 2),
-            _MAX_ROWS + 1,
-        )
-        yield from plans.render_section("Plans", rows, colour=colour)
-    under_way = [f"record {one['seq']}: {', '.join(map(escape, one['paths'][:3]))}" for one in told["intents"]]
+    yield from plans.render_section("Locked", locks, width, colour=colour)
+    yield from _format_tables(status, width, colour=colour)
+    unfinished = [line for intent in status["intents"][:_MAX_ROWS] for line in _intent_lines(intent)]
+    unfinished += _more(status["intents"])
     yield from plans.render_section(
-        "Changes under way, or left by a crash", _limit_rows(iter(under_way)), colour=colour
+        "Changes in progress, or left unfinished by a crash", unfinished, width, colour=colour
     )
 
 
-def _change_permission(ground: Workspace) -> str:
-    """Whether anything may be changed at all."""
-    damage, facts = ground.damage(), ground.audit_state
+def _format_tables(status: Mapping[str, Any], width: int | None, *, colour: bool) -> Iterator[str]:
+    room = None if width is None else width - len(INDENT)
+    sessions, listed = status["sessions"], [plan for plan in status["plans"] if plan["status"] in _LISTED_STATUSES]
+    if sessions:
+        rows = render_table(_SESSION_COLUMNS, map(_session_row, sessions[:_MAX_ROWS]), room, colour=colour)
+        yield from plans.render_section("Open sessions", [*rows, *_more(sessions)], colour=colour)
+    if listed:
+        rows = plans.render_list(listed[:_MAX_ROWS], room, colour=colour)
+        yield from plans.render_section("Plans", [*rows, *_more(listed)], colour=colour)
+
+
+def _change_permission(workspace: Workspace) -> str:
+    damage, state = workspace.damage(), workspace.audit_state
     if damage is not None:
-        return f"none: the record is damaged ({damage}); see kaiza audit verify"
-    if facts.frozen:
+        return f"none: the log is damaged ({damage}); run kaiza audit verify"
+    if state.frozen:
         return "none: frozen"
-    if facts.locks:
-        return f"not by {escape(', '.join(facts.locks))}: locked"
+    if state.locks:
+        return f"not by {escape(', '.join(state.locks))}: locked"
     return "under approved plans"
 
 
-def _session_line(one: Mapping[str, Any]) -> str:
-    counts = one["counts"]
-    did = f"{counts['calls']} calls, {counts['changes']} changes, {counts['refusals']} refused"
-    client = f" ({escape(one['client'])})" if one["client"] else ""
-    return f"{escape(one['session_id'])}  {escape(one['role'])}  {one['state']}  {did}{client}"
+def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:
+    counts = session["counts"]
+    return (
+        Cell(escape(session["session_id"]), "bold"),
+        Cell(escape(session["role"])),
+        Cell(session["state"]),
+        Cell(str(counts["calls"])),
+        Cell(str(counts["changes"])),
+        Cell(str(counts["refusals"])),
+        Cell(escape(session["client"] or "")),
+    )
 
 
-def _limit_rows(rows: Iterator[str], most: int = _MAX_ROWS) -> list[str]:
-    """The first rows; how many there are more."""
-    told = list(rows)
-    return told if len(told) <= most else [*told[:most], f"… and {len(told) - most} more"]
+def _intent_lines(intent: Mapping[str, Any]) -> Iterator[str]:
+    yield f"record {intent['seq']}"
+    yield from (f"{INDENT}{escape(path)}" for path in intent["paths"][:_MAX_PATHS])
+
+
+def _more(items: Sequence[object]) -> list[str]:
+    return [f"… and {len(items) - _MAX_ROWS} more"] if len(items) > _MAX_ROWS else []

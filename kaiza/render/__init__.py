@@ -1,1 +1,1 @@
-"""How it looks; records in, text out."""
+"""How values look to people: text for terminals. Pure; returns lines and prints nothing."""

@@ -1,96 +1,90 @@
-"""A verdict on the log in words: what it proves, and what to do next."""
+"""The verdict on the audit log in sentences: what it proves, and what to do next."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from kaiza.render.phrases import format_count
 from kaiza.render.terminal import escape
 
 _FAULT_MEANINGS = {
-    "edited": "its bytes are not the ones that were hashed",
-    "dropped": "records before it are gone",
-    "reordered": "it is not in its place",
-    "inserted": "it does not belong there",
-    "unreadable": "it is no record",
+    "edited": "its content does not match its hash",
+    "dropped": "records before it are missing",
+    "reordered": "it is out of order",
+    "inserted": "it does not belong here",
+    "unreadable": "it is not a valid record",
 }
 _DAMAGE_ADVICE = (
-    "Changes are refused until a person has looked; reads go on and are recorded. "
-    'Compare with a copy you trust, then begin a new log with: kaiza audit accept --reason "what you found"'
+    "Changes are refused until a person accepts the damage; reads still work and are recorded. Compare the log with "
+    'a copy you trust, then start a new log: `kaiza audit accept --reason "what you found"`'
 )
 
 
-def describe(told: Mapping[str, Any]) -> list[str]:
-    """The verdict, what it means, and the next step; a line each."""
-    return (
-        _DESCRIPTIONS[told["verdict"]](told)
-        if told["verdict"] in _DESCRIPTIONS
-        else [f"Verdict: {escape(str(told['verdict']))}."]
-    )
+def describe(verdict: Mapping[str, Any]) -> list[str]:
+    """The verdict, what it means, and the next step; one sentence or two a line."""
+    name = verdict["verdict"]
+    return _DESCRIPTIONS[name](verdict) if name in _DESCRIPTIONS else [f"Verdict: {escape(str(name))}."]
 
 
-def format_record_count(count: int) -> str:
-    """A number of records as a person says it."""
-    return "1 record" if count == 1 else f"{count:,} records"
-
-
-def _describe_intact(told: Mapping[str, Any]) -> list[str]:
-    head, count = told.get("head"), told["records"]
+def _describe_intact(verdict: Mapping[str, Any]) -> list[str]:
+    head, count = verdict.get("head"), verdict["records"]
     if not count:
         return ["Intact: nothing has been recorded yet."]
-    first = f"Intact: {format_record_count(count)}, unaltered and in order."
-    if told.get("anchored"):
-        proof = (
-            "The log goes at least as far as the head that Kaiza keeps outside the workspace: its end was not cut off."
-        )
+    lines = [f"Intact: {format_count(count, 'record')}, unaltered and in order."]
+    if verdict.get("anchored"):
+        lines.append("The log matches the checkpoint kept outside the workspace: nothing was cut off the end.")
     else:
-        proof = (
-            "There is no head outside the workspace to hold it against, "
-            "so this does not show whether its end was cut off or the whole log replaced."
+        lines.append(
+            "No checkpoint is kept outside the workspace, so this does not show whether the end was cut off "
+            "or the whole log replaced."
         )
     if head is None:
-        return [first, proof]
-    keep = f"Keep this head elsewhere, and hold the log against it with --head: {head['seq']}:{head['entry_hash']}"
-    return [first, proof, keep]
-
-
-def _describe_torn(told: Mapping[str, Any]) -> list[str]:
+        return lines
+    # Two lines of shell: in one, the command and its 64 digits would be wider than 80 columns.
     return [
-        f"Torn tail: {_sound_records(told)} intact; after that comes an incomplete line, as a crash leaves it.",
-        "Nobody was told that it was written. The next call sets it aside and records that; there is nothing to do.",
+        *lines,
+        "Save this checkpoint outside this machine; verify against it later:",
+        "  kaiza audit verify --head \\",
+        f"    {head['seq']}:{head['entry_hash']}",
     ]
 
 
-def _describe_broken(told: Mapping[str, Any]) -> list[str]:
-    fault = told.get("first_fault") or {}
-    why = str(fault.get("why", "")) or "unknown"
+def _describe_torn(verdict: Mapping[str, Any]) -> list[str]:
+    return [
+        f"Torn tail: {_valid_records(verdict)}; after that comes an incomplete line, as a crash leaves it.",
+        "That line was never acknowledged. The next call sets it aside and records that; there is nothing to do.",
+    ]
+
+
+def _describe_broken(verdict: Mapping[str, Any]) -> list[str]:
+    fault = verdict.get("first_fault") or {}
+    reason = str(fault.get("why", "")) or "unknown"
     where = f" at record {fault['seq']}" if "seq" in fault else ""
-    reason = _FAULT_MEANINGS.get(why)
+    meaning = _FAULT_MEANINGS.get(reason)
     return [
-        f"Broken{where}: {escape(why)}" + (f", {reason}." if reason else "."),
-        f"What comes before it, {format_record_count(told['records'])}, is sound; what follows cannot be trusted.",
+        f"Broken{where}: {escape(reason)}" + (f", {meaning}." if meaning else "."),
+        f"Before it, {_valid_records(verdict)}; what follows cannot be trusted.",
         _DAMAGE_ADVICE,
     ]
 
 
-def _describe_cut_off(told: Mapping[str, Any]) -> list[str]:
+def _describe_cut_off(verdict: Mapping[str, Any]) -> list[str]:
     return [
-        f"Cut off: {_sound_records(told)} intact, but a later head is known: the end is gone.",
+        f"Cut off: {_valid_records(verdict)}, but a later checkpoint is known: the end of the log is missing.",
         _DAMAGE_ADVICE,
     ]
 
 
-def _describe_replaced(told: Mapping[str, Any]) -> list[str]:
-    return [
-        f"Replaced: {_sound_records(told)} intact in itself, but not what was written here before.",
-        _DAMAGE_ADVICE,
-    ]
+def _describe_replaced(verdict: Mapping[str, Any]) -> list[str]:
+    return [f"Replaced: {_valid_records(verdict)}, but not the ones that were written here before.", _DAMAGE_ADVICE]
 
 
-def _sound_records(told: Mapping[str, Any]) -> str:
-    return format_record_count(told["records"]) + (" is" if told["records"] == 1 else " are")
+def _describe_missing(_verdict: Mapping[str, Any]) -> list[str]:
+    return ["Missing: there was a log here, and it is gone.", _DAMAGE_ADVICE]
 
 
-def _describe_missing(_told: Mapping[str, Any]) -> list[str]:
-    return ["Missing: there was a log, and it is gone.", _DAMAGE_ADVICE]
+def _valid_records(verdict: Mapping[str, Any]) -> str:
+    count = verdict["records"]
+    return format_count(count, "record") + (" is" if count == 1 else " are") + " valid"
 
 
 _DESCRIPTIONS = {

@@ -1,59 +1,73 @@
-"""What a terminal may be shown: odd characters made visible, text fitted to columns, colour only where it is wanted."""
+"""Text made safe for a terminal and fitted to its columns: escaping, display width, wrapping, colour."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
 QUOTE = "│ "
-"""Begins each line that is not Kaiza's own: quoted text, and what is left of a line that is too long."""
+"""Begins each line that is not Kaiza's own: quoted text, and the rest of a line that was too long."""
+INDENT = "  "
+_WORDS = re.compile(r"(?:`[^`]*`|[^\s`])+|`")
+"""Words between blanks; a command in backticks is one word, so that it is never broken."""
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Letters and selectors that Unicode calls printable and terminals draw as nothing.
 _BLANK_LETTERS = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0)
 _SELECTORS = (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))
 _INVISIBLE = frozenset(_BLANK_LETTERS + _SELECTORS)
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _MIN_COLUMNS = 20
 _MAX_BYTE, _MAX_BMP = 0xFF, 0xFFFF
-_ODD_BYTES = range(0xDC80, 0xDD00)
+_ESCAPED_BYTES = range(0xDC80, 0xDD00)
+"""Surrogates by which Python holds the bytes of a file name that is not UTF-8."""
 
 
 def escape(text: str) -> str:
-    """The text with everything that is invisible, steers a terminal or turns its direction written out."""
+    """Escape what is invisible, controls a terminal or changes the writing direction."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if _is_plain(char) else _escape_character(char) for char in text)
 
 
 def escape_json(line: str) -> str:
-    """A line of JSON that means the same and is safe to show: only JSON's own escapes are added."""
+    """Escape a line of JSON with JSON's own escapes, so that it still parses to the same value."""
     if line.isascii() and line.isprintable():
         return line
     return "".join(char if _is_plain(char) else _escape_json_character(char) for char in line)
 
 
 def display_width(text: str) -> int:
-    """How many columns a terminal gives the text."""
+    """Columns that the text takes on a terminal."""
     if text.isascii():
         return len(text)
     return sum(map(_character_width, text))
 
 
-def truncate(text: str, columns: int, keep: str = "start") -> str:
-    """The text in at most so many columns; what is missing is an ellipsis at the end, or at the start for paths."""
-    if display_width(text) <= columns:
-        return text
-    if columns < 1:
-        return ""
-    kept = _fitting_prefix(text if keep == "start" else text[::-1], columns - 1)
-    return kept + "…" if keep == "start" else "…" + kept[::-1]
-
-
 def wrap(lines: Iterable[str], columns: int | None) -> Iterator[str]:
-    """Lines of at most so many columns, none of them cut; a terminal's own wrapping would begin a line unquoted."""
+    """Fold lines to `columns`, nothing cut; each further part begins with QUOTE.
+
+    The terminal's own wrapping would begin a row with text that an agent chose, and such a row can imitate a fact.
+    """
     for line in lines:
-        yield from (line,) if columns is None else _wrap_line(line, max(columns, _MIN_COLUMNS))
+        yield from (line,) if columns is None else _fold(line, max(columns, _MIN_COLUMNS))
+
+
+def wrap_words(text: str, columns: int | None, indent: str = INDENT) -> Iterator[str]:
+    """Fold a sentence between words; later lines begin with `indent`. For Kaiza's own sentences."""
+    if columns is None or display_width(text) <= columns:
+        yield text
+        return
+    line = text[: len(text) - len(text.lstrip())]
+    is_empty = True
+    for word in _WORDS.findall(text):
+        if not is_empty and display_width(f"{line} {word}") > columns:
+            yield from wrap([line], columns)
+            line, is_empty = indent, True
+        line, is_empty = line + word if is_empty else f"{line} {word}", False
+    yield from wrap([line], columns)
 
 
 def paint(text: str, style: str, *, colour: bool) -> str:
-    """The text in a style, or as it is."""
+    """The text in a style, or unchanged without colour."""
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if colour and style and text else text
 
 
@@ -65,7 +79,7 @@ def _escape_character(char: str) -> str:
     point = ord(char)
     if char in _SHORT_ESCAPES:
         return _SHORT_ESCAPES[char]
-    if point in _ODD_BYTES:
+    if point in _ESCAPED_BYTES:
         return f"\\x{point - 0xDC00:02x}"
     if point <= _MAX_BYTE:
         return f"\\x{point:02x}"
@@ -73,25 +87,33 @@ def _escape_character(char: str) -> str:
 
 
 def _escape_json_character(char: str) -> str:
-    units = char.encode("utf-16-be", "surrogatepass")
+    units = char.encode("utf-16-be", "surrogatepass")  # JSON escapes UTF-16 units, so two for a character beyond U+FFFF
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def _character_width(char: str) -> int:
+    # Combining marks are drawn over the character before; East Asian wide characters take two columns.
     if unicodedata.category(char) in {"Mn", "Me"}:
         return 0
     return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
 
 
-def _wrap_line(line: str, columns: int) -> Iterator[str]:
-    kept = _fitting_prefix(line, columns)
-    while len(kept) < len(line):
-        blank = kept.rfind(" ") + 1
-        end = blank if blank > columns // 2 else len(kept)
+def _fold(line: str, columns: int) -> Iterator[str]:
+    part = _fitting_prefix(line, columns)
+    while len(part) < len(line):
+        end = _break_position(line, part, columns)
         yield line[:end]
         line = QUOTE + line[end:]
-        kept = _fitting_prefix(line, columns)
+        part = _fitting_prefix(line, columns)
     yield line
+
+
+def _break_position(line: str, part: str, columns: int) -> int:
+    """Where to end the line: after the last blank, or within a word that would not fit a line of its own either."""
+    blank = part.rfind(" ") + 1
+    word = line[blank:].split(" ", 1)[0]
+    is_whole_below = bool(line[:blank].strip(" │")) and display_width(QUOTE + word) <= columns
+    return blank if blank > columns // 2 or is_whole_below else len(part)
 
 
 def _fitting_prefix(text: str, columns: int) -> str:

@@ -1,4 +1,4 @@
-"""The command line as a person uses it: a workspace with a real log, commands in a process or at a terminal."""
+"""Fixtures of the command line: a workspace with a real log; commands in a process or at a terminal."""
 
 import codecs
 import contextlib
@@ -36,34 +36,34 @@ def workspace(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def written(workspace):
-    """Writes records as they come, chained, and gives the whole ones back."""
+def write_log(workspace):
+    """Appends bodies to the log as a hash chain; returns the records."""
 
     def write(*bodies):
-        seq, link, kept = 0, record.GENESIS, []
+        seq, link, records = 0, record.GENESIS, []
         with (workspace / "audit" / "audit-log.jsonl").open("ab") as log:
             for body in bodies:
                 seq += 1
                 line, whole = record.serialize_and_hash(body, seq, link)
                 log.write(line)
                 link = whole["entry_hash"]
-                kept.append(whole)
-        return kept
+                records.append(whole)
+        return records
 
     return write
 
 
 def call(tool="read_file", *, at=0, session=SESSION, role="WINDSURF", outcome="ok", **members):
-    """A body of a call, one second after another."""
-    asked = {"arguments": {"path": "src/app.py"}, "request_id": f"r{at}", "client": "a-client", "workspace_root": "/w"}
+    """The body of a call at a second of one day."""
+    given = {"arguments": {"path": "src/app.py"}, "request_id": f"r{at}", "client": "a-client", "workspace_root": "/w"}
     when = f"2025-03-18T{9 + at // 3600:02d}:{at // 60 % 60:02d}:{at % 60:02d}.000Z"
-    told = asked | {"timestamp": when, "tool_name": tool, "session_id": session, "role": role, "outcome": outcome}
-    return record.new_body("call", **(told | members))
+    given |= {"timestamp": when, "tool_name": tool, "session_id": session, "role": role, "outcome": outcome}
+    return record.new_body("call", **(given | members))
 
 
 @pytest.fixture
-def story(written):
-    """Two sessions: one reads, changes and is refused; the other begins and ends."""
+def story(write_log):
+    """A log of two sessions: one reads, changes a file and is refused; the other begins and ends."""
     change = {
         "path": "src/app.py",
         "source": None,
@@ -79,7 +79,7 @@ def story(written):
         "intent", timestamp="2025-03-18T09:00:02.000Z", request_id="r2", session_id=SESSION, role="WINDSURF",
         tool_name="write_file", changes=[change], plan_id="PLAN-1", detail={},
     )  # fmt: skip
-    return written(
+    return write_log(
         call("begin_session", at=0, arguments={"role": "WINDSURF"}),
         call("read_file", at=1),
         intent,
@@ -94,7 +94,7 @@ def story(written):
 
 @pytest.fixture
 def kaiza(capfdbinary):
-    """Runs a command in this process: status, output, and what was said beside it."""
+    """Runs a command in this process; exit status, standard output and standard error."""
 
     def run(*words):
         capfdbinary.readouterr()
@@ -103,15 +103,15 @@ def kaiza(capfdbinary):
         except SystemExit as ended:
             status = ended.code
         sys.stdout.flush()
-        told = capfdbinary.readouterr()
-        return SimpleNamespace(status=status, out=told.out.decode(), raw=told.out, err=told.err.decode())
+        streams = capfdbinary.readouterr()
+        return SimpleNamespace(status=status, out=streams.out.decode(), raw=streams.out, err=streams.err.decode())
 
     return run
 
 
 _AT_A_TERMINAL = """
 import fcntl, os, runpy, signal, termios
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins with it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell starts with it ignored
 with open(os.environ["KAIZA_TEST_TERMINAL"]) as terminal:
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 runpy.run_module("kaiza", run_name="__main__", alter_sys=True)
@@ -119,7 +119,7 @@ runpy.run_module("kaiza", run_name="__main__", alter_sys=True)
 
 
 class Screen:
-    """A command at a pseudo-terminal of its own."""
+    """A command that runs at its own pseudo-terminal."""
 
     def __init__(self, words, columns, environment, stdin, out, ahead=""):
         self.master, slave = os.openpty()
@@ -139,7 +139,7 @@ class Screen:
                 pipe.write(stdin)
 
     def until(self, text, seconds=20):
-        """Everything shown so far, once this is in it."""
+        """Wait until the text is shown; everything shown so far."""
         end = time.monotonic() + seconds
         while text not in self.shown:
             assert time.monotonic() < end, self.shown
@@ -148,11 +148,11 @@ class Screen:
         return self.shown
 
     def type(self, text):
-        """Typed now; what is typed ahead of the command is in the terminal before it starts."""
+        """Type now. With `ahead`, the text is in the terminal before the command starts."""
         os.write(self.master, text.encode())
 
     def end(self, seconds=20):
-        """The exit status, once the command has ended and everything is read."""
+        """Wait for the end of the command and read everything; the exit status."""
         end = time.monotonic() + seconds
         while self._more(max(0.0, end - time.monotonic())):
             pass
@@ -164,39 +164,39 @@ class Screen:
         if not select.select([self.master], [], [], max(0.0, seconds))[0]:
             return False
         try:
-            told = os.read(self.master, 65536)
+            shown = os.read(self.master, 65536)
         except OSError:
             return False
-        self.shown += self.decode(told).replace("\r\n", "\n")
-        return bool(told)
+        self.shown += self.decode(shown).replace("\r\n", "\n")
+        return bool(shown)
 
 
 @pytest.fixture
 def screen(workspace):
-    """Starts a command at a terminal; whatever is left of it is ended afterwards."""
-    begun = []
+    """Starts a command at a terminal; it is killed if it is still running afterwards."""
+    started = []
 
     def start(*words, columns=120, stdin=None, out=None, ahead="", **environment):
-        told = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "LINES"}}
+        kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "LINES"}}
         with out.open("wb") if out else contextlib.nullcontext() as file:
-            begun.append(Screen(words, columns, told | {"TERM": "xterm", **environment}, stdin, file, ahead))
-        return begun[-1]
+            started.append(Screen(words, columns, kept | {"TERM": "xterm", **environment}, stdin, file, ahead))
+        return started[-1]
 
     yield start
-    for one in begun:
-        if one.child.poll() is None:
-            one.child.send_signal(signal.SIGKILL)
-            one.child.wait()
+    for screen in started:
+        if screen.child.poll() is None:
+            screen.child.send_signal(signal.SIGKILL)
+            screen.child.wait()
 
 
-def processed(*words, **how):
-    """A command in a process of its own."""
+def run_process(*words, **how):
+    """Run a command in a new process."""
     return subprocess.run([sys.executable, "-m", "kaiza", *words], capture_output=True, check=False, timeout=60, **how)
 
 
 @pytest.fixture
 def process():
-    return processed
+    return run_process
 
 
 @pytest.fixture

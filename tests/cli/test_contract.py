@@ -14,15 +14,15 @@ COLUMNS = ["error_code", "meaning", "http", "rpc", "editor_code", "error_type", 
 
 
 def test_every_code_is_listed_with_all_its_columns(kaiza):
-    told = json.loads(kaiza("errors", "--json").out)
+    result = json.loads(kaiza("errors", "--json").out)
 
-    assert list(told) == ["errors"]
-    assert [row["error_code"] for row in told["errors"]] == list(error_codes.REGISTRY)
-    assert all(list(row) == COLUMNS for row in told["errors"])
+    assert list(result) == ["errors"]
+    assert [row["error_code"] for row in result["errors"]] == list(error_codes.REGISTRY)
+    assert all(list(row) == COLUMNS for row in result["errors"])
     assert kaiza("errors").out.count("\n") == len(error_codes.REGISTRY) + 1
 
 
-def test_one_code_is_mapped_and_an_unknown_one_is_a_key_error(kaiza):
+def test_one_code_is_shown_and_an_unknown_one_is_a_key_error(kaiza):
     known, unknown = kaiza("errors", "map", "HASH_MISMATCH", "--json"), kaiza("errors", "map", "NOT_REAL")
 
     assert json.loads(known.out)["http"] == 409
@@ -42,7 +42,7 @@ def test_every_tool_is_listed_and_wrapped(kaiza):
 
 
 @pytest.mark.rows("S1-72")
-def test_a_tool_that_is_served_without_the_boundary_is_not_called_wrapped(kaiza, monkeypatch):
+def test_a_tool_served_without_the_boundary_is_listed_as_not_wrapped(kaiza, monkeypatch):
     really = boundary.wrap_handler
 
     def forgets_one(tool, card, schemas, house):
@@ -80,11 +80,11 @@ def test_every_cap_is_listed(kaiza):
     "S2-39",
     "S2-37",
 )
-def test_the_projects_own_schemas_are_as_they_must_be(kaiza):
-    told = kaiza("schema", "lint", "--json")
+def test_the_projects_own_schemas_have_no_findings(kaiza):
+    result = kaiza("schema", "lint", "--json")
 
-    assert json.loads(told.out) == {"findings": []}
-    assert told.status == 0
+    assert json.loads(result.out) == {"findings": []}
+    assert result.status == 0
     assert kaiza("schema", "lint").status == 0
 
 
@@ -92,7 +92,7 @@ def test_the_projects_own_schemas_are_as_they_must_be(kaiza):
 def contract(tmp_path, monkeypatch):
     (tmp_path / "tools").mkdir()
     (tmp_path / "catalog.json").write_text('{"tools":[]}')
-    monkeypatch.setattr("kaiza.store.config.schema_registry.directory", lambda: tmp_path)
+    monkeypatch.setattr("kaiza.store.config.schema_registry.find_directory", lambda: tmp_path)
     return tmp_path
 
 
@@ -100,20 +100,20 @@ def contract(tmp_path, monkeypatch):
     ("content", "rule"),
     [("{", "json"), ('{"type":"nothing"}', "json-schema"), ("{}", "dialect"), ("[]", "root-object")],
 )
-def test_a_schema_file_with_a_fault_is_a_no_with_the_place_and_the_rule(kaiza, contract, content, rule):
+def test_an_invalid_schema_file_is_a_failure_with_file_and_rule(kaiza, contract, content, rule):
     (contract / "tools" / "odd.json").write_text(content)
-    told = kaiza("schema", "lint", "--json")
+    result = kaiza("schema", "lint", "--json")
 
-    assert told.status == 1
-    assert ("odd.json", rule) in {(one["file"], one["rule"]) for one in json.loads(told.out)["findings"]}
+    assert result.status == 1
+    assert ("odd.json", rule) in {(one["file"], one["rule"]) for one in json.loads(result.out)["findings"]}
     assert rule in kaiza("schema", "lint").out
 
 
-def test_a_tools_contract_has_a_fingerprint(kaiza):
-    told = kaiza("schema", "fingerprint", "read_file")
+def test_fingerprints_of_one_tool_and_of_all_tools_agree(kaiza):
+    result = kaiza("schema", "fingerprint", "read_file")
 
-    assert re.fullmatch(r"[0-9a-f]{64}\n", told.out)
-    assert f"{told.out.strip()}  read_file" in kaiza("schema", "fingerprint").out
+    assert re.fullmatch(r"[0-9a-f]{64}\n", result.out)
+    assert f"{result.out.strip()}  read_file" in kaiza("schema", "fingerprint").out
     every = json.loads(kaiza("schema", "fingerprint", "--json").out)["fingerprints"]
-    assert {"tool": "read_file", "fingerprint": told.out.strip()} in every
+    assert {"tool": "read_file", "fingerprint": result.out.strip()} in every
     assert kaiza("schema", "fingerprint", "no_such_tool").status == 1

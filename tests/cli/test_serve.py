@@ -1,4 +1,4 @@
-"""`kaiza serve`: its options, and a start that fails."""
+"""`kaiza serve`: options, failed starts, and what a start imports and writes."""
 
 import json
 import subprocess
@@ -43,13 +43,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_a_mistake_is_a_wrong_command_line(kaiza, words):
-    told = kaiza("serve", *words)
+def test_an_invalid_option_is_a_usage_error(kaiza, words):
+    result = kaiza("serve", *words)
 
-    assert (told.status, told.out) == (2, "")
+    assert (result.status, result.out) == (2, "")
 
 
-def test_several_workspaces_and_limits_are_understood():
+def test_several_workspaces_and_limits_are_parsed():
     words = ["--workspace", "a", "--workspace=b", "--role", "ANTIGRAVITY", "--role", "WINDSURF", "--allow-checks"]
     limits = ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"]
 
@@ -59,7 +59,7 @@ def test_several_workspaces_and_limits_are_understood():
 
 @pytest.mark.rows("S1-50", "S1-70")
 @pytest.mark.parametrize("case", ["no directory", "one in the other", "settings"])
-def test_a_start_that_fails_prints_its_envelope_and_exits_3(process, tmp_path, case):
+def test_a_failed_start_prints_its_error_envelope_and_exits_with_3(process, tmp_path, case):
     (tmp_path / "below").mkdir()
     (tmp_path / "kaiza.toml").write_text("unknown_setting = 1\n")
     words = {
@@ -67,30 +67,30 @@ def test_a_start_that_fails_prints_its_envelope_and_exits_3(process, tmp_path, c
         "one in the other": ["--workspace", str(tmp_path), "--workspace", str(tmp_path / "below")],
         "settings": ["--workspace", str(tmp_path)],
     }[case]
-    told = process("serve", *words, input=b"")
-    envelope = json.loads(told.stderr)
+    result = process("serve", *words, input=b"")
+    envelope = json.loads(result.stderr)
 
-    assert (told.returncode, told.stdout) == (3, b"")
+    assert (result.returncode, result.stdout) == (3, b"")
     assert (envelope["error_code"], envelope["tool_name"]) == ("BOOTSTRAP_FAILURE", "startup")
-    assert str(tmp_path) not in told.stderr.decode()
+    assert str(tmp_path) not in result.stderr.decode()
 
 
-def test_a_start_changes_nothing_and_answers(process, workspace, tmp_path):
+def test_the_server_starts_without_writing_anything(process, workspace, tmp_path):
     hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    told = process("serve", "--workspace", str(workspace), input=json.dumps(hello).encode() + b"\n")
+    result = process("serve", "--workspace", str(workspace), input=json.dumps(hello).encode() + b"\n")
 
-    assert json.loads(told.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    assert told.returncode == 0
+    assert json.loads(result.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert result.returncode == 0
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["audit", "plans", "project"]
 
 
 def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
     kaiza("plan", "new", "PLAN-0001-small")
     begin = {"name": "begin_session", "arguments": {"role": "WINDSURF"}}
-    asked = [("initialize", INITIALIZE), ("tools/list", {}), ("tools/call", begin)]
+    prompt = [("initialize", INITIALIZE), ("tools/list", {}), ("tools/call", begin)]
     lines = [
         {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        for number, (method, params) in enumerate(asked)
+        for number, (method, params) in enumerate(prompt)
     ]
     script = (
         "import sys; from kaiza.cli import dispatch; dispatch.main(['serve', '--workspace', '.']);"
@@ -109,15 +109,17 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
     assert [plan["plan_id"] for plan in plans] == ["PLAN-0001-small"]
     assert not loaded & NOT_FOR_A_SESSION
     assert {name for name in loaded if name.startswith("kaiza.tools.")} == {
+        "kaiza.tools.session",
         "kaiza.tools.session.begin_session",
         "kaiza.tools.handles",
+        "kaiza.tools.planning",
         "kaiza.tools.planning.list_plans",
         "kaiza.tools.registry",
         "kaiza.tools.view",
     }
 
 
-def test_the_operators_limits_are_the_caps():
+def test_time_limits_from_the_command_line_become_caps():
     app = serve._build_app(ServeOptions(("/",), "WINDSURF", "full", 200, 300), ("/",))
 
     assert (app.caps.tool_timeout_ms, app.caps.find_guard_ms, app.caps.search_guard_ms) == (200, 300, 300)

@@ -1,4 +1,4 @@
-"""Nothing that a file name holds can steer a terminal, and text keeps to its columns."""
+"""Text from files and agents cannot control the terminal, and fits its columns."""
 
 import json
 import unicodedata
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kaiza.render import terminal
 
-ANYTHING = st.text(st.count_characters(exclude_categories=()))
+ANYTHING = st.text(st.characters(exclude_categories=()))
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ ANYTHING = st.text(st.count_characters(exclude_categories=()))
         ("café 文件 naïve", "café 文件 naïve"),
     ],
 )
-def test_what_is_invisible_or_steers_a_terminal_is_written_out(raw, shown):
+def test_invisible_and_control_characters_are_escaped(raw, shown):
     assert terminal.escape(raw) == shown
 
 
 @given(ANYTHING)
-def test_escaped_text_holds_only_characters_that_show(text):
+def test_escaped_text_has_only_printable_characters(text):
     shown = terminal.escape(text)
 
     assert shown.isprintable()
@@ -46,7 +46,7 @@ def test_escaped_text_holds_only_characters_that_show(text):
 
 
 @given(st.recursive(ANYTHING.filter(lambda text: not any("\ud800" <= c <= "\udfff" for c in text)), st.lists))
-def test_json_shown_on_a_terminal_still_means_the_same(value):
+def test_escaped_json_parses_to_the_same_value(value):
     line = json.dumps(value, ensure_ascii=False)
     shown = terminal.escape_json(line)
 
@@ -54,30 +54,19 @@ def test_json_shown_on_a_terminal_still_means_the_same(value):
     assert json.loads(shown) == value
 
 
-@given(st.text(), st.integers(0, 40), st.sampled_from(["start", "end"]))
-def test_cut_text_keeps_to_its_columns_and_to_its_end(text, columns, keep):
-    text = terminal.escape(text)
-    cut = terminal.truncate(text, columns, keep)
-
-    assert terminal.display_width(cut) <= columns
-    if cut != text and columns:
-        assert cut.strip("…") in text
-        assert cut.endswith("…") if keep == "start" else cut.startswith("…")
-
-
-def test_wide_and_combining_characters_are_counted_as_a_terminal_counts_them():
+def test_wide_and_combining_characters_are_counted_in_columns():
     assert terminal.display_width("文件") == 4
     assert terminal.display_width("e\u0301") == 1
-    assert terminal.truncate("文件文件", 5) == "文件…"
+    assert list(terminal.wrap(["文件" * 6], 20)) == ["文件" * 5, "│ 文件"]
 
 
-def test_colour_is_only_there_where_it_is_wanted():
+def test_colour_is_optional():
     assert terminal.paint("ok", "green", colour=True) == "\x1b[32mok\x1b[0m"
     assert terminal.paint("ok", "green", colour=False) == "ok"
 
 
 @given(st.text(max_size=200), st.integers(0, 60))
-def test_folded_text_keeps_to_its_columns_loses_nothing_and_is_marked_where_it_goes_on(text, columns):
+def test_folded_text_fits_loses_nothing_and_marks_continued_lines(text, columns):
     text = terminal.escape(text)
     first, *rest = terminal.wrap([text], columns)
 
@@ -86,7 +75,20 @@ def test_folded_text_keeps_to_its_columns_loses_nothing_and_is_marked_where_it_g
     assert first + "".join(line.removeprefix(terminal.QUOTE) for line in rest) == text
 
 
-def test_text_is_folded_behind_a_blank_unless_that_wastes_half_a_line():
+def test_text_is_folded_at_a_blank_unless_that_wastes_half_a_line():
     assert list(terminal.wrap(["twenty columns are here and more"], 20)) == ["twenty columns are ", "│ here and more"]
     assert list(terminal.wrap(["a " + "b" * 20], 20)) == ["a " + "b" * 18, "│ bb"]
     assert list(terminal.wrap(["a" * 30, ""], None)) == ["a" * 30, ""]
+
+
+def test_a_word_that_fits_a_line_of_its_own_is_not_broken():
+    assert list(terminal.wrap(["a " + "b" * 18 + "."], 20)) == ["a " + "b" * 18, "│ ."]
+    assert list(terminal.wrap(["path: " + "b" * 18 + " c"], 20)) == ["path: ", "│ " + "b" * 18, "│  c"]
+
+
+def test_sentences_are_wrapped_between_words_and_commands_are_not_broken():
+    sentence = "Run `kaiza plan lint PLAN-1` first."
+
+    assert list(terminal.wrap_words(sentence, 27)) == ["Run", "  `kaiza plan lint PLAN-1`", "  first."]
+    assert list(terminal.wrap_words(sentence, 60)) == [sentence]
+    assert list(terminal.wrap_words("    indented words here", 16)) == ["    indented", "  words here"]

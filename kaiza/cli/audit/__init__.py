@@ -1,1 +1,13 @@
-"""Commands on the audit log."""
+"""`kaiza audit`: verify, read and export the audit log."""
+
+import argparse
+
+from kaiza.cli.audit import accept, export, show, tail, verify
+from kaiza.cli.console import arguments
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands."""
+    commands = arguments.add_group(parser, "Verify, read and export the audit log.", "kaiza audit verify")
+    for module in (verify, show, tail, export, accept):
+        module.add(commands)

@@ -1,4 +1,4 @@
-"""`kaiza audit accept`: a person has looked at a damaged record, and begins a new one."""
+"""`kaiza audit accept`: accept a damaged log after examining it, and begin a new one."""
 
 import argparse
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.cli.audit import verify
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.open_workspace import resolve_name, resolve_root
 from kaiza.render import log_verdict
 from kaiza.render.terminal import escape
 from kaiza.store.audit import log_file
@@ -18,18 +19,19 @@ _MAX_REASON = 1000
 
 
 def add(commands: arguments.Subparsers) -> None:
-    """The command."""
-    parser = commands.add_parser("accept", help="after damage: keep the old log, begin a new one", allow_abbrev=False)
+    """Add the subcommand."""
+    parser = commands.add_parser("accept", help="after damage: archive the log and begin a new one")
     arguments.describe(
         parser,
-        "After damage: keep the log aside as audit/audit-log.damaged-<n>.jsonl and begin a new one. Its first record\n"
-        "names the old head, verdict and file hash, your reason and you. Asks for your word at the terminal.\n"
+        "After damage: archive the log as audit/audit-log.damaged-<n>.jsonl and begin a new one. Its first record "
+        "holds the old log's checkpoint, verdict and file hash, your reason and your name. Asks you to confirm at the "
+        "terminal.\n"
         "Exit status: 0 accepted, 1 not accepted or nothing to accept, 3 no terminal to ask at.",
-        'kaiza audit accept --reason "a backup was restored; compared with the copy of Monday"',
+        'kaiza audit accept --reason "restored a backup"',
         run=_run_accept,
     )
     parser.add_argument(
-        "--reason", required=True, type=_parse_reason, help="what you found, and why it is right to go on"
+        "--reason", required=True, type=_parse_reason, help="what you found, and why it is safe to continue"
     )
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
@@ -37,32 +39,32 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_accept(args: argparse.Namespace) -> int:
-    root, name = arguments.resolve_root(args), arguments.resolve_name(args.name)
-    found = verify.verify_with_progress(root)
-    held = DamageMark(state_dir.path_of(root)).read()
-    if held is None and not is_damage(found["verdict"]):
-        raise output.CommandError(f"There is nothing to accept: {log_verdict.describe(found)[0]}", output.FAILURE)
-    if not confirm_by_typing(_confirmation_text(root, found, args.reason, name), "accept"):
-        raise output.CommandError("Nothing was accepted, and nothing has changed.", output.FAILURE)
-    done = accept_damage(root, reason=args.reason, person=name)
-    if done is None:
+    root, name = resolve_root(args), resolve_name(args.name)
+    verdict = verify.verify_with_progress(root)
+    marked = DamageMark(state_dir.path_of(root)).read()
+    if marked is None and not is_damage(verdict["verdict"]):
+        raise output.CommandError(f"There is nothing to accept. {log_verdict.describe(verdict)[0]}", output.FAILURE)
+    if not confirm_by_typing(_confirmation_text(root, verdict, args.reason, name), "accept"):
+        raise output.CommandError("Cancelled. Nothing was accepted.", output.FAILURE)
+    accepted = accept_damage(root, reason=args.reason, person=name)
+    if accepted is None:
         raise output.CommandError(
-            "The log was mended meanwhile. Nothing was accepted, and nothing has changed.", output.FAILURE
+            "The log was repaired in the meantime. Nothing was accepted; nothing was changed.", output.FAILURE
         )
-    _print_result(args, done)
+    _print_result(args, accepted)
     return output.SUCCESS
 
 
-def _confirmation_text(root: str, found: dict[str, Any], reason: str, name: str) -> str:
-    """What the person is shown before they give their word."""
-    *told, _ = log_verdict.describe(found) if is_damage(found["verdict"]) else ["The log was found damaged before.", ""]
+def _confirmation_text(root: str, verdict: dict[str, Any], reason: str, name: str) -> str:
+    # Damage that was found once stays marked, even if the log verifies again.
+    facts = log_verdict.describe(verdict)[:-1] if is_damage(verdict["verdict"]) else ["The log was damaged before."]
     log = log_file.path_of(root)
-    kept = f"{log.name} is kept as {_archive_name(log)}, and a" if log.exists() else "A"
+    archived = f"{log.name} is kept as {_archive_name(log)}, and a" if log.exists() else "A"
     return "\n".join(
         [
-            *told,
+            *facts,
             "",
-            f"{kept} new log begins in {escape(str(log.parent))}. Changes are allowed again.",
+            f"{archived} new log begins in {escape(str(log.parent))}. Changes are allowed again.",
             f"Its first record will say that {escape(name)} accepted this, because: {escape(reason)}",
         ]
     )
@@ -75,16 +77,17 @@ def _archive_name(log: Path) -> str:
     return f"audit-log.damaged-{number}.jsonl"
 
 
-def _print_result(args: argparse.Namespace, done: AcceptedDamage) -> None:
-    head = {"seq": done.record["seq"], "entry_hash": done.record["entry_hash"]}
+def _print_result(args: argparse.Namespace, accepted: AcceptedDamage) -> None:
+    head = {"seq": accepted.record["seq"], "entry_hash": accepted.record["entry_hash"]}
     if args.json:
-        output.print_json({"verdict": done.verdict.verdict, "file": done.archived_path, "head": head})
+        output.print_json({"verdict": accepted.verdict.verdict, "file": accepted.archived_path, "head": head})
         return
-    kept = f"The old log is {escape(done.archived_path)}. " if done.archived_path else ""
-    output.print_lines([f"Accepted. {kept}The new one begins at {head['seq']}:{head['entry_hash']}"])
+    archived = [f"The old log: {escape(accepted.archived_path)}"] if accepted.archived_path else []
+    checkpoint = f"{head['seq']}:{head['entry_hash']}"
+    output.print_sentences(["Accepted. Changes are allowed again.", *archived, "The new log begins with:", checkpoint])
 
 
 def _parse_reason(text: str) -> str:
     if not text.strip() or len(text) > _MAX_REASON:
-        raise argparse.ArgumentTypeError(f"say why, in at most {_MAX_REASON} characters")
+        raise argparse.ArgumentTypeError(f"give a reason of at most {_MAX_REASON} characters")
     return text

@@ -1,19 +1,22 @@
-"""`kaiza audit export`: records as they are, byte for byte, for somebody else to verify."""
+"""`kaiza audit export`: write records byte for byte, so that others can verify them."""
 
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
+from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.render.phrases import format_count
 
 
 def add(commands: arguments.Subparsers) -> None:
-    """The command."""
-    parser = commands.add_parser("export", help="write records out, byte for byte", allow_abbrev=False)
+    """Add the subcommand."""
+    parser = commands.add_parser("export", help="write records byte for byte")
     arguments.describe(
         parser,
-        "Write the selected records as they stand in the log, a line of JSON each.\n"
-        "Every line can be checked on its own: its last member is the SHA-256 of the rest.",
+        "Write the selected records exactly as they are in the log, one line of JSON each. Every line can be verified "
+        "on its own: its last member is the SHA-256 of the rest.\n"
+        "Exit status: 0 written, 1 the output file exists already.",
         "kaiza audit export --since 7d --output week.jsonl\nkaiza audit export --session 3f2b | jq .tool_name",
         run=_run_export,
     )
@@ -23,21 +26,21 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_export(args: argparse.Namespace) -> int:
-    lines = _selected_lines(arguments.resolve_root(args), record_filter.from_arguments(args))
+    lines = _selected_lines(resolve_root(args), record_filter.from_arguments(args))
     if args.output is None:
         for line in lines:
             output.write_json_bytes(line)
     else:
         count = _write_file(Path(args.output), lines)
-        output.print_error(f"{count:,} {'line' if count == 1 else 'lines'} written to {args.output}.")
+        output.print_error(f"Wrote {format_count(count, 'line')} to {args.output}")
     return output.SUCCESS
 
 
-def _selected_lines(root: str, wanted: record_filter.RecordFilter) -> Iterator[bytes]:
-    """Without a selection every line, also one that is no record any more: it is evidence."""
-    everything = wanted == record_filter.MATCH_ALL
+def _selected_lines(root: str, selection: record_filter.RecordFilter) -> Iterator[bytes]:
+    """The lines of matching records; without a filter every line, because a damaged one is evidence."""
+    is_unfiltered = selection == record_filter.MATCH_ALL
     for line, record in audit_reader.raw_lines(root):
-        if everything or (record is not None and wanted.matches(record)):
+        if is_unfiltered or (record is not None and selection.matches(record)):
             yield line
 
 
@@ -50,6 +53,6 @@ def _write_file(target: Path, lines: Iterator[bytes]) -> int:
                 count += 1
     except FileExistsError:
         raise output.CommandError(
-            f"{target} is there already. Name another file with --output.", output.FAILURE
+            f"{target} exists already. Name another file with --output.", output.FAILURE
         ) from None
     return count

@@ -1,4 +1,4 @@
-"""`kaiza audit show`: the record as a timeline, or some of its records in full."""
+"""`kaiza audit show`: the log as a timeline, or one record in full."""
 
 import argparse
 import re
@@ -7,23 +7,24 @@ from itertools import takewhile
 from typing import Any
 
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
-from kaiza.render import record_detail, record_timeline
+from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.render import records
 
 _SPAN_PATTERN = re.compile(r"([1-9][0-9]{0,15})(?:-([1-9][0-9]{0,15}))?")
 
 
 def add(commands: arguments.Subparsers) -> None:
-    """The command."""
-    parser = commands.add_parser("show", help="read the record, oldest first", allow_abbrev=False)
+    """Add the subcommand."""
+    parser = commands.add_parser("show", help="show records, oldest first")
     arguments.describe(
         parser,
-        "Read the record, oldest first: a line each, or one record in full.\n"
-        "Exit status: 0 shown, 1 there is no such SEQ.",
+        "Show records of the audit log, oldest first: one row each, or one record in full.\n"
+        "Exit status: 0 shown, 1 no record with that SEQ.",
         "kaiza audit show --since 2h --outcome error\nkaiza audit show --path 'src/**'\nkaiza audit show 41",
         run=_run_show,
     )
     parser.add_argument(
-        "span", metavar="SEQ", nargs="?", type=_parse_span, help="one record in full, or a span such as 40-60"
+        "span", metavar="SEQ", nargs="?", type=_parse_span, help="one record in full, or a range such as 40-60"
     )
     record_filter.add_arguments(parser)
     arguments.add_workspace(parser)
@@ -31,40 +32,38 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_show(args: argparse.Namespace) -> int:
-    first, last = args.span or (1, None)
-    wanted = record_filter.from_arguments(args)
-    root = arguments.resolve_root(args)
-    found = audit_reader.filter_records(_read_span(root, first, last), wanted.matches, root)
-    one = next(found, None)
-    if one is None:
-        output.print_error("No record is like that.")
+    first_seq, last_seq = args.span or (1, None)
+    root, selection = resolve_root(args), record_filter.from_arguments(args)
+    matching = audit_reader.filter_records(_read_span(root, first_seq, last_seq), selection.matches, root)
+    first = next(matching, None)
+    if first is None:
+        output.print_error("No matching records.")
         return output.FAILURE if args.span else output.SUCCESS
     if args.json:
-        for record in _with_first(one, found):
+        for record in _with_first(first, matching):
             output.write_json_line(audit_reader.encode_line(record))
-    elif first == last:
-        output.print_lines(record_detail.render_record(one, colour=output.has_colour()))
+    elif first_seq == last_seq:
+        output.print_lines(records.render_record(first, output.terminal_width(), colour=output.has_colour()))
     else:
-        output.print_lines(
-            record_timeline.render_timeline(
-                _with_first(one, found), output.terminal_width(), colour=output.has_colour()
-            )
+        rows = records.render_timeline(
+            _with_first(first, matching), output.terminal_width(), colour=output.has_colour()
         )
+        output.print_lines(rows)
     return output.SUCCESS
 
 
-def _read_span(root: str, first: int, last: int | None) -> Iterator[dict[str, Any]]:
-    records = audit_reader.read_forward(root, first)
-    return records if last is None else takewhile(lambda record: record["seq"] <= last, records)
+def _read_span(root: str, first_seq: int, last_seq: int | None) -> Iterator[dict[str, Any]]:
+    forward = audit_reader.read_forward(root, first_seq)
+    return forward if last_seq is None else takewhile(lambda record: record["seq"] <= last_seq, forward)
 
 
-def _with_first(one: dict[str, Any], rest: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    yield one
+def _with_first(first: dict[str, Any], rest: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    yield first
     yield from rest
 
 
 def _parse_span(text: str) -> tuple[int, int]:
-    found = _SPAN_PATTERN.fullmatch(text)
-    if not found:
-        raise argparse.ArgumentTypeError(f"{text!r} is no record. Write its number, such as 41, or a span, 40-60")
-    return int(found[1]), int(found[2] or found[1])
+    match = _SPAN_PATTERN.fullmatch(text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a record number. Write one, 41, or a range, 40-60")
+    return int(match[1]), int(match[2] or match[1])

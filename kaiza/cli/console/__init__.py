@@ -1,1 +1,1 @@
-"""Shared parts of the command line: arguments, output, prompts and opening a workspace."""
+"""Shared parts of the command line: arguments, output, prompts, opening a workspace and reading its log."""

@@ -1,4 +1,4 @@
-"""The record as the commands read it: lazily, in either direction, also while a server writes."""
+"""Reading the audit log: lazily, in either direction, while servers may be writing."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ RecordPredicate = Callable[[dict[str, Any]], bool]
 
 
 def read_forward(root: str, since_seq: int = 1) -> Iterator[dict[str, Any]]:
-    """Records from a number on, oldest first."""
+    """Records from a sequence number on, oldest first."""
     return read_records(root, since_seq=since_seq)
 
 
@@ -29,13 +29,13 @@ def last_record(root: str) -> dict[str, Any] | None:
     return next(read_backward(root), None)
 
 
-def filter_records(records: Iterator[dict[str, Any]], takes: RecordPredicate, root: str) -> Iterator[dict[str, Any]]:
-    """The records that are wanted; while a terminal waits for the next one, it sees how far the search is."""
+def filter_records(records: Iterator[dict[str, Any]], matches: RecordPredicate, root: str) -> Iterator[dict[str, Any]]:
+    """The matching records, with progress on a terminal between two of them."""
     newest = last_record(root)
     total = newest["seq"] if newest else 0
     with output.Progress("searching") as progress:
         for record in records:
-            if takes(record):
+            if matches(record):
                 progress.clear()
                 yield record
             else:
@@ -43,7 +43,7 @@ def filter_records(records: Iterator[dict[str, Any]], takes: RecordPredicate, ro
 
 
 def raw_lines(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
-    """Every line with its bytes as they are, and the record in it, None where it holds none."""
+    """Every line byte for byte, with the record it holds; None for a line that is not a record."""
     descriptor = None if log_file.is_absent(root) else log_file.open_for_reading(root)
     if descriptor is None:
         return
@@ -55,22 +55,22 @@ def raw_lines(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
 
 
 def encode_line(record: dict[str, Any]) -> bytes:
-    """The record's own line: its members are in the order in which they stand there."""
+    """The record as one line of JSON, its members in the order of the log."""
     return orjson.dumps(record)
 
 
 def file_extent(root: str) -> tuple[int, int]:
-    """Which file the log is, and how long: what changes when somebody writes or begins a new one."""
+    """Inode and size of the log: they change with every append, and when a new log is begun."""
     try:
-        found = Path(log_file.path_of(root)).stat()
+        status = Path(log_file.path_of(root)).stat()
     except FileNotFoundError:
         return 0, 0
-    return found.st_ino, found.st_size
+    return status.st_ino, status.st_size
 
 
-def _parse_record(told: bytes) -> dict[str, Any] | None:
+def _parse_record(line: bytes) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(told)
+        record = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None

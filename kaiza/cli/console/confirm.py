@@ -1,41 +1,52 @@
-"""A person's word: asked for on the terminal itself, never on standard input, and never waived."""
+"""Confirmation by a person: read from the terminal itself, never from standard input, where an agent could type."""
 
 import os
 import termios
+from collections.abc import Callable
 
 from kaiza.cli.console.output import CommandError
-from kaiza.render.terminal import wrap
+from kaiza.render.terminal import display_width, wrap
 
 _TTY_PATH = "/dev/tty"
 _DEFAULT_COLUMNS = 80
-"""The columns of a terminal that does not say how many it has."""
+"""Columns of a terminal that does not say how many it has."""
 
 
-def confirm_by_typing(shown: str, word: str) -> bool:
-    """Whether a person at this terminal, after seeing what is at stake, typed exactly this word."""
+def confirm_by_typing(facts: str, word: str) -> bool:
+    """Show the facts and ask; whether the person typed exactly `word`. No option waives this."""
     missing = (
-        f"This needs a person's word, typed at a terminal, and there is none here. "
-        f"Run the command in a terminal of your own; it will ask you to type {word}."
+        "This needs a person's confirmation at a terminal, and there is none here. "
+        f"Run the command in your own terminal; it will ask you to type {word}."
     )
-    question = f"Type {word} to go on, anything else to leave everything as it is: "
-    return _prompt_line(f"{shown}\n\n", question, missing) == word
+    return _prompt(facts, _question(word), missing) == word
 
 
-def confirm_yes_no(shown: str, missing: str) -> bool:
-    """Whether a person at this terminal agrees; not to is the default. For what `--yes` may waive."""
-    return _prompt_line("", f"{shown} [y/N] ", missing).lower() in {"y", "yes"}
+def confirm_yes_no(question: str, missing: str) -> bool:
+    """Whether the person agrees; no is the default. For what `--yes` may waive."""
+    return _prompt("", lambda _columns: f"{question} [y/N] ", missing).lower() in {"y", "yes"}
 
 
-def _prompt_line(shown: str, question: str, missing: str) -> str:
-    """The line typed at the terminal after the question; a Stop where there is no terminal."""
+def _question(word: str) -> Callable[[int], str]:
+    """The question for a terminal of so many columns; a long word has a line of its own, so that it can be copied."""
+    short = f"Type {word} to confirm, anything else to cancel: "
+    long = f"Type this to confirm, anything else to cancel:\n{word}\n> "
+    return lambda columns: short if display_width(short) < columns else long
+
+
+def _prompt(facts: str, question: Callable[[int], str], missing: str) -> str:
+    """The line typed after the question; a CommandError with `missing` if there is no terminal."""
+    # Standard input may be a pipe that an agent controls, so the terminal itself is opened. O_NOCTTY: opening a
+    # terminal must never make it the controlling one of a process that had none.
     try:
         terminal = os.open(_TTY_PATH, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         raise CommandError(missing) from error
     try:
-        _write_all(terminal, "\n".join(wrap(shown.split("\n"), _column_count(terminal))))
-        termios.tcflush(terminal, termios.TCIFLUSH)  # what was typed or pasted before the question is no answer to it
-        _write_all(terminal, question)
+        columns = _column_count(terminal)
+        _write_all(terminal, "".join(f"{line}\n" for line in wrap(facts.split("\n"), columns)) + "\n" if facts else "")
+        # Discard what was typed or pasted before the question: it cannot be an answer to it.
+        termios.tcflush(terminal, termios.TCIFLUSH)
+        _write_all(terminal, question(columns))
         return _read_line(terminal).decode("utf-8", "replace").strip()
     finally:
         os.close(terminal)
@@ -47,9 +58,9 @@ def _column_count(terminal: int) -> int:
 
 def _write_all(terminal: int, text: str) -> None:
     """Write all of the text; a signal may end a single write early."""
-    left = text.encode(errors="backslashreplace")
-    while left:
-        left = left[os.write(terminal, left) :]
+    rest = text.encode(errors="backslashreplace")
+    while rest:
+        rest = rest[os.write(terminal, rest) :]
 
 
 def _read_line(descriptor: int) -> bytes:

@@ -1,43 +1,83 @@
-"""The workspace as a person decides about it: its files, and every fact that the record has by now."""
+"""Finding and opening the workspace that a command is about, and the name of the person who runs it."""
 
 import argparse
+import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from kaiza.cli.console import arguments, output
+from kaiza.cli.console import output
 from kaiza.domain.caps import Caps
-from kaiza.store import human_decisions
+from kaiza.store import git, human_decisions
+from kaiza.store.config import roots
 from kaiza.store.config.settings import Settings
 from kaiza.store.workspace import Workspace
 
 _POLL_SECONDS = 0.1
+_GIT_SECONDS = 5
+
+
+def resolve_root(args: argparse.Namespace) -> str:
+    """The real path of the workspace: `--workspace`, else the nearest directory upwards that is one."""
+    return _named_root(args.workspace) if args.workspace is not None else _nearest_root()
+
+
+def resolve_name(name: str | None) -> str:
+    """The person's name: `--as`, else git's user.name, else the login."""
+    return name or _git_user_name() or getpass.getuser()
 
 
 @contextmanager
-def open_workspace(args: argparse.Namespace, told: Settings | None = None) -> Iterator[Workspace]:
-    """The workspace that the person means, with what every process recorded so far, under its settings or these."""
-    found = Workspace(arguments.resolve_root(args), Caps(), told)
+def open_workspace(args: argparse.Namespace, settings: Settings | None = None) -> Iterator[Workspace]:
+    """The workspace, with every record that any process has appended; under these settings if given."""
+    workspace = Workspace(resolve_root(args), Caps(), settings)
     try:
-        if not found.is_recording():
-            raise output.CommandError("There is no audit/ here to record in. Run kaiza init first.")
-        human_decisions.catch_up(found)
-        yield found
+        if not workspace.is_recording():
+            raise output.CommandError("There is no audit/ directory to record in. Run `kaiza init` first.")
+        human_decisions.catch_up(workspace)
+        yield workspace
     finally:
-        found.close(human_decisions.current_timestamp())
+        workspace.close(human_decisions.current_timestamp())
 
 
-def verify_whole_log(found: Workspace) -> None:
-    """The whole log is verified when this returns, with progress on a terminal; a Stop where it is damaged."""
+def verify_whole_log(workspace: Workspace) -> None:
+    """Wait until the whole log is verified, with progress on a terminal; a CommandError if it is damaged."""
     with output.Progress("verifying") as progress:
-        while (come := found.verification_progress(_POLL_SECONDS)) is not None:
-            progress(come["bytes"], come["of"])
-    require_sound_log(found)
+        while (state := workspace.verification_progress(_POLL_SECONDS)) is not None:
+            progress(state["bytes"], state["of"])
+    require_sound_log(workspace)
 
 
-def require_sound_log(found: Workspace) -> None:
-    """Nothing is loosened while the record is damaged: nobody could tell what was loosened."""
-    verdict = found.damage()
+def require_sound_log(workspace: Workspace) -> None:
+    """A CommandError if the log is damaged: a decision that loosens something needs a log that can be trusted."""
+    verdict = workspace.damage()
     if verdict is not None:
         raise output.CommandError(
-            f"The record is damaged ({verdict}). Run kaiza audit verify first; nothing has changed.", output.FAILURE
+            f"The audit log is damaged ({verdict}). Nothing was changed. Run `kaiza audit verify` first.",
+            output.FAILURE,
         )
+
+
+def _named_root(directory: str) -> str:
+    root = Path(directory).resolve()
+    if not root.is_dir():
+        raise output.CommandError(f"There is no directory {directory}. Name the workspace with --workspace DIR.")
+    return str(root)
+
+
+def _nearest_root() -> str:
+    root = roots.find_nearest(".")
+    if root is None:
+        raise output.CommandError(
+            "This is not a Kaiza workspace: neither this directory nor one above it has plans/ and audit/. "
+            "Go to a workspace, name one with --workspace DIR, or create one with `kaiza init`."
+        )
+    return root
+
+
+def _git_user_name() -> str:
+    try:
+        result = git.run(roots.find_nearest(".") or ".", "config", "user.name", seconds=_GIT_SECONDS)
+    except FileNotFoundError:  # the current directory was removed; --workspace may still name one that exists
+        return ""
+    return result.stdout.decode("utf-8", "replace").strip() if result else ""

@@ -1,4 +1,4 @@
-"""How the command line speaks: data to standard output, everything else to standard error, colour only if wanted."""
+"""Console output: data to standard output, messages to standard error, colour only on a terminal."""
 
 import os
 import shutil
@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 import orjson
 
@@ -14,10 +14,12 @@ from kaiza.render import terminal
 
 SUCCESS, FAILURE, USAGE_ERROR, UNDETERMINED, INTERRUPTED = 0, 1, 2, 3, 130
 _FIRST_AFTER_SECONDS, _INTERVAL_SECONDS = 1.0, 0.1
+_DEFAULT_COLUMNS = 80
+"""Columns of a terminal that does not say how many it has."""
 
 
 class CommandError(Exception):
-    """The command ends here: with this status, and a sentence that says what to do next."""
+    """Ends the command with a message, which says what to do next, and an exit status."""
 
     def __init__(self, message: str, status: int = UNDETERMINED) -> None:
         super().__init__(message)
@@ -25,48 +27,56 @@ class CommandError(Exception):
         self.status = status
 
 
-def print_lines(told: Iterable[str]) -> None:
-    """Text for a person, line by line, on standard output."""
-    for line in told:
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines that already fit the terminal on standard output."""
+    for line in lines:
         sys.stdout.write(f"{line}\n")
 
 
+def print_sentences(lines: Iterable[str]) -> None:
+    """Print Kaiza's own sentences on standard output, wrapped between words."""
+    for line in lines:
+        print_lines(terminal.wrap_words(line, terminal_width()))
+
+
 def print_json(value: object) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document, indented."""
     write_json_line(orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
 
 def write_json_line(line: bytes) -> None:
-    """A line of JSON, its newline added."""
+    """Print a line of JSON; the newline is added."""
     write_json_bytes(line + b"\n")
 
 
-def write_json_bytes(told: bytes) -> None:
-    """Bytes of JSON as they are; on a terminal with what could steer it written as JSON's own escapes."""
+def write_json_bytes(content: bytes) -> None:
+    """Write JSON byte for byte; on a terminal, control characters as JSON escapes."""
     if sys.stdout.isatty():
-        parts = told.decode("utf-8", "replace").split("\n")
-        sys.stdout.write("\n".join(map(terminal.escape_json, parts)))
+        lines = content.decode("utf-8", "replace").split("\n")
+        sys.stdout.write("\n".join(map(terminal.escape_json, lines)))
     else:
-        sys.stdout.buffer.write(told)
+        sys.stdout.buffer.write(content)
 
 
 def print_error(message: str) -> None:
-    """A sentence on standard error."""
-    sys.stderr.write(f"{message}\n")
+    """Print a message on standard error, wrapped between words on a terminal."""
+    for line in message.split("\n"):
+        for part in terminal.wrap_words(line, _columns(sys.stderr)):
+            sys.stderr.write(f"{part}\n")
 
 
 def terminal_width() -> int | None:
-    """How many columns the reader has; None where nobody counts columns."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    """Columns of the terminal on standard output; None if it is not a terminal."""
+    return _columns(sys.stdout)
 
 
 def has_colour() -> bool:
-    """Whether the reader wants colour: a terminal that can, and no NO_COLOR."""
+    """Whether to use colour: standard output is a terminal that can show it, and NO_COLOR is not set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 class Progress:
-    """How far a long piece of work is, on a terminal's standard error, once it has taken a second."""
+    """Progress of long work on standard error: only on a terminal, and only after one second."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -74,7 +84,7 @@ class Progress:
         self._is_shown = False
 
     def __call__(self, done: int, total: int) -> None:
-        """So much is done; cheap enough to be called at every step."""
+        """Report that `done` of `total` is done. Cheap enough for every step; 0 is an unknown total."""
         now = time.monotonic()
         if now < self._next_update:
             return
@@ -84,7 +94,7 @@ class Progress:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Make room on the terminal for something else; a line of its own follows."""
+        """Erase the progress, so that other output can follow."""
         if self._is_shown:
             self._is_shown = False
             sys.stderr.write("\r\x1b[K")
@@ -97,10 +107,17 @@ class Progress:
         self.clear()
 
 
-def format_fields(told: Iterable[tuple[str, Any]]) -> Iterable[str]:
-    """Names and values beside each other, the values in one column; what is null is left out."""
-    kept = [(name, value) for name, value in told if value is not None]
-    room = max((len(name) for name, _ in kept), default=0)
-    for name, value in kept:
+def format_fields(fields: Iterable[tuple[str, Any]]) -> Iterable[str]:
+    """Names and values in two columns, without nulls; long values are folded and marked."""
+    shown = [(name, value) for name, value in fields if value is not None]
+    room = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
         text = value if isinstance(value, str) else orjson.dumps(value).decode()
-        yield f"{name.ljust(room)}  {terminal.escape(text)}"
+        yield from terminal.wrap([f"{name.ljust(room)}  {terminal.escape(text)}"], terminal_width())
+
+
+def _columns(stream: TextIO) -> int | None:
+    if not stream.isatty():
+        return None
+    size = os.get_terminal_size(stream.fileno())
+    return shutil.get_terminal_size(size).columns or _DEFAULT_COLUMNS

@@ -1,14 +1,16 @@
-"""Which records a person wants to see; pure once its options are read."""
+"""Options that select records, and the filter they make."""
 
 import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kaiza.cli.console import timestamps
+from kaiza.domain.audit.projection import ROLES
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
-from kaiza.render.record_timeline import recorded_paths
+from kaiza.render.records import recorded_paths
 
 _OPTION_FIELDS = {
     "tool": "tool_name",
@@ -20,11 +22,14 @@ _OPTION_FIELDS = {
 }
 _KINDS = ("call", "intent", "plan", "session", "recovery", "person")
 _GLOB_CHARACTERS = "*?["
+_AGO_PATTERN = re.compile(r"(\d{1,6})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """What must be true of a record; nothing asked for takes every record."""
+    """Conditions on a record; without conditions every record matches."""
 
     field_values: Mapping[str, frozenset[str]]
     session: str | None = None
@@ -33,7 +38,7 @@ class RecordFilter:
     until: str | None = None
 
     def matches(self, record: Mapping[str, Any]) -> bool:
-        """Whether the record is one of those."""
+        """Whether the record meets every condition."""
         return (
             all(record.get(name) in values for name, values in self.field_values.items())
             and self._is_in_session(record.get("session_id"))
@@ -52,34 +57,36 @@ MATCH_ALL = RecordFilter({})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options that select records."""
-    chosen = parser.add_argument_group("which records (an option given several times takes any of them)")
-    chosen.add_argument("--session", metavar="ID", help="of this session; the first characters are enough")
-    chosen.add_argument("--tool", metavar="NAME", action="append", help="of this tool")
-    chosen.add_argument("--role", choices=("ANTIGRAVITY", "WINDSURF"), action="append", help="of this role")
-    chosen.add_argument("--kind", choices=_KINDS, action="append", help="of this kind")
-    chosen.add_argument("--plan", metavar="ID", action="append", help="under this plan")
-    chosen.add_argument(
-        "--path", metavar="PATH", type=_parse_path, help="naming this path, one below it, or one this glob matches"
+    """Add the options that select records."""
+    group = parser.add_argument_group("filters (repeat an option to match any of its values)")
+    group.add_argument("--session", metavar="ID", help="of this session; the first characters are enough")
+    group.add_argument("--tool", metavar="NAME", action="append", help="of this tool")
+    group.add_argument("--role", choices=ROLES, action="append", help="of this role")
+    group.add_argument(
+        "--kind", metavar="KIND", choices=_KINDS, action="append", help=f"of this kind: {', '.join(_KINDS)}"
     )
-    chosen.add_argument("--outcome", choices=("ok", "error"), action="append", help="that came to this")
-    chosen.add_argument("--code", metavar="CODE", action="append", help="with this error code")
-    chosen.add_argument(
+    group.add_argument("--plan", metavar="ID", action="append", help="under this plan")
+    group.add_argument(
+        "--path", metavar="PATH", type=_parse_path, help="naming this path, a path below it, or one this glob matches"
+    )
+    group.add_argument("--outcome", choices=("ok", "error"), action="append", help="with this outcome")
+    group.add_argument("--code", metavar="CODE", action="append", help="with this error code")
+    group.add_argument(
         "--since",
         metavar="TIME",
-        type=timestamps.parse_since,
-        help="from 2026-11-18, 2026-11-18T09:00 (UTC) or 2h ago on",
+        type=_parse_since,
+        help="since this time: 2026-11-18, 2026-11-18T09:00 (UTC), 2h (ago)",
     )
-    chosen.add_argument(
-        "--until", metavar="TIME", type=timestamps.parse_until, help="up to then; a bare date is meant to its end"
+    group.add_argument(
+        "--until", metavar="TIME", type=_parse_until, help="until this time (a date alone includes that whole day)"
     )
 
 
 def from_arguments(args: argparse.Namespace) -> RecordFilter:
-    """The selection that the options describe."""
-    given = {name: getattr(args, option) for option, name in _OPTION_FIELDS.items()}
-    wanted = {name: frozenset(values) for name, values in given.items() if values}
-    return RecordFilter(wanted, args.session, args.path, args.since, args.until)
+    """The filter that the options describe."""
+    values = {name: getattr(args, option) for option, name in _OPTION_FIELDS.items()}
+    field_values = {name: frozenset(allowed) for name, allowed in values.items() if allowed}
+    return RecordFilter(field_values, args.session, args.path, args.since, args.until)
 
 
 def _parse_path(text: str) -> Callable[[str], bool]:
@@ -88,8 +95,8 @@ def _parse_path(text: str) -> Callable[[str], bool]:
             return _glob_matcher(Glob.parse(text))
         except GlobError as error:
             raise argparse.ArgumentTypeError(f"{error.message}. {error.fix}") from None
-    wanted = _path_parts(text)
-    return lambda path: _path_parts(path)[: len(wanted)] == wanted
+    prefix = _path_parts(text)
+    return lambda path: _path_parts(path)[: len(prefix)] == prefix
 
 
 def _glob_matcher(glob: Glob) -> Callable[[str], bool]:
@@ -98,3 +105,30 @@ def _glob_matcher(glob: Glob) -> Callable[[str], bool]:
 
 def _path_parts(path: str) -> Sequence[str]:
     return [part for part in path.split("/") if part not in {"", "."}]
+
+
+def _parse_since(text: str) -> str:
+    """The time as records write it; a date is its first moment."""
+    return _format_timestamp(_parse_time(text))
+
+
+def _parse_until(text: str) -> str:
+    """The first moment after the time; after a date, the next day's."""
+    return _format_timestamp(_parse_time(text) + timedelta(days=1 if _DATE_PATTERN.fullmatch(text) else 0))
+
+
+def _parse_time(text: str) -> datetime:
+    ago = _AGO_PATTERN.fullmatch(text)
+    try:
+        if ago:
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        time = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a valid time. Write 2026-11-18, 2026-11-18T09:00 (UTC), or 30m, 2h, 7d (ago)"
+        ) from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _format_timestamp(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""A command is carried out: whatever ends it early becomes a sentence and an exit status, never a trace."""
+"""Runs one command; an error becomes a message and an exit status, never a traceback."""
 
 import argparse
 import os
@@ -8,17 +8,18 @@ from importlib import import_module
 from io import TextIOWrapper
 
 from kaiza.cli.console import output
+from kaiza.cli.console.arguments import CommandParser
 from kaiza.domain import errors
 
 
 def run(name: str, module: str, argv: Sequence[str]) -> int:
-    """Parse a command's words, run it, and say how it ended."""
+    """Parse the arguments, run the command, and return the exit status."""
     _escape_unencodable_names()
-    parser = argparse.ArgumentParser(prog=f"kaiza {name}", allow_abbrev=False)
+    parser = CommandParser(prog=f"kaiza {name}")
     import_module(module).add(parser)
-    args, more = parser.parse_known_args(argv)
-    if more:
-        args.parser.error(f"unrecognized arguments: {' '.join(more)}")
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:  # reported by the subcommand, so that the usage shown is its own
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     status = output.SUCCESS
     try:
         status = _run_action(args)
@@ -44,19 +45,19 @@ def _run_action(args: argparse.Namespace) -> int:
         raise
     except OSError as error:
         where = error.filename or "the disk"
-        output.print_error(f"kaiza: {where}: {error.strerror}. Nothing was decided; put it right and try again.")
+        output.print_error(f"kaiza: {where}: {error.strerror}. Correct that, then run the command again.")
         return output.UNDETERMINED
 
 
 def _escape_unencodable_names() -> None:
-    """File names may hold anything; a narrow encoding spells it out instead of failing."""
+    """Escape characters of file names that the output's encoding lacks, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:
-    """Whoever read our output has what they wanted; what is left goes nowhere, quietly."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Send the rest of the output to /dev/null: the reader closed the pipe, and Python flushes again at exit."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)

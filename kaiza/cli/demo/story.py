@@ -1,4 +1,4 @@
-"""The story the demo tells: what an agent may not do, what it may once a person agreed, and how it is taken back."""
+"""The steps of the demo: what an agent may not do, what it may do under an approved plan, and how that is undone."""
 
 import hashlib
 import shutil
@@ -46,12 +46,12 @@ limits: {files: 5, lines: 60}
 ---
 # Why
 
-The greeting lacks a comma, and nobody is ever told goodbye.
+The greeting lacks a comma, and there is no farewell.
 """
 
 
 def play(stage: DemoStage) -> None:
-    """The whole story; Wrong as soon as a step does not go as it is told."""
+    """Play every step; a DemoError at the first that has another result than the story says."""
     before = _create_project(stage)
     with connect(str(stage.root)) as agent:
         failed = _play_session(stage, agent, before)
@@ -61,7 +61,7 @@ def play(stage: DemoStage) -> None:
 
 
 def _play_session(stage: DemoStage, agent: McpClient, before: dict[str, str]) -> DemoError | None:
-    """What happens while the agent is connected; what went wrong is handed over, not thrown through the connection."""
+    """The steps with a connected agent. A failure is returned: the client wraps exceptions in a group."""
     try:
         _refuse_without_plan(stage, agent)
         plan_hash = _approve_plan(stage, agent)
@@ -80,37 +80,37 @@ def _create_project(stage: DemoStage) -> dict[str, str]:
         path = stage.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    for way in workspace_template.DIRECTORIES:
-        stage.root.joinpath(*way).mkdir(exist_ok=True)
+    for parts in workspace_template.DIRECTORIES:
+        stage.root.joinpath(*parts).mkdir(exist_ok=True)
     stage.print_remark(*sorted(_hash_files(stage.root)))
     return _hash_files(stage.root)
 
 
 def _refuse_without_plan(stage: DemoStage, agent: McpClient) -> None:
-    stage.start_step("An agent connects. It must say who it is before it may do anything.")
+    stage.start_step("An agent connects. It must begin a session before it may do anything.")
     stage.expect_call(agent, "read_file", {"path": "src/greet.py"}, refused="SESSION_NOT_INITIALIZED")
     session = stage.expect_call(agent, "begin_session", {"role": "WINDSURF"}).body["session_id"]
     stage.session = session
-    stage.start_step("It reads freely, but not everything, and nothing outside.")
+    stage.start_step("It may read, but not every file, and nothing outside the workspace.")
     stage.expect_call(agent, "read_file", {"path": "src/greet.py", "session_id": session})
     stage.expect_call(
         agent, "read_file", {"path": "../../etc/passwd", "session_id": session}, refused="PATH_TRAVERSAL_BLOCKED"
     )
-    stage.start_step("It tries to change a file. Nobody has approved anything.")
-    ask = {
+    stage.start_step("It tries to change a file. No plan has been approved.")
+    request = {
         "path": "src/greet.py",
         "content": GREETING_AFTER,
         "expected_hash": _hash_text(GREETING_BEFORE),
         "session_id": session,
     }
-    stage.expect_call(agent, "write_file", {**ask, "plan_hash": "0" * 64}, refused="PLAN_NOT_FOUND")
+    stage.expect_call(agent, "write_file", {**request, "plan_hash": "0" * 64}, refused="PLAN_NOT_FOUND")
     stage.require(
         that=(stage.root / "src/greet.py").read_text() == GREETING_BEFORE, otherwise="a refused write changed a file"
     )
 
 
 def _approve_plan(stage: DemoStage, agent: McpClient) -> str:
-    stage.start_step("In the planner's role it drafts a plan: which files, what may happen to them, how much.")
+    stage.start_step("As the planner it drafts a plan: which files, which operations, how much.")
     planner = stage.expect_call(agent, "begin_session", {"role": "ANTIGRAVITY"}).body["session_id"]
     draft = {"plan_id": PLAN_ID, "content": PLAN, "session_id": planner}
     cheat = {**draft, "content": PLAN.replace("DRAFT", "APPROVED")}
@@ -118,13 +118,13 @@ def _approve_plan(stage: DemoStage, agent: McpClient) -> str:
     drafted = stage.expect_call(agent, "save_plan", draft).body["plan_hash"]
     stage.expect_call(agent, "end_session", {"session_id": planner})
     stage.start_step("A draft allows nothing.")
-    ask = {
+    request = {
         "path": "src/greet.py",
         "content": GREETING_AFTER,
         "expected_hash": _hash_text(GREETING_BEFORE),
         "session_id": stage.session,
     }
-    stage.expect_call(agent, "write_file", {**ask, "plan_hash": drafted}, refused="PLAN_NOT_APPROVED")
+    stage.expect_call(agent, "write_file", {**request, "plan_hash": drafted}, refused="PLAN_NOT_APPROVED")
     stage.start_step(f"A person opens plans/{PLAN_ID}.md, reads it, and changes one word: status: APPROVED.")
     path = stage.root / "plans" / f"{PLAN_ID}.md"
     path.write_text(path.read_text().replace("status: DRAFT", "status: APPROVED"))
@@ -139,8 +139,8 @@ def _change_files(stage: DemoStage, agent: McpClient, plan_hash: str) -> None:
         "Now the agent edits a file. The intent is on disk before the file changes, the outcome before the answer."
     )
     edits = [{"old_text": GREETING_BEFORE, "new_text": GREETING_AFTER}]
-    ask = {"path": "src/greet.py", "expected_hash": _hash_text(GREETING_BEFORE), "edits": edits}
-    stage.expect_call(agent, "edit_file", {**ask, **common})
+    request = {"path": "src/greet.py", "expected_hash": _hash_text(GREETING_BEFORE), "edits": edits}
+    stage.expect_call(agent, "edit_file", {**request, **common})
     stage.start_step("It patches several files at once: all of them, or none.")
     stage.expect_call(agent, "apply_patch", {"patch": PATCH, **common})
     stage.require(that=(stage.root / "src/farewell.py").exists(), otherwise="the patch created no file")
@@ -148,28 +148,26 @@ def _change_files(stage: DemoStage, agent: McpClient, plan_hash: str) -> None:
 
 def _leave_scope(stage: DemoStage, agent: McpClient, plan_hash: str) -> None:
     common = {"plan_hash": plan_hash, "session_id": stage.session}
-    stage.start_step(
-        "It steps outside the plan. That is refused, and locks every change until it has explained itself."
-    )
+    stage.start_step("It leaves the plan's scope. That is refused, and locks every change until it has reported why.")
     stage.expect_call(
         agent, "write_file", {"path": "setup.py", "content": "x\n", **common}, refused="PLAN_SCOPE_VIOLATION"
     )
-    ask = {
+    request = {
         "path": "src/greet.py",
         "content": GREETING_BEFORE,
         "expected_hash": _hash_text(GREETING_AFTER),
         "dry_run": False,
     }
-    stage.expect_call(agent, "write_file", {**ask, **common}, refused="SESSION_LOCKED")
-    stage.start_step("It reports, and may go on. The fourth time in a day only a person can unlock it.")
+    stage.expect_call(agent, "write_file", {**request, **common}, refused="SESSION_LOCKED")
+    stage.start_step("It reports, and may continue. The fourth time in a day only a person can unlock it.")
     report = {"title": "I left the plan", "content": "setup.py is not in it.", "session_id": stage.session}
     stage.expect_call(agent, "write_report", report)
     shorter = GREETING_AFTER.replace("Hello, ", "Hi, ")
-    stage.expect_call(agent, "write_file", {**ask, "content": shorter, **common})
+    stage.expect_call(agent, "write_file", {**request, "content": shorter, **common})
 
 
 def _tamper_with_log(stage: DemoStage) -> None:
-    stage.start_step("Somebody tampers with the record, on a copy: one refusal is edited into a success.")
+    stage.start_step("A copy of the log is tampered with: one refusal is edited into a success.")
     copy = stage.root.parent / "tampered"
     shutil.copytree(stage.root / "audit", copy / "audit")
     log = copy / "audit" / "audit-log.jsonl"
@@ -178,25 +176,23 @@ def _tamper_with_log(stage: DemoStage) -> None:
     fault = verdict.first_fault
     where = f"record {fault.seq}: {fault.why}" if fault else "nowhere"
     stage.print_remark(f"$ kaiza audit verify  ->  {verdict.verdict}, {where}")
-    stage.require(that=verdict.verdict == "broken", otherwise="an edited record was not found out")
+    stage.require(that=verdict.verdict == "broken", otherwise="an edited record was not detected")
     sound = verify_log(str(stage.root))
-    stage.print_remark(f"The real one  ->  {sound.verdict}, {sound.records} records.")
-    stage.require(that=sound.verdict == "intact", otherwise="the record is not intact")
+    stage.print_remark(f"The real log  ->  {sound.verdict}, {sound.records} records.")
+    stage.require(that=sound.verdict == "intact", otherwise="the log is not intact")
 
 
 def _undo_session(stage: DemoStage, agent: McpClient, plan_hash: str, before: dict[str, str]) -> None:
-    stage.start_step(
-        "A file is changed behind Kaiza's back. Undo puts back what the session changed, and keeps that file."
-    )
+    stage.start_step("A person edits a file. Undo restores what the session changed, and leaves that file alone.")
     usage = stage.root / "docs/usage.md"
     usage.write_text(usage.read_text() + "A line by a person.\n")
     common = {"plan_hash": plan_hash, "session_id": stage.session}
     undone = stage.expect_call(agent, "undo_changes", {"all_of_session": True, **common}).body
-    stage.print_remark(f"kept: {', '.join(one['path'] for one in undone['kept'])} (changed since)")
+    stage.print_remark(f"left alone: {', '.join(file['path'] for file in undone['kept'])} (modified since)")
     after = {name: text for name, text in _hash_files(stage.root).items() if not name.startswith(("plans/", "docs/"))}
     stage.require(
         that=after == {name: text for name, text in before.items() if not name.startswith("docs/")},
-        otherwise="undo did not put everything back",
+        otherwise="undo did not restore everything",
     )
     stage.require(that="by a person" in usage.read_text(), otherwise="undo lost a person's line")
     stage.start_step("The session ends.")
@@ -204,20 +200,21 @@ def _undo_session(stage: DemoStage, agent: McpClient, plan_hash: str, before: di
 
 
 def _print_next_steps(stage: DemoStage) -> None:
-    stage.start_step("Everything above is in the record. Look at it:")
-    where = f"--workspace {stage.root}"
+    stage.start_step("Everything above is in the audit log:")
     output.print_lines(
         [
-            f"    kaiza audit show {where}",
-            f"    kaiza audit verify {where}",
-            f"    kaiza plan show {PLAN_ID} {where}",
-            "Then put your own project under it: kaiza init DIR --client claude-code",
+            f"    cd {stage.root}",
+            "    kaiza audit show",
+            "    kaiza audit verify",
+            f"    kaiza plan show {PLAN_ID}",
+            "To use Kaiza in your own project:",
+            "    kaiza init DIR --client claude-code",
         ]
     )
 
 
 def _hash_files(root: Path) -> dict[str, str]:
-    """The user's files and their hashes; Kaiza's own left out."""
+    """The hashes of the user's files, without Kaiza's own."""
     files = (path for path in sorted(root.rglob("*")) if path.is_file())
     named = {str(path.relative_to(root)): path for path in files}
     return {

@@ -1,4 +1,4 @@
-"""One line of `kaiza doctor`: what was looked at, how it is, and what to do."""
+"""The result of one check of `kaiza doctor`."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ OK, WARNING, PROBLEM, UNKNOWN = "ok", "warning", "problem", "unknown"
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """What was found; where it is not as it should be, the next step."""
+    """What a check found, and the next step unless all is well."""
 
     name: str
     verdict: str
@@ -15,9 +15,9 @@ class DoctorCheck:
     todo: str | None = None
 
     def as_json(self) -> dict[str, str]:
-        """The line for `--json`."""
-        told = {"check": self.name, "verdict": self.verdict, "message": self.message}
-        return told | ({"todo": self.todo} if self.todo else {})
+        """The check for `--json`."""
+        members = {"check": self.name, "verdict": self.verdict, "message": self.message}
+        return members | ({"todo": self.todo} if self.todo else {})
 
 
 def ok(name: str, message: str) -> DoctorCheck:
@@ -26,15 +26,15 @@ def ok(name: str, message: str) -> DoctorCheck:
 
 
 def warning(name: str, message: str, todo: str) -> DoctorCheck:
-    """It works, and a person should know."""
+    """Sessions work, but with a limitation or a risk."""
     return DoctorCheck(name, WARNING, message, todo)
 
 
 def problem(name: str, message: str, todo: str) -> DoctorCheck:
-    """A session would fail, or is not what it promises."""
+    """A session would fail, or would not keep its guarantees."""
     return DoctorCheck(name, PROBLEM, message, todo)
 
 
 def unknown(name: str, message: str, todo: str) -> DoctorCheck:
-    """It could not be told."""
+    """The check could not be made."""
     return DoctorCheck(name, UNKNOWN, message, todo)

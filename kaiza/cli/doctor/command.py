@@ -1,4 +1,4 @@
-"""`kaiza doctor`: everything a session will need, looked at now, and what to do about what is not right."""
+"""`kaiza doctor`: check everything a session needs, and say what to do about what is wrong."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,7 +8,8 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.doctor import clients, machine, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
 from kaiza.cli.doctor.machine import errors_as_unknown
-from kaiza.render.terminal import escape, paint
+from kaiza.render.tables import GAP
+from kaiza.render.terminal import escape, paint, wrap, wrap_words
 from kaiza.store.config import roots
 
 _STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red", UNKNOWN: "red"}
@@ -16,17 +17,20 @@ _VERDICT_WIDTH = max(map(len, _STYLES))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "Check everything a session will need, and say what to do: Python, kernel, file system, permissions, plans,\n"
-        "the record and its anchor, open changes, the clients' configuration. Changes nothing.\n"
-        "Exit status: 0 all ok, or only warnings; 1 a problem; 3 something could not be told.",
+        "Check everything a session needs, and say what to do: Python, kernel, file system, permissions, plans, the "
+        "audit log and its checkpoint, unfinished changes, client configuration. Changes nothing.\n"
+        "Exit status: 0 ok or only warnings, 1 a problem, 3 something could not be determined.",
         "kaiza doctor\nkaiza doctor ~/project --json",
         run=_run_doctor,
     )
     parser.add_argument(
-        "directory", metavar="DIR", nargs="?", help="the workspace (default: the nearest one upwards, else here)"
+        "directory",
+        metavar="DIR",
+        nargs="?",
+        help="the workspace (default: this directory or the nearest one above it that is a workspace)",
     )
     arguments.add_json(parser)
 
@@ -34,10 +38,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run_doctor(args: argparse.Namespace) -> int:
     root = Path(args.directory or roots.find_nearest(".") or ".").resolve()
     if not root.is_dir():
-        raise output.CommandError(f"There is no directory {args.directory}. Name the workspace.", output.FAILURE)
+        raise output.CommandError(f"There is no directory {args.directory}. Name an existing one.", output.FAILURE)
     checks = list(_run_checks(root))
     if args.json:
-        worst = next((one for one in (PROBLEM, UNKNOWN, WARNING) if any(c.verdict == one for c in checks)), OK)
+        verdicts = {check.verdict for check in checks}
+        worst = next((verdict for verdict in (PROBLEM, UNKNOWN, WARNING) if verdict in verdicts), OK)
         output.print_json({"workspace": str(root), "verdict": worst, "checks": [check.as_json() for check in checks]})
     else:
         output.print_lines(_format_lines(root, checks))
@@ -66,13 +71,24 @@ def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:
 
 
 def _format_lines(root: Path, checks: list[DoctorCheck]) -> Iterator[str]:
-    yield f"{escape(str(root))}"
+    width = output.terminal_width()
+    yield from wrap([escape(str(root))], width)
     room = max(len(check.name) for check in checks)
+    indent = " " * (_VERDICT_WIDTH + room + 2 * len(GAP))
     for check in checks:
-        mark = paint(check.verdict.ljust(_VERDICT_WIDTH), _STYLES[check.verdict], colour=output.has_colour())
-        yield f"{mark}  {check.name.ljust(room)}  {check.message}"
+        verdict = paint(check.verdict.ljust(_VERDICT_WIDTH), _STYLES[check.verdict], colour=output.has_colour())
+        first, *rest = _wrap_message(check.message, indent, width)
+        yield f"{verdict}{GAP}{check.name.ljust(room)}{GAP}{first}"
+        yield from rest
         if check.todo:
-            yield f"{' ' * (_VERDICT_WIDTH + room + 4)}{check.todo}"
+            first, *rest = _wrap_message(check.todo, indent, width)
+            yield from (indent + first, *rest)
+
+
+def _wrap_message(text: str, indent: str, width: int | None) -> Iterator[str]:
+    """A message in the last column; its later lines are indented to it."""
+    first, *rest = wrap_words(indent + text, width, indent)
+    yield from (first[len(indent) :], *rest)
 
 
 def _exit_status(checks: list[DoctorCheck]) -> int:

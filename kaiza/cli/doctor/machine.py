@@ -1,4 +1,4 @@
-"""What `kaiza doctor` asks of the machine: Python, the system, who we are, the file system, the state directory."""
+"""Checks of the machine: Python, operating system, user, file system, state directory, permissions."""
 
 import os
 import sys
@@ -13,15 +13,16 @@ from kaiza.store.disk import state_dir
 from kaiza.store.files import probe
 
 _MIN_PYTHON = (3, 11)
-_SENTENCES = {
-    "sync": ("files can be synced to the disk", "The record cannot be made durable here. Use another file system."),
-    "lock": ("locks hold", "Two processes could write the record at once. Use another file system."),
-    "link": ("files can have a second name", "New plans cannot be put in place whole. Use another file system."),
+_RETRY = "Correct that, then run `kaiza doctor` again."
+_FILE_SYSTEM_CHECKS = {
+    "sync": ("fsync works", "The audit log cannot be made durable here. Use another file system."),
+    "lock": ("file locks work", "Two processes could write the audit log at once. Use another file system."),
+    "link": ("hard links work", "New plans cannot be created atomically. Use another file system."),
 }
 
 
 def check_python() -> Iterator[DoctorCheck]:
-    """The interpreter and the system."""
+    """Check the interpreter and the operating system."""
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info < _MIN_PYTHON:
         yield problem("python", f"Python {version} is too old", "Use Python 3.11 or newer.")
@@ -31,70 +32,74 @@ def check_python() -> Iterator[DoctorCheck]:
         yield ok("system", f"Linux {os.uname().release}")
     else:
         yield warning(
-            "system", f"{sys.platform} is untested", "Kaiza is built and tested on Linux; it takes portable ways."
+            "system", f"{sys.platform} is not tested", "Kaiza is tested on Linux; elsewhere it uses portable fallbacks."
         )
 
 
 def check_user() -> Iterator[DoctorCheck]:
-    """Who we are: root passes every permission that should stop an agent."""
+    """Check for root, which ignores the file permissions that should stop an agent."""
     if os.geteuid() == 0:
-        yield warning("user", "this is root, whom no permission stops", "Run the client and Kaiza as a plain user.")
+        yield warning(
+            "user", "running as root, which ignores file permissions", "Run the client and Kaiza as a plain user."
+        )
     else:
         yield ok("user", "not root")
 
 
 def check_kernel(root: Path) -> Iterator[DoctorCheck]:
-    """How paths are kept inside."""
+    """Check how paths are confined to the workspace."""
     if probe.find_resolver(root) == "openat2":
-        yield ok("paths", "the kernel keeps paths inside the workspace (openat2)")
+        yield ok("paths", "the kernel confines paths to the workspace (openat2)")
     else:
-        todo = "Nothing has to be done; Linux 5.6 or newer without a filter on openat2 is faster."
-        yield warning("paths", "paths are walked name by name, since openat2 lacks here", todo)
+        todo = "Nothing has to be done; Linux 5.6 or newer, with openat2 permitted, is faster."
+        yield warning("paths", "openat2 is not available; paths are resolved one component at a time", todo)
 
 
 def check_file_system(root: Path) -> Iterator[DoctorCheck]:
-    """What the file system under the workspace can do, tried out in audit/."""
-    where = root / "audit" if (root / "audit").is_dir() else root
+    """Check what the file system under the workspace can do, by trying it in audit/."""
+    directory = root / "audit" if (root / "audit").is_dir() else root
     try:
-        told = probe.try_file_system(where)
+        faults = probe.try_file_system(directory)
     except OSError as error:
-        yield problem("file-system", f"nothing can be written in {where.name}/: {error.strerror}", "Make it writable.")
+        message = f"{directory.name}/ cannot be written: {error.strerror}"
+        yield problem("file-system", message, "Make it writable.")
         return
-    for name, (message, todo) in _SENTENCES.items():
-        fault = told[name]
-        yield ok(name, message) if fault is None else problem(name, f"not so: {message} ({fault})", todo)
-    if told["exchange"] is None:
-        yield ok("exchange", "files are exchanged in one step (renameat2)")
+    for name, (message, todo) in _FILE_SYSTEM_CHECKS.items():
+        fault = faults[name]
+        yield ok(name, message) if fault is None else problem(name, f"failed: {message} ({fault})", todo)
+    if faults["exchange"] is None:
+        yield ok("exchange", "files can be exchanged atomically (renameat2)")
     else:
-        todo = "Keep other programs from writing the same files meanwhile, or use ext4, xfs or btrfs."
-        yield warning("exchange", f"files cannot be exchanged in one step ({told['exchange']})", todo)
+        # Without the exchange there is a moment in which another program's write to the same file would be lost.
+        todo = "Do not let other programs write the same files at the same time, or use ext4, xfs or btrfs."
+        yield warning("exchange", f"files cannot be exchanged atomically ({faults['exchange']})", todo)
 
 
 def check_state_directory(root: Path) -> Iterator[DoctorCheck]:
-    """Where the anchor is kept: outside the workspace, ours, nobody else's."""
-    place = state_dir.path_of(str(root))
-    shown = escape(str(place))
+    """Check the state directory: outside the workspace, owned by this user, not writable by others."""
+    directory = state_dir.path_of(str(root))
+    shown = escape(str(directory))
     if roots.has_state_inside(str(root), of=str(root)):
         yield problem("state", f"{shown} is inside the workspace", roots.state_inside_message([str(root)]))
         return
-    there = next(one for one in (place, *place.parents) if one.exists())
-    fault = probe.try_writing(there) if there.is_dir() else "it is no directory"
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    fault = probe.try_writing(existing) if existing.is_dir() else "it is not a directory"
     if fault is not None:
-        yield problem("state", f"{escape(str(there))} cannot be written: {fault}", "Make it writable for you.")
-    elif place.exists() and place.stat().st_uid != os.geteuid():
-        yield problem("state", f"{shown} belongs to somebody else", "Run as that user, or remove it as root.")
-    elif place.exists() and place.stat().st_mode & 0o022:
-        yield warning("state", f"others may write {shown}", f"chmod 700 {shown}")
+        yield problem("state", f"{escape(str(existing))} cannot be written: {fault}", "Make it writable for you.")
+    elif directory.exists() and directory.stat().st_uid != os.geteuid():
+        yield problem("state", f"{shown} belongs to another user", "Run as that user, or remove it as root.")
+    elif directory.exists() and directory.stat().st_mode & 0o022:
+        yield warning("state", f"other users can write {shown}", f"Run `chmod 700 {shown}`")
     else:
-        yield ok("state", f"the anchor is kept in {shown}")
+        yield ok("state", f"the checkpoint is kept in {shown}")
 
 
 def check_permissions(root: Path) -> Iterator[DoctorCheck]:
-    """What the workspace's own places allow."""
+    """Check that the workspace, plans/ and audit/ can be written by this user."""
     for name, todo in (
-        (".", "Make the workspace writable for you; agents can only read as it is."),
-        ("plans", "Make plans/ writable for you; no plan can be drafted or approved as it is."),
-        ("audit", "Make audit/ writable for you; nothing can be recorded as it is, so everything is refused."),
+        (".", "Make the workspace writable for you; as it is, agents can only read."),
+        ("plans", "Make plans/ writable for you; as it is, no plan can be drafted or approved."),
+        ("audit", "Make audit/ writable for you; as it is, nothing can be recorded and every call is refused."),
     ):
         fault = probe.try_writing(root / name)
         if fault is not None:
@@ -102,21 +107,21 @@ def check_permissions(root: Path) -> Iterator[DoctorCheck]:
             return
     log = root / "audit" / "audit-log.jsonl"
     if log.exists() and not log.stat().st_mode & 0o200:
-        yield problem("permissions", "the record is read-only", "Make audit/audit-log.jsonl writable again.")
+        yield problem("permissions", "the audit log is read-only", "Make audit/audit-log.jsonl writable again.")
     elif log.exists() and not os.access(log, os.R_OK | os.W_OK):
-        todo = "One account works in a workspace: run as the one that owns audit/audit-log.jsonl."
-        yield problem("permissions", "the record belongs to somebody else", todo)
+        todo = "A workspace is used by one account: run as the owner of audit/audit-log.jsonl."
+        yield problem("permissions", "the audit log belongs to another user", todo)
     elif (root / "audit").stat().st_mode & 0o002:
-        yield warning("permissions", "everybody may write audit/", "chmod o-w audit")
+        yield warning("permissions", "every user can write audit/", "Run `chmod o-w audit`")
     else:
-        yield ok("permissions", "the workspace, plans/ and audit/ can be written by you")
+        yield ok("permissions", "you can write the workspace, plans/ and audit/")
 
 
 def errors_as_unknown(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
-    """The checks; where the disk refuses to tell, that is what was found."""
+    """The checks; an error of the disk becomes an unknown result instead of ending the command."""
     try:
         yield from checks
     except OSError as error:
-        yield unknown(name, f"could not be told: {error.strerror}", "Put that right, then run kaiza doctor again.")
+        yield unknown(name, f"could not be determined: {error.strerror}", _RETRY)
     except errors.SystemError as error:
-        yield unknown(name, f"could not be told: {error.human_message}", "Put that right, then run kaiza doctor again.")
+        yield unknown(name, f"could not be determined: {error.human_message}", _RETRY)

@@ -1,4 +1,4 @@
-"""What `kaiza doctor` asks of the workspace: settings, plans, the record, its anchor, changes that were left open."""
+"""Checks of the workspace: settings, git, plans, journals, the audit log and its checkpoint, unfinished changes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -9,136 +9,140 @@ from kaiza.cli.console import audit_reader, output
 from kaiza.cli.doctor.check import DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import FIELDS, Verdict
+from kaiza.domain.audit.record import Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.finding import has_error
+from kaiza.queries.session_summary import is_complete
 from kaiza.render import log_verdict
+from kaiza.render.phrases import format_count
 from kaiza.store import git
-from kaiza.store import workspace as ground
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
 from kaiza.store.config import roots
 from kaiza.store.disk import state_dir
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.workspace import read_settings, verdict_output
 
-_ALL_FIELDS = frozenset(FIELDS)
 _EARLIEST_YEAR = 2024
 _CLOCK_TOLERANCE = timedelta(minutes=1)
+_MAX_NAMED_PLANS = 5
+_RETRY = "Correct that, then run `kaiza doctor` again."
 
 
 def check_initialized(root: Path) -> Iterator[DoctorCheck]:
-    """Whether `kaiza init` has been here."""
+    """Check that `kaiza init` has set up the workspace."""
     if roots.is_initialized(str(root)):
-        yield ok("workspace", "plans/ and audit/ are there")
+        yield ok("workspace", "plans/ and audit/ exist")
     else:
-        yield problem("workspace", "plans/ or audit/ is missing", "Run kaiza init there.")
+        yield problem("workspace", "plans/ or audit/ is missing", "Run `kaiza init` there.")
 
 
 def check_settings(root: Path) -> Iterator[DoctorCheck]:
-    """Whether kaiza.toml is understood."""
+    """Check that kaiza.toml is valid."""
     try:
-        with ConfinedRoot(str(root)) as workspace:
-            ground.read_settings(workspace)
+        with ConfinedRoot(str(root)) as files:
+            read_settings(files)
     except errors.SystemError as error:
-        yield problem("settings", error.human_message, "kaiza serve does not start until it is mended.")
+        yield problem("settings", error.human_message, "`kaiza serve` does not start until this is corrected.")
     else:
-        yield ok("settings", "kaiza.toml is sound" if (root / "kaiza.toml").exists() else "no kaiza.toml: the defaults")
+        message = "kaiza.toml is valid" if (root / "kaiza.toml").exists() else "no kaiza.toml; the defaults apply"
+        yield ok("settings", message)
 
 
 def check_git(root: Path) -> Iterator[DoctorCheck]:
-    """Whether the record is kept out of git, which would rewrite it."""
-    told = git.run(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
-    if told is None:
+    """Check that git ignores the log: a checkout would replace it with an older one."""
+    result = git.run(str(root), "check-ignore", "-q", "audit/audit-log.jsonl")
+    if result is None:
         return
-    if told.returncode == 1:
-        todo = "Run kaiza init, which writes audit/.gitignore; then git rm --cached audit/audit-log.jsonl if it is in."
-        yield warning("git", "git does not ignore the record, and switching branches would rewrite it", todo)
-    elif told.returncode == 0:
-        yield ok("git", "git leaves the record alone")
+    if result.returncode == 1:
+        todo = (
+            "Run `kaiza init`, which writes audit/.gitignore. If the log is tracked: "
+            "`git rm --cached audit/audit-log.jsonl`"
+        )
+        yield warning("git", "git does not ignore the audit log, and switching branches would rewrite it", todo)
+    elif result.returncode == 0:
+        yield ok("git", "git ignores the audit log")
 
 
 def check_plans(root: Path) -> Iterator[DoctorCheck]:
-    """How many there are, and which count for nothing."""
-    with ConfinedRoot(str(root)) as workspace:
-        read = [(one.plan_id, one.parsed) for one in PlanFiles(workspace).read_all()]
-    faulty = [plan_id for plan_id, reading in read if has_error(reading.findings)]
-    states = Counter(reading.plan.status.lower() for _, reading in read if reading.plan)
-    told = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "none yet"
-    if faulty:
-        named = ", ".join(faulty[:5]) + (" …" if len(faulty) > 5 else "")  # noqa: PLR2004  enough to begin with
-        yield warning(
-            "plans", f"faulty, and so without effect: {named}", f"kaiza plan lint {faulty[0]} says what to mend."
-        )
+    """Count plans by status; a warning names those with errors."""
+    with ConfinedRoot(str(root)) as files:
+        plans = [(stored.plan_id, stored.parsed) for stored in PlanFiles(files).read_all()]
+    invalid = [plan_id for plan_id, parsed in plans if has_error(parsed.findings)]
+    statuses = Counter(parsed.plan.status.lower() for _, parsed in plans if parsed.plan)
+    if invalid:
+        named = ", ".join(invalid[:_MAX_NAMED_PLANS]) + (" …" if len(invalid) > _MAX_NAMED_PLANS else "")
+        todo = f"`kaiza plan lint {invalid[0]}` lists the errors."
+        yield warning("plans", f"with errors, so they allow nothing: {named}", todo)
     else:
-        yield ok("plans", told)
+        yield ok("plans", ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none yet")
 
 
 def check_journals(root: Path) -> Iterator[DoctorCheck]:
-    """What was found among the journals of changes and is none of ours; nothing is said where there is none."""
-    place = root / ".kaiza/set-aside"
-    if place.is_symlink() or not place.is_dir():
+    """A warning about journals that Kaiza did not write here and set aside; no result if there are none."""
+    directory = root / ".kaiza/set-aside"
+    if directory.is_symlink() or not directory.is_dir():
         return
-    count = len(list(place.iterdir()))
+    count = len(list(directory.iterdir()))
     if count:
         yield warning(
             "journals",
-            f"{count} set aside under .kaiza/set-aside, which Kaiza did not write here",
-            "Look at them and at where they may have come from, then delete them. Nothing in them was carried out.",
+            f"{count} set aside under .kaiza/set-aside, not written by Kaiza here",
+            "Read them and find out where they came from, then delete them. Nothing in them was executed.",
         )
 
 
 def check_log(root: Path) -> Iterator[DoctorCheck]:
-    """The verdict on the record, whether anything anchors it, and what was left open."""
-    place = state_dir.path_of(str(root))
+    """Verify the whole log; if it is sound, check its checkpoint, unfinished changes and the clock."""
+    state = state_dir.path_of(str(root))
     try:
         with output.Progress("verifying") as progress:
-            found = verify.compute_verdict(str(root), place, progress)
+            verdict = verify.compute_verdict(str(root), state, progress)
     except errors.SystemError as error:
-        yield unknown("record", error.human_message, "Put that right, then run kaiza doctor again.")
+        yield unknown("record", error.human_message, _RETRY)
         return
-    yield from _check_verdict(found, DamageMark(place).read())
-    if not is_damage(found.verdict):
-        yield _check_checkpoint(found)
+    yield from _check_verdict(verdict, DamageMark(state).read())
+    if not is_damage(verdict.verdict):
+        yield _check_checkpoint(verdict)
         yield _check_open_changes(root)
         yield _check_clock(root)
 
 
-def _check_verdict(found: Verdict, held: Verdict | None) -> Iterator[DoctorCheck]:
-    message, *rest = log_verdict.describe(ground.verdict_output(found))
-    if is_damage(found.verdict):
+def _check_verdict(verdict: Verdict, marked: Verdict | None) -> Iterator[DoctorCheck]:
+    message, *rest = log_verdict.describe(verdict_output(verdict))
+    if is_damage(verdict.verdict):
         yield problem("record", message, rest[-1])
-    elif held is not None:
-        yield problem(
-            "record", f"it was found {held.verdict} before, and changes are refused", "Run kaiza audit verify."
-        )
-    elif found.verdict == "torn_tail":
+    elif marked is not None:
+        message = f"the log was {marked.verdict} when last verified, and changes are refused"
+        yield problem("record", message, "Run `kaiza audit verify`.")
+    elif verdict.verdict == "torn_tail":
         yield warning("record", message, rest[0])
     else:
         yield ok("record", message)
 
 
-def _check_checkpoint(found: Verdict) -> DoctorCheck:
-    if found.anchored:
-        return ok("anchor", "its head is also kept outside the workspace")
-    if not found.records:
-        return ok("anchor", "there is nothing to anchor yet")
-    todo = "The next recorded change makes one; until then nothing shows whether the end was cut off."
-    return warning("anchor", "no head is kept outside the workspace", todo)
+def _check_checkpoint(verdict: Verdict) -> DoctorCheck:
+    if verdict.anchored:
+        return ok("anchor", "a checkpoint of the log is kept outside the workspace")
+    if not verdict.records:
+        return ok("anchor", "the log is empty, so there is no checkpoint yet")
+    todo = "The next recorded change writes one; until then a log cut off at the end is not detected."
+    return warning("anchor", "no checkpoint of the log is kept outside the workspace", todo)
 
 
 def _check_open_changes(root: Path) -> DoctorCheck:
-    facts = AuditState()
+    state = AuditState()
     with output.Progress("reading") as progress:
-        for one in audit_reader.read_forward(str(root)):
-            if one.keys() >= _ALL_FIELDS:
-                apply_record(facts, one)
-            progress(one["seq"], 0)
-    count = len(facts.intents)
+        for record in audit_reader.read_forward(str(root)):
+            if is_complete(record):
+                apply_record(state, record)
+            progress(record["seq"], 0)
+    count = len(state.intents)
     if not count:
-        return ok("open-changes", "no change was left open")
-    todo = "The next begin_session of a client says what became of them; or they are being made right now."
-    return warning("open-changes", f"{count} begun and not finished", todo)
+        return ok("open-changes", "no unfinished change")
+    todo = "They are in progress now, or the next begin_session of a client recovers them."
+    return warning("open-changes", f"{format_count(count, 'change')} begun and not finished", todo)
 
 
 def _check_clock(root: Path) -> DoctorCheck:
@@ -148,8 +152,12 @@ def _check_clock(root: Path) -> DoctorCheck:
         return problem("clock", f"it says {now:%Y-%m-%d}", "Set the clock: plans expire by it, and records carry it.")
     try:
         newest = datetime.fromisoformat(last["timestamp"]) if last else now
+        is_ahead = newest > now + _CLOCK_TOLERANCE
     except (ValueError, TypeError):
-        return unknown("clock", "the last record has no time that could be read", "Look at it: kaiza audit show.")
-    if newest > now + _CLOCK_TOLERANCE:
-        return warning("clock", f"the last record is from later: {last['timestamp']}", "Set the clock.")  # type: ignore[index]
+        todo = "Look at it with `kaiza audit tail -n 1`."
+        return unknown("clock", "the timestamp of the last record is not valid", todo)
+    if is_ahead:
+        return warning(
+            "clock", f"the last record is later: {newest.astimezone(UTC):%Y-%m-%d %H:%M} UTC", "Set the clock."
+        )
     return ok("clock", f"{now:%Y-%m-%d %H:%M} UTC")

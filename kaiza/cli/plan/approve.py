@@ -1,36 +1,45 @@
-"""`kaiza plan approve`: a person sees what a plan touches, and approves just the bytes whose hash they were shown."""
+"""`kaiza plan approve`: approve exactly the content that the person was shown.
+
+The decision is recorded before the file is changed. If the file changed while the question was open, nothing is
+approved: the person would answer for content they did not see.
+"""
 
 import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.cli.console import arguments, open_workspace, output
+from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.plan import review
-from kaiza.domain.plans import parser
+from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
+from kaiza.cli.console.plan_argument import add_plan_id, require_plan
+from kaiza.domain.plans import parser as plan_parser
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.domain.plans.plan import APPROVED, STATUS_TRANSITIONS
+from kaiza.domain.plans.plan import APPROVED, DONE, REJECTED, REVOKED, STATUS_TRANSITIONS
 from kaiza.domain.plans.status_edit import edit_fields
+from kaiza.queries.plan_review import diff_since_approval, review_plan
 from kaiza.render import plans
 from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace
 
-CHANGED_MEANWHILE = "The plan's file changed meanwhile. Nothing was approved; run the command again and look once more."
+_ENDED = {REJECTED: "was rejected", REVOKED: "was revoked", DONE: "is done"}
+_FILE_CHANGED = (
+    "The plan's file changed in the meantime. Nothing was approved. Run the command again and review the new content."
+)
 
 
 def add(commands: arguments.Subparsers) -> None:
-    """The command."""
-    parser = commands.add_parser("approve", help="see what a plan touches, and approve it", allow_abbrev=False)
+    """Add the subcommand."""
+    parser = commands.add_parser("approve", help="review a plan and approve it")
     arguments.describe(
         parser,
-        "Shows what the plan allows, which files that touches now, and where it was approved before, what changed;\n"
-        "then asks for the plan's id, typed at the terminal. Changes the one word and fills in who and when; the\n"
-        "hash that the file will have is shown and recorded, and no other bytes count.\n"
+        "Shows what the plan allows, the files it matches now and, if it was approved before, what has changed since. "
+        "Asks you to type the plan's id, then sets status to APPROVED with your name and the time. The approval is "
+        "valid for exactly this content.\n"
         "Exit status: 0 approved, 1 not approved, 3 no terminal to ask at.",
         "kaiza plan approve PLAN-0007-rotate-tokens --as Ann",
         run=_run_approve,
     )
-    arguments.add_argument(parser)
+    add_plan_id(parser)
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
@@ -38,7 +47,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProposedApproval:
-    """What a person is asked to agree to: a plan as it is, and the bytes it will have."""
+    """A plan as it is, and the content and hash that it will have once approved."""
 
     stored: StoredPlan
     content: bytes
@@ -47,65 +56,71 @@ class ProposedApproval:
 
 
 def _run_approve(args: argparse.Namespace) -> int:
-    with open_workspace.open_workspace(args) as ground:
-        open_workspace.require_sound_log(ground)
-        word = _propose_approval(arguments.require_plan(ground, args.plan_id), arguments.resolve_name(args.name))
-        told = review.build_document(ground, word.stored, human_decisions.current_timestamp())
-        told["difference"] = review.diff_since_approval(ground, args.plan_id, word.content)
-        if not confirm_by_typing(_confirmation_text(told, word), args.plan_id):
-            raise output.CommandError("Nothing was approved, and nothing has changed.", output.FAILURE)
-        _record_approval(ground, word, told["touches"]["files"])
+    with open_workspace(args) as workspace:
+        require_sound_log(workspace)
+        approval = _propose_approval(require_plan(workspace, args.plan_id), resolve_name(args.name))
+        review = review_plan(workspace, approval.stored, human_decisions.current_timestamp())
+        # Compare with the content to be approved: the status line is then no difference.
+        review["difference"] = diff_since_approval(workspace, args.plan_id, approval.content)
+        if not confirm_by_typing(_confirmation_text(review, approval), args.plan_id):
+            raise output.CommandError("Cancelled. Nothing was approved.", output.FAILURE)
+        _record_approval(workspace, approval, review["touches"]["files"])
     if args.json:
-        output.print_json({"plan_id": args.plan_id, "plan_hash": word.plan_hash, "approved_by": word.person})
+        output.print_json({"plan_id": args.plan_id, "plan_hash": approval.plan_hash, "approved_by": approval.person})
     else:
-        output.print_lines([f"Approved. {word.plan_hash}  plans/{args.plan_id}.md"])
+        output.print_lines([f"Approved: plans/{args.plan_id}.md", f"Hash: {approval.plan_hash}"])
     return output.SUCCESS
 
 
 def _propose_approval(stored: StoredPlan, name: str) -> ProposedApproval:
-    """The bytes that the file will have."""
     plan = stored.parsed.plan
     if plan is None:
         raise output.CommandError(
-            f"The plan has errors and counts for nothing. See kaiza plan lint {stored.plan_id}.", output.FAILURE
+            f"The plan has errors and cannot be approved. `kaiza plan lint {stored.plan_id}` lists them.",
+            output.FAILURE,
         )
     if plan.status != APPROVED and APPROVED not in STATUS_TRANSITIONS.get(plan.status, ()):
         raise output.CommandError(
-            f"The plan is {plan.status}, and that is an end. Put its text into a new plan.", output.FAILURE
+            f"This plan {_ENDED[plan.status]} and cannot be approved. Copy its text into a new plan.", output.FAILURE
         )
     if plan.is_expired(human_decisions.current_timestamp()):
         raise output.CommandError(
-            f"The plan expired on {plan.expires}. Give it a later date, or write a new plan.", output.FAILURE
+            f"This plan expired on {plan.expires}. Set a later date, or write a new plan.", output.FAILURE
         )
-    words = {"status": APPROVED, "approved_by": name, "approved_at": human_decisions.current_timestamp()}
+    fields = {"status": APPROVED, "approved_by": name, "approved_at": human_decisions.current_timestamp()}
     try:
-        content = edit_fields(stored.content, words)
+        content = edit_fields(stored.content, fields)
     except ValueError as fault:
-        raise output.CommandError(f"The plan cannot say so: {fault}. Nothing has changed.", output.FAILURE) from fault
-    return ProposedApproval(stored, content, parser.parse(content, stored.plan_id).plan_hash, name)
+        raise output.CommandError(
+            f"The approval cannot be written: {fault}. Nothing was changed.", output.FAILURE
+        ) from fault
+    return ProposedApproval(stored, content, plan_parser.parse(content, stored.plan_id).plan_hash, name)
 
 
-def _confirmation_text(told: dict[str, Any], word: ProposedApproval) -> str:
-    """What the person is shown before they give their word."""
-    agreed = (
-        f"With your word it is approved by {plans.escape_visibly(word.person)}, and its hash will be\n{word.plan_hash}"
-    )
-    return "\n".join([*plans.render_plan(told, None), "", agreed])
+def _confirmation_text(review: dict[str, Any], approval: ProposedApproval) -> str:
+    person = plans.escape_visibly(approval.person)
+    agreement = f"You are approving as {person}. The plan's hash will be\n{approval.plan_hash}"
+    return "\n".join([*plans.render_plan(review, None), "", agreement])
 
 
-def _record_approval(ground: Workspace, word: ProposedApproval, files: int) -> None:
-    """The word is recorded before it is written; what nobody saw is neither."""
-    plan_id, seen = word.stored.plan_id, word.stored.parsed.plan_hash
-    detail = {"approved_by": word.person, "files": files}
-    human_decisions.store_bytes(ground, word.plan_hash, word.content)
+def _record_approval(workspace: Workspace, approval: ProposedApproval, files: int) -> None:
+    """Record the decision and the seal, then write the file."""
+    plan_id, reviewed_hash = approval.stored.plan_id, approval.stored.parsed.plan_hash
+    detail = {"approved_by": approval.person, "files": files}
+    human_decisions.store_bytes(workspace, approval.plan_hash, approval.content)
 
-    def unchanged() -> None:
-        stored = ground.plans.read(plan_id)
-        if stored is None or stored.parsed.plan_hash != seen:
-            raise output.CommandError(CHANGED_MEANWHILE, output.FAILURE)
+    def require_unchanged() -> None:
+        stored = workspace.plans.read(plan_id)
+        if stored is None or stored.parsed.plan_hash != reviewed_hash:
+            raise output.CommandError(_FILE_CHANGED, output.FAILURE)
 
-    members = {"plan_id": plan_id, "plan_hash": word.plan_hash, "detail": {**detail, "seen_hash": seen}}
-    human_decisions.record_decision(ground, "approve", word.person, unchanged, **members)
-    human_decisions.record_plan_seal(ground, plan_id, word.plan_hash, detail)
-    if not ground.plans.replace(plan_id, seen, word.content):
-        raise output.CommandError(CHANGED_MEANWHILE, output.FAILURE)
+    members = {
+        "plan_id": plan_id,
+        "plan_hash": approval.plan_hash,
+        "detail": {**detail, "seen_hash": reviewed_hash},
+    }
+    # Checked under the log's lock: no other process can append between the check and the record.
+    human_decisions.record_decision(workspace, "approve", approval.person, require_unchanged, **members)
+    human_decisions.record_plan_seal(workspace, plan_id, approval.plan_hash, detail)
+    if not workspace.plans.replace(plan_id, reviewed_hash, approval.content):
+        raise output.CommandError(_FILE_CHANGED, output.FAILURE)

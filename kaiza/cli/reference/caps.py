@@ -1,4 +1,4 @@
-"""`kaiza caps`: every limit on time and size, from the running code."""
+"""`kaiza caps`: the limits on time and size, from the running code."""
 
 import argparse
 
@@ -7,10 +7,10 @@ from kaiza.domain.caps import Caps
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "Every limit on time and size, with its value: bytes, milliseconds, hours or counts, as the name says.",
+        "List the limits on time and size. The unit is in the name: bytes, milliseconds, hours, else a count.",
         "kaiza caps --json | jq .response_bytes",
         run=_run_list,
     )

@@ -1,4 +1,4 @@
-"""`kaiza errors`: the registry, from the running code."""
+"""`kaiza errors`: the registry of error codes, from the running code."""
 
 import argparse
 
@@ -14,30 +14,30 @@ _COLUMNS = (
     Column("editor"),
     Column("retry"),
     Column("locks"),
-    Column("meaning", min_width=20),
+    Column("meaning", moves_below=True),
 )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command and its one part."""
+    """Add the options and the subcommand."""
     arguments.describe(
         parser,
-        "Every code a call can fail with: what it means, how each protocol shows it, whether a retry can help,\n"
-        "and whether a refused change with it locks the workspace.",
+        "List the codes a call can fail with: meaning, HTTP status, JSON-RPC and editor codes, whether a retry can "
+        "help, and whether a change refused with the code locks the role.",
         "kaiza errors\nkaiza errors map HASH_MISMATCH",
         run=_run_list,
     )
     arguments.add_json(parser)
     parts = parser.add_subparsers(title="commands", metavar="COMMAND", dest="subcommand")
-    one = parts.add_parser("map", help="one code's row", allow_abbrev=False)
+    map_parser = parts.add_parser("map", help="show one code")
     arguments.describe(
-        one,
-        "One code's row. Exit status: 0 printed, 1 there is no such code.",
+        map_parser,
+        "Show one error code.\nExit status: 0 printed, 1 no such code.",
         "kaiza errors map HASH_MISMATCH --json",
         run=_run_map,
     )
-    one.add_argument("code", metavar="CODE")
-    arguments.add_json(one)
+    map_parser.add_argument("code", metavar="CODE", help="the error code")
+    arguments.add_json(map_parser)
 
 
 def _run_list(args: argparse.Namespace) -> int:
@@ -56,7 +56,7 @@ def _run_map(args: argparse.Namespace) -> int:
         row = error_codes.lookup(args.code)
     except KeyError as error:
         raise output.CommandError(
-            f"KeyError: {error}. `kaiza errors` lists every code there is.", output.FAILURE
+            f"KeyError: there is no error code {error}. `kaiza errors` lists the codes.", output.FAILURE
         ) from None
     if args.json:
         output.print_json(row.as_json())

@@ -1,6 +1,7 @@
-"""`kaiza schema`: are the contract files as they must be, and by what is each tool's contract known."""
+"""`kaiza schema`: check the schema files, and print the fingerprint of each tool's schemas."""
 
 import argparse
+from collections.abc import Iterator, Mapping
 
 import orjson
 
@@ -10,55 +11,55 @@ from kaiza.domain.schema_lint import SchemaFinding
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.store.config.schema_registry import SchemaRegistry
 
-_COLUMNS = (Column("file"), Column("where"), Column("rule"), Column("write instead", min_width=20))
+_COLUMNS = (Column("file"), Column("where"), Column("rule"), Column("write instead", moves_below=True))
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The two commands."""
+    """Add the subcommands."""
     commands = arguments.add_group(parser, "Check and fingerprint the tools' schemas.", "kaiza schema lint")
-    checked = commands.add_parser("lint", help="are the schema files as they must be?", allow_abbrev=False)
+    lint = commands.add_parser("lint", help="check the schema files and the catalog")
     arguments.describe(
-        checked,
-        "Check every schema file and the catalog: JSON Schema 2020-12, closed, bounded, nothing filled in.\n"
-        "Exit status: 0 nothing found, 1 findings.",
+        lint,
+        "Check every schema file and the catalog: valid JSON Schema 2020-12, no additional properties, bounded sizes, "
+        "no defaults.\n"
+        "Exit status: 0 no findings, 1 findings.",
         "kaiza schema lint",
         run=_run_lint,
     )
-    known = commands.add_parser("fingerprint", help="the SHA-256 of a tool's two schemas", allow_abbrev=False)
+    fingerprint = commands.add_parser("fingerprint", help="print the SHA-256 of a tool's schemas")
     arguments.describe(
-        known,
+        fingerprint,
         "Print the SHA-256 of each tool's input and output schema in canonical form.\n"
-        "Exit status: 0 printed, 1 there is no such tool.",
+        "Exit status: 0 printed, 1 no such tool.",
         "kaiza schema fingerprint read_file",
         run=_run_fingerprint,
     )
-    known.add_argument("tool", metavar="TOOL", nargs="?", help="only this one")
-    for part in (checked, known):
+    fingerprint.add_argument("tool", metavar="TOOL", nargs="?", help="only this tool")
+    for part in (lint, fingerprint):
         arguments.add_json(part)
 
 
 def schema_findings(registry: SchemaRegistry) -> list[SchemaFinding]:
-    """Everything about the contract files that breaks a rule."""
-    found = [one for name in registry.file_names() for one in _file_findings(registry, name)]
-    return [*found, *schema_lint.lint_catalog(registry.catalog(), registry.file_names())]
+    """Every violation of a rule in the schema files and the catalog."""
+    findings = [finding for name in registry.file_names() for finding in _file_findings(registry, name)]
+    return [*findings, *schema_lint.lint_catalog(registry.catalog(), registry.file_names())]
 
 
 def _run_lint(args: argparse.Namespace) -> int:
     registry = SchemaRegistry()
-    found = schema_findings(registry)
+    findings = schema_findings(registry)
     if args.json:
-        output.print_json({"findings": [one.as_json() for one in found]})
-    elif found:
-        output.print_lines(
-            render_table(_COLUMNS, map(_row_cells, found), output.terminal_width(), colour=output.has_colour())
-        )
+        output.print_json({"findings": [finding.as_json() for finding in findings]})
+    elif findings:
+        rows = map(_row_cells, findings)
+        output.print_lines(render_table(_COLUMNS, rows, output.terminal_width(), colour=output.has_colour()))
     else:
-        output.print_lines([f"{len(registry.file_names())} schema files and the catalog are as they must be."])
-    return output.FAILURE if found else output.SUCCESS
+        output.print_lines([f"{len(registry.file_names())} schema files and the catalog are valid."])
+    return output.FAILURE if findings else output.SUCCESS
 
 
 def _file_findings(registry: SchemaRegistry, name: str) -> list[SchemaFinding]:
-    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415  heavy; listing fingerprints needs none
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415  slow to import; fingerprints do not need it
 
     try:
         document = registry.read_document(name)
@@ -76,17 +77,27 @@ def _run_fingerprint(args: argparse.Namespace) -> int:
     registry = SchemaRegistry()
     names = [args.tool] if args.tool else [row["id"] for row in registry.catalog()]
     try:
-        known = {name: registry.fingerprint(name) for name in names}
+        fingerprints = {name: registry.fingerprint(name) for name in names}
     except KeyError as error:
-        raise output.CommandError(f"There is no tool {error}. `kaiza tools` lists them.", output.FAILURE) from None
+        raise output.CommandError(f"There is no tool {error}. `kaiza tools` lists the tools.", output.FAILURE) from None
     if args.json:
-        output.print_json({"fingerprints": [{"tool": name, "fingerprint": known[name]} for name in names]})
+        output.print_json({"fingerprints": [{"tool": name, "fingerprint": fingerprints[name]} for name in names]})
     elif args.tool:
-        output.print_lines([known[args.tool]])
+        output.print_lines([fingerprints[args.tool]])
     else:
-        output.print_lines(f"{mark}  {name}" for name, mark in known.items())
+        output.print_lines(_format_fingerprints(fingerprints, output.terminal_width()))
     return output.SUCCESS
 
 
-def _row_cells(found: SchemaFinding) -> tuple[Cell, ...]:
-    return Cell(found.file), Cell(found.where), Cell(found.rule, "yellow"), Cell(found.message)
+def _format_fingerprints(fingerprints: Mapping[str, str], width: int | None) -> Iterator[str]:
+    """Each fingerprint and its tool; on two lines where the terminal is too narrow for one."""
+    lines = [f"{fingerprint}  {name}" for name, fingerprint in fingerprints.items()]
+    if width is None or max(map(len, lines)) <= width:
+        yield from lines
+        return
+    for name, fingerprint in fingerprints.items():
+        yield from (name, f"  {fingerprint}")
+
+
+def _row_cells(finding: SchemaFinding) -> tuple[Cell, ...]:
+    return Cell(finding.file), Cell(finding.where), Cell(finding.rule, "yellow"), Cell(finding.message)

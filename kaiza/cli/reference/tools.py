@@ -1,4 +1,4 @@
-"""`kaiza tools`: what an agent can be offered, from the contract files."""
+"""`kaiza tools`: the tools that agents can be offered, from the schema files."""
 
 import argparse
 from collections.abc import Collection, Mapping, Sequence
@@ -13,15 +13,16 @@ _COLUMNS = (
     Column("for"),
     Column("does"),
     Column("category"),
-    Column("title", min_width=16),
+    Column("title", moves_below=True),
 )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "Every tool that an agent can be offered: for which role, and whether it reads, keeps or changes something.",
+        "List the tools that agents can be offered: the roles that may call each, and whether it reads, writes "
+        "Kaiza's own files, or changes the workspace.",
         "kaiza tools --json | jq '.tools[].name'",
         run=_run_list,
     )
@@ -41,14 +42,14 @@ def _run_list(args: argparse.Namespace) -> int:
 
 
 def _wrapped_tools(rows: Sequence[Mapping[str, Any]]) -> Collection[str]:
-    """The tools that a server puts behind the boundary, read off a server's own handlers."""
-    from kaiza.app import App  # noqa: PLC0415  the tools themselves; the table for people needs none
+    """Tools that a server wraps in the boundary, taken from a real server's handlers and not from the catalog."""
+    from kaiza.app import App  # noqa: PLC0415  imports every tool; the table does not need it
 
     return App([], allowed={row["only_with"] for row in rows if "only_with" in row}).wrapped_tools
 
 
 def _tool_document(row: Mapping[str, Any], wrapped: Collection[str]) -> dict[str, Any]:
-    """The card under the name that calls it."""
+    """A catalog row, with `name` in place of `id`."""
     card = {key: value for key, value in row.items() if key != "id"}
     return {"name": row["id"], **card, "wrapped": row["id"] in wrapped}
 

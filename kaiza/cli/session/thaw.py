@@ -1,19 +1,21 @@
-"""`kaiza thaw`: a person lifts a freeze, with their word at the terminal."""
+"""`kaiza thaw`: lift a freeze, after a confirmation at the terminal."""
 
 import argparse
 
-from kaiza.cli.console import arguments, open_workspace, output
+from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
 from kaiza.domain.audit.projection import Freeze
+from kaiza.render.phrases import format_time
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "Lift a freeze: shows who froze the workspace and why, and asks for your word at the terminal.\n"
+        "Lift a freeze. Shows who froze the workspace and why, and asks you to confirm at the terminal.\n"
         "Exit status: 0 thawed, 1 not thawed or not frozen, 3 no terminal to ask at.",
         "kaiza thaw",
         run=_run_thaw,
@@ -24,32 +26,32 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_thaw(args: argparse.Namespace) -> int:
-    name = arguments.resolve_name(args.name)
-    with open_workspace.open_workspace(args) as ground:
-        open_workspace.require_sound_log(ground)
-        frozen = ground.audit_state.frozen
-        if frozen is None:
-            raise output.CommandError("The workspace is not frozen. Nothing has changed.", output.FAILURE)
-        if not confirm_by_typing(
-            "\n".join([describe_freeze(frozen), f"{escape(name)} lifts this: changes are allowed again."]), "thaw"
-        ):
-            raise output.CommandError("Nothing was thawed, and nothing has changed.", output.FAILURE)
+    name = resolve_name(args.name)
+    with open_workspace(args) as workspace:
+        require_sound_log(workspace)
+        freeze = workspace.audit_state.frozen
+        if freeze is None:
+            raise output.CommandError("The workspace is not frozen. Nothing was changed.", output.FAILURE)
+        facts = [describe_freeze(freeze), f"{escape(name)} lifts this: changes are allowed again."]
+        if not confirm_by_typing("\n".join(facts), "thaw"):
+            raise output.CommandError("Cancelled. The workspace is still frozen.", output.FAILURE)
 
-        def still_this() -> None:
-            if ground.audit_state.frozen != frozen:
+        def require_same_freeze() -> None:
+            """Checked under the log's lock: a later freeze has a reason that the person was not shown."""
+            if workspace.audit_state.frozen != freeze:
                 raise output.CommandError(
-                    "The freeze changed meanwhile. Nothing was thawed; run the command again.", output.FAILURE
+                    "The freeze changed in the meantime. Nothing was thawed. Run the command again.", output.FAILURE
                 )
 
-        human_decisions.record_decision(ground, "thaw", name, still_this, detail={"reason": frozen.reason})
+        human_decisions.record_decision(workspace, "thaw", name, require_same_freeze, detail={"reason": freeze.reason})
     if args.json:
         output.print_json({"frozen": False})
     else:
-        output.print_lines(["Thawed: changes are allowed again."])
+        output.print_lines(["Thawed. Changes are allowed again."])
     return output.SUCCESS
 
 
-def describe_freeze(frozen: Freeze) -> str:
+def describe_freeze(freeze: Freeze) -> str:
     """Who froze the workspace, when and why."""
-    who = f" by {escape(frozen.person)}" if frozen.person else ""
-    return f"Frozen since {escape(frozen.at)}{who}: {escape(frozen.reason)}"
+    person = f" by {escape(freeze.person)}" if freeze.person else ""
+    return f"Frozen since {format_time(freeze.at)}{person}: {escape(freeze.reason)}"

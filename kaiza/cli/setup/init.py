@@ -1,8 +1,8 @@
-"""`kaiza init`: makes a directory a workspace and puts Kaiza into a client; shows all of it first, and asks."""
+"""`kaiza init`: set up a workspace and configure a client. Every change is decided, shown and confirmed first."""
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
@@ -12,7 +12,7 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.unified_diff import FileVersion, compare
-from kaiza.render.terminal import escape
+from kaiza.render.terminal import escape, wrap
 from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
 from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget, apply_changes, removal_changes
 from kaiza.store.clients.client import Client
@@ -21,39 +21,50 @@ from kaiza.store.clients.install_manifest import InstallManifest
 from kaiza.store.config import roots
 from kaiza.store.documents import workspace_template
 
-_NO_TERMINAL = "There is no terminal to ask at. Say --yes to go on without asking, or --print to look only."
+_NO_TERMINAL = "There is no terminal to ask at. Use --yes to write without asking, or --print to only show the changes."
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "Make a directory a workspace (plans/, audit/, docs/reports/, a first plan that explains itself) and put\n"
-        "Kaiza into a client's configuration, the client's own writing tools switched off where a file can do that.\n"
-        "Shows every change as a diff and asks. Safe to run twice; --remove gives back every byte.\n"
-        "Exit status: 0 done or nothing to do, 1 refused or not wanted, 3 nobody to ask (say --yes in a script).",
+        "Set up a workspace (plans/, audit/, docs/reports/ and an example plan) and add Kaiza to a client's "
+        "configuration, with the client's own writing tools switched off where its configuration allows that. Shows "
+        "every change as a diff and asks. Running it twice is safe; --remove restores every byte.\n"
+        "Exit status: 0 done or nothing to do, 1 refused or declined, 3 no terminal to ask at (use --yes).",
         "kaiza init --client claude-code\nkaiza init ~/project --client codex --print",
         run=_run_init,
     )
-    parser.add_argument("directory", metavar="DIR", nargs="?", default=".", help="the workspace (default: here)")
-    parser.add_argument("--client", choices=CLIENTS, help="the client to configure (default: only say what is found)")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--print", action="store_true", dest="only_print", help="only print what would change")
-    how.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--remove", action="store_true", help="take Kaiza out again, and what it made and nobody used")
+    parser.add_argument(
+        "directory", metavar="DIR", nargs="?", default=".", help="the workspace (default: the current directory)"
+    )
+    parser.add_argument(
+        "--client",
+        metavar="CLIENT",
+        choices=CLIENTS,
+        help=f"the client to configure: {', '.join(CLIENTS)} (default: only list the clients found)",
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--print", action="store_true", dest="only_print", help="only print what would change")
+    mode.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--remove",
+        action="store_true",
+        help="remove Kaiza's configuration and any files it created that are still unused",
+    )
     arguments.add_json(parser)
 
 
 @dataclass(frozen=True, slots=True)
 class _InitActions:
-    """Everything that is to be done, decided before any of it is."""
+    """All changes to make, decided before the first is made."""
 
     files: list[ConfigChange]
     directories: list[Path]
     manifest: InstallManifest
-    """What is remembered once it is done; where something is made, already before."""
+    """The manifest afterwards."""
     removed_directories: list[Path]
-    """Directories that go where they are empty then, the inner ones first."""
+    """Directories to remove if they are empty then, inner ones first."""
 
     @property
     def is_empty(self) -> bool:
@@ -62,83 +73,86 @@ class _InitActions:
 
 def _run_init(args: argparse.Namespace) -> int:
     if args.json and not args.yes and not args.only_print:
-        args.parser.error("--json goes with --yes or --print")
+        args.parser.error("--json needs --yes or --print")
     root = Path(args.directory).resolve()
     if not root.is_dir():
         raise output.CommandError(
-            f"There is no directory {args.directory}. Make it first, then run kaiza init again.", output.FAILURE
+            f"There is no directory {args.directory}. Create it first, then run `kaiza init` again.", output.FAILURE
         )
-    site = InstallTarget(root, Path.home(), install_manifest.load(str(root)))
+    target = InstallTarget(root, Path.home(), install_manifest.load(str(root)))
     client = CLIENTS[args.client] if args.client else None
     try:
-        todo = _removal_actions(site, client) if args.remove else _install_actions(site, client)
+        actions = _removal_actions(target, client) if args.remove else _install_actions(target, client)
     except ConfigFileError as fault:
         raise output.CommandError(f"{fault} Nothing was written.", output.FAILURE) from fault
     if not args.json:
-        _print_changes(site, todo)
-    if not todo.is_empty and not args.only_print:
-        _confirm_changes(args, todo)
-        _apply_actions(site, todo, removing=args.remove)
+        _print_changes(target, actions)
+    if not actions.is_empty and not args.only_print:
+        _confirm_changes(args, actions)
+        _apply_actions(target, actions, removing=args.remove)
     if args.json:
-        output.print_json(_json_document(site, todo, written=not args.only_print and not todo.is_empty))
+        output.print_json(_json_document(target, actions, written=not args.only_print and not actions.is_empty))
     else:
-        _print_advice(site, client, todo, args)
+        _print_advice(target, client, actions, args)
     return output.SUCCESS
 
 
-def _install_actions(site: InstallTarget, client: Client | None) -> _InitActions:
-    directories, files = workspace_template.find_missing(site.root)
+def _install_actions(target: InstallTarget, client: Client | None) -> _InitActions:
+    directories, files = workspace_template.find_missing(target.root)
     if client is not None:
-        server = server_command.for_workspace(site.root)
+        server = server_command.for_workspace(target.root)
         try:
             server_command.require_startable(server, client)
         except ConfigError as fault:
             raise ConfigFileError(client.title, fault) from fault
-        files += changes.plan_install(client, server, site)
-    known = site.manifest
+        files += changes.plan_install(client, server, target)
+    manifest = target.manifest
     for change in files:
-        known = changes.add_to_manifest(change, known)
-    made = {str(directory): workspace_template.OWNER for directory in directories}
-    return _InitActions(files, directories, InstallManifest(known.files, {**made, **known.directories}), [])
+        manifest = changes.add_to_manifest(change, manifest)
+    owners = {str(directory): workspace_template.OWNER for directory in directories}
+    return _InitActions(files, directories, InstallManifest(manifest.files, {**owners, **manifest.directories}), [])
 
 
-def _removal_actions(site: InstallTarget, client: Client | None) -> _InitActions:
-    going = [client] if client else list(CLIENTS.values())
-    files = [change for one in going for change in changes.plan_removal(one, site)]
-    owners = {one.name for one in going}
-    known = site.manifest
-    staying = {done.owner for done in known.files.values()} - owners - {workspace_template.OWNER}
-    if not staying and workspace_template.is_unused(site.root):
+def _removal_actions(target: InstallTarget, client: Client | None) -> _InitActions:
+    removed_clients = [client] if client else list(CLIENTS.values())
+    files = [change for one in removed_clients for change in changes.plan_removal(one, target)]
+    owners = {one.name for one in removed_clients}
+    manifest = target.manifest
+    remaining = {done.owner for done in manifest.files.values()} - owners - {workspace_template.OWNER}
+    # The workspace's own files go with the last client, and only if they were never used.
+    if not remaining and workspace_template.is_unused(target.root):
         owners.add(workspace_template.OWNER)
-        files += removal_changes(known, workspace_template.OWNER, site.root)
-    away = [Path(path) for path, owner in reversed(list(known.directories.items())) if owner in owners]
+        files += removal_changes(manifest, workspace_template.OWNER, target.root)
+    directories = [Path(path) for path, owner in reversed(list(manifest.directories.items())) if owner in owners]
     left = InstallManifest(
-        {path: done for path, done in known.files.items() if done.owner not in owners},
-        {path: owner for path, owner in known.directories.items() if owner not in owners},
+        {path: done for path, done in manifest.files.items() if done.owner not in owners},
+        {path: owner for path, owner in manifest.directories.items() if owner not in owners},
     )
-    return _InitActions(files, [], left, [path for path in away if path.is_dir()])
+    return _InitActions(files, [], left, [path for path in directories if path.is_dir()])
 
 
-def _print_changes(site: InstallTarget, todo: _InitActions) -> None:
-    made = [f"new directory  {_display_path(site, directory)}/" for directory in todo.directories]
-    output.print_lines([*made, *([""] if made and todo.files else [])])
-    for change in todo.files:
-        output.print_lines(map(_escape_line, _unified_diff(change).rstrip("\n").split("\n")))
+def _print_changes(target: InstallTarget, actions: _InitActions) -> None:
+    created = [f"new directory  {_display_path(target, directory)}/" for directory in actions.directories]
+    output.print_lines([*created, *([""] if created and actions.files else [])])
+    for change in actions.files:
+        for line in _unified_diff(change).rstrip("\n").split("\n"):
+            output.print_lines(_format_diff_line(line, output.terminal_width()))
 
 
-def _escape_line(line: str) -> str:
-    """A line as a terminal may show it; its tabs stay, so that the diff can be applied."""
-    return "\t".join(map(escape, line.split("\t")))
+def _format_diff_line(line: str, width: int | None) -> Iterator[str]:
+    """A line of a diff, escaped; with its tabs and in one piece where it is not for a terminal, so that it applies."""
+    escaped = "\t".join(map(escape, line.split("\t")))
+    return wrap([escaped if width is None else escaped.expandtabs()], width)
 
 
-def _json_document(site: InstallTarget, todo: _InitActions, *, written: bool) -> dict[str, Any]:
+def _json_document(target: InstallTarget, actions: _InitActions, *, written: bool) -> dict[str, Any]:
     return {
-        "workspace": str(site.root),
-        "directories": [_display_path(site, directory) for directory in todo.directories],
+        "workspace": str(target.root),
+        "directories": [_display_path(target, directory) for directory in actions.directories],
         "files": [
-            {"path": change.name, "client": change.owner, "diff": _unified_diff(change)} for change in todo.files
+            {"path": change.name, "client": change.owner, "diff": _unified_diff(change)} for change in actions.files
         ],
-        "found": [client.name for client in _detect_clients(site)],
+        "found": [client.name for client in _detect_clients(target)],
         "written": written,
     }
 
@@ -148,82 +162,90 @@ def _unified_diff(change: ConfigChange) -> str:
     return compare(FileVersion(path, change.before), FileVersion(path, change.after)).text
 
 
-def _display_path(site: InstallTarget, path: Path) -> str:
-    return str(path.relative_to(site.root)) if path.is_relative_to(site.root) else str(path)
+def _display_path(target: InstallTarget, path: Path) -> str:
+    return str(path.relative_to(target.root)) if path.is_relative_to(target.root) else str(path)
 
 
-def _confirm_changes(args: argparse.Namespace, todo: _InitActions) -> None:
+def _confirm_changes(args: argparse.Namespace, actions: _InitActions) -> None:
     if args.yes:
         return
     if not any(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise output.CommandError(_NO_TERMINAL)
-    names = ", ".join(escape(change.name) for change in todo.files)
-    what = f"These files will be changed as shown: {names}" if names else "Directories change as shown."
+    names = ", ".join(escape(change.name) for change in actions.files)
+    verb = "removed or changed" if args.remove else "written"
+    facts = f"Files to be {verb} as shown: {names}" if names else "Only directories change, as shown."
     try:
-        agreed = confirm_by_typing(what, "yes")
+        is_confirmed = confirm_by_typing(facts, "yes")
     except output.CommandError as stop:
         raise output.CommandError(_NO_TERMINAL) from stop
-    if not agreed:
-        raise output.CommandError("Nothing was written.", output.FAILURE)
+    if not is_confirmed:
+        raise output.CommandError("Cancelled. Nothing was written.", output.FAILURE)
 
 
-def _apply_actions(site: InstallTarget, todo: _InitActions, *, removing: bool) -> None:
+def _apply_actions(target: InstallTarget, actions: _InitActions, *, removing: bool) -> None:
     if not removing and not server_command.can_start():
         raise output.CommandError(
-            "Kaiza does not start outside of this directory. Install it with pip or uv, then run this again."
+            "Kaiza cannot be started from other directories. Install it with pip or uv, then run this again."
         )
-    root = str(site.root)
+    root = str(target.root)
+    # The manifest is there before the files that it lists, and stays until they are gone: after a crash
+    # `--remove` still knows what to restore.
     if not removing:
-        install_manifest.save(root, todo.manifest)
+        install_manifest.save(root, actions.manifest)
     try:
-        apply_changes(todo.files, todo.directories, todo.removed_directories)
+        apply_changes(actions.files, actions.directories, actions.removed_directories)
     except ConfigError as fault:
-        raise output.CommandError(f"{fault.sentence}. Everything is as it was.") from fault
+        raise output.CommandError(f"{fault.sentence}. Nothing was changed.") from fault
     if removing:
-        install_manifest.save(root, todo.manifest)
+        install_manifest.save(root, actions.manifest)
 
 
-def _print_advice(site: InstallTarget, client: Client | None, todo: _InitActions, args: argparse.Namespace) -> None:
-    """What to do next, on standard error."""
-    if todo.is_empty:
-        output.print_error("Nothing to change: everything is as it should be.")
+def _print_advice(
+    target: InstallTarget, client: Client | None, actions: _InitActions, args: argparse.Namespace
+) -> None:
+    """What to do next; on standard error where a client was configured."""
+    if actions.is_empty:
+        output.print_error("Nothing to change: everything is set up." if not args.remove else "Nothing to remove.")
     if args.remove or args.only_print:
         return
-    above = roots.find_nearest(str(site.root.parent))
-    if above is not None:
-        output.print_error(f"This lies inside the workspace {escape(above)}. A server can serve only one of the two.")
+    outer = roots.find_nearest(str(target.root.parent))
+    if outer is not None:
+        output.print_error(
+            f"This directory is inside the workspace {escape(outer)}. A server can serve only one of them."
+        )
     if client is None:
-        output.print_lines(_next_steps(site))
+        output.print_sentences(_next_steps(target))
         return
-    for file, text, _ in changes.find_entries(client, site):
+    for file, text, _ in changes.find_entries(client, target):
         remark = file.find_remark(text)
         if remark:
             output.print_error(f"{file.name}: {remark}.")
     output.print_error(client.next_steps)
     output.print_error(
-        f"Read plans/{workspace_template.EXAMPLE_PLAN_ID}.md next; kaiza doctor checks that everything is in place."
+        f"Next, read plans/{workspace_template.EXAMPLE_PLAN_ID}.md. `kaiza doctor` checks that everything is in place."
     )
 
 
-def _next_steps(site: InstallTarget) -> Iterable[str]:
-    found = _detect_clients(site)
-    yield f"The workspace is ready: {escape(str(site.root))}"
-    if not found:
-        yield "No client was found. Name one: kaiza init --client " + "|".join(CLIENTS)
-    for client in found:
-        configured = any(
-            changes.is_for_workspace(entry, site.root) for _, _, entry in changes.find_entries(client, site)
+def _next_steps(target: InstallTarget) -> Iterable[str]:
+    yield f"The workspace is ready: {escape(str(target.root))}"
+    detected = _detect_clients(target)
+    if not detected:
+        yield f"No client was found. Name one with `kaiza init --client NAME`: {', '.join(CLIENTS)}"
+    for client in detected:
+        entries = changes.find_entries(client, target)
+        is_configured = any(changes.is_for_workspace(entry, target.root) for _, _, entry in entries)
+        yield f"{client.title}: " + (
+            "configured" if is_configured else f"found; next: `kaiza init --client {client.name}`"
         )
-        yield f"{client.title}: " + ("configured." if configured else f"found. Next: kaiza init --client {client.name}")
 
 
-def _detect_clients(site: InstallTarget) -> list[Client]:
-    """The clients that somebody uses on this machine, or in this workspace."""
-    return [client for client in CLIENTS.values() if which(client.program) or _has_traces(client, site)]
+def _detect_clients(target: InstallTarget) -> list[Client]:
+    """Clients that are installed on this machine or have files in the workspace."""
+    return [client for client in CLIENTS.values() if which(client.program) or _has_traces(client, target)]
 
 
-def _has_traces(client: Client, site: InstallTarget) -> bool:
+def _has_traces(client: Client, target: InstallTarget) -> bool:
     return any(
-        (site.root if where == "workspace" else site.home).joinpath(path).exists()
+        (target.root if where == "workspace" else target.home).joinpath(path).exists()
         for where, path in client.detection_paths
     )

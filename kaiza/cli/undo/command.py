@@ -1,4 +1,4 @@
-"""`kaiza undo`: put back what a session, a call or a plan changed; shown first, and nothing that would be lost."""
+"""`kaiza undo`: restore the files that a session, a call or a plan changed, unless they were modified since."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.boundary import human_undo
-from kaiza.cli.console import arguments, open_workspace, output
+from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_yes_no
+from kaiza.cli.console.open_workspace import open_workspace, resolve_name, verify_whole_log
 from kaiza.cli.undo import selection
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
@@ -15,6 +16,7 @@ from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
 from kaiza.policy.rules.readable import read_refusal
 from kaiza.render import plans
+from kaiza.render.phrases import format_count
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
 from kaiza.store.crash_recovery import recover
@@ -23,33 +25,40 @@ from kaiza.store.workspace import Workspace
 from kaiza.tools.changing.undo_plan import undo_changes_for
 
 MAX_SHOWN_BYTES = 1 << 20
-"""A file above this is told by its size."""
+"""Diffs of larger files are not shown."""
 MAX_DIFF_LINES = 2000
-"""So many lines of diffs are shown in all."""
-_NO_TERMINAL = "There is no terminal to ask at. Say --yes to go on without asking, or --dry-run to look only."
+"""Diff lines shown in all."""
+_NO_TERMINAL = (
+    "There is no terminal to ask at. Use --yes to restore without asking, or --dry-run to only show the changes."
+)
+_USAGE = """\
+%(prog)s --session ID [options]
+       %(prog)s --request ID [ID ...] [options]
+       %(prog)s --plan ID [options]"""
 _REASONS = {
-    "changed_since": "it was changed since, by somebody else",
-    "not_kept": "what was there before is not kept any more",
-    "protected": "it governs the agent, or may hold secrets",
-    "moved_together": "it was moved, and its other side has to stay",
+    "changed_since": "modified since",
+    "not_kept": "its earlier content is no longer stored",
+    "protected": "a protected file: it governs agents or may hold secrets",
+    "moved_together": "it was moved, and the other side of the move cannot be restored",
 }
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The command."""
+    """Add the options."""
     arguments.describe(
         parser,
-        "Put back, byte for byte and mode for mode, what recorded changes replaced, newest first; only where a file\n"
-        "still is what the change left, and nothing else is touched. Shows the diffs and asks. Works under a freeze\n"
-        "and needs no plan. The undo is recorded, and can itself be undone with --request.\n"
-        "Exit status: 0 put back, 1 something was kept as it is or nothing was wanted, 3 nobody to ask (--yes).",
+        "Restore the content and mode of files an agent changed, newest change first. Files modified since are left "
+        "alone. Shows the diffs and asks. Works under a freeze and needs no plan. The undo is recorded, and can itself "
+        "be undone with --request.\n"
+        "Exit status: 0 restored, 1 some files were left alone or you declined, 3 no terminal to ask at (use --yes).",
         "kaiza undo --session 3f2b --dry-run\nkaiza undo --plan PLAN-0007-rotate-tokens",
         run=_run_undo,
     )
+    parser.usage = _USAGE
     selection.add_arguments(parser)
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--dry-run", action="store_true", help="only show what would be put back")
-    how.add_argument("--yes", action="store_true", help="do not ask")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--dry-run", action="store_true", help="only show what would be restored")
+    mode.add_argument("--yes", action="store_true", help="do not ask")
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
@@ -57,7 +66,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UndoPreview:
-    """What leads back, and what stays."""
+    """The selected records, the changes that restore files, and the files that are left alone."""
 
     records: Sequence[Mapping[str, Any]]
     changes: list[Change]
@@ -65,105 +74,115 @@ class UndoPreview:
 
 
 def _run_undo(args: argparse.Namespace) -> int:
-    name = arguments.resolve_name(args.name)
-    with open_workspace.open_workspace(args) as ground:
-        open_workspace.verify_whole_log(ground)
-        view = _open_view(ground)
+    name = resolve_name(args.name)
+    with open_workspace(args) as workspace:
+        # What is restored is read from the log, so the log must be sound as a whole.
+        verify_whole_log(workspace)
+        view = _open_view(workspace)
+        # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
-            recover(ground, view.now, view.request_id)
-        records = selection.select_records(args, ground)
-        way = UndoPreview(records, *undo_changes_for(records, view))
-        diffs = list(_format_diffs(way.changes, ground, view))
+            recover(workspace, view.now, view.request_id)
+        records = selection.select_records(args, workspace)
+        preview = UndoPreview(records, *undo_changes_for(records, view))
+        diffs = list(_format_diffs(preview.changes, workspace, view))
         if not args.json:
-            output.print_lines(_format_preview(way, diffs))
-        made: list[str] = []
-        if way.changes and not args.dry_run:
-            _confirm_undo(args, way)
-            made = [_undo_batch(ground, part, name) for part in human_undo.split_batches(way.changes, records)]
+            output.print_lines(_format_preview(preview, diffs))
+        request_ids: list[str] = []
+        if preview.changes and not args.dry_run:
+            _confirm_undo(args, preview)
+            batches = human_undo.split_batches(preview.changes, records)
+            request_ids = [_undo_batch(workspace, batch, name) for batch in batches]
     if args.json:
-        output.print_json(_json_document(way, made, diffs, dry_run=args.dry_run))
-    elif made:
-        output.print_lines([f"Put back. To undo that: kaiza undo --request {' '.join(made)}"])
-    return output.FAILURE if way.skipped else output.SUCCESS
+        output.print_json(_json_document(preview, request_ids, diffs, dry_run=args.dry_run))
+    elif request_ids:
+        output.print_lines(_result_lines(request_ids))
+    return output.FAILURE if preview.skipped else output.SUCCESS
 
 
-def _open_view(ground: Workspace) -> ToolView:
-    """The workspace as it is looked at for a person."""
+def _open_view(workspace: Workspace) -> ToolView:
     return ToolView(
-        ground, None, Caps(), {}, read_refusal, lambda: False, human_decisions.current_timestamp(), "kaiza undo"
+        workspace, None, Caps(), {}, read_refusal, lambda: False, human_decisions.current_timestamp(), "kaiza undo"
     )
 
 
-def _confirm_undo(args: argparse.Namespace, way: UndoPreview) -> None:
-    count = len(way.changes)
-    if not args.yes and not confirm_yes_no(f"Put back {count} file{'' if count == 1 else 's'} as shown?", _NO_TERMINAL):
-        raise output.CommandError("Nothing was put back, and nothing has changed.", output.FAILURE)
+def _confirm_undo(args: argparse.Namespace, preview: UndoPreview) -> None:
+    question = f"Restore {format_count(len(preview.changes), 'file')} as shown?"
+    if not args.yes and not confirm_yes_no(question, _NO_TERMINAL):
+        raise output.CommandError("Cancelled. Nothing was restored.", output.FAILURE)
 
 
-def _undo_batch(ground: Workspace, part: human_undo.UndoBatch, name: str) -> str:
-    """One part put back; the name by which that can be undone."""
+def _undo_batch(workspace: Workspace, batch: human_undo.UndoBatch, name: str) -> str:
+    """Restore one batch; the request id that undoes it."""
     try:
-        return str(human_undo.execute_batch(ground, part, name)["request_id"])
+        return str(human_undo.execute_batch(workspace, batch, name)["request_id"])
     except errors.SystemError as error:
-        first = escape(str(part.changes[0].path))
+        first = escape(str(batch.changes[0].path))
         raise output.CommandError(
-            f"{error.error_code}: {error.human_message} Nothing of the part that begins with {first} was put back; "
-            "what was before it is. Run kaiza undo again to see.",
+            f"{error.error_code}: {error.human_message} The batch that begins with {first} was not restored; the "
+            "batches before it were. Run `kaiza undo` again to see what is left.",
             output.FAILURE,
         ) from error
 
 
-def _format_diffs(changes: Sequence[Change], ground: Workspace, view: ToolView) -> Iterator[str]:
-    """One text for each change, until they are too many to read."""
-    left = MAX_DIFF_LINES
+def _result_lines(request_ids: Sequence[str]) -> Iterator[str]:
+    """The command that undoes the undo; with several ids as lines of shell, so that none is too wide."""
+    yield "Restored. To undo this:"
+    if len(request_ids) == 1:
+        yield f"  kaiza undo --request {request_ids[0]}"
+    else:
+        yield " \\\n    ".join(["  kaiza undo --request", *request_ids])
+
+
+def _format_diffs(changes: Sequence[Change], workspace: Workspace, view: ToolView) -> Iterator[str]:
+    """One diff for each change, up to MAX_DIFF_LINES lines in all; then empty ones."""
+    room = MAX_DIFF_LINES
     for change in changes:
-        if left <= 0:
+        if room <= 0:
             yield ""
             continue
-        text = _format_diff(change, ground, view)
-        lines = text.splitlines(keepends=True)
-        cut = ["… the rest is not shown\n"] if len(lines) > left else []
-        yield "".join([*lines[:left], *cut])
-        left -= len(lines)
+        lines = _format_diff(change, workspace, view).splitlines(keepends=True)
+        cut = ["… the rest is not shown\n"] if len(lines) > room else []
+        yield "".join([*lines[:room], *cut])
+        room -= len(lines)
 
 
-def _format_diff(change: Change, ground: Workspace, view: ToolView) -> str:
+def _format_diff(change: Change, workspace: Workspace, view: ToolView) -> str:
     before = _current_content(change, view)
-    after = before if change.operation == "move" else _restored_content(change, ground)
+    after = before if change.operation == "move" else _restored_content(change, workspace)
     mode = view.stat(change.source or change.path).mode if change.before_hash is not None else 0o644
     old = unified_diff.FileVersion(change.source or change.path, before, mode)
     new = unified_diff.FileVersion(change.path, after, mode if change.mode is None else change.mode)
     if (before is None) != (change.before_hash is None) or (after is None) != (change.operation == "delete"):
         return f"{change.operation} {change.path}: too large to show\n"
-    made = unified_diff.compare(old, new)
-    return made.text + ("… the rest is not shown\n" if made.truncated else "")
+    diff = unified_diff.compare(old, new)
+    return diff.text + ("… the rest is not shown\n" if diff.truncated else "")
 
 
 def _current_content(change: Change, view: ToolView) -> bytes | None:
-    """What is there; None where nothing is, or too much to show."""
+    """The file's content now; None if there is no file or it is too large to show."""
     if change.before_hash is None:
         return None
     with view.open_file(change.source or change.path) as file:
         return b"".join(file.chunks()) if file.size <= MAX_SHOWN_BYTES else None
 
 
-def _restored_content(change: Change, ground: Workspace) -> bytes | None:
-    """What will be there; None where nothing will be, or too much to show."""
+def _restored_content(change: Change, workspace: Workspace) -> bytes | None:
+    """The file's content afterwards; None if there will be no file or it is too large to show."""
     if change.after_hash is None or change.size > MAX_SHOWN_BYTES:
         return None
-    return b"".join(ground.blobs.chunks(change.after_hash))
+    return b"".join(workspace.blobs.chunks(change.after_hash))
 
 
-def _format_preview(way: UndoPreview, diffs: Sequence[str]) -> Iterator[str]:
+def _format_preview(preview: UndoPreview, diffs: Sequence[str]) -> Iterator[str]:
     width, colour = output.terminal_width(), output.has_colour()
     for text in filter(None, diffs):
         yield from plans.render_diff(text, width, colour=colour)
-    told = [f"{change.operation.ljust(7)}{_format_path(change)}" for change in way.changes]
-    yield from plans.render_section("To be put back", told, width, colour=colour)
-    kept = [f"{escape(one['path'])}: {_REASONS.get(one['reason'], one['reason'])}" for one in way.skipped]
-    yield from plans.render_section("Kept as it is", kept, width, colour=colour, style="yellow")
-    if not told and not kept:
-        yield "Nothing to put back: everything is as it was before these changes."
+    restored = [f"{change.operation.ljust(7)}{_format_path(change)}" for change in preview.changes]
+    yield from plans.render_section("To be restored", restored, width, colour=colour)
+    skipped = [f"{escape(one['path'])}: {_REASONS.get(one['reason'], one['reason'])}" for one in preview.skipped]
+    yield from plans.render_section("Left alone", skipped, width, colour=colour, style="yellow")
+    if not restored and not skipped:
+        yield "Nothing to restore: every file is as it was before these changes."
 
 
 def _format_path(change: Change) -> str:
@@ -171,7 +190,9 @@ def _format_path(change: Change) -> str:
     return f"{source}{escape(str(change.path))}"
 
 
-def _json_document(way: UndoPreview, made: list[str], diffs: Sequence[str], *, dry_run: bool) -> dict[str, Any]:
+def _json_document(
+    preview: UndoPreview, request_ids: list[str], diffs: Sequence[str], *, dry_run: bool
+) -> dict[str, Any]:
     """The changes as records list them, each with its diff as far as it is shown."""
-    told = [{**change.as_record(), "diff": text} for change, text in zip(way.changes, diffs, strict=True)]
-    return {"changes": told, "kept": way.skipped, "dry_run": dry_run, "request_ids": made}
+    changes = [{**change.as_record(), "diff": text} for change, text in zip(preview.changes, diffs, strict=True)]
+    return {"changes": changes, "kept": preview.skipped, "dry_run": dry_run, "request_ids": request_ids}

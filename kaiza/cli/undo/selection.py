@@ -1,10 +1,11 @@
-"""Which recorded changes a person means: those of a session, of single calls, or under a plan."""
+"""Selecting the recorded changes to undo: those of a session, of single calls, or under a plan."""
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from kaiza.cli.console import arguments, audit_reader, output
+from kaiza.cli.console import audit_reader, output
+from kaiza.cli.console.plan_argument import parse_plan_id
 from kaiza.domain.audit.inverse_changes import effective_changes, took_effect
 from kaiza.store.workspace import Workspace
 
@@ -12,51 +13,44 @@ Record = Mapping[str, Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One of three ways to say it."""
-    which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--session", metavar="ID", help="everything this session changed; its first characters will do")
-    which.add_argument("--request", metavar="ID", nargs="+", help="what these calls changed, undos too")
-    which.add_argument(
-        "--plan", metavar="ID", type=arguments.parse_id, help="everything that was changed under this plan"
-    )
+    """Add the three ways to select changes; exactly one is required."""
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--session", metavar="ID", help="every change of this session; its first characters are enough")
+    target.add_argument("--request", metavar="ID", nargs="+", help="the changes of these calls, or of these undos")
+    target.add_argument("--plan", metavar="ID", type=parse_plan_id, help="every change made under this plan")
 
 
-def select_records(args: argparse.Namespace, ground: Workspace) -> list[Record]:
-    """The records of the changes that are meant and still stand, in order."""
-    made = list(_change_records(ground.root))
+def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Record]:
+    """The records of the selected changes that are still in effect, in order."""
+    changed: list[Record] = list(filter(took_effect, audit_reader.read_forward(workspace.root)))
     if args.request is not None:
-        return _records_of_calls(set(args.request), made)
+        return _records_of_calls(set(args.request), changed)
     if args.session is not None:
-        session_id = _resolve_session(args.session, ground.root)
-        return _effective_records(made, lambda one: one["session_id"] == session_id)
-    return _effective_records(made, lambda one: one["plan_id"] == args.plan)
+        session_id = _resolve_session(args.session, workspace.root)
+        return _effective_records(changed, lambda record: record["session_id"] == session_id)
+    return _effective_records(changed, lambda record: record["plan_id"] == args.plan)
 
 
-def _change_records(root: str) -> Iterator[Record]:
-    """Every record that tells of changes that happened."""
-    return filter(took_effect, audit_reader.read_forward(root))
-
-
-def _records_of_calls(wanted: set[str], made: list[Record]) -> list[Record]:
-    found = [one for one in made if one["request_id"] in wanted]
-    missing = wanted - {one["request_id"] for one in found}
+def _records_of_calls(request_ids: set[str], changed: list[Record]) -> list[Record]:
+    selected = [record for record in changed if record["request_id"] in request_ids]
+    missing = request_ids - {record["request_id"] for record in selected}
     if missing:
         raise output.CommandError(
-            f"No recorded change is named {', '.join(sorted(missing))}. See kaiza audit show.", output.FAILURE
+            f"No recorded change has the id {', '.join(sorted(missing))}. `kaiza audit show` lists the records.",
+            output.FAILURE,
         )
-    return found
+    return selected
 
 
-def _effective_records(made: list[Record], meant: Callable[[Record], bool]) -> list[Record]:
-    """Those that are meant, less undos and what was undone by anybody."""
-    return [one for one in effective_changes(made) if meant(one)]
+def _effective_records(changed: list[Record], is_selected: Callable[[Record], bool]) -> list[Record]:
+    """The selected changes, without undos and without what was undone."""
+    return [record for record in effective_changes(changed) if is_selected(record)]
 
 
-def _resolve_session(begins: str, root: str) -> str:
-    found = {
-        one["session_id"] for one in audit_reader.read_forward(root) if (one.get("session_id") or "").startswith(begins)
-    }
-    if len(found) != 1:
-        what = "Several sessions begin" if found else "No session begins"
-        raise output.CommandError(f"{what} with {begins!r}. `kaiza session list` shows them all.", output.FAILURE)
-    return str(found.pop())
+def _resolve_session(prefix: str, root: str) -> str:
+    session_ids = {str(record.get("session_id") or "") for record in audit_reader.read_forward(root)}
+    matching = [session_id for session_id in session_ids if session_id and session_id.startswith(prefix)]
+    if len(matching) != 1:
+        what = "Several sessions begin" if matching else "No session begins"
+        raise output.CommandError(f"{what} with {prefix!r}. `kaiza session list` lists the sessions.", output.FAILURE)
+    return matching[0]

@@ -1,4 +1,4 @@
-"""`kaiza audit show`, `tail`, `head` and `export`: the record for people and for programs."""
+"""`kaiza audit show`, `tail`, `head` and `export`: the log for people and for programs."""
 
 import json
 import os
@@ -14,17 +14,17 @@ from kaiza.domain.audit import record
 from kaiza.render import terminal
 
 
-def seqs(told):
-    return [json.loads(line)["seq"] for line in told.splitlines()]
+def seqs(lines):
+    return [json.loads(line)["seq"] for line in lines.splitlines()]
 
 
-def test_the_record_is_shown_oldest_first_a_line_each(kaiza, story):
-    told = kaiza("audit", "show")
+def test_records_are_shown_oldest_first_one_row_each(kaiza, story):
+    result = kaiza("audit", "show")
 
-    assert told.status == 0
-    assert told.out.splitlines()[0].split() == ["time", "seq", "role", "tool", "path", "outcome", "code"]
-    assert [int(line.split()[2]) for line in told.out.splitlines()[1:]] == list(range(1, 9))
-    assert "\x1b" not in told.out
+    assert result.status == 0
+    assert result.out.splitlines()[0].split() == ["time", "UTC", "seq", "role", "tool", "path", "outcome", "code"]
+    assert [int(line.split()[2]) for line in result.out.splitlines()[1:]] == list(range(1, 9))
+    assert "\x1b" not in result.out
 
 
 def test_json_is_the_log_line_for_line(kaiza, story, log):
@@ -61,34 +61,34 @@ def test_json_is_the_log_line_for_line(kaiza, story, log):
     ],
 )
 def test_records_are_selected(kaiza, story, words, expected):
-    told = kaiza("audit", "show", "--json", *words)
+    result = kaiza("audit", "show", "--json", *words)
 
-    assert seqs(told.out) == expected
-    assert told.status == 0
+    assert seqs(result.out) == expected
+    assert result.status == 0
 
 
-def test_a_record_that_is_not_there_is_a_no(kaiza, story):
-    told = kaiza("audit", "show", "99")
+def test_a_missing_record_is_a_failure(kaiza, story):
+    result = kaiza("audit", "show", "99")
 
-    assert (told.status, told.out) == (1, "")
+    assert (result.status, result.out) == (1, "")
 
 
 def test_one_record_is_shown_in_full(kaiza, story):
-    told = kaiza("audit", "show", "6")
+    result = kaiza("audit", "show", "6")
 
-    assert told.out.splitlines()[0].split() == ["seq", "6"]
-    assert story[5]["entry_hash"] in told.out
-    assert "path=src/other.py" in told.out
+    assert result.out.splitlines()[0].split() == ["seq", "6"]
+    assert story[5]["entry_hash"] in result.out
+    assert "path=src/other.py" in result.out
 
 
 @pytest.mark.parametrize(
     "option", [["--since", "yesterday"], ["--path", "[a"], ["x"], ["--outcome", "maybe"], ["--nothing"]]
 )
-def test_a_mistake_is_a_wrong_command_line_and_says_what_to_write(kaiza, story, option):
-    told = kaiza("audit", "show", *option)
+def test_an_invalid_filter_is_a_usage_error(kaiza, story, option):
+    result = kaiza("audit", "show", *option)
 
-    assert (told.status, told.out) == (2, "")
-    assert "kaiza audit show" in told.err
+    assert (result.status, result.out) == (2, "")
+    assert "kaiza audit show" in result.err
 
 
 def test_the_last_records_are_shown(kaiza, story):
@@ -97,7 +97,7 @@ def test_the_last_records_are_shown(kaiza, story):
     assert seqs(kaiza("audit", "tail", "-n", "0", "--json").out) == []
 
 
-def test_tail_follows_what_others_write_and_a_log_that_was_begun_anew(story, workspace, log, body):
+def test_tail_follows_other_writers_and_a_new_log(story, workspace, log, body):
     words = [sys.executable, "-m", "kaiza", "audit", "tail", "-f", "-n", "1", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=workspace, env=dict(os.environ)) as tail:
         first = json.loads(tail.stdout.readline())
@@ -114,28 +114,28 @@ def test_tail_follows_what_others_write_and_a_log_that_was_begun_anew(story, wor
     assert (first["seq"], second["entry_hash"], third["seq"]) == (8, ninth["entry_hash"], 1)
 
 
-def test_the_head_is_what_a_person_keeps_elsewhere(kaiza, story):
-    told = kaiza("audit", "head")
+def test_head_prints_a_checkpoint_that_verify_accepts(kaiza, story):
+    result = kaiza("audit", "head")
 
-    assert told.out == f"8:{story[-1]['entry_hash']}\n"
+    assert result.out == f"8:{story[-1]['entry_hash']}\n"
     assert json.loads(kaiza("audit", "head", "--json").out) == {"seq": 8, "entry_hash": story[-1]["entry_hash"]}
-    assert kaiza("audit", "verify", "--head", told.out.strip()).status == 0
+    assert kaiza("audit", "verify", "--head", result.out.strip()).status == 0
 
 
-def test_an_empty_record_has_no_head(kaiza, workspace):
+def test_an_empty_log_has_no_checkpoint(kaiza, workspace):
     assert kaiza("audit", "head").status == 1
 
 
-def test_an_export_is_the_log_byte_for_byte_also_where_it_is_damaged(kaiza, story, log, tmp_path):
-    told = log.read_bytes().replace(b'"seq":2,', b'"seq": 2,') + b"\x00half a li"
-    log.write_bytes(told)
+def test_an_export_is_the_log_byte_for_byte_even_if_damaged(kaiza, story, log, tmp_path):
+    result = log.read_bytes().replace(b'"seq":2,', b'"seq": 2,') + b"\x00half a li"
+    log.write_bytes(result)
     whole = kaiza("audit", "export", "--output", str(tmp_path / "out.jsonl"))
 
     assert whole.status == 0
-    assert (tmp_path / "out.jsonl").read_bytes() == told
+    assert (tmp_path / "out.jsonl").read_bytes() == result
     assert kaiza("audit", "export", "--tool", "read_file").raw.splitlines() == [
-        told.splitlines()[1],
-        told.splitlines()[4],
+        result.splitlines()[1],
+        result.splitlines()[4],
     ]
 
 
@@ -146,8 +146,8 @@ def test_an_export_never_overwrites(kaiza, story, tmp_path):
     assert (tmp_path / "out.jsonl").read_text() == "mine"
 
 
-def test_names_cannot_steer_a_terminal_not_even_as_json(written, body, screen):
-    written(body(arguments={"path": "a\x1b[2Jb\u202ecod.exe"}))
+def test_paths_cannot_control_the_terminal_even_as_json(write_log, body, screen):
+    write_log(body(arguments={"path": "a\x1b[2Jb\u202ecod.exe"}))
     plain, full = screen("audit", "show", columns=140), screen("audit", "show", "--json")
 
     assert (plain.end(), full.end()) == (0, 0)
@@ -157,10 +157,10 @@ def test_names_cannot_steer_a_terminal_not_even_as_json(written, body, screen):
     assert json.loads(full.shown)["arguments"] == {"path": "a\x1b[2Jb\u202ecod.exe"}
 
 
-STEERING = ("\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\n", "\b", "\x7f", "\u202e", "\u2066", "\u200b", "\U000e0041")
+CONTROLS = ("\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\n", "\b", "\x7f", "\u202e", "\u2066", "\u200b", "\U000e0041")
 
 
-def test_an_unknown_tool_cannot_steer_a_terminal_by_its_name(workspace, screen):
+def test_a_tool_name_cannot_control_the_terminal(workspace, screen):
     app = App([str(workspace)])
     app.call("begin_session", {"role": "WINDSURF"})
     app.call("\x1b[2Jclear\x1b]0;t\x07\u202e", {})
@@ -168,28 +168,28 @@ def test_an_unknown_tool_cannot_steer_a_terminal_by_its_name(workspace, screen):
     line, full = screen("audit", "show", columns=200, NO_COLOR="1"), screen("audit", "show", "2", NO_COLOR="1")
 
     assert (line.end(), full.end()) == (0, 0)
-    for told in (line.shown, full.shown):
-        assert "\\x1b[2Jclear\\x1b]0;t\\x07\\u202e" in told
-        assert not [char for char in told.replace("\n", "") if not char.isprintable()]
+    for text in (line.shown, full.shown):
+        assert "\\x1b[2Jclear\\x1b]0;t\\x07\\u202e" in text
+        assert not [char for char in text.replace("\n", "") if not char.isprintable()]
 
 
-@pytest.mark.parametrize("odd", STEERING, ids=ascii)
+@pytest.mark.parametrize("odd", CONTROLS, ids=ascii)
 @pytest.mark.parametrize("member", ["role", "tool_name", "plan_id", "error_code", "outcome", "timestamp", "action"])
-def test_no_member_of_a_record_can_steer_a_terminal(written, body, kaiza, member, odd):
+def test_no_member_of_a_record_can_control_the_terminal(write_log, body, kaiza, member, odd):
     if member in {"plan_id", "action"}:
         detail = {"action": f"a{odd}b"}
-        written(record.new_body("person", timestamp="2025-03-18T09:00:00.000Z", plan_id=f"a{odd}b", detail=detail))
+        write_log(record.new_body("person", timestamp="2025-03-18T09:00:00.000Z", plan_id=f"a{odd}b", detail=detail))
     else:
-        written({**body(outcome="error", human_message="No."), member: f"a{odd}b"})
+        write_log({**body(outcome="error", human_message="No."), member: f"a{odd}b"})
     shown = [kaiza("audit", *words).out for words in (["show"], ["show", "1"], ["tail"])]
 
-    for told in shown:
-        assert f"a{terminal.escape(odd)}b" in told
-        assert not [char for char in told.replace("\n", "") if not char.isprintable()]
-    assert [told.count("\n") for told in (shown[0], shown[2])] == [2, 2]
+    for text in shown:
+        assert f"a{terminal.escape(odd)}b" in text
+        assert not [char for char in text.replace("\n", "") if not char.isprintable()]
+    assert [result.count("\n") for result in (shown[0], shown[2])] == [2, 2]
 
 
-def test_a_terminal_gets_colour_unless_no_color_says_otherwise(story, screen):
+def test_a_terminal_gets_colour_unless_no_color_is_set(story, screen):
     bright, plain, dumb = (
         screen("audit", "show"),
         screen("audit", "show", NO_COLOR="1"),
@@ -201,7 +201,7 @@ def test_a_terminal_gets_colour_unless_no_color_says_otherwise(story, screen):
     assert "\x1b" not in plain.shown + dumb.shown
 
 
-def test_a_narrow_terminal_gets_lines_that_fit(story, screen):
+def test_rows_fit_a_narrow_terminal(story, screen):
     narrow = screen("audit", "show", columns=80, NO_COLOR="1")
     narrow.end()
 
@@ -209,8 +209,8 @@ def test_a_narrow_terminal_gets_lines_that_fit(story, screen):
     assert max(map(len, narrow.shown.splitlines())) <= 80
 
 
-def test_a_closed_pipe_ends_quietly(written, body, workspace):
-    written(*(body(at=at) for at in range(5000)))
+def test_a_closed_pipe_ends_without_an_error(write_log, body, workspace):
+    write_log(*(body(at=at) for at in range(5000)))
     words = [sys.executable, "-m", "kaiza", "audit", "show"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=workspace) as shown:
         shown.stdout.readline()
@@ -221,7 +221,7 @@ def test_a_closed_pipe_ends_quietly(written, body, workspace):
     assert shown.returncode == 0
 
 
-def test_ctrl_c_ends_with_130_and_without_a_trace(story, screen):
+def test_ctrl_c_ends_with_130_and_without_a_traceback(story, screen):
     tail = screen("audit", "tail", "-f")
     tail.until("end_session")
     tail.type("\x03")
@@ -230,14 +230,14 @@ def test_ctrl_c_ends_with_130_and_without_a_trace(story, screen):
     assert "Traceback" not in tail.shown
 
 
-def test_reading_is_lazy(written, body, workspace):
-    written(*(body(at=at) for at in range(3000)))
+def test_reading_is_lazy(write_log, body, workspace):
+    write_log(*(body(at=at) for at in range(3000)))
 
     assert [one["seq"] for one in islice(audit_reader.read_forward(str(workspace)), 2)] == [1, 2]
     assert [one["seq"] for one in islice(audit_reader.read_backward(str(workspace)), 2)] == [3000, 2999]
 
 
-def test_without_a_workspace_the_message_says_what_to_do(kaiza, tmp_path, monkeypatch):
+def test_outside_a_workspace_the_message_names_the_option(kaiza, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lost, wrong = kaiza("audit", "show"), kaiza("audit", "show", "--workspace", "nowhere")
 
@@ -245,7 +245,7 @@ def test_without_a_workspace_the_message_says_what_to_do(kaiza, tmp_path, monkey
     assert "--workspace" in lost.err
 
 
-def test_the_workspace_is_found_from_below(kaiza, story, workspace, monkeypatch):
+def test_the_workspace_is_found_from_a_subdirectory(kaiza, story, workspace, monkeypatch):
     (workspace / "src" / "deep").mkdir(parents=True)
     monkeypatch.chdir(workspace / "src" / "deep")
 

@@ -1,4 +1,4 @@
-"""Progress: at a terminal, after a second, and gone again."""
+"""Progress on a terminal, and the memory that long logs take."""
 
 import contextlib
 import os
@@ -14,15 +14,15 @@ LONG = 1_000_000 if os.environ.get("KAIZA_LONG") else 20_000
 
 
 def shown_at_a_terminal(act):
-    """Everything that a terminal is shown on standard error while this is done."""
+    """What the action writes to a terminal on standard error."""
     master, slave = os.openpty()
     with open(slave, "w") as screen, contextlib.redirect_stderr(screen):
         act()
-    told = b""
+    result = b""
     with open(master, "rb", buffering=0) as shown, contextlib.suppress(OSError):
         while more := shown.read(1000):
-            told += more
-    return told
+            result += more
+    return result
 
 
 def verifying():
@@ -32,17 +32,17 @@ def verifying():
     output.print_error("end")
 
 
-def test_progress_is_shown_at_a_terminal_and_taken_away_at_the_end(monkeypatch):
+def test_progress_is_shown_on_a_terminal_and_erased_at_the_end(monkeypatch):
     monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
 
     assert shown_at_a_terminal(verifying) == b"\rverifying 25 %\x1b[K\r\x1b[Kend\r\n"
 
 
-def test_what_takes_less_than_a_second_shows_no_progress():
+def test_short_work_shows_no_progress():
     assert shown_at_a_terminal(verifying) == b"end\r\n"
 
 
-def test_progress_makes_room_for_what_comes_between(monkeypatch):
+def test_progress_is_erased_before_other_output(monkeypatch):
     monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
 
     def searching():
@@ -54,9 +54,9 @@ def test_progress_makes_room_for_what_comes_between(monkeypatch):
     assert shown_at_a_terminal(searching) == b"\rsearching 25 %\x1b[K\r\x1b[Kfound\r\n"
 
 
-def test_a_search_makes_room_before_it_hands_out_what_it_found(monkeypatch, written, body, workspace):
+def test_a_search_erases_its_progress_before_each_result(monkeypatch, write_log, body, workspace):
     monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
-    written(body("read_file"), body("write_file"))
+    write_log(body("read_file"), body("write_file"))
 
     def searching():
         records = audit_reader.read_forward(str(workspace))
@@ -68,7 +68,7 @@ def test_a_search_makes_room_before_it_hands_out_what_it_found(monkeypatch, writ
     assert shown_at_a_terminal(searching) == b"\rsearching 50 %\x1b[K\r\x1b[Kwrite_file\r\n"
 
 
-def test_where_there_is_no_terminal_there_is_no_progress(monkeypatch, capfd):
+def test_without_a_terminal_there_is_no_progress(monkeypatch, capfd):
     monkeypatch.setattr(output, "_FIRST_AFTER_SECONDS", 0)
     with output.Progress("verifying") as progress:
         progress(1, 4)
@@ -78,7 +78,7 @@ def test_where_there_is_no_terminal_there_is_no_progress(monkeypatch, capfd):
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", [["audit", "show"], ["audit", "verify"], ["audit", "export"], ["session", "list"]])
-def test_a_long_record_is_read_in_little_memory(workspace, log, body, words):
+def test_a_long_log_is_read_in_little_memory(workspace, log, body, words):
     link = record.GENESIS
     with log.open("wb") as file:
         for seq in range(1, LONG + 1):
@@ -87,8 +87,8 @@ def test_a_long_record_is_read_in_little_memory(workspace, log, body, words):
             file.write(line)
     program = "import re, sys; from kaiza.cli import dispatch; status = dispatch.main(sys.argv[1:]); "
     program += "sys.stderr.write(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]); sys.exit(status)"
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True
     )
 
-    assert int(told.stderr.split()[-1]) < 100 * 1024
+    assert int(result.stderr.split()[-1]) < 100 * 1024

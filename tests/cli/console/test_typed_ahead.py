@@ -1,4 +1,4 @@
-"""Only what is typed after the question answers it: what the terminal held before is discarded."""
+"""Only input typed after a question answers it; earlier input is discarded."""
 
 import ast
 from pathlib import Path
@@ -26,27 +26,27 @@ def put_plan(workspace, status="DRAFT", text=""):
     (workspace / "plans" / "PLAN-1.md").write_text(PLAN.format(status=status) + text)
 
 
-def asked_to_approve(workspace, **_):
+def asks_to_approve(workspace, **_):
     put_plan(workspace)
     return ["plan", "approve", "PLAN-1"], "PLAN-1"
 
 
-def asked_to_thaw(kaiza, **_):
+def asks_to_thaw(kaiza, **_):
     kaiza("freeze", "stop")
     return ["thaw"], "thaw"
 
 
-def asked_to_unlock(written, body, **_):
-    written(body("begin_session"), body("write_file", **NO))
+def asks_to_unlock(write_log, body, **_):
+    write_log(body("begin_session"), body("write_file", **NO))
     return ["session", "unlock"], "unlock"
 
 
-def asked_to_accept(log, **_):
+def asks_to_accept(log, **_):
     log.write_bytes(b"{}\n")
     return ["audit", "accept", "--reason", "looked at"], "accept"
 
 
-def asked_to_undo(workspace, **_):
+def asks_to_undo(workspace, **_):
     put_plan(workspace, "APPROVED")
     app = App([str(workspace)])
     app.call("begin_session", {"role": "WINDSURF"})
@@ -56,18 +56,18 @@ def asked_to_undo(workspace, **_):
     return ["undo", "--plan", "PLAN-1"], "y"
 
 
-def asked_to_make_ready(workspace, **_):
+def asks_to_make_ready(workspace, **_):
     (workspace / "plans").rmdir()
     return ["init", "--client", "cursor"], "yes"
 
 
 QUESTIONS = [
-    asked_to_approve,
-    asked_to_thaw,
-    asked_to_unlock,
-    asked_to_accept,
-    asked_to_undo,
-    asked_to_make_ready,
+    asks_to_approve,
+    asks_to_thaw,
+    asks_to_unlock,
+    asks_to_accept,
+    asks_to_undo,
+    asks_to_make_ready,
 ]
 
 
@@ -76,47 +76,47 @@ def files(root):
 
 
 @pytest.fixture
-def question(request, workspace, written, body, log, kaiza):
-    """A command that asks, and the word it asks for."""
-    return request.param(workspace=workspace, written=written, body=body, log=log, kaiza=kaiza)
+def question(request, workspace, write_log, body, log, kaiza):
+    """A command that asks, and the answer it expects."""
+    return request.param(workspace=workspace, write_log=write_log, body=body, log=log, kaiza=kaiza)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, indirect=True)
 @pytest.mark.parametrize("end", ["\n", ""])
-def test_what_was_typed_before_the_question_never_answers_it(question, workspace, screen, end):
+def test_input_typed_before_the_question_never_answers_it(question, workspace, screen, end):
     words, word = question
     before = files(workspace)
-    asked = screen(*words, ahead=f"{word}{end}")
-    asked.until("[y/N]" if word == "y" else f"Type {word}")
-    asked.type("\n")
+    prompt = screen(*words, ahead=f"{word}{end}")
+    prompt.until("[y/N]" if word == "y" else f"Type {word}")
+    prompt.type("\n")
 
-    assert asked.end() == 1
+    assert prompt.end() == 1
     assert files(workspace) == before
 
 
 @pytest.mark.parametrize("question", QUESTIONS, indirect=True)
-def test_what_is_typed_after_the_question_answers_it_whatever_was_typed_before(question, screen):
+def test_input_typed_after_the_question_answers_it(question, screen):
     words, word = question
-    asked = screen(*words, ahead="no\nno")
-    asked.until("[y/N]" if word == "y" else f"Type {word}")
-    asked.type(f"{word}\n")
+    prompt = screen(*words, ahead="no\nno")
+    prompt.until("[y/N]" if word == "y" else f"Type {word}")
+    prompt.type(f"{word}\n")
 
-    assert asked.end() == 0
+    assert prompt.end() == 0
 
 
-def test_what_is_typed_while_the_screen_is_still_being_shown_does_not_answer(workspace, screen, log):
+def test_input_typed_while_the_facts_are_printed_does_not_answer(workspace, screen, log):
     put_plan(workspace, text=f"a line {'x' * 600}\n" * 395)
-    asked = screen("plan", "approve", "PLAN-1")
-    asked.until("a line")  # what is left is more than a terminal and one read hold: the command waits to show it
-    asked.type("PLAN-1\n")
-    asked.until("Type PLAN-1")
-    asked.type("no\n")
+    prompt = screen("plan", "approve", "PLAN-1")
+    prompt.until("a line")  # the rest exceeds the terminal's buffer, so the command is still writing
+    prompt.type("PLAN-1\n")
+    prompt.until("Type PLAN-1")
+    prompt.type("no\n")
 
-    assert asked.end() == 1
+    assert prompt.end() == 1
     assert not log.exists()
 
 
-def test_one_module_reads_what_a_person_types():
+def test_only_one_module_reads_the_terminal():
     def reads(node):
         if isinstance(node, ast.Call):
             return isinstance(node.func, ast.Name) and node.func.id == "input"
@@ -132,4 +132,7 @@ def test_one_module_reads_what_a_person_types():
         if reads(node)
     )
 
-    assert readers == ["cli/init.py: sys.stdin", "cli/word.py: '/dev/tty'"]  # init only asks whether it is a terminal
+    assert readers == [
+        "cli/console/confirm.py: '/dev/tty'",
+        "cli/setup/init.py: sys.stdin",
+    ]  # init only asks whether it is a terminal

@@ -1,4 +1,4 @@
-"""`kaiza doctor`: each thing that can be wrong is found, and named with what to do."""
+"""`kaiza doctor`: each problem is detected, and named with the next step."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from kaiza.store.files import probe
 
 @pytest.fixture
 def root(workspace, kaiza, monkeypatch):
-    """A workspace that init made, with a client, looked at by a plain user."""
-    monkeypatch.setattr("kaiza.cli.doctor.machine.user", lambda: iter(()))
+    """An initialized workspace with a client, checked by a plain user."""
+    monkeypatch.setattr("kaiza.cli.doctor.machine.check_user", lambda: iter(()))
     kaiza("init", "--client", "claude-code", "--yes")
     return workspace
 
@@ -25,8 +25,8 @@ def root(workspace, kaiza, monkeypatch):
 @pytest.fixture
 def doctor(kaiza):
     def run(*words):
-        told = kaiza("doctor", *words, "--json")
-        return told.status, {one["check"]: one for one in json.loads(told.out)["checks"]}
+        result = kaiza("doctor", *words, "--json")
+        return result.status, {one["check"]: one for one in json.loads(result.out)["checks"]}
 
     return run
 
@@ -37,7 +37,7 @@ def verdicts(checks):
 
 @pytest.fixture
 def recorded(root):
-    """Three records, written as a server writes them."""
+    """A log of three records, written as a server writes them."""
     log = audit_log.AuditLog(str(root), follow=lambda _: None)
     for number in range(3):
         body = record.new_body("call", timestamp="2025-03-18T09:00:00.000Z", request_id=f"r{number}", detail={})
@@ -46,18 +46,18 @@ def recorded(root):
     return root / "audit/audit-log.jsonl"
 
 
-def test_where_init_has_been_all_is_well(root, doctor, kaiza, recorded):
+def test_an_initialized_workspace_passes_every_check(root, doctor, kaiza, recorded):
     status, checks = doctor()
-    told = kaiza("doctor")
+    result = kaiza("doctor")
 
-    assert (status, told.status) == (0, 0)
+    assert (status, result.status) == (0, 0)
     assert {name for name, check in checks.items() if check["verdict"] != "ok"} <= {"exchange", "paths"}
-    assert {"python", "system", "paths", "workspace", "permissions", "sync", "lock", "exchange", "settings", "check_plans",
+    assert {"python", "system", "paths", "workspace", "permissions", "sync", "lock", "exchange", "settings", "plans",
             "record", "anchor", "open-changes", "clock", "state", "client:claude-code"} <= checks.keys()  # fmt: skip
-    assert told.out.startswith(f"{root}\nok       python")
+    assert result.out.startswith(f"{root}\nok       python")
 
 
-def test_looking_changes_nothing(root, doctor, recorded, tmp_path):
+def test_doctor_changes_nothing(root, doctor, recorded, tmp_path):
     doctor()
     before = {path: path.read_bytes() if path.is_file() else None for path in tmp_path.rglob("*")}
     doctor()
@@ -65,7 +65,7 @@ def test_looking_changes_nothing(root, doctor, recorded, tmp_path):
     assert {path: path.read_bytes() if path.is_file() else None for path in tmp_path.rglob("*")} == before
 
 
-def test_no_workspace_is_a_problem_that_names_init(doctor, tmp_path, monkeypatch):
+def test_a_directory_that_is_not_a_workspace_is_a_problem_that_names_init(doctor, tmp_path, monkeypatch):
     (tmp_path / "plain").mkdir()
     status, checks = doctor(str(tmp_path / "plain"))
 
@@ -73,11 +73,11 @@ def test_no_workspace_is_a_problem_that_names_init(doctor, tmp_path, monkeypatch
     assert "kaiza init" in checks["workspace"]["todo"]
 
 
-def test_a_directory_that_is_not_there_is_no(kaiza, tmp_path):
+def test_a_missing_directory_is_a_failure(kaiza, tmp_path):
     assert kaiza("doctor", str(tmp_path / "none")).status == 1
 
 
-def test_an_edited_record_is_a_problem(root, doctor, recorded):
+def test_an_edited_log_is_a_problem(root, doctor, recorded):
     recorded.write_bytes(recorded.read_bytes().replace(b'"r1"', b'"rX"'))
     status, checks = doctor()
 
@@ -86,7 +86,7 @@ def test_an_edited_record_is_a_problem(root, doctor, recorded):
     assert "kaiza audit accept" in checks["record"]["todo"]
 
 
-def test_damage_found_earlier_is_a_problem_until_somebody_looks(root, doctor, kaiza, recorded):
+def test_earlier_damage_is_a_problem_until_the_log_is_verified_again(root, doctor, kaiza, recorded):
     good = recorded.read_bytes()
     recorded.write_bytes(good.replace(b'"r1"', b'"rX"'))
     kaiza("audit", "verify")
@@ -107,7 +107,7 @@ def test_a_torn_tail_is_a_warning(root, doctor, recorded):
     assert (status, checks["record"]["verdict"]) == (0, "warning")
 
 
-def test_a_record_without_an_anchor_is_a_warning(root, doctor, recorded, tmp_path):
+def test_a_log_without_a_checkpoint_is_a_warning(root, doctor, recorded, tmp_path):
     for anchor in (tmp_path / "state").rglob("anchor"):
         anchor.unlink()
     status, checks = doctor()
@@ -115,7 +115,7 @@ def test_a_record_without_an_anchor_is_a_warning(root, doctor, recorded, tmp_pat
     assert (status, checks["anchor"]["verdict"]) == (0, "warning")
 
 
-def test_a_change_that_was_left_open_is_named(root, doctor):
+def test_an_unfinished_change_is_a_warning(root, doctor):
     log = audit_log.AuditLog(str(root), follow=lambda _: None)
     body = record.new_body("intent", timestamp="2025-03-18T09:00:00.000Z", request_id="r", tool_name="write_file",
                           changes=[], detail={})  # fmt: skip
@@ -127,7 +127,7 @@ def test_a_change_that_was_left_open_is_named(root, doctor):
     assert checks["open-changes"]["message"].startswith("1 ")
 
 
-def test_a_faulty_plan_is_named(root, doctor):
+def test_a_plan_with_errors_is_a_warning_that_names_it(root, doctor):
     (root / "plans/PLAN-9.md").write_text("---\nnothing: 1\n---\n")
     status, checks = doctor()
 
@@ -135,7 +135,7 @@ def test_a_faulty_plan_is_named(root, doctor):
     assert "PLAN-9" in checks["plans"]["message"]
 
 
-def test_settings_that_stop_the_start_are_a_problem(root, doctor):
+def test_invalid_settings_are_a_problem(root, doctor):
     (root / "kaiza.toml").write_text("\nunknown = 1\n")
     status, checks = doctor()
 
@@ -153,7 +153,7 @@ def test_a_record_from_the_future_is_a_warning(root, doctor):
     assert doctor()[1]["clock"]["verdict"] == "warning"
 
 
-def test_a_record_that_git_would_rewrite_is_a_warning(root, doctor):
+def test_a_log_that_git_does_not_ignore_is_a_warning(root, doctor):
     subprocess.run(["git", "init", "-q"], check=True)
     ignored = doctor()[1]["git"]
     (root / "audit/.gitignore").unlink()
@@ -176,31 +176,31 @@ def test_a_state_directory_that_others_may_write_is_a_warning(root, doctor, tmp_
     assert doctor()[1]["state"]["verdict"] == "warning"
 
 
-def test_a_read_only_record_is_a_problem(root, doctor, recorded):
+def test_a_read_only_log_is_a_problem(root, doctor, recorded):
     recorded.chmod(0o444)
 
     assert doctor()[1]["permissions"]["verdict"] == "problem"
 
 
-def test_root_is_warned(monkeypatch):
+def test_running_as_root_is_a_warning(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
     assert [check.verdict for check in machine.check_user()] == ["warning"]
 
 
 @pytest.mark.parametrize("lacking", ["sync", "lock", "link"])
-def test_a_file_system_that_cannot_keep_the_promise_is_a_problem(workspace, monkeypatch, lacking):
+def test_a_file_system_without_fsync_locks_or_links_is_a_problem(workspace, monkeypatch, lacking):
     def fails(place):
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(probe, "_TRIALS", {**probe._TRIALS, lacking: fails})
-    told = {check.name: check.verdict for check in machine.check_file_system(workspace)}
+    result = {check.name: check.verdict for check in machine.check_file_system(workspace)}
 
-    assert told[lacking] == "problem"
+    assert result[lacking] == "problem"
     assert list((workspace / "audit").iterdir()) == []
 
 
-def test_exchange_and_openat2_may_lack_with_a_warning(workspace, monkeypatch):
+def test_missing_exchange_or_openat2_is_a_warning(workspace, monkeypatch):
     def fails(place):
         raise OSError(22, "Invalid argument")
 
@@ -211,13 +211,13 @@ def test_exchange_and_openat2_may_lack_with_a_warning(workspace, monkeypatch):
     assert [check.verdict for check in machine.check_kernel(workspace)] == ["warning"]
 
 
-def test_a_lock_that_is_given_twice_is_found(workspace, monkeypatch):
+def test_a_file_lock_that_two_holders_get_is_detected(workspace, monkeypatch):
     monkeypatch.setattr(probe.fcntl, "flock", lambda *_: None)
 
     assert probe.try_file_system(workspace)["lock"] is not None
 
 
-def test_what_the_disk_does_not_tell_is_unknown_and_3(root, doctor, monkeypatch):
+def test_a_check_that_the_disk_prevents_is_unknown_and_exits_with_3(root, doctor, monkeypatch):
     def fails(_root):
         raise OSError(5, "Input/output error")
         yield
@@ -238,22 +238,22 @@ def test_no_client_is_a_warning_that_names_the_command(root, doctor, kaiza):
     assert "kaiza init --client" in checks["clients"]["todo"]
 
 
-def test_a_client_whose_own_tools_write_is_a_warning(root, doctor):
+def test_a_client_with_its_own_writing_tools_is_a_warning(root, doctor):
     (root / ".claude/settings.json").unlink()
 
     assert doctor()[1]["client:claude-code:tools"]["verdict"] == "warning"
 
 
-def test_codex_with_a_sandbox_that_writes_is_a_warning(root, doctor, kaiza):
+def test_a_codex_sandbox_that_can_write_is_a_warning(root, doctor, kaiza):
     (root / ".codex").mkdir()
     (root / ".codex/config.toml").write_text('sandbox_mode = "workspace-write"\n')
-    told = kaiza("init", "--client", "codex", "--yes")
+    result = kaiza("init", "--client", "codex", "--yes")
 
-    assert "sandbox_mode" in told.err
+    assert "sandbox_mode" in result.err
     assert doctor()[1]["client:codex:tools"]["verdict"] == "warning"
 
 
-def test_a_command_that_is_not_kaizas_own_is_named_and_never_started(root, doctor, tmp_path):
+def test_a_configured_command_other_than_kaizas_is_a_warning_and_never_started(root, doctor, tmp_path):
     trap = tmp_path / "trap"
     script = tmp_path / "evil"
     script.write_text(f"#!/bin/sh\ntouch {trap}\n")
@@ -274,11 +274,11 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(root, doctor):
 
 
 @pytest.mark.parametrize("command", ["/nonexistent", "/bin/true", "/bin/cat"])
-def test_a_server_that_does_not_answer_is_found(command):
+def test_a_server_that_does_not_answer_is_detected(command):
     assert clients.probe_server(ServerCommand(command, ())) is not None
 
 
-def test_journals_that_were_set_aside_are_named(root, doctor):
+def test_journals_set_aside_are_a_warning(root, doctor):
     (root / ".kaiza/journal").mkdir(parents=True)
     (root / ".kaiza/journal/x").write_text("{}\n")
     before = doctor()[1]

@@ -1,4 +1,4 @@
-"""`kaiza plan`: drafts, what a person is shown, and their word."""
+"""`kaiza plan`: drafts, reviews, approvals and revocations."""
 
 import hashlib
 import json
@@ -52,26 +52,26 @@ def records(log):
 
 
 def approve(screen, *more, plan_id="PLAN-1", word=None, **how):
-    asked = screen("plan", "approve", plan_id, "--as", "Ann", *more, **how)
-    shown = asked.until(f"Type {plan_id}")
-    asked.type(f"{word or plan_id}\n")
-    return asked.end(), shown
+    prompt = screen("plan", "approve", plan_id, "--as", "Ann", *more, **how)
+    shown = prompt.until(f"Type {plan_id}")
+    prompt.type(f"{word or plan_id}\n")
+    return prompt.end(), shown
 
 
-def test_a_new_plan_is_a_sound_draft_that_allows_nothing_and_is_written_once(kaiza, workspace):
-    told = kaiza("plan", "new", "PLAN-0002-tokens", "--as", 'Ann "A"', "--title", "Rotate: tokens")
+def test_a_new_plan_is_a_valid_draft_and_never_overwrites(kaiza, workspace):
+    result = kaiza("plan", "new", "PLAN-0002-tokens", "--as", 'Ann "A"', "--title", "Rotate: tokens")
     path = workspace / "plans" / "PLAN-0002-tokens.md"
     before = path.read_bytes()
     again = kaiza("plan", "new", "PLAN-0002-tokens")
     read = parser.parse(before, "PLAN-0002-tokens").plan
 
-    assert (told.status, told.out) == (0, "plans/PLAN-0002-tokens.md\n")
+    assert (result.status, result.out) == (0, "plans/PLAN-0002-tokens.md\n")
     assert (read.status, read.author, read.title) == ("DRAFT", 'Ann "A"', "Rotate: tokens")
     assert kaiza("plan", "lint").status == 0
     assert (again.status, path.read_bytes()) == (1, before)
 
 
-def test_what_the_skeleton_explains_is_sound_too(kaiza, workspace):
+def test_the_examples_in_the_comments_of_a_new_plan_are_valid(kaiza, workspace):
     kaiza("plan", "new", "PLAN-1", "--as", "Ann")
     path = workspace / "plans" / "PLAN-1.md"
     path.write_text(re.sub(r"(?m)^# (?=expires|phases|  -)", "", path.read_text()))
@@ -86,95 +86,95 @@ def test_what_the_skeleton_explains_is_sound_too(kaiza, workspace):
 
 
 @pytest.mark.parametrize("name", ["plan-1", "../x", "PLAN_1", "", "P" * 65])
-def test_a_name_that_no_plan_has_is_a_wrong_command_line(kaiza, workspace, name):
+def test_an_invalid_plan_id_is_a_usage_error(kaiza, workspace, name):
     for verb in ("new", "show", "approve", "lint"):
         assert kaiza("plan", verb, name).status == 2
 
 
-def test_plans_are_listed_with_what_they_are_worth(kaiza, plan):
+def test_plans_are_listed_with_status_and_whether_they_allow_changes(kaiza, plan):
     plan()
     plan("APPROVED", plan_id="PLAN-2", more='expires: "2020-01-01T00:00:00Z"\n')
     plan("APPROVED", plan_id="PLAN-3", more="limits: {files: 3}\n")
     plan("APPROVED", plan_id="PLAN-4", more="surprise: 1\n")
-    told = json.loads(kaiza("plan", "list", "--json").out)["plans"]
+    result = json.loads(kaiza("plan", "list", "--json").out)["plans"]
 
-    assert [(one["plan_id"], one["status"], one["allows"]) for one in told] == [
+    assert [(one["plan_id"], one["status"], one["allows"]) for one in result] == [
         ("PLAN-1", "DRAFT", False),
         ("PLAN-2", "APPROVED", False),
         ("PLAN-3", "APPROVED", True),
         ("PLAN-4", "INVALID", False),
     ]
-    assert "expired" in told[1]["why_not"]
+    assert "expired" in result[1]["why_not"]
     assert "files 0/3" in kaiza("plan", "list").out
     assert [
         one["plan_id"] for one in json.loads(kaiza("plan", "list", "--status", "DRAFT", "--json").out)["plans"]
     ] == ["PLAN-1"]
 
 
-def test_what_a_plan_touches_is_shown_by_name_with_counts_limits_phases_and_commands(kaiza, plan):
+def test_a_plan_is_shown_with_matching_files_limits_phases_and_commands(kaiza, plan):
     phases = 'phases: [{phase_id: ONE, objective: Do it, verify: [["pytest", "-q", "a b"]]}]\nlimits: {files: 3}\n'
     path = plan(more=phases)
-    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    result = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
     shown = kaiza("plan", "show", "PLAN-1").out
 
-    assert told["plan_hash"] == sha(path)
-    assert told["touches"]["files"] == 2
-    assert told["touches"]["patterns"] == [{"operation": "modify", "pattern": "src/*.py", "files": 2}]
-    assert [one["path"] for one in told["touches"]["named"]] == ["src/a.py", "src/b.py"]
-    assert told["phases"][0]["verify"] == [["pytest", "-q", "a b"]]
+    assert result["plan_hash"] == sha(path)
+    assert result["touches"]["files"] == 2
+    assert result["touches"]["patterns"] == [{"operation": "modify", "pattern": "src/*.py", "files": 2}]
+    assert [one["path"] for one in result["touches"]["named"]] == ["src/a.py", "src/b.py"]
+    assert result["phases"][0]["verify"] == [["pytest", "-q", "a b"]]
     for part in ("src/a.py", "src/*.py  (2 files now)", "tests/*.py", "pytest -q 'a b'", "0 of 3 used", "# Why"):
         assert part in shown
 
 
-def test_what_is_easily_overlooked_is_spelled_out(kaiza, plan, workspace):
+def test_invisible_and_lookalike_characters_are_spelled_out_with_warnings(kaiza, plan, workspace):
     (workspace / "src" / "\u0430dmin.py").write_text("x")
     (workspace / ".claude").mkdir()
     (workspace / ".claude" / "settings.json").write_text("{}")
     scope = '{modify: ["**", "src/\u0430dmin.py"], unlock: [".claude/settings.json"]}'
     plan(scope=scope, text="innocent \u200b text\n")
-    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    result = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
     shown = kaiza("plan", "show", "PLAN-1").out
 
-    assert {"broad-scope", "lookalike", "unlock", "hidden-character"} <= {one["rule"] for one in told["warnings"]}
+    assert {"broad-scope", "lookalike", "unlock", "hidden-character"} <= {one["rule"] for one in result["warnings"]}
     assert "<U+0430 CYRILLIC SMALL LETTER A>dmin.py" in shown
     assert re.search(r"UNLOCKS +\.claude/settings\.json", shown)
     assert "\\u200b" in shown
     assert "\u200b" not in shown
 
 
-def test_more_files_than_a_person_would_think_are_a_warning_with_their_number(kaiza, plan, workspace):
+def test_a_scope_that_matches_many_files_is_a_warning_with_their_number(kaiza, plan, workspace):
     for number in range(201):
         (workspace / "src" / f"{number}.txt").write_text("")
     plan(scope='{delete: ["src/**"]}')
-    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    result = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
     findings = json.loads(kaiza("plan", "lint", "PLAN-1", "--json").out)["plans"][0]["findings"]
 
-    assert (told["touches"]["files"], len(told["touches"]["named"])) == (203, 200)
-    assert [one["message"] for one in told["warnings"]] == ["The scope touches 203 files now"]
+    assert (result["touches"]["files"], len(result["touches"]["named"])) == (203, 200)
+    assert [one["message"] for one in result["warnings"]] == ["The scope matches 203 files now"]
     assert [(one["rule"], one["line"]) for one in findings] == [("broad-scope", 9)]
     assert "and 3 more" in kaiza("plan", "show", "PLAN-1").out
 
 
-def test_lint_tells_every_finding_with_its_place_and_a_way_out(kaiza, plan, workspace):
+def test_lint_prints_every_finding_with_position_and_fix(kaiza, plan, workspace):
     plan(more="surprise: 1\nsurprise: 2\n")
     plan(plan_id="PLAN-2")
     (workspace / "plans" / "my plan.md").write_text("x")
-    told = kaiza("plan", "lint")
+    result = kaiza("plan", "lint")
     document = json.loads(kaiza("plan", "lint", "--json").out)
 
-    assert (told.status, document["valid"]) == (1, False)
+    assert (result.status, document["valid"]) == (1, False)
     assert [(one["path"], one["valid"]) for one in document["plans"]] == [
         ("plans/PLAN-1.md", False),
         ("plans/PLAN-2.md", True),
         ("plans/my plan.md", True),
     ]
-    assert re.search(r"(?m)^plans/PLAN-1\.md:10:1: error: .+\. .+ \[.+\]$", told.out)
-    assert "plans/my plan.md:1:1: warning" in told.out
+    assert re.search(r"(?m)^plans/PLAN-1\.md:10:1: error: .+\. .+ \[.+\]$", result.out)
+    assert "plans/my plan.md:1:1: warning" in result.out
     assert kaiza("plan", "lint", "PLAN-2").status == 0
     assert kaiza("plan", "lint", "PLAN-2", "PLAN-9").status == 1
 
 
-def test_a_plan_that_is_not_there_or_unsound_is_a_no(kaiza, plan):
+def test_a_missing_or_invalid_plan_is_a_failure(kaiza, plan):
     plan(more="surprise: 1\n")
 
     assert kaiza("plan", "show", "PLAN-9").status == 1
@@ -184,9 +184,7 @@ def test_a_plan_that_is_not_there_or_unsound_is_a_no(kaiza, plan):
     assert kaiza("plan", "revoke", "PLAN-1").status == 1
 
 
-def test_an_approval_changes_one_word_fills_in_who_and_when_and_is_recorded_with_the_hash_that_was_shown(
-    kaiza, plan, log, screen
-):
+def test_an_approval_sets_status_name_and_time_and_records_the_hash_that_was_shown(kaiza, plan, log, screen):
     path = plan()
     before = path.read_text()
     status, shown = approve(screen)
@@ -198,8 +196,8 @@ def test_an_approval_changes_one_word_fills_in_who_and_when_and_is_recorded_with
     assert "src/a.py" in shown
     assert person["timestamp"] >= "2026"
     approved = re.search(r'approved_at: "(.+)"', after)[1]
-    said = before.replace("DRAFT", "APPROVED").replace("approved_by: null", 'approved_by: "Ann"')
-    assert after == said.replace("approved_at: null", f'approved_at: "{approved}"')
+    expected = before.replace("DRAFT", "APPROVED").replace("approved_by: null", 'approved_by: "Ann"')
+    assert after == expected.replace("approved_at: null", f'approved_at: "{approved}"')
     assert (person["kind"], person["plan_id"], person["plan_hash"]) == ("person", "PLAN-1", sha(path))
     assert (person["detail"]["action"], person["detail"]["person"]) == ("approve", "Ann")
     assert (seal["kind"], seal["plan_hash"]) == ("plan", sha(path))
@@ -208,103 +206,103 @@ def test_an_approval_changes_one_word_fills_in_who_and_when_and_is_recorded_with
 
 
 @pytest.mark.parametrize("word", ["yes", "plan-1", "approve", "\x04"])
-def test_any_other_word_approves_nothing(plan, log, screen, word):
+def test_any_other_answer_approves_nothing(plan, log, screen, word):
     before = plan().read_bytes()
-    asked = screen("plan", "approve", "PLAN-1")
-    asked.until("Type PLAN-1")
-    asked.type(word if word == "\x04" else f"{word}\n")
+    prompt = screen("plan", "approve", "PLAN-1")
+    prompt.until("Type PLAN-1")
+    prompt.type(word if word == "\x04" else f"{word}\n")
 
-    assert asked.end() == 1
+    assert prompt.end() == 1
     assert plan().read_bytes() == before
     assert records(log) == []
 
 
-def test_the_word_is_asked_for_at_the_terminal_not_on_standard_input(plan, log, screen, tmp_path):
+def test_approval_is_read_from_the_terminal_and_not_from_standard_input(plan, log, screen, tmp_path):
     path = plan()
     before = path.read_bytes()
-    asked = screen("plan", "approve", "PLAN-1", "--json", stdin=b"PLAN-1\n", out=tmp_path / "out")
-    asked.until("Type PLAN-1")
-    asked.type("no\n")
+    prompt = screen("plan", "approve", "PLAN-1", "--json", stdin=b"PLAN-1\n", out=tmp_path / "out")
+    prompt.until("Type PLAN-1")
+    prompt.type("no\n")
 
-    assert asked.end() == 1
+    assert prompt.end() == 1
     assert (path.read_bytes(), records(log), (tmp_path / "out").read_bytes()) == (before, [], b"")
 
 
 @pytest.mark.parametrize("words", [["plan", "approve", "PLAN-1"], ["thaw"], ["session", "unlock"]])
-def test_without_a_terminal_nothing_is_loosened_and_nothing_waives_it(kaiza, plan, workspace, log, words):
+def test_without_a_terminal_nothing_can_be_approved_thawed_or_unlocked(kaiza, plan, workspace, log, words):
     path = plan()
     kaiza("freeze", "stop")
     before = path.read_bytes(), log.read_bytes()
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "kaiza", *words], input=b"PLAN-1\nthaw\nunlock\n", capture_output=True, check=False,
         cwd=workspace, start_new_session=True, timeout=30,
     )  # fmt: skip
 
-    assert told.returncode == (1 if "unlock" in words else 3)
+    assert result.returncode == (1 if "unlock" in words else 3)
     assert (path.read_bytes(), log.read_bytes()) == before
     assert kaiza(*words, "--yes").status == 2
 
 
 @pytest.mark.parametrize("change", ["more text", "nothing but a new file", "gone"])
-def test_where_the_file_changes_meanwhile_nothing_is_approved(plan, log, screen, change):
+def test_a_plan_that_changes_during_the_question_is_not_approved(plan, log, screen, change):
     path = plan()
-    asked = screen("plan", "approve", "PLAN-1")
-    asked.until("Type PLAN-1")
+    prompt = screen("plan", "approve", "PLAN-1")
+    prompt.until("Type PLAN-1")
     if change == "gone":
         path.unlink()
     else:
         path.write_text(path.read_text() + ("More.\n" if change == "more text" else ""))
     before = path.read_bytes() if path.exists() else None
-    asked.type("PLAN-1\n")
+    prompt.type("PLAN-1\n")
     same = change == "nothing but a new file"
 
-    assert asked.end() == (0 if same else 1)
+    assert prompt.end() == (0 if same else 1)
     if not same:
         assert (path.read_bytes() if path.exists() else None) == before
         assert records(log) == []
 
 
-def test_an_approval_after_a_change_shows_the_difference_and_counts(kaiza, plan, log, screen):
+def test_approving_a_changed_plan_shows_the_difference_and_makes_it_valid_again(kaiza, plan, log, screen):
     path = plan()
     approve(screen)
     path.write_text(path.read_text().replace('"src/*.py"', '"**"'))
-    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    result = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
     status, shown = approve(screen)
 
-    assert (told["allows"], told["changed_after_approval"]) == (False, True)
-    assert "+scope: {modify" in told["difference"]["diff"]
+    assert (result["allows"], result["changed_after_approval"]) == (False, True)
+    assert "+scope: {modify" in result["difference"]["diff"]
     assert status == 0
     assert '-scope: {modify: ["src/*.py"]' in shown
     assert '+scope: {modify: ["**"]' in shown
-    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
-    assert (told["allows"], told["changed_after_approval"], told["difference"]) == (True, False, None)
+    result = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    assert (result["allows"], result["changed_after_approval"], result["difference"]) == (True, False, None)
     assert [one["kind"] for one in records(log)] == ["person", "plan"] * 2
 
 
-def test_where_the_approved_bytes_are_lost_that_is_said(kaiza, plan, screen, workspace):
+def test_lost_approved_content_is_reported(kaiza, plan, screen, workspace):
     path = plan()
     approve(screen)
     for kept in (workspace / ".kaiza" / "objects").rglob("*.z"):
         kept.unlink()
     path.write_text(path.read_text() + "More.\n")
-    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    result = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
 
-    assert told["difference"]["diff"] is None
-    assert "not kept any more" in kaiza("plan", "show", "PLAN-1").out
+    assert result["difference"]["diff"] is None
+    assert "no longer stored" in kaiza("plan", "show", "PLAN-1").out
     assert approve(screen)[0] == 0
 
 
-def test_a_plan_file_far_larger_than_a_plan_may_be_is_told_at_once(kaiza, plan):
+def test_a_huge_plan_file_is_reported_without_reading_it(kaiza, plan):
     os.truncate(plan(), 1 << 42)
-    (told,) = json.loads(kaiza("plan", "list", "--json").out)["plans"]
+    (result,) = json.loads(kaiza("plan", "list", "--json").out)["plans"]
 
-    assert told["status"] == "INVALID"
+    assert result["status"] == "INVALID"
     assert "too-large" in kaiza("plan", "show", "PLAN-1").out
     assert "PLAN-1" in kaiza("doctor").out
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_approved_bytes_that_are_more_than_a_plan_has_are_not_read(kaiza, plan, screen, workspace, packed):
+def test_oversized_approved_content_is_not_read(kaiza, plan, screen, workspace, packed):
     path = plan()
     approve(screen)
     (kept,) = (workspace / ".kaiza" / "objects").rglob("*.z")
@@ -314,24 +312,24 @@ def test_approved_bytes_that_are_more_than_a_plan_has_are_not_read(kaiza, plan, 
     path.write_text(path.read_text() + "More.\n")
     kaiza("plan", "show", "PLAN-1")
     tracemalloc.start()
-    told = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    result = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert told["difference"]["diff"] is None
+    assert result["difference"]["diff"] is None
     assert most < 1 << 24
     assert approve(screen)[0] == 0
 
 
 @pytest.mark.parametrize("status", ["REJECTED", "REVOKED", "DONE"])
-def test_what_has_ended_is_not_approved(kaiza, plan, status):
+def test_a_rejected_revoked_or_done_plan_cannot_be_approved(kaiza, plan, status):
     before = plan(status).read_bytes()
-    told = kaiza("plan", "approve", "PLAN-1")
+    result = kaiza("plan", "approve", "PLAN-1")
 
-    assert (told.status, plan(status).read_bytes()) == (1, before)
+    assert (result.status, plan(status).read_bytes()) == (1, before)
 
 
-def test_what_has_expired_is_not_approved(kaiza, plan):
+def test_an_expired_plan_cannot_be_approved(kaiza, plan):
     plan(more='expires: "2020-01-01T00:00:00Z"\n')
 
     assert kaiza("plan", "approve", "PLAN-1").status == 1
@@ -342,19 +340,21 @@ LEGAL = {("reject", "DRAFT"): "REJECTED", ("revoke", "APPROVED"): "REVOKED"}
 
 @pytest.mark.parametrize("verb", ["reject", "revoke"])
 @pytest.mark.parametrize("status", ["DRAFT", "APPROVED", "REJECTED", "REVOKED", "DONE"])
-def test_only_legal_steps_are_made_in_one_word_and_recorded(kaiza, plan, log, verb, status):
+def test_reject_and_revoke_make_only_legal_status_changes_and_record_them(kaiza, plan, log, verb, status):
     path = plan(status)
     before = path.read_text()
-    told = kaiza("plan", verb, "PLAN-1", "--as", "Ann", "--reason", "no")
+    result = kaiza("plan", verb, "PLAN-1", "--as", "Ann", "--reason", "no")
     then = LEGAL.get((verb, status))
-    said = [(one["kind"], one["detail"]["action"], one["detail"]["person"], one["plan_hash"]) for one in records(log)]
+    decisions = [
+        (one["kind"], one["detail"]["action"], one["detail"]["person"], one["plan_hash"]) for one in records(log)
+    ]
 
-    assert told.status == (0 if then else 1)
+    assert result.status == (0 if then else 1)
     assert path.read_text() == (before.replace(f"status: {status}", f"status: {then}") if then else before)
-    assert said == ([("person", verb, "Ann", sha(path))] if then else [])
+    assert decisions == ([("person", verb, "Ann", sha(path))] if then else [])
 
 
-def test_a_damaged_record_approves_nothing_and_still_takes_back(kaiza, plan, log):
+def test_a_damaged_log_stops_approvals_but_not_revocations(kaiza, plan, log):
     path = plan("APPROVED")
     log.write_bytes(b"{}\n")
 
@@ -363,7 +363,7 @@ def test_a_damaged_record_approves_nothing_and_still_takes_back(kaiza, plan, log
     assert "REVOKED" in path.read_text()
 
 
-def test_a_plan_behind_a_link_is_none(kaiza, plan, workspace, tmp_path):
+def test_a_symbolic_link_is_not_a_plan(kaiza, plan, workspace, tmp_path):
     path = plan()
     path.rename(tmp_path / "elsewhere.md")
     Path(path).symlink_to(tmp_path / "elsewhere.md")

@@ -1,4 +1,4 @@
-"""`kaiza session`: what agents did, from the record."""
+"""`kaiza session`: what agents did, from the log."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -17,35 +17,35 @@ def now(**ago):
 
 
 def test_sessions_are_listed_with_what_they_did(kaiza, story):
-    told = json.loads(kaiza("session", "list", "--json").out)["sessions"]
+    result = json.loads(kaiza("session", "list", "--json").out)["sessions"]
 
-    assert [(one["session_id"], one["role"], one["state"]) for one in told] == [
+    assert [(one["session_id"], one["role"], one["state"]) for one in result] == [
         (SESSION, "WINDSURF", "expired"),
         (OTHER, "ANTIGRAVITY", "ended"),
     ]
-    assert told[0]["counts"] == {"calls": 5, "changes": 1, "refusals": 1}
-    assert told[1]["ended_at"] == "2025-03-18T09:02:00.000Z"
+    assert result[0]["counts"] == {"calls": 5, "changes": 1, "refusals": 1}
+    assert result[1]["ended_at"] == "2025-03-18T09:02:00.000Z"
     assert SESSION in kaiza("session", "list").out
 
 
-def test_a_session_in_use_is_active_or_locked(kaiza, written, body):
+def test_a_session_in_use_is_active_or_locked(kaiza, write_log, body):
     refused = {"outcome": "error", "error_code": "PLAN_SCOPE_VIOLATION", "human_message": "No."}
-    written(
+    write_log(
         body("begin_session", timestamp=now(hours=13)),
         body("begin_session", session=OTHER, role="ANTIGRAVITY", timestamp=now(minutes=3)),
         body("read_file", timestamp=now(minutes=2)),
         body("write_file", timestamp=now(minutes=1), **refused),
     )
-    told = json.loads(kaiza("session", "list", "--json").out)["sessions"]
+    result = json.loads(kaiza("session", "list", "--json").out)["sessions"]
 
-    assert [one["state"] for one in told] == ["locked", "active"]
+    assert [one["state"] for one in result] == ["locked", "active"]
 
 
 def test_one_session_is_shown_with_its_changes_and_refusals(kaiza, story):
-    told = json.loads(kaiza("session", "show", "3f2b", "--json").out)
+    result = json.loads(kaiza("session", "show", "3f2b", "--json").out)
 
-    assert [(one["seq"], one["path"], one["lines_added"]) for one in told["changes"]] == [(4, "src/app.py", 3)]
-    assert [(one["seq"], one["error_code"], one["paths"]) for one in told["refusals"]] == [
+    assert [(one["seq"], one["path"], one["lines_added"]) for one in result["changes"]] == [(4, "src/app.py", 3)]
+    assert [(one["seq"], one["error_code"], one["paths"]) for one in result["refusals"]] == [
         (6, "PLAN_SCOPE_VIOLATION", ["src/other.py"])
     ]
     shown = kaiza("session", "show", "3f2b").out
@@ -55,45 +55,45 @@ def test_one_session_is_shown_with_its_changes_and_refusals(kaiza, story):
 
 
 @pytest.mark.parametrize("odd", ["\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\n", "\b", "\u202e", "\u200b"], ids=ascii)
-def test_a_client_cannot_steer_a_terminal_by_its_name(kaiza, workspace, odd):
+def test_a_client_name_cannot_control_the_terminal(kaiza, workspace, odd):
     app = App([str(workspace)])
     begun = app.call("begin_session", {"role": "WINDSURF", "client": f"a{odd}b"}).output
     app.call(f"a{odd}b", {})
     app.close()
     shown = [kaiza(*words).out for words in (["session", "show", begun["session_id"]], ["session", "list"], ["status"])]
 
-    for told in shown:
-        assert f"a{terminal.escape(odd)}b" in told
-        assert not [char for char in told.replace("\n", "") if not char.isprintable()]
+    for text in shown:
+        assert f"a{terminal.escape(odd)}b" in text
+        assert not [char for char in text.replace("\n", "") if not char.isprintable()]
     assert f"client        a{terminal.escape(odd)}b" in shown[0].splitlines()[3]
 
 
-def test_no_lock_can_steer_the_terminal_on_which_it_is_shown(written, body, kaiza, screen):
+def test_a_lock_cannot_control_the_terminal(write_log, body, kaiza, screen):
     refused = {"outcome": "error", "error_code": "PLAN_SCOPE_VIOLATION", "human_message": "No."}
-    written(body("begin_session"), {**body("write_file", session=OTHER, **refused), "role": "2999\x1b[2J"})
-    told = kaiza("status").out
-    asked = screen("session", "unlock", NO_COLOR="1")
-    asked.until("Type unlock")
-    asked.type("unlock\n")
-    asked.end()
+    write_log(body("begin_session"), {**body("write_file", session=OTHER, **refused), "role": "2999\x1b[2J"})
+    result = kaiza("status").out
+    prompt = screen("session", "unlock", NO_COLOR="1")
+    prompt.until("Type unlock")
+    prompt.type("unlock\n")
+    prompt.end()
 
-    assert "2999\\x1b[2J" in asked.shown
-    assert "\x1b" not in asked.shown + told
+    assert "2999\\x1b[2J" in prompt.shown
+    assert "\x1b" not in prompt.shown + result
 
 
-def test_a_session_that_is_not_there_or_not_clear_is_a_no(kaiza, story):
+def test_an_unknown_or_ambiguous_session_is_a_failure(kaiza, story):
     assert kaiza("session", "show", "0000").status == 1
     assert kaiza("session", "show", "").status == 1
 
 
 def test_without_sessions_the_list_is_empty(kaiza, workspace):
-    told = kaiza("session", "list", "--json")
+    result = kaiza("session", "list", "--json")
 
-    assert (told.status, json.loads(told.out)) == (0, {"sessions": []})
+    assert (result.status, json.loads(result.out)) == (0, {"sessions": []})
     assert kaiza("session", "list").out == ""
 
 
-def test_records_that_lack_members_do_not_stop_the_list(kaiza, written):
-    written({"kind": "call", "session_id": SESSION}, {"kind": "odd"}, record.new_body("person"))
+def test_records_without_some_members_do_not_stop_the_list(kaiza, write_log):
+    write_log({"kind": "call", "session_id": SESSION}, {"kind": "odd"}, record.new_body("person"))
 
     assert kaiza("session", "list", "--json").status in {0, 3}

@@ -1,4 +1,4 @@
-"""`kaiza init`: what it writes works, a second time changes nothing, and every byte can be had back."""
+"""`kaiza init`: what it writes works, running it twice changes nothing, and --remove restores every byte."""
 
 import base64
 import json
@@ -38,7 +38,7 @@ EACH = pytest.mark.parametrize("client", MAIN)
 
 @pytest.fixture
 def bare(tmp_path, monkeypatch):
-    """An ordinary directory, and a home with nothing in it."""
+    """A directory that is not a workspace, and an empty home."""
     root, home = tmp_path / "my project", tmp_path / "home"
     root.mkdir()
     home.mkdir()
@@ -62,8 +62,8 @@ def parsed(path):
     return json.loads(path.read_text())
 
 
-def everything(*roots):
-    """Every file and directory below, with bytes and mode."""
+def snapshot(*roots):
+    """Every file and directory below, with content and mode."""
     return {
         str(path): (path.lstat().st_mode, path.read_bytes() if path.is_file() else None)
         for root in roots
@@ -71,21 +71,21 @@ def everything(*roots):
     }
 
 
-def put_there(path, content):
+def put_file(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
-def test_the_workspace_is_made_ready(kaiza, bare):
-    told = kaiza("init", "--yes")
+def test_init_creates_the_directories_and_an_example_plan(kaiza, bare):
+    result = kaiza("init", "--yes")
 
-    assert told.status == 0
+    assert result.status == 0
     assert (bare / "audit/.gitignore").read_text() == "*\n!.gitignore\n"
     assert (bare / "docs/reports").is_dir()
     assert [path.name for path in (bare / "plans").iterdir()] == ["PLAN-0001-example.md"]
 
 
-def test_the_first_plan_is_a_draft_without_a_finding(kaiza, bare):
+def test_the_example_plan_is_a_valid_draft(kaiza, bare):
     kaiza("init", "--yes")
     reading = parser.parse((bare / "plans/PLAN-0001-example.md").read_bytes(), "PLAN-0001-example")
 
@@ -94,16 +94,16 @@ def test_the_first_plan_is_a_draft_without_a_finding(kaiza, bare):
 
 
 def test_a_workspace_with_plans_gets_no_example(kaiza, bare):
-    put_there(bare / "plans/PLAN-1.md", b"mine")
+    put_file(bare / "plans/PLAN-1.md", b"mine")
     kaiza("init", "--yes")
 
     assert [path.name for path in (bare / "plans").iterdir()] == ["PLAN-1.md"]
 
 
-def test_git_leaves_the_record_out_and_keeps_its_directory(kaiza, bare):
+def test_git_ignores_the_log_and_keeps_its_directory(kaiza, bare):
     subprocess.run(["git", "init", "-q"], check=True)
     kaiza("init", "--yes")
-    put_there(bare / "audit/audit-log.jsonl", b"{}\n")
+    put_file(bare / "audit/audit-log.jsonl", b"{}\n")
     seen = subprocess.run(["git", "status", "--porcelain", "-uall"], capture_output=True, check=True, text=True).stdout
 
     assert "audit/.gitignore" in seen
@@ -111,10 +111,10 @@ def test_git_leaves_the_record_out_and_keeps_its_directory(kaiza, bare):
 
 
 @EACH
-def test_what_is_written_starts_a_server_as_the_client_would_start_it(kaiza, bare, client):
+def test_the_written_command_starts_a_server_as_the_client_would(kaiza, bare, client):
     assert kaiza("init", "--client", client, "--yes").status == 0
     entry = parsed(main_file(bare, client))[MAIN[client][1]]["kaiza"]
-    asked = [
+    messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
@@ -124,7 +124,7 @@ def test_what_is_written_starts_a_server_as_the_client_would_start_it(kaiza, bar
     ]  # fmt: skip
     environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ["HOME"], **entry.get("env", {})}
     done = subprocess.run(
-        [entry["command"], *entry["args"]], input=b"".join(orjson.dumps(one) + b"\n" for one in asked),
+        [entry["command"], *entry["args"]], input=b"".join(orjson.dumps(one) + b"\n" for one in messages),
         capture_output=True, check=True, timeout=60, cwd="/", env=environment,
     )  # fmt: skip
     answers = {one["id"]: one["result"] for one in map(orjson.loads, done.stdout.splitlines())}
@@ -135,7 +135,7 @@ def test_what_is_written_starts_a_server_as_the_client_would_start_it(kaiza, bar
 
 
 @EACH
-def test_the_entry_has_the_clients_own_shape(kaiza, bare, client):
+def test_the_entry_has_the_format_of_the_client(kaiza, bare, client):
     kaiza("init", "--client", client, "--yes")
     entry = parsed(main_file(bare, client))[MAIN[client][1]]["kaiza"]
 
@@ -149,14 +149,14 @@ def test_the_entry_has_the_clients_own_shape(kaiza, bare, client):
 def test_the_clients_own_writing_tools_are_switched_off(kaiza, bare, client):
     kaiza("init", "--client", client, "--yes")
     name, path, names = DENIED[client]
-    there = parsed(bare / name)
+    denied = parsed(bare / name)
     for key in path:
-        there = there[key]
+        denied = denied[key]
 
-    assert names <= set(there)
+    assert names <= set(denied)
 
 
-def test_codex_may_only_read_by_its_own_tools(kaiza, bare):
+def test_codex_gets_a_read_only_sandbox(kaiza, bare):
     kaiza("init", "--client", "codex", "--yes")
 
     assert parsed(bare / ".codex/config.toml")["sandbox_mode"] == "read-only"
@@ -165,25 +165,25 @@ def test_codex_may_only_read_by_its_own_tools(kaiza, bare):
 @EACH
 def test_a_second_time_changes_nothing(kaiza, bare, client):
     kaiza("init", "--client", client, "--yes")
-    before = everything(bare, bare.parent / "home")
-    told = kaiza("init", "--client", client, "--yes")
+    before = snapshot(bare, bare.parent / "home")
+    result = kaiza("init", "--client", client, "--yes")
 
-    assert everything(bare, bare.parent / "home") == before
-    assert (told.status, told.out) == (0, "")
+    assert snapshot(bare, bare.parent / "home") == before
+    assert (result.status, result.out) == (0, "")
 
 
 @EACH
-def test_remove_gives_everything_back(kaiza, bare, client):
-    before = everything(bare, bare.parent / "home")
+def test_remove_restores_snapshot(kaiza, bare, client):
+    before = snapshot(bare, bare.parent / "home")
     kaiza("init", "--client", client, "--yes")
-    told = kaiza("init", "--client", client, "--remove", "--yes")
+    result = kaiza("init", "--client", client, "--remove", "--yes")
 
-    assert told.status == 0
-    assert everything(bare, bare.parent / "home") == before
+    assert result.status == 0
+    assert snapshot(bare, bare.parent / "home") == before
 
 
-def test_all_clients_come_and_go_together(kaiza, bare):
-    before = everything(bare, bare.parent / "home")
+def test_several_clients_are_configured_and_removed_together(kaiza, bare):
+    before = snapshot(bare, bare.parent / "home")
     for client in MAIN:
         kaiza("init", "--client", client, "--yes")
     ready = (bare / "plans/PLAN-0001-example.md").read_bytes()
@@ -192,12 +192,12 @@ def test_all_clients_come_and_go_together(kaiza, bare):
     kaiza("init", "--remove", "--yes")
 
     assert still == ready
-    assert everything(bare, bare.parent / "home") == before
+    assert snapshot(bare, bare.parent / "home") == before
 
 
-def test_what_was_used_stays_when_the_rest_goes(kaiza, bare):
+def test_remove_keeps_files_that_were_used(kaiza, bare):
     kaiza("init", "--client", "cursor", "--yes")
-    put_there(bare / "audit/audit-log.jsonl", b"{}\n")
+    put_file(bare / "audit/audit-log.jsonl", b"{}\n")
     kaiza("init", "--remove", "--yes")
 
     assert (bare / "audit/audit-log.jsonl").read_bytes() == b"{}\n"
@@ -206,7 +206,7 @@ def test_what_was_used_stays_when_the_rest_goes(kaiza, bare):
     assert not (bare / ".cursor").exists()
 
 
-JSON_FILES = st.choice(
+JSON_FILES = st.one_of(
     st.none(),
     st.sampled_from([b"", b" \n", b"{}", b"{}\n", b'{"a":1}', b"\xef\xbb\xbf{}\r\n", b'{\r\n\t"a": [1, 2,],\r\n}']),
     st.builds(
@@ -232,8 +232,8 @@ TOML_FILES = st.sampled_from(
     max_examples=300 if os.environ.get("KAIZA_LONG") else 6,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-def test_whatever_was_there_comes_back_byte_for_byte(kaiza, bare, monkeypatch, client, data):
-    monkeypatch.setattr("kaiza.store.clients.server_command.works", lambda: True)
+def test_remove_restores_any_earlier_configuration_byte_for_byte(kaiza, bare, monkeypatch, client, data):
+    monkeypatch.setattr("kaiza.store.clients.server_command.can_start", lambda: True)
     contents = TOML_FILES if client == "codex" else JSON_FILES
     names = dict.fromkeys([MAIN[client][0], *([DENIED[client][0]] if client in DENIED else [])])
     for name in names:
@@ -241,21 +241,21 @@ def test_whatever_was_there_comes_back_byte_for_byte(kaiza, bare, monkeypatch, c
         if content is None:
             place(bare, name).unlink(missing_ok=True)
         else:
-            put_there(place(bare, name), content)
-    before = everything(bare, bare.parent / "home")
+            put_file(place(bare, name), content)
+    before = snapshot(bare, bare.parent / "home")
     written = kaiza("init", "--client", client, "--yes")
-    after = everything(bare, bare.parent / "home")
+    after = snapshot(bare, bare.parent / "home")
     again = kaiza("init", "--client", client, "--yes")
-    unchanged = everything(bare, bare.parent / "home") == after
+    unchanged = snapshot(bare, bare.parent / "home") == after
     removed = kaiza("init", "--client", client, "--remove", "--yes")
 
     assert (written.status, again.status, removed.status) == (0, 0, 0), (written.err, names)
     assert unchanged
-    assert everything(bare, bare.parent / "home") == before
+    assert snapshot(bare, bare.parent / "home") == before
 
 
-def test_a_file_that_somebody_changed_since_keeps_that_change(kaiza, bare):
-    put_there(bare / ".vscode/mcp.json", b'{\n  // mine\n  "servers": {\n    "x": {}\n  }\n}\n')
+def test_remove_keeps_later_edits_of_a_configuration_file(kaiza, bare):
+    put_file(bare / ".vscode/mcp.json", b'{\n  // mine\n  "servers": {\n    "x": {}\n  }\n}\n')
     kaiza("init", "--client", "vscode", "--yes")
     path = bare / ".vscode/mcp.json"
     path.write_text(path.read_text().replace('"x": {}', '"x": {"url": "u"}'))
@@ -265,7 +265,7 @@ def test_a_file_that_somebody_changed_since_keeps_that_change(kaiza, bare):
     assert path.read_text() == '{\n  // mine\n  "servers": {\n    "x": {"url": "u"}\n  }\n}\n'
 
 
-def test_a_file_that_init_made_and_somebody_reformatted_goes_all_the_same(kaiza, bare):
+def test_remove_deletes_a_file_that_was_only_reformatted(kaiza, bare):
     kaiza("init", "--client", "claude-code", "--yes")
     for name in (".mcp.json", ".claude/settings.json"):
         (bare / name).write_text(json.dumps(json.loads((bare / name).read_text())))
@@ -275,19 +275,19 @@ def test_a_file_that_init_made_and_somebody_reformatted_goes_all_the_same(kaiza,
     assert not (bare / ".claude").exists()
 
 
-def test_without_a_memory_only_what_is_plainly_kaizas_is_taken_out(kaiza, bare):
-    put_there(bare / ".claude/settings.json", b'{"permissions": {"deny": ["Bash"]}}')
-    put_there(bare / ".mcp.json", b'{"mcpServers": {"x": {}}}')
+def test_without_a_manifest_only_kaizas_own_entries_are_removed(kaiza, bare):
+    put_file(bare / ".claude/settings.json", b'{"permissions": {"deny": ["Bash"]}}')
+    put_file(bare / ".mcp.json", b'{"mcpServers": {"x": {}}}')
     kaiza("init", "--client", "claude-code", "--yes")
-    for memory in (bare.parent / "state").rglob("init.json"):
-        memory.unlink()
+    for manifest in (bare.parent / "state").rglob("init.json"):
+        manifest.unlink()
     kaiza("init", "--client", "claude-code", "--remove", "--yes")
 
     assert (bare / ".mcp.json").read_text() == '{"mcpServers": {"x": {}}}'
     assert "Bash" in json.loads((bare / ".claude/settings.json").read_text())["permissions"]["deny"]
 
 
-def test_windsurfs_one_entry_moves_between_workspaces_and_comes_back(kaiza, bare, tmp_path):
+def test_windsurfs_single_entry_moves_between_workspaces_and_is_restored(kaiza, bare, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     kaiza("init", "--client", "windsurf", "--yes")
@@ -302,40 +302,40 @@ def test_windsurfs_one_entry_moves_between_workspaces_and_comes_back(kaiza, bare
 
 def test_an_entry_at_home_for_another_workspace_is_left_alone(kaiza, bare):
     entry = {"command": "kaiza", "args": ["serve", "--workspace", "/somewhere/else"]}
-    put_there(main_file(bare, "windsurf"), json.dumps({"mcpServers": {"kaiza": entry}}).encode())
-    before = everything(bare.parent)
-    told = kaiza("init", "--remove", "--yes")
+    put_file(main_file(bare, "windsurf"), json.dumps({"mcpServers": {"kaiza": entry}}).encode())
+    before = snapshot(bare.parent)
+    result = kaiza("init", "--remove", "--yes")
 
-    assert told.status == 0
-    assert everything(bare.parent) == before
+    assert result.status == 0
+    assert snapshot(bare.parent) == before
 
 
-def test_a_kaiza_that_no_client_could_start_is_not_written_down(kaiza, bare, monkeypatch):
-    monkeypatch.setattr("kaiza.store.clients.server_command.works", lambda: False)
-    before = everything(bare.parent)
+def test_a_kaiza_that_clients_cannot_start_is_not_configured(kaiza, bare, monkeypatch):
+    monkeypatch.setattr("kaiza.store.clients.server_command.can_start", lambda: False)
+    before = snapshot(bare.parent)
 
     assert kaiza("init", "--client", "cursor", "--yes").status == 3
-    assert everything(bare.parent) == before
+    assert snapshot(bare.parent) == before
 
 
 def test_print_writes_nothing_and_shows_a_diff(kaiza, bare):
-    put_there(bare / ".mcp.json", b'{\n  "mcpServers": {}\n}\n')
-    before = everything(bare.parent)
-    told = kaiza("init", "--client", "claude-code", "--print")
+    put_file(bare / ".mcp.json", b'{\n  "mcpServers": {}\n}\n')
+    before = snapshot(bare.parent)
+    result = kaiza("init", "--client", "claude-code", "--print")
 
-    assert told.status == 0
-    assert '+    "kaiza": {' in told.out
-    assert "--- a/.mcp.json\n+++ b/.mcp.json" in told.out
-    assert "new directory  audit/" in told.out
-    assert everything(bare.parent) == before
+    assert result.status == 0
+    assert '+    "kaiza": {' in result.out
+    assert "--- a/.mcp.json\n+++ b/.mcp.json" in result.out
+    assert "new directory  audit/" in result.out
+    assert snapshot(bare.parent) == before
 
 
-def test_the_diff_that_is_shown_is_the_change_that_is_made(kaiza, bare):
-    put_there(bare / ".mcp.json", b'{\n  "mcpServers": {}\n}\n')
+def test_the_printed_diff_applies_and_equals_the_change(kaiza, bare):
+    put_file(bare / ".mcp.json", b'{\n  "mcpServers": {}\n}\n')
     kaiza("init", "--yes")
     diff = kaiza("init", "--client", "claude-code", "--print").out
     copy = bare.parent / "copy"
-    put_there(copy / ".mcp.json", (bare / ".mcp.json").read_bytes())
+    put_file(copy / ".mcp.json", (bare / ".mcp.json").read_bytes())
     subprocess.run(["git", "apply", "-"], input=diff.encode(), check=True, cwd=copy)
     kaiza("init", "--client", "claude-code", "--yes")
 
@@ -344,10 +344,10 @@ def test_the_diff_that_is_shown_is_the_change_that_is_made(kaiza, bare):
 
 
 def test_an_entry_of_other_content_is_shown_and_replaced(kaiza, bare):
-    put_there(bare / ".mcp.json", b'{\n  "mcpServers": {\n    "kaiza": {"command": "old"}\n  }\n}\n')
-    told = kaiza("init", "--client", "claude-code", "--yes")
+    put_file(bare / ".mcp.json", b'{\n  "mcpServers": {\n    "kaiza": {"command": "old"}\n  }\n}\n')
+    result = kaiza("init", "--client", "claude-code", "--yes")
 
-    assert '-    "kaiza": {"command": "old"}' in told.out
+    assert '-    "kaiza": {"command": "old"}' in result.out
     assert parsed(bare / ".mcp.json")["mcpServers"]["kaiza"]["command"] != "old"
 
 
@@ -360,23 +360,21 @@ def test_an_entry_of_other_content_is_shown_and_replaced(kaiza, bare):
         ("gemini", b'{\n"x": "\xff"}', 2),
     ],
 )
-def test_a_configuration_with_a_fault_is_refused_with_its_line_and_nothing_is_touched(
-    kaiza, bare, client, content, line
-):
-    put_there(main_file(bare, client), content)
-    before = everything(bare.parent)
-    told = kaiza("init", "--client", client, "--yes")
+def test_an_invalid_configuration_is_refused_with_its_line(kaiza, bare, client, content, line):
+    put_file(main_file(bare, client), content)
+    before = snapshot(bare.parent)
+    result = kaiza("init", "--client", client, "--yes")
 
-    assert (told.status, told.out) == (1, "")
-    assert f"{MAIN[client][0]}, line {line}:" in told.err
-    assert everything(bare.parent) == before
+    assert (result.status, result.out) == (1, "")
+    assert f"{MAIN[client][0]}, line {line}:" in result.err
+    assert snapshot(bare.parent) == before
 
 
 @pytest.mark.parametrize("what", ["file", "directory", "dangling", "plans", "fifo", "read-only", "audit is a file"])
-def test_what_is_no_plain_writable_file_is_refused_and_nothing_is_touched(kaiza, bare, what):
+def test_a_target_that_is_not_a_regular_writable_file_is_refused(kaiza, bare, what):
     elsewhere = bare.parent / "elsewhere"
     elsewhere.mkdir()
-    put_there(elsewhere / "mcp.json", b"{}")
+    put_file(elsewhere / "mcp.json", b"{}")
     target = bare / ".vscode/mcp.json"
     if what not in ("directory", "plans", "audit is a file"):
         target.parent.mkdir()
@@ -390,16 +388,16 @@ def test_what_is_no_plain_writable_file_is_refused_and_nothing_is_touched(kaiza,
         "audit is a file": lambda: (bare / "audit").write_bytes(b""),
     }[what]()
     listed = sorted(str(path) for path in bare.parent.rglob("*"))
-    told = kaiza("init", "--client", "vscode", "--yes")
+    result = kaiza("init", "--client", "vscode", "--yes")
 
-    assert told.status == 1
-    assert "Nothing was written" in told.err
+    assert result.status == 1
+    assert "Nothing was written" in result.err
     assert sorted(str(path) for path in bare.parent.rglob("*")) == listed
     assert (elsewhere / "mcp.json").read_bytes() == b"{}"
 
 
-def test_the_mode_of_a_file_stays(kaiza, bare):
-    put_there(bare / ".mcp.json", b"{}")
+def test_init_keeps_the_mode_of_a_file(kaiza, bare):
+    put_file(bare / ".mcp.json", b"{}")
     (bare / ".mcp.json").chmod(0o600)
     kaiza("init", "--client", "claude-code", "--yes")
 
@@ -407,9 +405,9 @@ def test_the_mode_of_a_file_stays(kaiza, bare):
 
 
 @pytest.mark.parametrize("last", range(9))
-def test_if_one_file_cannot_be_written_none_is(kaiza, bare, monkeypatch, last):
-    put_there(bare / ".mcp.json", b"{}")
-    before = everything(bare)
+def test_if_one_file_cannot_be_written_none_is_changed(kaiza, bare, monkeypatch, last):
+    put_file(bare / ".mcp.json", b"{}")
+    before = snapshot(bare)
     real = os.fsync
     calls = iter(range(100))
 
@@ -419,41 +417,41 @@ def test_if_one_file_cannot_be_written_none_is(kaiza, bare, monkeypatch, last):
         real(descriptor)
 
     monkeypatch.setattr("kaiza.store.clients.config_files.os.fsync", fsync)
-    told = kaiza("init", "--client", "claude-code", "--yes")
+    result = kaiza("init", "--client", "claude-code", "--yes")
 
-    assert told.status == 3
-    assert everything(bare) == before
+    assert result.status == 3
+    assert snapshot(bare) == before
 
 
 @pytest.mark.parametrize("client", ["claude-code", "gemini"])
 def test_a_path_that_the_client_would_take_for_a_variable_is_refused(kaiza, bare, client):
     odd = bare / "a$HOME"
     odd.mkdir()
-    told = kaiza("init", str(odd), "--client", client, "--yes")
+    result = kaiza("init", str(odd), "--client", client, "--yes")
 
-    assert (told.status, list(odd.iterdir())) == (1, [])
+    assert (result.status, list(odd.iterdir())) == (1, [])
 
 
-def test_nobody_to_ask_is_3_and_nothing_is_written(process, bare):
-    before = everything(bare.parent)
-    told = process("init", "--client", "cursor", stdin=subprocess.DEVNULL, start_new_session=True)
+def test_without_a_terminal_init_exits_with_3_and_writes_nothing(process, bare):
+    before = snapshot(bare.parent)
+    result = process("init", "--client", "cursor", stdin=subprocess.DEVNULL, start_new_session=True)
 
-    assert told.returncode == 3
-    assert b"--yes" in told.stderr
-    assert everything(bare.parent) == before
+    assert result.returncode == 3
+    assert b"--yes" in result.stderr
+    assert snapshot(bare.parent) == before
 
 
 @pytest.mark.parametrize(("typed", "status"), [("yes\n", 0), ("no\n", 1), ("\n", 1)])
-def test_a_person_is_asked_at_the_terminal(screen, bare, typed, status):
+def test_init_asks_at_the_terminal(screen, bare, typed, status):
     command = screen("init", "--client", "cursor")
-    command.until("Type yes to go on")
+    command.until("Type yes to confirm")
     command.type(typed)
 
     assert command.end() == status
     assert (bare / ".cursor/mcp.json").exists() == (status == 0)
 
 
-def test_without_a_client_it_says_what_it_found(kaiza, bare, monkeypatch):
+def test_without_a_client_init_lists_the_clients_found(kaiza, bare, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     nothing = kaiza("init", "--yes")
     (bare.parent / "home/.gemini").mkdir()
@@ -461,46 +459,46 @@ def test_without_a_client_it_says_what_it_found(kaiza, bare, monkeypatch):
     kaiza("init", "--client", "gemini", "--yes")
 
     assert "No client was found" in nothing.out
-    assert "Gemini CLI: found. Next: kaiza init --client gemini" in found.out
-    assert "Gemini CLI: configured." in kaiza("init", "--yes").out
+    assert "Gemini CLI: found; next: `kaiza init --client gemini`" in found.out
+    assert "Gemini CLI: configured" in kaiza("init", "--yes").out
 
 
-def test_json_tells_the_same(kaiza, bare):
-    told = json.loads(kaiza("init", "--client", "codex", "--json", "--print").out)
+def test_json_lists_the_changes(kaiza, bare):
+    result = json.loads(kaiza("init", "--client", "codex", "--json", "--print").out)
 
-    assert told["workspace"] == str(bare)
-    assert told["written"] is False
-    assert {one["path"] for one in told["files"]} == {
+    assert result["workspace"] == str(bare)
+    assert result["written"] is False
+    assert {one["path"] for one in result["files"]} == {
         "audit/.gitignore",
         "plans/PLAN-0001-example.md",
         ".codex/config.toml",
     }
 
 
-def test_json_asks_nobody_and_so_wants_to_know_how(kaiza, bare):
+def test_json_needs_yes_or_print(kaiza, bare):
     assert kaiza("init", "--json").status == 2
     assert json.loads(kaiza("init", "--json", "--yes").out)["written"] is True
     assert json.loads(kaiza("init", "--json", "--yes").out)["written"] is False
 
 
-def test_what_remove_would_do_can_be_looked_at_first(kaiza, bare):
+def test_remove_with_print_only_shows_the_changes(kaiza, bare):
     kaiza("init", "--client", "claude-code", "--yes")
-    before = everything(bare.parent)
-    told = kaiza("init", "--remove", "--print")
+    before = snapshot(bare.parent)
+    result = kaiza("init", "--remove", "--print")
 
-    assert told.out.count("deleted file mode") == 4
-    assert everything(bare.parent) == before
-
-
-def test_what_could_steer_a_terminal_is_shown_written_out_and_tabs_as_they_are(kaiza, bare):
-    put_there(bare / ".mcp.json", '{\n\t"mcpServers": {\n\t\t"\u202e\x9b2J": {}\n\t}\n}\n'.encode())
-    told = kaiza("init", "--client", "claude-code", "--print")
-
-    assert '\t\t"\\u202e\\x9b2J": {}' in told.out
-    assert not {"\u202e", "\x9b", "\x1b"} & set(told.out)
+    assert result.out.count("deleted file mode") == 4
+    assert snapshot(bare.parent) == before
 
 
-def test_a_workspace_inside_another_is_said(kaiza, bare):
+def test_diffs_are_escaped_but_for_their_tabs(kaiza, bare):
+    put_file(bare / ".mcp.json", '{\n\t"mcpServers": {\n\t\t"\u202e\x9b2J": {}\n\t}\n}\n'.encode())
+    result = kaiza("init", "--client", "claude-code", "--print")
+
+    assert '\t\t"\\u202e\\x9b2J": {}' in result.out
+    assert not {"\u202e", "\x9b", "\x1b"} & set(result.out)
+
+
+def test_a_workspace_inside_another_is_pointed_out(kaiza, bare):
     kaiza("init", "--yes")
     (bare / "part").mkdir()
 
@@ -509,7 +507,7 @@ def test_a_workspace_inside_another_is_said(kaiza, bare):
 
 def test_comments_in_vscodes_file_stay(kaiza, bare):
     text = '// top\n{\n\t/* servers */\n\t"servers": {\n\t\t"x": {"url": "u"}, // last\n\t},\n}\n'
-    put_there(bare / ".vscode/mcp.json", text.encode())
+    put_file(bare / ".vscode/mcp.json", text.encode())
     kaiza("init", "--client", "vscode", "--yes")
     done = (bare / ".vscode/mcp.json").read_text()
 
@@ -517,15 +515,15 @@ def test_comments_in_vscodes_file_stay(kaiza, bare):
     assert jsonc.parse(done).value["servers"].keys() == {"x", "kaiza"}
 
 
-def test_the_memory_holds_what_was_there_and_only_its_owner_reads_it(kaiza, bare):
-    put_there(bare / ".mcp.json", b'{"secret": 1}')
+def test_the_manifest_holds_the_earlier_content_and_is_private(kaiza, bare):
+    put_file(bare / ".mcp.json", b'{"secret": 1}')
     kaiza("init", "--client", "claude-code", "--yes")
-    (memory,) = (bare.parent / "state").rglob("init.json")
-    kept = [one["before"] for one in json.loads(memory.read_text())["files"].values() if one["before"]]
+    (manifest,) = (bare.parent / "state").rglob("init.json")
+    earlier = [one["before"] for one in json.loads(manifest.read_text())["files"].values() if one["before"]]
 
-    assert [base64.b64decode(one) for one in kept] == [b'{"secret": 1}']
-    assert stat.S_IMODE(memory.stat().st_mode) == 0o600
+    assert [base64.b64decode(one) for one in earlier] == [b'{"secret": 1}']
+    assert stat.S_IMODE(manifest.stat().st_mode) == 0o600
 
 
-def test_the_clients_are_the_ones_that_are_tested_here():
+def test_every_client_is_covered_by_these_tests():
     assert set(MAIN) == set(CLIENTS)

@@ -1,0 +1,254 @@
+"""What a person should know of a plan before deciding: its content, the files it matches now, what was used of it.
+
+The values are what `plan show --json` and `plan list --json` print.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from kaiza.domain.finding import WARNING
+from kaiza.domain.paths import confusables
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans import plan as limits
+from kaiza.domain.plans.parser import StoredPlan
+from kaiza.domain.plans.plan import INVALID, LIMITS, Plan, PlanUsage, Scope
+from kaiza.domain.text import unified_diff
+from kaiza.domain.tool_card import for_unknown_tool
+from kaiza.policy.case import Case
+from kaiza.policy.rules.plan_approved import (
+    check_plan_approved,
+    check_plan_not_withdrawn,
+    check_plan_unchanged,
+    sealed_hash,
+)
+from kaiza.policy.rules.plan_sound import check_plan_sound
+from kaiza.render.terminal import escape
+from kaiza.store import human_decisions
+from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
+from kaiza.store.documents.scope_preview import ScopePreview, match_files
+from kaiza.store.workspace import Workspace
+
+BROAD_SCOPE_FILES = 200
+"""A scope of more files than this gets a warning."""
+_MAX_PROSE_LINES = 400
+_MAX_HIDDEN_LINES = 20
+_FRONT_MATTER = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
+
+
+def list_plans(workspace: Workspace) -> list[dict[str, Any]]:
+    """Every plan: its status, whether it allows changes now, its limits and what was used of them."""
+    now = human_decisions.current_timestamp()
+    return [_list_entry(workspace, stored, now) for stored in workspace.plans.read_all()]
+
+
+def review_plan(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
+    """One plan in full."""
+    plan = stored.parsed.plan
+    review: dict[str, Any] = {
+        "plan_id": stored.plan_id,
+        "path": str(plan_path(stored.plan_id)),
+        "title": stored.parsed.title,
+        "status": plan.status if plan else INVALID,
+        "plan_hash": stored.parsed.plan_hash,
+        **_approval_state(workspace, stored, now),
+        "findings": [finding.as_json() for finding in stored.parsed.findings],
+    }
+    if plan is not None:
+        preview = match_files(plan, workspace.files)
+        review |= _plan_members(plan, now) | {"touches": _preview_members(preview)}
+        review["warnings"] = list(_list_warnings(stored, plan, preview))
+        review["used"] = _usage_counts(workspace, stored)
+    review["difference"] = diff_since_approval(workspace, stored.plan_id, stored.content)
+    prose = _prose_lines(stored.content)
+    review["prose"] = "\n".join(prose[:_MAX_PROSE_LINES])
+    review["more_prose"] = len(prose[_MAX_PROSE_LINES:])
+    return review
+
+
+def diff_since_approval(workspace: Workspace, plan_id: str, content: bytes) -> dict[str, Any] | None:
+    """The diff from the content approved last to this one; None if nothing was approved or nothing changed."""
+    seal = workspace.audit_state.seals.get(plan_id)
+    if seal is None:
+        return None
+    before, path = human_decisions.load_bytes(workspace, seal.plan_hash), plan_path(plan_id)
+    if before is None:
+        return {"approved_hash": seal.plan_hash, "diff": None}
+    diff = unified_diff.compare(unified_diff.FileVersion(path, before), unified_diff.FileVersion(path, content))
+    if not diff.data:
+        return None
+    return {"approved_hash": seal.plan_hash, "diff": diff.text, "truncated": diff.truncated}
+
+
+def plan_path(plan_id: str) -> RelPath:
+    """The path of a plan's file."""
+    return DIRECTORY / (plan_id + SUFFIX)
+
+
+def is_broad(preview: ScopePreview) -> bool:
+    """Whether a scope matches so many files that it gets a warning."""
+    return preview.file_count > BROAD_SCOPE_FILES or preview.stopped_early
+
+
+def broad_scope_message(preview: ScopePreview) -> str:
+    """The warning about a broad scope."""
+    least = "at least " if preview.stopped_early else ""
+    return f"The scope matches {least}{preview.file_count:,} files now"
+
+
+def _list_entry(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
+    plan = stored.parsed.plan
+    return {
+        "plan_id": stored.plan_id,
+        "title": stored.parsed.title,
+        "status": plan.status if plan else INVALID,
+        "plan_hash": stored.parsed.plan_hash,
+        **_approval_state(workspace, stored, now),
+        "expires": plan.expires if plan else None,
+        "limits": plan.limits.as_json() if plan else {},
+        "used": _usage_counts(workspace, stored),
+        "findings": len(stored.parsed.findings),
+    }
+
+
+def _approval_state(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
+    """Whether the plan allows changes now, if not why, and the content that was approved."""
+    seal = workspace.audit_state.seals.get(stored.plan_id)
+    case = _build_case(workspace, stored, now)
+    approved_hash = sealed_hash(case)
+    reason = _refusal_reason(case) or _exceeded_limit(workspace, stored)
+    return {
+        "allows": reason is None,
+        "why_not": reason,
+        "sealed": None
+        if seal is None
+        else {"plan_hash": seal.plan_hash, "how": seal.how, "approved_by": seal.approved_by, "seq": seal.seq},
+        "changed_after_approval": approved_hash is not None and approved_hash != stored.parsed.plan_hash,
+    }
+
+
+def _usage_counts(workspace: Workspace, stored: StoredPlan) -> dict[str, int]:
+    usage = workspace.audit_state.usage.get(stored.plan_id) or PlanUsage()
+    return {name: usage.file_count if name == "files" else getattr(usage, name) for name in LIMITS}
+
+
+def _build_case(workspace: Workspace, stored: StoredPlan, now: str) -> Case:
+    """The case of a change under this plan, for the boundary's own rules: what is shown is what would be decided."""
+    return Case(
+        card=for_unknown_tool("write_file"),
+        arguments={"plan_hash": stored.parsed.plan_hash},
+        now=now,
+        audit_state=workspace.audit_state,
+        plan_id=stored.plan_id,
+        parsed=stored.parsed,
+        by_command=workspace.settings.approval_by_command,
+    )
+
+
+def _refusal_reason(case: Case) -> str | None:
+    """Why a change would be refused: the boundary's own rules, in words for a person."""
+    if check_plan_not_withdrawn(case) is not None:
+        return "a person withdrew it; `kaiza plan approve` approves it again"
+    if check_plan_unchanged(case) is not None:
+        return "it was changed after it was approved"
+    if check_plan_sound(case) is not None or case.parsed is None or case.parsed.plan is None:
+        return "it has errors"
+    refusal = check_plan_approved(case)
+    if refusal is None:
+        return None
+    reason = refusal.cause["reason"] if isinstance(refusal.cause, dict) else None
+    return {
+        "status": f"its status is {case.parsed.plan.status}",
+        "expired": f"it expired on {case.parsed.plan.expires}",
+    }.get(str(reason), "this workspace requires `kaiza plan approve`; editing the status is not enough")
+
+
+def _exceeded_limit(workspace: Workspace, stored: StoredPlan) -> str | None:
+    plan, usage = stored.parsed.plan, workspace.audit_state.usage.get(stored.plan_id)
+    overrun = limits.overrun_before(plan.limits, usage, (), 1) if plan and usage else None
+    return f"its limit on {overrun.limit} is reached" if overrun else None
+
+
+def _plan_members(plan: Plan, now: str) -> dict[str, Any]:
+    return {
+        "title": plan.title,
+        "author": plan.author,
+        "created": plan.created,
+        "approved_by": plan.approved_by,
+        "approved_at": plan.approved_at,
+        "expires": plan.expires,
+        "expired": plan.is_expired(now),
+        "scope": _scope_members(plan.scope),
+        "limits": plan.limits.as_json(),
+        "phases": [
+            {
+                "phase_id": phase.phase_id,
+                "objective": phase.objective,
+                "scope": _scope_members(phase.scope) if phase.scope else None,
+                "verify": [list(command) for command in phase.verify],
+            }
+            for phase in plan.phases
+        ],
+        "policy": {rule: "refuse" if getattr(plan.policy, rule) else "allow" for rule in ("secrets", "stubs", "rust")},
+    }
+
+
+def _scope_members(scope: Scope) -> dict[str, Any]:
+    members: dict[str, Any] = {
+        name: [glob.text for glob in getattr(scope, name)] for name in ("modify", "create", "delete", "deny")
+    }
+    members["move"] = [{"from": pair.source.text, "to": pair.target.text} for pair in scope.move]
+    return {**members, "unlock": [str(path) for path in scope.unlock]}
+
+
+def _preview_members(preview: ScopePreview) -> dict[str, Any]:
+    return {
+        "files": preview.file_count,
+        "broken_off": preview.stopped_early,
+        "named": [{"path": path, "operations": list(preview.operations[path])} for path in preview.listed_paths],
+        "patterns": [
+            {"operation": operation, "pattern": pattern, "files": count}
+            for (operation, pattern), count in preview.match_counts.items()
+        ],
+    }
+
+
+def _list_warnings(stored: StoredPlan, plan: Plan, preview: ScopePreview) -> Iterator[dict[str, Any]]:
+    for finding in stored.parsed.findings:
+        if finding.severity == WARNING:
+            yield {"rule": finding.rule, "line": finding.line, "message": finding.message}
+    if is_broad(preview):
+        yield {"rule": "broad-scope", "line": None, "message": broad_scope_message(preview)}
+    for what, text in _displayed_texts(plan, preview):
+        if any(confusables.find_suspicious(text)):
+            message = f"{what} contains characters that look like others: {confusables.make_visible(text)}"
+            yield {"rule": "lookalike", "line": None, "message": message}
+    yield from _hidden_characters(stored.content)
+
+
+def _displayed_texts(plan: Plan, preview: ScopePreview) -> Iterator[tuple[str, str]]:
+    for phase in plan.phases:
+        yield from ((f"A command of {phase.phase_id}", shlex.join(command)) for command in phase.verify)
+    yield from (("The name of a file in scope", path) for path in preview.listed_paths)
+
+
+def _hidden_characters(content: bytes) -> Iterator[dict[str, Any]]:
+    """A warning for each of the first lines that hold invisible characters."""
+    lines = content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", " ").split("\n")
+    hidden = (pair for pair in enumerate(lines) if _has_hidden_characters(pair[1]))
+    for number, line in islice(hidden, _MAX_HIDDEN_LINES):
+        message = f"The line contains invisible characters: {escape(line)}"
+        yield {"rule": "hidden-character", "line": number, "message": message}
+
+
+def _has_hidden_characters(line: str) -> bool:
+    text = confusables.strip_joiners(line)
+    return escape(text) != text
+
+
+def _prose_lines(content: bytes) -> list[str]:
+    """The lines of the text after the front matter."""
+    prose = _FRONT_MATTER.sub(b"", content, count=1).decode("utf-8", "replace").replace("\r\n", "\n")
+    return prose.strip("\n").split("\n")

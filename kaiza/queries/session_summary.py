@@ -1,0 +1,124 @@
+"""Sessions as the log shows them, ended ones included: counts, state, changes and refusals."""
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kaiza.domain.audit.projection import AuditState
+from kaiza.domain.audit.record import FIELDS
+from kaiza.domain.audit.record_folding import apply_record
+from kaiza.domain.caps import Caps
+from kaiza.render.records import recorded_paths
+
+_ALL_FIELDS = frozenset(FIELDS)
+_CHANGE_MEMBERS = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
+_REFUSAL_MEMBERS = ("seq", "tool_name", "error_code", "human_message")
+
+
+@dataclass(slots=True)
+class SessionSummary:
+    """What the log says about one session."""
+
+    session_id: str
+    role: str | None
+    client: str | None
+    begun_at: str
+    last_call_at: str
+    ended_at: str | None = None
+    state: str = ""
+    calls: int = 0
+    change_count: int = 0
+    refusal_count: int = 0
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """The session as `session list --json` prints it."""
+        return {
+            "session_id": self.session_id,
+            "role": self.role,
+            "state": self.state,
+            "client": self.client,
+            "begun_at": self.begun_at,
+            "last_call_at": self.last_call_at,
+            "ended_at": self.ended_at,
+            "counts": {"calls": self.calls, "changes": self.change_count, "refusals": self.refusal_count},
+        }
+
+
+class SessionProjection:
+    """Projects records, oldest first, to session summaries; changes and refusals only of `detailed` sessions."""
+
+    def __init__(self, detailed: str | None = None) -> None:
+        self.sessions: dict[str, SessionSummary] = {}
+        self._detailed_id = detailed
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Take in the next record of the log."""
+        if record.get("kind") != "call":
+            return
+        session_id, ok = record.get("session_id"), record.get("outcome") == "ok"
+        if not isinstance(session_id, str):
+            return
+        if record.get("tool_name") == "begin_session" and ok:
+            self.sessions[session_id] = _new_summary(record)
+        session = self.sessions.get(session_id)
+        if session is not None:
+            self._count_call(session, record, ok=ok)
+
+    def _count_call(self, session: SessionSummary, record: Mapping[str, Any], *, ok: bool) -> None:
+        changes = list(record.get("changes") or ()) if ok else []
+        session.calls += 1
+        session.change_count += len(changes)
+        session.refusal_count += 0 if ok else 1
+        session.last_call_at = max(session.last_call_at, str(record.get("timestamp")))
+        if record.get("tool_name") == "end_session" and ok:
+            session.ended_at = record.get("timestamp")
+        if self._detailed_id is not None and session.session_id.startswith(self._detailed_id):
+            session.changes += [{"seq": record.get("seq"), **_change_members(change)} for change in changes]
+            session.refusals += [] if ok else [_refusal_members(record)]
+
+
+def summarize_sessions(
+    records: Iterable[Mapping[str, Any]], detailed: str | None, progress: Callable[[int], None]
+) -> list[SessionSummary]:
+    """Every session with its state now, from one pass over the log; `progress` gets each record's number."""
+    projection, audit_state = SessionProjection(detailed), AuditState()
+    for record in records:
+        projection.apply(record)
+        if is_complete(record):
+            apply_record(audit_state, record)
+        progress(record["seq"])
+    oldest = datetime.now(UTC) - timedelta(hours=Caps().session_idle_hours)
+    since = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    sessions = list(projection.sessions.values())
+    for session in sessions:
+        session.state = _session_state(session, audit_state.locks, since)
+    return sessions
+
+
+def is_complete(record: Mapping[str, Any]) -> bool:
+    """Whether a record has every field; only such a record can be folded into the audit state."""
+    return record.keys() >= _ALL_FIELDS
+
+
+def _session_state(session: SessionSummary, locked_roles: Container[str | None], since: str) -> str:
+    if session.ended_at is not None:
+        return "ended"
+    if session.last_call_at < since:
+        return "expired"
+    return "locked" if session.role in locked_roles else "active"
+
+
+def _new_summary(record: Mapping[str, Any]) -> SessionSummary:
+    at = str(record.get("timestamp"))
+    return SessionSummary(str(record["session_id"]), record.get("role"), record.get("client"), at, at)
+
+
+def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: change.get(name) for name in _CHANGE_MEMBERS}
+
+
+def _refusal_members(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{name: record.get(name) for name in _REFUSAL_MEMBERS}, "paths": list(recorded_paths(record))}

@@ -1,0 +1,46 @@
+"""The state of a workspace on one page: log, freeze, locks, open sessions, plans, unfinished changes."""
+
+from dataclasses import asdict
+from typing import Any
+
+from kaiza.domain.audit.projection import Session
+from kaiza.domain.caps import Caps
+from kaiza.queries.plan_review import list_plans
+from kaiza.store import human_decisions
+from kaiza.store.workspace import Workspace
+
+
+def workspace_status(workspace: Workspace) -> dict[str, Any]:
+    """What `kaiza status --json` prints."""
+    state, head, now = workspace.audit_state, workspace.log.head, human_decisions.current_timestamp()
+    idle = Caps().session_idle_hours
+    sessions = [
+        session for session in state.sessions.values() if state.find_open_session(session.session_id, now, idle)
+    ]
+    return {
+        "workspace": workspace.root,
+        "record": {
+            "verdict": workspace.damage() or "intact",
+            "records": head.seq if head else 0,
+            "head": {"seq": head.seq, "entry_hash": head.entry_hash} if head else None,
+        },
+        "frozen": asdict(state.frozen) if state.frozen else None,
+        "locks": [asdict(lock) for lock in state.locks.values()],
+        "sessions": [_session_members(workspace, session) for session in sessions],
+        "plans": list_plans(workspace),
+        "intents": [
+            {"request_id": request_id, "seq": intent["seq"], "paths": [change["path"] for change in intent["changes"]]}
+            for request_id, intent in state.intents.items()
+        ],
+    }
+
+
+def _session_members(workspace: Workspace, session: Session) -> dict[str, Any]:
+    return {
+        "session_id": session.session_id,
+        "role": session.role,
+        "state": "locked" if session.role in workspace.audit_state.locks else "active",
+        "client": session.client,
+        "last_call_at": session.last_call_at,
+        "counts": {"calls": session.calls, "changes": session.changes, "refusals": session.refusals},
+    }

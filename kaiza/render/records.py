@@ -1,0 +1,147 @@
+"""Audit records for people: a timeline with one row a record, or one record in full."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+import orjson
+
+from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
+from kaiza.render.terminal import INDENT, display_width, escape, paint, wrap
+
+MIN_WIDE_COLUMNS = 110
+"""On a narrower terminal the day has a line of its own and rows show only the time."""
+_COLUMNS = (
+    Column("time UTC"),
+    Column("seq", align_right=True, expected_width=5),
+    Column("role"),
+    Column("tool", expected_width=12),
+    Column("path", min_width=12, is_whole=True, expected_width=12),
+    Column("outcome", expected_width=6),
+    Column("code", moves_below=True),
+)
+# A followed log is measured before its first record: widths that are usual, the time by the layout.
+_EXPECTED_WIDTHS = (6, 11, 16, 32, 7, 20)
+_TIME_WIDTH, _DATE_TIME_WIDTH = 8, 19
+_PATH_ARGUMENTS = ("path", "source", "destination", "uri")
+_STYLES = {"ok": "green", "error": "red"}
+_FIRST_MEMBERS = ("seq", "timestamp", "kind", "outcome", "error_code", "human_message", "invariant_id", "cause")
+_LAST_MEMBERS = ("prev_hash", "entry_hash")
+
+
+def render_timeline(
+    records: Iterable[Mapping[str, Any]], width: int | None, *, colour: bool = False, endless: bool = False
+) -> Iterator[str]:
+    """The timeline, lazily. Columns are measured on the first records, or on usual widths where the log is followed."""
+    records = iter(records)
+    sample = [] if endless else list(islice(records, SAMPLE_SIZE))
+    is_daily = width is not None and width < MIN_WIDE_COLUMNS
+    usual = (_TIME_WIDTH if is_daily else _DATE_TIME_WIDTH, *_EXPECTED_WIDTHS)
+    measured = [_record_cells(record, is_daily=is_daily) for record in sample]
+    measured = measured or [tuple(Cell(" " * columns) for columns in usual)]
+    table = fit(_COLUMNS, measured, width, colour=colour, gap=" " if is_daily else GAP)
+    yield table.header()
+    last_day = ""
+    for record in chain(sample, records):
+        day = _member_text(record, "timestamp")[:10]
+        if is_daily and day != last_day:
+            last_day = day
+            yield paint(day, "bold", colour=colour)
+        yield from table.lines(_record_cells(record, is_daily=is_daily))
+
+
+def render_record(record: Mapping[str, Any], width: int | None = None, *, colour: bool = False) -> Iterator[str]:
+    """Every member of a record that is not null: the outcome first, the hashes last."""
+    middle = [name for name in record if name not in _FIRST_MEMBERS + _LAST_MEMBERS]
+    names = [name for name in (*_FIRST_MEMBERS, *middle, *_LAST_MEMBERS) if record.get(name) is not None]
+    room = max(map(len, names), default=0)
+    for name in names:
+        for at, parts in enumerate(_format_value(record[name])):
+            label, value = (escape(name) if at == 0 else "").ljust(room), GAP.join(parts)
+            is_long = width is not None and display_width(label + GAP + value) > width
+            painted = paint(label.rstrip() if is_long else label, "dim", colour=colour)
+            yield painted if is_long else f"{painted}{GAP}{paint(value, _STYLES.get(value, ''), colour=colour)}"
+            yield from _lines_of_parts(parts, width) if is_long else ()
+
+
+def recorded_paths(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every path that a record names, in order, each once."""
+    arguments = record.get("arguments")
+    paths = list(_argument_paths(arguments)) if isinstance(arguments, Mapping) else []
+    for change in record.get("changes") or ():
+        if isinstance(change, Mapping):
+            paths += [change.get("source"), change.get("path")]
+    return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))
+
+
+def _record_cells(record: Mapping[str, Any], *, is_daily: bool) -> tuple[Cell, ...]:
+    kind, outcome = _member_text(record, "kind"), _member_text(record, "outcome")
+    time = _member_text(record, "timestamp")[:_DATE_TIME_WIDTH]
+    paths = _format_paths(recorded_paths(record))
+    return (
+        Cell(time[11:] if is_daily else time.replace("T", " "), "dim"),
+        Cell(_member_text(record, "seq"), "dim"),
+        Cell(_member_text(record, "role")),
+        Cell(_member_text(record, "tool_name") or kind),
+        Cell(paths or (_member_text(record, "plan_id") if kind in {"plan", "person"} else "")),
+        Cell(outcome if outcome and kind == "call" else _format_result(record, kind), _STYLES.get(outcome, "yellow")),
+        Cell(_member_text(record, "error_code"), "red"),
+    )
+
+
+def _format_result(record: Mapping[str, Any], kind: str) -> str:
+    """The outcome column of a record that is not a call: `sealed`, what a person did, how a recovery ended."""
+    if kind == "plan":
+        return "sealed"
+    detail = record.get("detail")
+    member = {"person": "action", "recovery": "result"}.get(kind, "")
+    return (_member_text(detail, member) if isinstance(detail, Mapping) else "") or kind
+
+
+def _argument_paths(arguments: Mapping[str, Any]) -> Iterator[Any]:
+    yield from (arguments.get(name) for name in _PATH_ARGUMENTS)
+    several = arguments.get("paths")
+    if isinstance(several, list):
+        yield from several
+
+
+def _member_text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    return "" if value is None else escape(str(value))
+
+
+def _format_paths(paths: tuple[str, ...]) -> str:
+    if not paths:
+        return ""
+    return escape(paths[0]) + (f" +{len(paths) - 1}" if len(paths) > 1 else "")
+
+
+def _lines_of_parts(parts: Iterable[str], width: int | None) -> Iterator[str]:
+    """Each part on a line of its own; of one that is still too long the value, which people copy, on the next."""
+    for part in parts:
+        line = INDENT * 2 + part
+        name, sign, value = part.partition("=")
+        if width is None or display_width(line) <= width:
+            yield line
+        elif sign and " " not in name:
+            yield f"{INDENT * 2}{name}="
+            yield from wrap([value], width)
+        else:
+            yield from wrap([line if " " in part else part], width)
+
+
+def _format_value(value: object) -> Iterator[list[str]]:
+    """The lines of a value: one for each object of a list, else one; each as parts that belong together."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        yield from map(_format_parts, value)
+    else:
+        yield _format_parts(value)
+
+
+def _format_parts(value: object) -> list[str]:
+    if isinstance(value, dict):
+        members = {name: item for name, item in value.items() if item is not None}
+        return [f"{escape(str(name))}={GAP.join(_format_parts(item))}" for name, item in members.items()] or ["{}"]
+    if isinstance(value, str):
+        return [escape(value)]
+    return [escape(orjson.dumps(value).decode("utf-8", "replace"))]

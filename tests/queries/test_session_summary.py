@@ -1,0 +1,63 @@
+"""Sessions as the log shows them."""
+
+import pytest
+
+from kaiza.queries.session_summary import summarize_sessions
+
+FRESH = "2999-01-01T00:00:00.000Z"
+
+
+def call(tool, session="s-1", outcome="ok", **members):
+    return {
+        "seq": 1, "kind": "call", "tool_name": tool, "session_id": session, "outcome": outcome, "timestamp": FRESH,
+        "role": "WINDSURF", "client": "a-client", **members,
+    }  # fmt: skip
+
+
+def summarize(*records, detailed=None):
+    return summarize_sessions(records, detailed, lambda _seq: None)
+
+
+def test_calls_changes_and_refusals_are_counted():
+    (session,) = summarize(
+        call("begin_session"),
+        call("write_file", changes=[{"path": "a"}, {"path": "b"}]),
+        call("write_file", outcome="error", changes=[{"path": "c"}]),
+        call("read_file", session="another"),
+    )
+
+    assert session.as_json()["counts"] == {"calls": 3, "changes": 2, "refusals": 1}
+    assert (session.changes, session.refusals) == ([], [])
+
+
+def test_details_are_kept_only_of_the_sessions_asked_for():
+    records = [call("begin_session", session=session) for session in ("s-1", "t-1")]
+    records += [call("write_file", session=session, changes=[{"path": "a"}]) for session in ("s-1", "t-1")]
+    first, second = summarize(*records, detailed="s")
+
+    assert [change["path"] for change in first.changes] == ["a"]
+    assert second.changes == []
+
+
+@pytest.mark.parametrize(
+    ("last", "state"),
+    [
+        (call("read_file"), "active"),
+        (call("end_session"), "ended"),
+        (call("end_session", outcome="error"), "active"),
+    ],
+)
+def test_a_session_is_active_until_it_ends(last, state):
+    (session,) = summarize(call("begin_session"), last)
+
+    assert session.state == state
+
+
+def test_a_session_without_a_call_for_twelve_hours_is_expired():
+    (session,) = summarize(call("begin_session", timestamp="2020-01-01T00:00:00.000Z"))
+
+    assert session.state == "expired"
+
+
+def test_records_that_belong_to_no_session_are_skipped():
+    assert summarize({"seq": 1, "kind": "person"}, call("read_file"), call("begin_session", session=None)) == []
