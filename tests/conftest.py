@@ -64,7 +64,7 @@ def _fault(kind, view):
         cause["again"] = cause
         raise errors.SystemError.tool_failure("INVALID_PATH", cause=cause)
     if kind == "hang":
-        while not view.over():
+        while not view.is_out_of_time():
             os.sched_yield()
         return Answer({"said": "late", "summary": "late"})
     return NO_ANSWERS.get(kind, Answer({"said": kind, "summary": "fine"}))

@@ -69,7 +69,7 @@ def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monk
     def throws(*_):
         raise RuntimeError("boom")
 
-    for rule in ("arguments_sound", "judge"):
+    for rule in ("check_arguments_sound", "judge"):
         monkeypatch.setattr(boundary, rule, lambda *_: None)
     monkeypatch.setattr(boundary, "judge_under_plan", lambda case, *_: case)
     faulty = replace(AGENT_TOOLS[name], parse=lambda *_: NoRequest(), run=throws)
@@ -505,7 +505,7 @@ def test_a_session_that_began_while_others_wrote_outlives_its_log(make_app, work
 
     def crowded(log):
         judged = really(log)
-        if log is mine.services.grounds[str(workspace)].log:
+        if log is mine.services.workspaces[str(workspace)].log:
             other.call("list_directory", {"path": "."})
         return judged
 

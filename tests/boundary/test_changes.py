@@ -365,7 +365,7 @@ def test_limits_hold_over_sessions_and_restarts(begun, make_app, workspace, appr
     assert [first, second] == ["ok", "ok"]
     assert (third["error_code"], third["invariant_id"]) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
     assert code(begun, "session_status") == "ok"
-    assert not begun.services.grounds[os.path.realpath(workspace)].facts.locks
+    assert not begun.services.workspaces[os.path.realpath(workspace)].audit_state.locks
 
 
 @pytest.mark.rows("S1-46")
@@ -393,7 +393,7 @@ def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved,
 
 @pytest.mark.parametrize("index_is_left", [True, False])
 def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspace, approved, begun, index_is_left):
-    ground = begun.services.grounds[os.path.realpath(workspace)]
+    ground = begun.services.workspaces[os.path.realpath(workspace)]
     frozen = {"action": "freeze", "reason": "stop", "person": "Ada"}
     ground.log.append(lambda: record.new_body("person", timestamp=current_timestamp(), detail=frozen), durable=True)
     begun.close()

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from test_recovery import PATCH, files, lay_out
+from boundary.test_recovery import PATCH, files, lay_out
 
 from kaiza.app import App
 from kaiza.store.audit.verification.verify import verify_log

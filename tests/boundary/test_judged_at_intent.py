@@ -20,7 +20,7 @@ from kaiza.store.disk import state_dir
 def between(begun, workspace):
     """Has something done when the rules have agreed and the intent is about to be written."""
     (workspace / "src").mkdir()
-    (ground,) = begun.services.grounds.values()
+    (ground,) = begun.services.workspaces.values()
     really = ground.log.append
 
     def have(done):
@@ -146,7 +146,7 @@ def test_of_two_first_changes_under_different_bytes_of_one_plan_only_one_is_made
     first = plan(workspace)
     before = (workspace / "plans/PLAN-1.md").read_bytes()
     other, codes = Agent(workspace), []
-    (ground,) = begun.services.grounds.values()
+    (ground,) = begun.services.workspaces.values()
     really = ground.transactions.prepare
 
     def prepare(*asked, **more):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from scenes import records
-from test_changes import HEAD
+from boundary.test_changes import HEAD
 
 from kaiza.store import check_runner
 
@@ -71,7 +71,7 @@ def test_a_check_that_meddles_is_found_out_and_locks(checked, workspace, script)
     told = checked(script).envelope
 
     assert (told["error_code"], told["invariant_id"]) == ("INVARIANT_VIOLATION", "CHECKS_MEDDLED")
-    assert checked.app.services.grounds[os.path.realpath(workspace)].facts.locks["WINDSURF"]
+    assert checked.app.services.workspaces[os.path.realpath(workspace)].audit_state.locks["WINDSURF"]
 
 
 def test_a_check_that_ignores_signals_and_forks_is_gone_with_all_of_them_at_its_time(workspace):

@@ -90,10 +90,10 @@ class _View:
     def walk(self, start, *, include_ignored, over, since=""):
         return tree_walk.walk(self._reader.workspace, start, include_ignored=include_ignored, over=over, since=since)
 
-    def unreadable(self, path):
+    def is_unreadable(self, path):
         return is_unreadable(path)
 
-    def over(self):
+    def is_out_of_time(self):
         return self._reader.late
 
 

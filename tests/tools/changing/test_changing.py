@@ -73,7 +73,7 @@ class Bench:
 
     def wanted(self, name, /, **arguments):
         request = TOOLS[name].parse({"plan_hash": PLAN, **arguments}, str(self.root))
-        return [(one.operation, *map(str, one.paths), one.edited) for one in TOOLS[name].wanted(request, self)]
+        return [(one.operation, *map(str, one.paths), one.edited) for one in TOOLS[name].requested_operations(request, self)]
 
     def write(self, path, content, mode=0o644):
         file = self.root / path
@@ -98,7 +98,7 @@ class Bench:
     def stat(self, path):
         return self.workspace.stat(path, lambda _real: None)
 
-    def over(self):
+    def is_out_of_time(self):
         return self.late
 
 

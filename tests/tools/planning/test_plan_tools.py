@@ -286,7 +286,7 @@ def test_a_plan_that_cannot_be_recorded_is_not_kept(root, planner, monkeypatch):
 
 
 def test_where_there_are_too_many_plans_no_more_are_saved(root, planner, monkeypatch):
-    monkeypatch.setattr("kaiza.tools.planning.save_plan.MOST_SAVED", 2)
+    monkeypatch.setattr("kaiza.tools.planning.save_plan.MAX_SAVED_PLANS", 2)
     for plan_id in ("PLAN-1", "PLAN-2"):
         planner.call("save_plan", {"plan_id": plan_id, "content": text(plan_id)})
 

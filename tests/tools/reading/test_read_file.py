@@ -168,7 +168,7 @@ def test_a_large_file_is_read_to_its_end_in_answers_that_fit(plain_reader, conte
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    content=st.choice(
+    content=st.one_of(
         st.text(st.sampled_from('ab\n\r"é\U0001f600\x01')).map(str.encode), st.binary(), st.text().map(str.encode)
     )
 )
