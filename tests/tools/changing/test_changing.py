@@ -73,7 +73,9 @@ class Bench:
 
     def wanted(self, name, /, **arguments):
         request = TOOLS[name].parse({"plan_hash": PLAN, **arguments}, str(self.root))
-        return [(one.operation, *map(str, one.paths), one.edited) for one in TOOLS[name].requested_operations(request, self)]
+        return [
+            (one.operation, *map(str, one.paths), one.edited) for one in TOOLS[name].requested_operations(request, self)
+        ]
 
     def write(self, path, content, mode=0o644):
         file = self.root / path

@@ -61,7 +61,7 @@ def test_a_window_has_the_hash_of_the_whole(reader):
     assert (answer["start_line"], answer["line_count"], answer["total_lines"]) == (1, 2, 4)
     assert answer["truncated"]
     assert answer["hash"] == hashlib.sha256(b"0\n1\n2\n3\n").hexdigest()
-    assert answer["summary"] == "Lines 1 to 2 of 4. It goes on at start_line 3."
+    assert answer["summary"] == "Lines 1 to 2 of 4. Call again with start_line 3 to read the rest."
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_start_after_the_end_is_an_empty_window(reader):
 
     assert (answer["content"], answer["start_line"], answer["line_count"]) == ("", 7, 0)
     assert not answer["truncated"]
-    assert answer["summary"] == "No lines from line 7 on of 2."
+    assert answer["summary"] == "No lines at or after line 7 of 2."
 
 
 def test_bytes_that_are_not_utf8_come_as_base64_and_only_that_window_does(reader):
@@ -135,7 +135,7 @@ def test_a_long_line_is_windowed_by_bytes(plain_reader):
 
     assert first["truncated"]
     assert (first["encoding"], first["line_count"], first["total_lines"]) == ("utf-8", 1, 2)
-    assert first["summary"].endswith(f"The last line goes on: ask again with {offset} added to byte_offset.")
+    assert first["summary"].endswith(f"The last line is cut: call again with {offset} added to byte_offset to read the rest.")
     assert raw(second) == content[offset : offset + len(raw(second))]
 
 
@@ -193,7 +193,7 @@ def test_a_window_ends_where_a_line_does_if_one_fits(plain_reader):
     answer = plain_reader.call("read_file", path="a")
 
     assert answer["content"].endswith("y\n")
-    assert answer["summary"].endswith(f"It goes on at start_line {answer['line_count']}.")
+    assert answer["summary"].endswith(f"Call again with start_line {answer['line_count']} to read the rest.")
 
 
 def test_a_line_beyond_64_mib_is_found(plain_reader):

@@ -194,10 +194,10 @@ def test_binary_protected_and_odd_files_are_told_of(reader):
 
     assert [(item["path"], item["line"]) for item in answer["items"]] == [("odd", "hit \ufffd")]
     assert answer["diagnostics"] == [
-        "Left out, binary: 1 files.",
-        "Left out, may not be read: 2 files.",
-        "Left out, too large: 1 files.",
-        "Not UTF-8, odd bytes shown as \ufffd: 1 files.",
+        "Skipped, binary: 1 files.",
+        "Skipped, may not be read: 2 files.",
+        "Skipped, too large: 1 files.",
+        "Not UTF-8, invalid bytes shown as \ufffd: 1 files.",
     ]
 
 
@@ -235,7 +235,7 @@ def test_a_line_that_nobody_will_hold_is_told_of(plain_reader):
     plain_reader.write("a", "x" * (17 << 20) + "\nhere\n")
 
     assert plain_reader.call("search_text", query="here")["diagnostics"] == [
-        "Left out from a line on that is too long: 1 files."
+        "Skipped from a line on that is too long: 1 files."
     ]
 
 
