@@ -194,10 +194,10 @@ def test_binary_protected_and_odd_files_are_told_of(reader):
 
     assert [(item["path"], item["line"]) for item in answer["items"]] == [("odd", "hit \ufffd")]
     assert answer["diagnostics"] == [
+        "Not UTF-8, invalid bytes shown as \ufffd: 1 files.",
         "Skipped, binary: 1 files.",
         "Skipped, may not be read: 2 files.",
         "Skipped, too large: 1 files.",
-        "Not UTF-8, invalid bytes shown as \ufffd: 1 files.",
     ]
 
 
