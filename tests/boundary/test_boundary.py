@@ -55,7 +55,7 @@ FAULTS = {
     "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
 )
 @pytest.mark.parametrize(("kind", "code"), FAULTS.items())
-def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(begun, kind, code):
+def test_an_exception_in_a_tool_becomes_an_envelope_with_a_stable_code(begun, kind, code):
     told = [failing(begun, "debug_fault", {"kind": kind}) for _ in range(3)]
 
     assert [one["error_code"] for one in told] == [code] * 3
@@ -65,7 +65,7 @@ def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(b
 
 @pytest.mark.rows("S1-72")
 @pytest.mark.parametrize("name", AGENT_TOOLS)
-def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monkeypatch, name):
+def test_an_exception_in_any_tool_becomes_one_envelope_and_one_record(workspace, monkeypatch, name):
     def throws(*_):
         raise RuntimeError("boom")
 
@@ -83,7 +83,7 @@ def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monk
 
 @pytest.mark.rows("S1-64", "S1-66", "S1-75", "S1-77", "S1-78", "S1-79", "S1-82", "S1-83", "S1-97")
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_failing_call_is_one_record_equal_to_its_envelope(begun, workspace, kind):
+def test_a_failed_call_has_one_record_equal_to_its_envelope(begun, workspace, kind):
     before = len(records(workspace))
     told = failing(begun, "debug_fault", {"kind": kind})
     written = records(workspace)
@@ -94,7 +94,7 @@ def test_a_failing_call_is_one_record_equal_to_its_envelope(begun, workspace, ki
 
 
 @pytest.mark.rows("S1-12", "S1-80")
-def test_a_broken_invariant_is_named_in_envelope_and_record(begun, workspace):
+def test_the_id_of_a_violated_invariant_is_in_envelope_and_record(begun, workspace):
     told = failing(begun, "debug_fault", {"kind": "invariant"})
 
     assert told["invariant_id"] == "MANDATORY_DIAGNOSTICS"
@@ -102,14 +102,14 @@ def test_a_broken_invariant_is_named_in_envelope_and_record(begun, workspace):
 
 
 @pytest.mark.rows("S1-15")
-def test_what_was_thrown_is_told_as_message_code_and_name_without_places(begun):
+def test_the_cause_of_an_exception_has_message_code_and_name_without_paths(begun):
     told = failing(begun, "debug_fault", {"kind": "oserror"})
 
     assert told["cause"] == {"message": "Permission denied", "code": 13, "name": "PermissionError"}
 
 
 @pytest.mark.rows("S1-13", "S1-14", "S1-81", "S1-95")
-def test_phase_and_plan_hash_come_back_as_they_were_given(begun, workspace):
+def test_phase_and_plan_hash_are_returned_and_recorded_as_given(begun, workspace):
     given = {"kind": "raise", "phase_id": "PHASE_5A", "plan_hash": "ab" * 32}
     told = failing(begun, "debug_fault", given)
 
@@ -119,7 +119,7 @@ def test_phase_and_plan_hash_come_back_as_they_were_given(begun, workspace):
 
 
 @pytest.mark.rows("S1-17")
-def test_a_stack_trace_is_told_only_when_asked_for_and_never_recorded(begun, workspace, monkeypatch):
+def test_a_stack_trace_is_returned_only_with_debug_stack_and_never_recorded(begun, workspace, monkeypatch):
     without = failing(begun, "debug_fault", {"kind": "raise"})
     monkeypatch.setenv("DEBUG_STACK", "1")
     still_without = failing(begun, "debug_fault", {"kind": "raise"})
@@ -133,7 +133,7 @@ def test_a_stack_trace_is_told_only_when_asked_for_and_never_recorded(begun, wor
 
 
 @pytest.mark.rows("S1-8", "S1-9", "S1-10", "S1-94")
-def test_before_a_session_role_session_and_workspace_are_null_and_afterwards_they_are_its(app, workspace, tmp_path):
+def test_role_session_and_workspace_of_an_envelope_are_null_before_a_session(app, workspace, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(workspace)
     early = failing(app, "read_file", {"path": "x"})
@@ -147,7 +147,7 @@ def test_before_a_session_role_session_and_workspace_are_null_and_afterwards_the
 
 
 @pytest.mark.rows("S1-16")
-def test_a_timestamp_is_the_servers_clock_whatever_the_client_says(begun, workspace):
+def test_timestamps_are_from_the_servers_clock(begun, workspace):
     asked = [{"path": "x"}, {"path": "x", "timestamp": "2001-02-03T04:05:06.000Z"}, {"kind": "raise"}]
     seen = []
     for arguments in asked:
@@ -163,7 +163,7 @@ def test_a_timestamp_is_the_servers_clock_whatever_the_client_says(begun, worksp
 
 
 @pytest.mark.rows("S1-21", "S1-86")
-def test_a_call_without_a_session_is_cured_by_begin_session(app, workspace):
+def test_a_call_refused_for_want_of_a_session_succeeds_after_begin_session(app, workspace):
     (workspace / "a.txt").write_text("hello\n")
     refused = failing(app, "read_file", {"path": "a.txt"})
     app.call("begin_session", {"role": "WINDSURF"})
@@ -173,7 +173,7 @@ def test_a_call_without_a_session_is_cured_by_begin_session(app, workspace):
 
 
 @pytest.mark.rows("S1-11", "S1-19")
-def test_an_unknown_tool_is_refused_and_recorded_under_the_name_it_was_asked_by(begun, workspace):
+def test_an_unknown_tool_is_refused_and_recorded_by_its_name(begun, workspace):
     told = failing(begun, "no_such_tool", {"path": "x"})
 
     assert (told["error_code"], told["tool_name"]) == ("TOOL_NOT_FOUND", "no_such_tool")
@@ -181,7 +181,7 @@ def test_an_unknown_tool_is_refused_and_recorded_under_the_name_it_was_asked_by(
     assert records(workspace)[-1]["session_id"] is not None
 
 
-def test_an_unknown_tool_called_by_a_long_name_is_recorded_under_its_first_letters(begun, workspace):
+def test_the_long_name_of_an_unknown_tool_is_truncated_in_the_record(begun, workspace):
     told = failing(begun, "n" * 100_000, {})
     written = records(workspace)[-1]
 
@@ -190,7 +190,7 @@ def test_an_unknown_tool_called_by_a_long_name_is_recorded_under_its_first_lette
     assert len(json.dumps([told, written])) < 4096
 
 
-def test_arguments_that_are_no_object_are_refused_and_recorded(begun, workspace):
+def test_arguments_that_are_not_an_object_are_refused_and_recorded(begun, workspace):
     told = failing(begun, "read_file", "x")
 
     assert told["error_code"] == "INVALID_PARAMS"
@@ -211,11 +211,11 @@ def test_arguments_that_are_no_object_are_refused_and_recorded(begun, workspace)
         ({"max_lines": "5", "zzz": 1}, "MISSING_REQUIRED_FIELD"),
     ],
 )
-def test_arguments_are_never_coerced_and_the_first_kind_of_fault_names_the_code(begun, arguments, code):
+def test_arguments_are_not_coerced_and_the_most_important_fault_sets_the_code(begun, arguments, code):
     assert failing(begun, "read_file", arguments)["error_code"] == code
 
 
-def test_all_faults_are_told_at_once(begun):
+def test_all_errors_are_reported_at_once(begun):
     told = failing(begun, "read_file", {"max_lines": "5", "zzz": 1})
 
     assert {(one["argument"], one["code"]) for one in told["cause"]["faults"]} == {
@@ -226,7 +226,7 @@ def test_all_faults_are_told_at_once(begun):
 
 
 @pytest.mark.rows("S1-25", "S2-16")
-def test_a_malformed_uri_is_a_fault_of_format(begun):
+def test_a_malformed_uri_is_a_format_error(begun):
     arguments = {"uri": "a.py", "position": {"line": 0, "character": 0}}
 
     assert failing(begun, "read_location", arguments)["error_code"] == "INVALID_INPUT_FORMAT"
@@ -250,7 +250,7 @@ def test_a_malformed_uri_is_a_fault_of_format(begun):
         ("read_file", "\ud800", "INVALID_PATH"),
     ],
 )
-def test_a_path_that_may_not_be_read_is_refused_with_its_code(begun, workspace, tool, path, code):
+def test_an_unreadable_path_is_refused_with_its_code(begun, workspace, tool, path, code):
     (workspace / "out").symlink_to("/etc")
     (workspace / ".env").write_text("TOKEN=1")
     (workspace / "to_env").symlink_to(".env")
@@ -263,7 +263,7 @@ def test_a_path_that_may_not_be_read_is_refused_with_its_code(begun, workspace, 
 
 @pytest.mark.rows("S1-7")
 @pytest.mark.parametrize("path", ["a\0b", "../x", "/etc/passwd", "missing", "plans", ".env"])
-def test_no_message_names_a_place_of_the_machine(begun, workspace, path):
+def test_error_messages_contain_no_absolute_path(begun, workspace, path):
     (workspace / ".env").write_text("")
     told = failing(begun, "read_file", {"path": path})
 
@@ -292,7 +292,7 @@ PLACES = [
 
 @pytest.mark.rows("S1-7")
 @pytest.mark.parametrize(("tool", "arguments"), PLACES)
-def test_no_message_repeats_a_place_that_was_asked_for(begun, workspace, tool, arguments):
+def test_error_messages_do_not_repeat_the_requested_path(begun, workspace, tool, arguments):
     (workspace / "out").symlink_to("/etc")
     told = failing(begun, tool, arguments)
 
@@ -301,7 +301,7 @@ def test_no_message_repeats_a_place_that_was_asked_for(begun, workspace, tool, a
 
 
 @pytest.mark.rows("S1-30")
-def test_a_bound_server_opens_no_session_of_the_other_role_and_serves_none(make_app, workspace):
+def test_a_server_bound_to_a_role_refuses_sessions_of_the_other_role(make_app, workspace):
     unbound = make_app(workspace)
     other = unbound.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
     bound = make_app(workspace, bound_role="ANTIGRAVITY")
@@ -312,7 +312,7 @@ def test_a_bound_server_opens_no_session_of_the_other_role_and_serves_none(make_
 
 @pytest.mark.rows("S1-23")
 @pytest.mark.parametrize("root", ["/", "below", "relative"])
-def test_a_session_is_opened_only_on_a_root_the_operator_named(app, workspace, root):
+def test_a_session_is_opened_only_on_a_configured_root(app, workspace, root):
     (workspace / "below").mkdir()
     asked = {"/": "/", "below": str(workspace / "below"), "relative": "."}[root]
 
@@ -321,7 +321,7 @@ def test_a_session_is_opened_only_on_a_root_the_operator_named(app, workspace, r
     )
 
 
-def test_a_workspace_that_was_not_made_ready_is_not_touched(make_app, tmp_path):
+def test_a_workspace_that_is_not_initialized_is_not_written_to(make_app, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
     app = make_app(bare)
@@ -343,7 +343,7 @@ def test_sessions_survive_a_restart_and_are_shared(make_app, workspace):
     assert failing(first, "read_file", {"path": "a", "session_id": session})["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
-def test_an_index_may_be_deleted_at_any_time(make_app, workspace):
+def test_sessions_survive_the_deletion_of_the_snapshot(make_app, workspace):
     first = make_app(workspace)
     session = first.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
     first.close()
@@ -360,7 +360,7 @@ def _files(where):
     return [os.path.join(here, name) for here, _, names in os.walk(where) for name in names]
 
 
-def test_a_session_is_implied_only_where_there_is_exactly_one_and_the_client_converses(app, workspace):
+def test_a_session_is_implied_only_if_there_is_one_and_the_connection_was_initialized(app, workspace):
     (workspace / "a").write_text("x")
     app.call("begin_session", {"role": "WINDSURF"})
     silent = app.answer(app.stamp(CallRequest("read_file", {"path": "a"}, conversational=False)))
@@ -372,7 +372,7 @@ def test_a_session_is_implied_only_where_there_is_exactly_one_and_the_client_con
     assert failing(app, "read_file", {"path": "a"})["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
-def test_a_session_is_chosen_among_several_workspaces(make_app, tmp_path):
+def test_with_several_workspaces_a_session_names_its_own(make_app, tmp_path):
     one, two = make_ready(tmp_path / "one"), make_ready(tmp_path / "two")
     (two / "a").write_text("two")
     app = make_app(one, two)
@@ -384,7 +384,7 @@ def test_a_session_is_chosen_among_several_workspaces(make_app, tmp_path):
     assert records(one)[-1]["error_code"] == "SESSION_INITIALIZATION_FAILED"
 
 
-def test_an_absolute_path_is_taken_by_habit_where_it_begins_with_the_root_as_given(begun, workspace):
+def test_an_absolute_path_below_the_root_is_accepted(begun, workspace):
     (workspace / "a").write_text("x")
 
     assert begun.call("read_file", {"path": f"{os.path.realpath(workspace)}/a"}).output["path"] == "a"
@@ -393,7 +393,7 @@ def test_an_absolute_path_is_taken_by_habit_where_it_begins_with_the_root_as_giv
 
 @pytest.mark.rows("S1-52")
 @pytest.mark.parametrize("hindrance", ["a directory", "a socket"])
-def test_no_record_no_answer(begun, workspace, hindrance):
+def test_no_answer_is_given_without_a_record(begun, workspace, hindrance):
     log = workspace / "audit" / "audit-log.jsonl"
     (workspace / "a").write_text("secret")
     log.unlink()
@@ -409,7 +409,7 @@ def test_no_record_no_answer(begun, workspace, hindrance):
     assert outcome.receipt is None
 
 
-def test_a_session_whose_beginning_cannot_be_recorded_is_named_nowhere(app, workspace):
+def test_a_session_that_cannot_be_recorded_is_not_opened(app, workspace):
     (workspace / "audit" / "audit-log.jsonl").mkdir()
     told = failing(app, "begin_session", {"role": "WINDSURF"})
 
@@ -418,7 +418,7 @@ def test_a_session_whose_beginning_cannot_be_recorded_is_named_nowhere(app, work
 
 
 @pytest.mark.parametrize("thrown", [SystemExit(1), KeyboardInterrupt(), MemoryError(), GeneratorExit()], ids=repr)
-def test_whatever_a_rule_throws_is_one_envelope_and_one_record(begun, workspace, monkeypatch, thrown):
+def test_an_exception_in_a_rule_becomes_one_envelope_and_one_record(begun, workspace, monkeypatch, thrown):
     def throws(*_):
         raise thrown
 
@@ -430,7 +430,7 @@ def test_whatever_a_rule_throws_is_one_envelope_and_one_record(begun, workspace,
 
 
 @pytest.mark.rows("S1-53")
-def test_a_record_that_another_holds_too_long_is_a_lock_failure(make_app, workspace):
+def test_a_log_locked_for_too_long_is_an_audit_lock_failure(make_app, workspace):
     import fcntl
 
     app = make_app(workspace, caps=Caps(audit_lock_ms=200))
@@ -444,7 +444,7 @@ def test_a_record_that_another_holds_too_long_is_a_lock_failure(make_app, worksp
 
 
 @pytest.mark.rows("S2-25")
-def test_a_call_whose_time_is_up_is_taken_recorded_and_answered_once(make_app, workspace, quick_caps):
+def test_a_call_past_its_deadline_is_recorded_and_answered_once(make_app, workspace, quick_caps):
     app = make_app(workspace, caps=quick_caps)
     app.call("begin_session", {"role": "WINDSURF"})
     call = app.stamp(CallRequest("debug_fault", {"kind": "hang"}))
@@ -461,7 +461,7 @@ def test_a_call_whose_time_is_up_is_taken_recorded_and_answered_once(make_app, w
     assert [one["tool_name"] for one in records(workspace)] == ["begin_session", "debug_fault"]
 
 
-def test_a_receipt_names_the_record_of_the_call(begun, workspace):
+def test_a_receipt_identifies_the_record_of_the_call(begun, workspace):
     outcome = begun.call("session_status", {})
     written = records(workspace)[-1]
 
@@ -477,13 +477,13 @@ def test_content_and_queries_are_recorded_by_hash_and_length_only(begun, workspa
 
 
 @pytest.mark.rows("S1-19", "S1-6")
-def test_every_code_that_was_answered_is_registered(begun):
+def test_every_returned_code_is_registered(begun):
     seen = {failing(begun, "debug_fault", {"kind": kind})["error_code"] for kind in FAULTS}
 
     assert seen <= error_codes.REGISTRY.keys()
 
 
-def test_a_damaged_record_is_told_at_the_beginning_and_reads_go_on(make_app, workspace):
+def test_begin_session_reports_a_damaged_log_and_reads_still_work(make_app, workspace):
     first = make_app(workspace)
     first.call("begin_session", {"role": "WINDSURF"})
     first.call("session_status", {})
@@ -498,7 +498,7 @@ def test_a_damaged_record_is_told_at_the_beginning_and_reads_go_on(make_app, wor
     assert second.call("session_status", {}).output["state"] == "active"
 
 
-def test_a_session_that_began_while_others_wrote_outlives_its_log(make_app, workspace, monkeypatch):
+def test_a_session_begun_while_others_write_survives_the_deletion_of_the_log(make_app, workspace, monkeypatch):
     mine, other = make_app(workspace), make_app(workspace)
     other.call("begin_session", {"role": "WINDSURF"})
     really = AuditLog.catch_up

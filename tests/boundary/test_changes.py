@@ -72,9 +72,7 @@ def code(app, tool, **arguments):
     return outcome.envelope["error_code"] if outcome.envelope else "ok"
 
 
-def test_a_file_is_created_under_an_approved_plan_with_an_intent_before_and_an_outcome_after(
-    begun, workspace, approved
-):
+def test_a_change_under_an_approved_plan_records_an_intent_before_and_an_outcome_after(begun, workspace, approved):
     told = begun.call("write_file", {"path": "src/new/b.py", "content": "x = 1\n", "plan_hash": approved}).output
     written = records(workspace)[-3:]
 
@@ -89,7 +87,7 @@ def test_a_file_is_created_under_an_approved_plan_with_an_intent_before_and_an_o
 
 
 @pytest.mark.rows("S1-36", "S1-41", "S4-50")
-def test_a_retry_is_safe_and_a_stale_hash_changes_nothing(begun, workspace, approved):
+def test_a_retried_write_is_safe_and_a_stale_hash_is_refused(begun, workspace, approved):
     ask = {"path": "src/b.py", "content": "x\n", "plan_hash": approved}
     begun.call("write_file", ask)
     again = begun.call("write_file", ask).output
@@ -115,7 +113,7 @@ def test_nothing_changes_without_an_approved_plan(begun, workspace, approved):
     assert not (workspace / "src/b.py").exists()
 
 
-def test_an_approval_seals_the_bytes(begun, workspace, approved):
+def test_after_the_first_change_no_other_bytes_of_the_plan_are_valid(begun, workspace, approved):
     code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
     (workspace / "plans/PLAN-1.md").write_text((workspace / "plans/PLAN-1.md").read_text() + "More.\n")
     changed = sha((workspace / "plans/PLAN-1.md").read_bytes())
@@ -129,7 +127,7 @@ def test_an_approval_seals_the_bytes(begun, workspace, approved):
 
 
 @pytest.mark.rows("S1-22", "S1-45", "S1-87")
-def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
+def test_a_change_out_of_scope_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
     asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
     first = code(begun, "write_file", **asked)
     second = code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
@@ -148,7 +146,7 @@ def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun,
 STEERING = "\x1b[2J\x1b]0;x\x07 \x9b2J \x00 \x7f a\rb \u202etxet\u2069 \u200f \U000e0041"
 
 
-def test_a_report_holds_what_would_steer_a_terminal_by_name(begun, workspace):
+def test_control_characters_in_a_report_are_spelled_out(begun, workspace):
     told = begun.call("write_report", {"title": f"t {STEERING} t", "content": f"One\r\n\ttwo\r\n{STEERING}\r"}).output
     written = (workspace / told["path"]).read_bytes().decode()
 
@@ -162,7 +160,7 @@ def test_a_report_holds_what_would_steer_a_terminal_by_name(begun, workspace):
     assert "\r" not in written.replace("\r\n", "")
 
 
-def test_a_report_keeps_flags_emoji_and_every_writing_as_they_are(begun, workspace):
+def test_flags_emoji_and_scripts_in_a_report_are_kept(begun, workspace):
     flag = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
     text = f"caf\u00e9 {flag} \u2764\ufe0f\u200d\U0001f525 \u0645\u06cc\u200c\u062e"
     told = begun.call("write_report", {"title": text, "content": text}).output
@@ -170,7 +168,7 @@ def test_a_report_keeps_flags_emoji_and_every_writing_as_they_are(begun, workspa
     assert (workspace / told["path"]).read_text().count(text) == 2
 
 
-def test_the_fourth_time_in_a_day_only_a_person_unlocks(begun, workspace, approved):
+def test_the_fourth_lock_of_a_day_is_released_only_by_a_person(begun, workspace, approved):
     asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
     states = []
     for _ in range(4):
@@ -181,7 +179,7 @@ def test_the_fourth_time_in_a_day_only_a_person_unlocks(begun, workspace, approv
     assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
 
 
-def test_a_dry_run_passes_every_rule_and_writes_nothing_but_its_record(begun, workspace, approved):
+def test_a_dry_run_is_judged_by_every_rule_and_writes_only_its_record(begun, workspace, approved):
     before = manifest(workspace)
     told = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved, "dry_run": True})
     strayed = code(begun, "write_file", path="else/b.py", content="x\n", plan_hash=approved, dry_run=True)
@@ -246,9 +244,7 @@ def test_no_text_of_a_faulty_plan_is_recorded_or_answered(begun, workspace):
     assert b"inside" not in (workspace / "audit/audit-log.jsonl").read_bytes()
 
 
-def test_undo_puts_a_session_back_byte_for_byte_and_mode_for_mode_and_keeps_what_others_changed(
-    begun, workspace, approved
-):
+def test_undo_restores_content_and_mode_of_a_session_except_files_modified_since(begun, workspace, approved):
     before = manifest(workspace)
     run_hash = sha(b"#!/bin/sh\n")
     steps = [
@@ -286,7 +282,7 @@ def test_undo_puts_a_session_back_byte_for_byte_and_mode_for_mode_and_keeps_what
     assert after == before
 
 
-def test_an_undo_can_be_undone_by_its_name(begun, workspace, approved):
+def test_an_undo_can_be_undone_by_its_request_id(begun, workspace, approved):
     made = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).output
     undone = begun.call("undo_changes", {"request_ids": [made["request_id"]], "plan_hash": approved}).output
     gone = not (workspace / "src/b.py").exists()
@@ -298,7 +294,7 @@ def test_an_undo_can_be_undone_by_its_name(begun, workspace, approved):
 
 
 @pytest.mark.parametrize("size", [9, 3 << 20])
-def test_what_is_no_longer_kept_whole_is_not_put_back(begun, workspace, approved, size):
+def test_a_corrupt_pre_image_is_not_restored(begun, workspace, approved, size):
     (workspace / "src/big.bin").write_bytes(b"x" * size)
     asked = {"path": "src/big.bin", "expected_hash": sha(b"x" * size), "plan_hash": approved}
     gone = begun.call("delete_file", asked).output
@@ -314,7 +310,7 @@ def test_what_is_no_longer_kept_whole_is_not_put_back(begun, workspace, approved
     assert manifest(workspace) == before
 
 
-def test_what_is_kept_and_unpacks_to_far_more_is_neither_put_back_nor_unpacked(begun, workspace, approved):
+def test_a_pre_image_that_decompresses_to_far_more_is_neither_restored_nor_decompressed(begun, workspace, approved):
     content = bytes(1 << 26)
     (workspace / "src/a.py").write_bytes(content)
     asked = {"path": "src/a.py", "expected_hash": sha(content), "plan_hash": approved}
@@ -339,7 +335,7 @@ def test_what_is_kept_and_unpacks_to_far_more_is_neither_put_back_nor_unpacked(b
     "path",
     ["plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml", ".git/hooks/pre-commit", "PLANS/x", ".env"],
 )
-def test_what_governs_the_agent_is_out_of_its_reach(begun, workspace, approved, path):
+def test_writing_to_the_control_plane_is_refused_and_locks(begun, workspace, approved, path):
     (workspace / "plans" / "PLAN-9.md").write_text("x")
     told = begun.call("write_file", {"path": path, "content": "x", "plan_hash": approved}).envelope
 
@@ -348,13 +344,13 @@ def test_what_governs_the_agent_is_out_of_its_reach(begun, workspace, approved, 
     assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
 
 
-def test_a_steering_path_needs_the_plans_unlock(begun, workspace, approved):
+def test_a_steering_file_needs_an_unlock_in_the_plan(begun, workspace, approved):
     told = begun.call("write_file", {"path": "AGENTS.md", "content": "x", "plan_hash": approved}).envelope
 
     assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
 
 
-def test_limits_hold_over_sessions_and_restarts(begun, make_app, workspace, approved):
+def test_limits_are_counted_over_sessions_and_processes(begun, make_app, workspace, approved):
     limited = plan(workspace, "PLAN-4", more="limits: {files: 2}\n")
     first = code(begun, "write_file", path="src/1", content="1", plan_hash=limited)
     other = make_app(workspace)
@@ -369,7 +365,7 @@ def test_limits_hold_over_sessions_and_restarts(begun, make_app, workspace, appr
 
 
 @pytest.mark.rows("S1-46")
-def test_a_secret_is_refused_with_its_place(begun, workspace, approved):
+def test_a_secret_is_refused_with_its_path_and_line(begun, workspace, approved):
     content = "a\n-----BEGIN RSA PRIVATE KEY-----\n"
     told = begun.call("write_file", {"path": "src/k.py", "content": content, "plan_hash": approved}).envelope
 
@@ -379,7 +375,7 @@ def test_a_secret_is_refused_with_its_place(begun, workspace, approved):
 
 
 @pytest.mark.rows("S1-51")
-def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved, begun):
+def test_a_damaged_log_stops_changes_but_not_reads(make_app, workspace, approved, begun):
     begun.close()
     log = workspace / "audit" / "audit-log.jsonl"
     log.write_bytes(b"{}\n")
@@ -392,7 +388,7 @@ def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved,
 
 
 @pytest.mark.parametrize("index_is_left", [True, False])
-def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspace, approved, begun, index_is_left):
+def test_accepting_a_damaged_log_does_not_thaw(make_app, workspace, approved, begun, index_is_left):
     ground = begun.services.workspaces[os.path.realpath(workspace)]
     frozen = {"action": "freeze", "reason": "stop", "person": "Ada"}
     ground.log.append(lambda: record.new_body("person", timestamp=current_timestamp(), detail=frozen), durable=True)
@@ -410,7 +406,7 @@ def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspac
     assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
 
 
-def test_a_change_whose_outcome_no_record_could_hold_is_refused_before_its_intent(begun, workspace, approved):
+def test_a_change_too_large_for_one_record_is_refused_before_its_intent(begun, workspace, approved):
     names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
     (workspace / names[0]).parent.mkdir(parents=True)
     for name in names:
@@ -425,7 +421,7 @@ def test_a_change_whose_outcome_no_record_could_hold_is_refused_before_its_inten
     assert code(begun, "apply_patch", patch=patch[: patch.index("--- a", 9)], plan_hash=approved) == "ok"
 
 
-def test_an_undo_whose_outcome_no_record_could_hold_is_refused_before_its_intent(begun, workspace, approved):
+def test_an_undo_too_large_for_one_record_is_refused_before_its_intent(begun, workspace, approved):
     names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
     for at in range(0, len(names), 60):
         patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n" for name in names[at : at + 60])
@@ -438,7 +434,7 @@ def test_an_undo_whose_outcome_no_record_could_hold_is_refused_before_its_intent
     assert [one["kind"] for one in records(workspace) if one["tool_name"] == "undo_changes"] == ["call"]
 
 
-def test_under_a_plan_with_phases_a_change_names_one_of_them(begun, workspace, approved):
+def test_a_change_under_a_plan_with_phases_must_name_one_of_them(begun, workspace, approved):
     phased = plan(workspace, "PLAN-5", more="phases: [{phase_id: ONE}]\n")
     asked = {"path": "src/b.py", "content": "x\n", "plan_hash": phased}
     told = [begun.call("write_file", {**asked, **more}).envelope for more in ({}, {"phase_id": "TWO"})]
@@ -452,14 +448,14 @@ def test_under_a_plan_with_phases_a_change_names_one_of_them(begun, workspace, a
 
 
 @pytest.mark.rows("S1-28")
-def test_the_planner_does_not_change_files(app, workspace):
+def test_the_planner_cannot_change_files(app, workspace):
     app.call("begin_session", {"role": "ANTIGRAVITY"})
 
     assert code(app, "write_file", path="src/b.py", content="x", plan_hash="0" * 64) == "UNAUTHORIZED_ACTION"
 
 
 @pytest.mark.rows("S1-88")
-def test_a_role_that_may_not_and_a_plan_that_may_not_are_told_apart_by_their_codes(make_app, workspace):
+def test_a_forbidden_role_and_an_unapproved_plan_have_different_codes(make_app, workspace):
     asked = {"path": "src/b.py", "content": "x\n", "plan_hash": plan(workspace, status="DRAFT")}
     told = {}
     for role in ("ANTIGRAVITY", "WINDSURF"):
@@ -493,7 +489,7 @@ def test_a_move_is_undone_as_a_move(begun, workspace, approved):
 
 
 @pytest.mark.parametrize("taken", ["src/run.sh", "src/go.sh"])
-def test_a_move_whose_one_side_was_changed_since_is_kept_on_both(begun, workspace, approved, taken):
+def test_a_move_is_not_undone_if_one_of_its_paths_was_modified_since(begun, workspace, approved, taken):
     asked = {"source": "src/run.sh", "destination": "src/go.sh", "expected_hash": sha(b"#!/bin/sh\n")}
     code(begun, "move_file", **asked, plan_hash=approved)
     (workspace / taken).write_text("a person's\n")
@@ -509,7 +505,7 @@ def test_a_move_whose_one_side_was_changed_since_is_kept_on_both(begun, workspac
     assert manifest(workspace) == before
 
 
-def test_what_another_session_changed_in_between_is_not_lost(begun, make_app, workspace, approved):
+def test_an_undo_does_not_lose_a_change_of_another_session(begun, make_app, workspace, approved):
     other = make_app(workspace)
     other.call("begin_session", {"role": "WINDSURF"})
     before = b"one\r\ntwo\r\n"
@@ -523,7 +519,7 @@ def test_what_another_session_changed_in_between_is_not_lost(begun, make_app, wo
     assert told["kept"] == [{"path": "src/a.py", "reason": "changed_since"}]
 
 
-def test_a_directory_in_a_files_place_keeps_the_path_and_the_rest_is_put_back(begun, workspace, approved):
+def test_an_undo_skips_a_path_that_is_a_directory_now_and_restores_the_rest(begun, workspace, approved):
     for name in ("b", "c"):
         assert code(begun, "write_file", path=f"src/{name}.py", content="x\n", plan_hash=approved) == "ok"
     (workspace / "src/b.py").unlink()
@@ -534,7 +530,7 @@ def test_a_directory_in_a_files_place_keeps_the_path_and_the_rest_is_put_back(be
     assert not (workspace / "src/c.py").exists()
 
 
-def test_a_change_whose_time_is_up_before_its_intent_is_not_carried_out(begun, workspace, approved, monkeypatch):
+def test_a_change_past_its_deadline_before_its_intent_is_not_made(begun, workspace, approved, monkeypatch):
     call = begun.stamp(CallRequest("write_file", {"path": "src/b.py", "content": "x = 1\n", "plan_hash": approved}))
     expired = []
     prepare = TransactionManager.prepare

@@ -52,7 +52,7 @@ def files(root):
     return {str(path.relative_to(root)): path.read_text() for path in (root / "src").rglob("*") if path.is_file()}
 
 
-def test_changes_of_a_revoked_plan_are_not_made_again_under_another(agent, workspace):
+def test_changes_of_a_revoked_plan_are_not_redone_under_another(agent, workspace):
     old, new = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=ONLY_DOCS)
     one = agent()
     made = wrote(one, "src/a", old, "BACKDOOR\n")
@@ -64,7 +64,7 @@ def test_changes_of_a_revoked_plan_are_not_made_again_under_another(agent, works
     assert files(workspace) == {}
 
 
-def test_another_sessions_changes_under_another_plan_are_not_undone_and_the_refusal_names_them(agent, workspace):
+def test_changes_made_under_another_plan_are_refused_and_listed(agent, workspace):
     old, new = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=ONLY_DOCS)
     one, other = agent(), agent()
     made = [wrote(one, f"src/{name}", old) for name in "abcde"]
@@ -79,7 +79,7 @@ def test_another_sessions_changes_under_another_plan_are_not_undone_and_the_refu
     assert after == "SESSION_LOCKED"
 
 
-def test_undoing_the_whole_session_takes_the_plans_changes_and_lists_the_others(agent, workspace):
+def test_undoing_a_session_undoes_the_plans_changes_and_lists_the_others(agent, workspace):
     first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
     one = agent()
     wrote(one, "src/a", first)
@@ -95,7 +95,7 @@ def test_undoing_the_whole_session_takes_the_plans_changes_and_lists_the_others(
     assert again == "ok"
 
 
-def test_what_a_person_took_back_is_not_put_back_by_an_older_undo(agent, workspace):
+def test_what_a_person_undid_is_not_redone_by_undoing_an_older_undo(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
     one = agent()
     made = wrote(one, "src/a", allowed)
@@ -114,7 +114,7 @@ def test_what_a_person_took_back_is_not_put_back_by_an_older_undo(agent, workspa
     assert files(workspace) == {}
 
 
-def test_no_way_round_a_persons_undo_leads_over_an_older_change_of_the_same_file(agent, workspace):
+def test_what_a_person_undid_is_not_redone_by_undoing_an_older_change(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
     one = agent()
     wrote(one, "src/a", allowed, "good\n")
@@ -130,7 +130,7 @@ def test_no_way_round_a_persons_undo_leads_over_an_older_change_of_the_same_file
     assert files(workspace) == {"src/a": "good\n"}
 
 
-def test_a_file_that_another_plan_made_since_is_not_the_plans_to_delete_though_its_bytes_are_the_same(agent, workspace):
+def test_a_file_created_again_under_another_plan_is_not_deleted_even_with_the_same_bytes(agent, workspace):
     first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
     one, other = agent(), agent()
     made = wrote(one, "src/a", first)
@@ -142,7 +142,7 @@ def test_a_file_that_another_plan_made_since_is_not_the_plans_to_delete_though_i
     assert files(workspace) == {"src/a": "x\n"}
 
 
-def test_what_another_plan_changed_and_undid_is_undone_as_ever(agent, workspace):
+def test_a_change_is_undone_if_another_plans_later_change_was_undone(agent, workspace):
     first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
     one, other = agent(), agent()
     made = wrote(one, "src/a", first, "1")
@@ -152,7 +152,7 @@ def test_what_another_plan_changed_and_undid_is_undone_as_ever(agent, workspace)
     assert ([each["operation"] for each in told["changes"]], told["kept"]) == (["delete"], [])
 
 
-def test_what_was_changed_after_a_persons_undo_is_undone_as_ever(agent, workspace):
+def test_a_change_made_after_a_persons_undo_can_be_undone(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
     one = agent()
     taken_back(workspace, wrote(one, "src/a", allowed, "first\n"))
@@ -163,7 +163,7 @@ def test_what_was_changed_after_a_persons_undo_is_undone_as_ever(agent, workspac
     assert files(workspace) == {}
 
 
-def test_an_undo_is_free_and_making_its_changes_again_is_charged(agent, workspace):
+def test_an_undo_is_exempt_from_limits_and_its_undo_is_not(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 1}\n")
     one = agent()
     made = wrote(one, "src/a", limited)
@@ -175,7 +175,7 @@ def test_an_undo_is_free_and_making_its_changes_again_is_charged(agent, workspac
 
 
 @pytest.mark.parametrize(("limit", "left"), [("operations: 3", 2), ("lines: 6", 2), ("bytes: 12", 2), ("lines: 2", 0)])
-def test_what_an_undo_of_an_undo_writes_counts_in_every_limit(agent, workspace, limit, left):
+def test_an_undo_of_an_undo_counts_towards_every_limit(agent, workspace, limit, left):
     limited = plan(workspace, scope=SCOPE, more=f"limits: {{{limit}}}\n")
     one = agent()
     made, again = wrote(one, "src/a", limited, "1\n2\n"), 0
@@ -190,7 +190,7 @@ def test_what_an_undo_of_an_undo_writes_counts_in_every_limit(agent, workspace, 
     assert (use["operations"], use["lines"], use["bytes"]) == (1 + left, 2 + 2 * left, 4 + 4 * left)
 
 
-def test_two_changes_that_lead_to_and_fro_are_not_undone_by_turns_for_nothing(agent, workspace):
+def test_undoing_opposite_changes_in_turn_counts_towards_the_limit(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 3}\n")
     one = agent()
     wrote(one, "src/a", limited, "1")
@@ -202,7 +202,7 @@ def test_two_changes_that_lead_to_and_fro_are_not_undone_by_turns_for_nothing(ag
     assert files(workspace) == {"src/a": "1"}
 
 
-def test_a_change_that_stands_again_is_undone_for_nothing_again(agent, workspace):
+def test_a_redone_change_is_undone_free_of_limits_again(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 2}\n")
     one = agent()
     made = wrote(one, "src/a", limited)
@@ -215,7 +215,7 @@ def test_a_change_that_stands_again_is_undone_for_nothing_again(agent, workspace
     assert [each["operation"] for each in told["changes"]] == ["delete"]
 
 
-def test_a_phase_is_asked_for_where_the_plan_has_phases_and_binds_an_undo_of_an_undo(agent, workspace):
+def test_an_undo_of_an_undo_needs_a_phase_and_is_judged_by_its_scope(agent, workspace):
     phases = 'phases: [{phase_id: ONE}, {phase_id: TWO, scope: {create: ["docs/**"]}}]\n'
     allowed = plan(workspace, scope=SCOPE, more=phases)
     one = agent()
@@ -229,7 +229,7 @@ def test_a_phase_is_asked_for_where_the_plan_has_phases_and_binds_an_undo_of_an_
     assert files(workspace) == {"src/a": "x\n"}
 
 
-def test_what_is_unreadable_by_now_is_kept_by_a_plain_undo_too(agent, workspace):
+def test_a_path_that_became_unreadable_is_not_undone(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
     made = wrote(agent(), "src/keys/a", allowed)
     (workspace / "kaiza.toml").write_text('deny_read = ["src/keys/**"]\n')
@@ -257,7 +257,7 @@ def test_nothing_is_undone_under_a_plan_that_is_not_approved_now(agent, workspac
     assert [each["outcome"] for each in records(workspace) if each["tool_name"] == "undo_changes"] == ["error"] * 2
 
 
-def test_the_content_rules_hold_for_what_an_undo_of_an_undo_writes(agent, workspace):
+def test_content_rules_apply_to_an_undo_of_an_undo(agent, workspace):
     allowed = plan(workspace, scope=SCOPE, more="policy: {secrets: refuse}\n")
     secret = "key = 'AKIA" + "ABCDEFGHIJKLMNOP" + "'\n"
     (workspace / "src/a").write_text(secret)
@@ -283,7 +283,7 @@ def forged(root, request_id, path, plan_hash, before):
 
 
 @pytest.mark.parametrize("path", ["src/keys/a", "AGENTS.md", "src/late/a"])
-def test_what_the_plan_denies_or_does_not_unlock_is_kept_by_a_plain_undo_too(agent, workspace, path):
+def test_a_path_that_the_plan_denies_or_does_not_unlock_is_not_undone(agent, workspace, path):
     phases = 'phases: [{phase_id: ONE, scope: {create: ["src/**"], deny: ["src/late/**"]}}]\n'
     allowed = plan(workspace, scope=SCOPE.replace("}]}", '}], deny: ["src/keys/**"]}'), more=phases)
     one = agent()
@@ -312,7 +312,7 @@ def crashed(root, *asked):
     return [one["request_id"] for one in records(root) if one["kind"] == "intent"]
 
 
-def test_a_change_that_was_finished_after_a_crash_belongs_to_its_plan(agent, workspace):
+def test_a_change_completed_by_recovery_belongs_to_its_plan(agent, workspace):
     allowed, other = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
     (made,) = crashed(workspace, "write_file", {"path": "src/a", "content": "x\n", "plan_hash": allowed})
     one = agent()
@@ -324,7 +324,7 @@ def test_a_change_that_was_finished_after_a_crash_belongs_to_its_plan(agent, wor
     assert [each["operation"] for each in undone["changes"]] == ["delete"]
 
 
-def test_a_change_that_was_finished_after_a_crash_is_the_sessions_too(begun, workspace):
+def test_a_change_completed_by_recovery_belongs_to_its_session(begun, workspace):
     (workspace / "src").mkdir()
     allowed = plan(workspace, scope=SCOPE)
     session = begun.call("session_status", {}).output["session_id"]
@@ -336,7 +336,7 @@ def test_a_change_that_was_finished_after_a_crash_is_the_sessions_too(begun, wor
     assert [one["operation"] for one in told["changes"]] == ["delete"]
 
 
-def test_an_undo_that_was_finished_after_a_crash_is_an_undo(agent, workspace):
+def test_an_undo_completed_by_recovery_counts_as_an_undo(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 1}\n")
     one = agent()
     made = wrote(one, "src/a", limited)
@@ -351,7 +351,7 @@ def test_an_undo_that_was_finished_after_a_crash_is_an_undo(agent, workspace):
     assert [each["invariant_id"] for each in (told, again)] == ["PLAN_LIMIT_REACHED"] * 2
 
 
-def test_a_persons_undo_that_was_finished_after_a_crash_is_a_persons(agent, workspace):
+def test_a_persons_undo_completed_by_recovery_counts_as_a_persons(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
     one = agent()
     made = wrote(one, "src/a", allowed)
@@ -375,7 +375,7 @@ def test_a_persons_undo_that_was_finished_after_a_crash_is_a_persons(agent, work
     assert files(workspace) == {}
 
 
-def test_an_undo_that_another_was_quicker_with_is_refused_though_the_file_is_as_it_was(workspace, monkeypatch):
+def test_an_undo_is_refused_if_another_process_undid_and_redid_the_change_first(workspace, monkeypatch):
     (workspace / "src").mkdir()
     plan_hash = plan(workspace, scope=SCOPE)
     one, other = App([os.path.realpath(workspace)]), App([os.path.realpath(workspace)])

@@ -13,7 +13,7 @@ from kaiza.tools.reading.scan import parse_glob
         st.lists(st.text(st.sampled_from("ab."), min_size=1, max_size=3), min_size=1, max_size=3).map("/".join)
     ),
 )
-def test_the_short_ways_agree_with_the_glob(text, paths):
+def test_the_glob_filter_agrees_with_the_glob(text, paths):
     try:
         glob = Glob.parse(text)
     except GlobError:
