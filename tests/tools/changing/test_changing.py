@@ -72,9 +72,8 @@ class Bench:
 
     def requested_operations(self, name, /, **arguments):
         request = TOOLS[name].parse({"plan_hash": NO_HASH, **arguments}, str(self.root))
-        return [
-            (one.operation, *map(str, one.paths), one.edited) for one in TOOLS[name].requested_operations(request, self)
-        ]
+        operations = TOOLS[name].requested_operations(request, self)
+        return [(operation.operation, *map(str, operation.paths), operation.edited) for operation in operations]
 
     def write(self, path, content, mode=0o644):
         file = self.root / path
@@ -515,10 +514,9 @@ def test_a_read_only_file_is_not_overwritten(bench, tool):
 @pytest.mark.parametrize("tool", TOOLS)
 def test_the_hash_of_an_unreadable_file_is_not_revealed(bench, tool):
     old = bench.write(".env", b"a\n")
-    arguments = json.loads(
-        json.dumps(ARGUMENTS_FOR_EXISTING[tool]).replace('"f"', '".env"').replace("/f\\n", "/.env\\n")
-    )
-    error = bench.refused(tool, **json.loads(arguments))
+    text = json.dumps(ARGUMENTS_FOR_EXISTING[tool])
+    arguments = json.loads(text.replace('"f"', '".env"').replace("/f\\n", "/.env\\n"))
+    error = bench.refused(tool, **arguments)
 
     assert error.error_code == "POLICY_VIOLATION"
     assert old not in str(error.cause)
