@@ -1,4 +1,4 @@
-"""`kaiza` and `python -m kaiza`."""
+"""Entry point of `kaiza` and `python -m kaiza`."""
 
 import sys
 
@@ -6,7 +6,7 @@ from kaiza.cli import dispatch
 
 
 def main() -> int:
-    """Run the command line; the exit status."""
+    """Run the command line and return the exit status."""
     return dispatch.main(sys.argv[1:])
 
 

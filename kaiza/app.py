@@ -1,4 +1,4 @@
-"""Puts the parts together; the only place that knows them all."""
+"""The application: every tool wrapped in the boundary, over the workspaces that the operator named."""
 
 import platform
 from collections.abc import Collection, Mapping, Sequence
@@ -28,13 +28,14 @@ PUBLISHED_LIMITS = frozenset(
         "session_idle_hours",
     }
 )
-"""What `server_info` tells of the caps; `kaiza caps` tells them all."""
+"""Caps that `server_info` returns; `kaiza caps` prints all of them."""
 MAX_CHECKS = 20
+"""Commands of one plan phase; the deadline of `run_checks` allows for all of them."""
 PROTOCOL_VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
 
 class App:
-    """Every tool in its boundary, over the workspaces the operator named."""
+    """Answers calls: stamps them, runs them through the boundary, refuses those that are late or name no tool."""
 
     def __init__(
         self,
@@ -51,12 +52,12 @@ class App:
         self._tools = tools
         registry = registry or SchemaRegistry()
         cards = list(schema_registry.visible_cards(registry, allowed=allowed))
-        grounds = {root: Workspace(root, self.caps) for root in roots}
+        workspaces = {root: Workspace(root, self.caps) for root in roots}
         self.services = Services(
-            workspaces=MappingProxyType(grounds),
+            workspaces=MappingProxyType(workspaces),
             caps=self.caps,
             bound_role=bound_role,
-            server_info=_describe_server(grounds, cards, self.caps),
+            server_info=_describe_server(workspaces, cards, self.caps),
             own_sessions=set(),
         )
         self._handlers: Mapping[str, Handler] = {
@@ -66,48 +67,49 @@ class App:
 
     @property
     def wrapped_tools(self) -> frozenset[str]:
-        """The tools whose calls go through the boundary."""
-        tools = self._tools
-        return frozenset(name for name, one in self._handlers.items() if boundary.is_wrapped(one, tools[name]))
+        """Names of the tools whose calls go through the boundary, as `kaiza tools` shows them."""
+        return frozenset(
+            name for name, handler in self._handlers.items() if boundary.is_wrapped(handler, self._tools[name])
+        )
 
-    def stamp(self, ask: CallRequest) -> Call:
-        """Give a call its id, its time and its deadline."""
-        return boundary.stamp_call(ask, self._timeout_seconds(ask.tool_name))
+    def stamp(self, call_request: CallRequest) -> Call:
+        """Give a request its id, its time and its deadline."""
+        return boundary.stamp_call(call_request, self._timeout_seconds(call_request.tool_name))
 
     def answer(self, call: Call) -> Outcome | None:
-        """The whole call, from its arguments to its record; None if the clock took it meanwhile."""
+        """Run the whole call and return its recorded outcome; None if `expire` has claimed it."""
         return self._handlers.get(call.call_request.tool_name, self._refuse_unknown_tool)(call)
 
     def expire(self, call: Call, cap: str = "timeout") -> Outcome | None:
-        """Take a call whose time is up, record it and answer in its place; None where it cannot be taken any more."""
+        """Record a timeout as the outcome of a call; None if the call has been claimed already."""
         return boundary.refuse_call(
             call,
             self.services,
             errors.SystemError.tool_failure(
                 "CAP_EXCEEDED",
-                human_message="The call took longer than it may. Ask for less at a time.",
+                human_message="The call exceeded its time limit. Ask for less at a time.",
                 cause={"cap": cap, "timeout_ms": self.caps.tool_timeout_ms},
             ),
         )
 
     def call(self, tool_name: str, arguments: object) -> Outcome | None:
-        """Make a call from inside this process."""
+        """Make a call from inside this process, without a transport."""
         return self.answer(self.stamp(CallRequest(tool_name, arguments)))
 
     def close(self) -> None:
-        """Leave everything written and synced; once is enough."""
+        """Sync and close every workspace. Idempotent."""
         closed, self._is_closed = self._is_closed, True
-        for ground in () if closed else self.services.workspaces.values():
-            ground.close(boundary.current_timestamp())
+        for workspace in () if closed else self.services.workspaces.values():
+            workspace.close(boundary.current_timestamp())
 
     def _timeout_seconds(self, tool_name: str) -> float:
-        """How many seconds a call may take; checks have a limit of their own for each command."""
+        """The time limit of a call; `run_checks` has one for each command."""
         if tool_name != "run_checks":
             return self.caps.tool_timeout_ms / 1000
-        return MAX_CHECKS * max(ground.settings.checks_seconds for ground in self.services.workspaces.values())
+        return MAX_CHECKS * max(workspace.settings.checks_seconds for workspace in self.services.workspaces.values())
 
     def _refuse_unknown_tool(self, call: Call) -> Outcome | None:
-        """The stand-in that always refuses, so that asking is recorded too."""
+        """The handler of every other name: calls of unknown tools are recorded too."""
         return boundary.refuse_call(
             call,
             self.services,
@@ -118,9 +120,11 @@ class App:
         )
 
 
-def _describe_server(grounds: Mapping[str, Workspace], cards: Sequence[ToolCard], caps: Caps) -> Mapping[str, object]:
-    """What `server_info` tells; the same for as long as the process lives."""
-    first = next(iter(grounds.values()), None)
+def _describe_server(
+    workspaces: Mapping[str, Workspace], cards: Sequence[ToolCard], caps: Caps
+) -> Mapping[str, object]:
+    """The answer of `server_info`; it does not change while the process lives."""
+    first = next(iter(workspaces.values()), None)
     return MappingProxyType(
         {
             "server_version": kaiza.__version__,
@@ -130,6 +134,6 @@ def _describe_server(grounds: Mapping[str, Workspace], cards: Sequence[ToolCard]
             "categories": sorted({card.category for card in cards}),
             "limits": {name: limit for name, limit in caps.as_json().items() if name in PUBLISHED_LIMITS},
             "resolver": first and first.files.resolver_name,
-            "workspace_roots": list(grounds),
+            "workspace_roots": list(workspaces),
         }
     )

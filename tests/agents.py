@@ -1,4 +1,4 @@
-"""Agents as a workspace meets them: each behind a server process of its own, with a session; and plans for them."""
+"""Agents with a server process and a session of their own, plans for them, and commands of a person."""
 
 import hashlib
 import itertools
@@ -34,7 +34,7 @@ def sha(content):
 
 
 def plan(root, plan_id="PLAN-1", status="APPROVED", scope='{modify: ["src/**"], create: ["src/**"]}', more=""):
-    """Write a plan as a person would, and give its hash."""
+    """Write a plan as a person would, and return its hash."""
     path = Path(root, "plans", f"{plan_id}.md")
     path.write_text(HEAD.format(plan_id=plan_id, status=status, scope=scope, more=more))
     return sha(path.read_bytes())
@@ -45,7 +45,7 @@ def hash_of(root, plan_id="PLAN-1"):
 
 
 def edit(root, old, new, plan_id="PLAN-1"):
-    """Change a plan's words as a person would in an editor, and give its new hash."""
+    """Replace text in a plan as a person would in an editor, and return its new hash."""
     path = Path(root, "plans", f"{plan_id}.md")
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
@@ -53,25 +53,26 @@ def edit(root, old, new, plan_id="PLAN-1"):
 
 
 class Agent:
-    """A client with a server of its own and one open session."""
+    """A client with its own server process and one open session."""
 
     def __init__(self, root, role="WINDSURF"):
-        words = ["serve", "--workspace", str(root)]
-        self.door = Door([sys.executable, "-m", "kaiza", *words], stderr=subprocess.DEVNULL)
+        command = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(root)]
+        self.door = Door(command, stderr=subprocess.DEVNULL)
         self._number = itertools.count(1)
         self.door.ask(request(0, "initialize", **HELLO))
         self.door.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
         self.begun = self.call("begin_session", role=role)
 
     def call(self, tool, /, **arguments):
-        """The answer's output, or the envelope of its failure."""
-        told = self.door.ask(call(next(self._number), tool, **arguments))
-        if "error" in told:
-            return told["error"]["data"]
-        result = told["result"]
+        """Output of the call, or its error envelope."""
+        answer = self.door.ask(call(next(self._number), tool, **arguments))
+        if "error" in answer:
+            return answer["error"]["data"]
+        result = answer["result"]
         return json.loads(result["content"][0]["text"]) if result.get("isError") else result["structuredContent"]
 
     def code(self, tool, /, **arguments):
+        """Error code of the call, or "ok"."""
         return self.call(tool, **arguments).get("error_code", "ok")
 
     def write(self, path, plan_hash, content="x\n", **more):
@@ -88,35 +89,35 @@ class Agent:
 
 @contextmanager
 def several(root):
-    """Begins agents as they are asked for, and ends them all."""
-    begun = []
+    """Yield a function that starts an agent; close all of them at the end."""
+    agents = []
 
     def begin():
-        begun.append(Agent(root))
-        return begun[-1]
+        agents.append(Agent(root))
+        return agents[-1]
 
     try:
         yield begin
     finally:
-        for one in begun:
-            one.close()
+        for agent in agents:
+            agent.close()
 
 
 def person(root, *words):
-    """A person's command that asks nobody."""
+    """Run a command of a person that asks for no confirmation; return its exit status."""
     return subprocess.run(
         [sys.executable, "-m", "kaiza", *words], cwd=root, capture_output=True, check=False, timeout=60
     ).returncode
 
 
 def word(root, typed, *words):
-    """A person's command at a terminal, and what they type there."""
-    here = Path.cwd()
+    """Run a command of a person at a terminal, type its confirmation, and return its exit status."""
+    previous = Path.cwd()
     os.chdir(root)
     try:
-        asked = Screen(words, 120, dict(os.environ), None, None)
+        screen = Screen(words, 120, dict(os.environ), None, None)
     finally:
-        os.chdir(here)
-    asked.until(f"Type {typed}")
-    asked.type(f"{typed}\n")
-    return asked.end()
+        os.chdir(previous)
+    screen.until(f"Type {typed}")
+    screen.type(f"{typed}\n")
+    return screen.end()

@@ -1,4 +1,4 @@
-"""What the command line has, read off the code: subcommands, and the exit statuses that each help tells."""
+"""Subcommands of the command line, and the exit statuses that their help documents."""
 
 import argparse
 import re
@@ -8,16 +8,16 @@ from kaiza.cli import dispatch
 
 
 def subcommands(name):
-    """The commands below a command."""
-    return list(_below(_parser(name)))
+    """Names of the subcommands of a command."""
+    return list(_subparsers(_parser(name)))
 
 
 def statuses(name):
-    """The exit statuses that a command's help and the helps below it tell, 0 always, 2 of any wrong command line."""
+    """The documented exit statuses of a command and its subcommands; every command has 0 and 2."""
     parser = _parser(name)
-    helps = [one.format_help() for one in (parser, *_below(parser).values())]
-    told = [text.split("Exit status:")[1].split("\n\n")[0] for text in helps if "Exit status:" in text]
-    return sorted({"0", "2", *re.findall(r"(?<![\w-])[0-3](?= )", " ".join(told))})
+    helps = [command.format_help() for command in (parser, *_subparsers(parser).values())]
+    sections = [text.split("Exit status:")[1].split("\n\n")[0] for text in helps if "Exit status:" in text]
+    return sorted({"0", "2", *re.findall(r"(?<![\w-])[0-3](?= )", " ".join(sections))})
 
 
 def _parser(name):
@@ -26,6 +26,6 @@ def _parser(name):
     return parser
 
 
-def _below(parser):
+def _subparsers(parser):
     nested = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return {word: below for action in nested for word, below in action.choices.items()}
+    return {name: subparser for action in nested for name, subparser in action.choices.items()}

@@ -1,3 +1,5 @@
+"""Fixtures: a workspace, an application over it, and a tool that fails in every way."""
+
 import json
 import os
 import shutil
@@ -20,7 +22,7 @@ settings.load_profile("kaiza")
 
 
 @pytest.fixture(autouse=True)
-def _state_of_its_own(tmp_path_factory, monkeypatch):
+def _own_state_directory(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.delenv("DEBUG_STACK", raising=False)
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
@@ -31,7 +33,7 @@ def workspace(tmp_path):
     return make_ready(tmp_path / "project")
 
 
-class LegacyError(Exception):
+class LegacyError(Exception):  # has a registered code, as older error classes have
     error_code = "HASH_MISMATCH"
 
 
@@ -39,7 +41,7 @@ class OwnError(Exception):
     pass
 
 
-NO_ANSWERS = {
+WRONG_ANSWERS = {
     "str": "boom",
     "object": {"ok": False, "error": "boom"},
     "bad_output": Answer({"ok": False, "error": "boom"}),
@@ -64,10 +66,10 @@ def _fault(kind, view):
         cause["again"] = cause
         raise errors.SystemError.tool_failure("INVALID_PATH", cause=cause)
     if kind == "hang":
-        while not view.over():
+        while not view.is_out_of_time():
             os.sched_yield()
         return Answer({"said": "late", "summary": "late"})
-    return NO_ANSWERS.get(kind, Answer({"said": kind, "summary": "fine"}))
+    return WRONG_ANSWERS.get(kind, Answer({"said": kind, "summary": "fine"}))
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,10 @@ FAULT_TOOL = Tool(
 
 @pytest.fixture
 def faulty_registry(tmp_path):
-    """The shipped contract with one tool more, that misbehaves as it is told to."""
-    where = tmp_path / "schemas"
-    shutil.copytree(find_directory(), where)
-    catalog = json.loads((where / "catalog.json").read_text())
+    """The shipped schemas and one tool more, `debug_fault`, which fails as its argument says."""
+    directory = tmp_path / "schemas"
+    shutil.copytree(find_directory(), directory)
+    catalog = json.loads((directory / "catalog.json").read_text())
     catalog["tools"].append(
         {
             "id": "debug_fault",
@@ -101,36 +103,38 @@ def faulty_registry(tmp_path):
             "idempotent": False,
         }
     )
-    (where / "catalog.json").write_text(json.dumps(catalog))
+    (directory / "catalog.json").write_text(json.dumps(catalog))
     shape = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "additionalProperties": False,
     }
     text = {"type": "string"}
-    asked = {"kind": text, "session_id": text, "phase_id": text, "plan_hash": text}
-    (where / "tools" / "debug_fault.json").write_text(json.dumps({**shape, "properties": asked, "required": ["kind"]}))
-    told = {"said": text, "summary": text}
-    (where / "tools" / "debug_fault.output.json").write_text(
-        json.dumps({**shape, "properties": told, "required": ["said", "summary"]})
+    inputs = {"kind": text, "session_id": text, "phase_id": text, "plan_hash": text}
+    (directory / "tools" / "debug_fault.json").write_text(
+        json.dumps({**shape, "properties": inputs, "required": ["kind"]})
     )
-    return SchemaRegistry(where)
+    outputs = {"said": text, "summary": text}
+    (directory / "tools" / "debug_fault.output.json").write_text(
+        json.dumps({**shape, "properties": outputs, "required": ["said", "summary"]})
+    )
+    return SchemaRegistry(directory)
 
 
 @pytest.fixture
 def make_app(faulty_registry):
-    made = []
+    apps = []
 
     def make(*roots, **options):
         options.setdefault("registry", faulty_registry)
         app = App(
             [os.path.realpath(root) for root in roots], tools={**AGENT_TOOLS, "debug_fault": FAULT_TOOL}, **options
         )
-        made.append(app)
+        apps.append(app)
         return app
 
     yield make
-    for app in made:
+    for app in apps:
         app.close()
 
 
@@ -141,7 +145,7 @@ def app(make_app, workspace):
 
 @pytest.fixture
 def begun(app):
-    """An app with one open session of the executor."""
+    """An application with one open session of the executor."""
     app.call("begin_session", {"role": "WINDSURF"})
     return app
 
@@ -153,15 +157,15 @@ def quick_caps():
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of its own with 64 KiB, to be remounted larger or read-only."""
-    place = tmp_path / "small"
-    place.mkdir()
+    """A separate file system of 64 KiB, to be remounted larger or read-only."""
+    mount_point = tmp_path / "small"
+    mount_point.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", mount_point], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip("only root may mount a small disk")
     try:
-        yield place
+        yield mount_point
     finally:
-        subprocess.run(["umount", "-l", place], check=True)
+        subprocess.run(["umount", "-l", mount_point], check=True)

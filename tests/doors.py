@@ -1,4 +1,4 @@
-"""Server processes as a client sees them: lines in, answers out."""
+"""Drives a server process over its pipes: lines in, answers out."""
 
 import json
 import os
@@ -9,10 +9,11 @@ import threading
 import time
 
 PATIENCE = 20
+"""Seconds to wait for an answer before the test fails."""
 
 
 class Door:
-    """A server process on pipes, and what it has answered so far."""
+    """A server process on pipes. A thread collects its answers."""
 
     def __init__(self, command, record=None, **options):
         options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
@@ -28,15 +29,15 @@ class Door:
         self.answers.put(None)
 
     def say(self, *lines):
-        """Send lines, as bytes or as what is made into JSON, in one write."""
-        told = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
-        self.process.stdin.write(b"".join(line + b"\n" for line in told))
+        """Send lines, given as bytes or as JSON values, in one write."""
+        encoded = [line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines]
+        self.process.stdin.write(b"".join(line + b"\n" for line in encoded))
         self.process.stdin.flush()
 
     def hear(self):
-        """The next answer."""
+        """Wait for the next answer."""
         line = self.answers.get(timeout=PATIENCE)
-        assert line is not None, "the server has gone"
+        assert line is not None, "the server has ended"
         return json.loads(line)
 
     def ask(self, line):
@@ -47,16 +48,17 @@ class Door:
         self.say(call(number, name, **arguments))
 
     def rest(self):
-        """Every answer that is still to come, once the server has gone."""
+        """Close stdin and return the remaining answers."""
         self.process.stdin.close()
         return self.after_its_end()
 
     def after_its_end(self):
-        told = []
+        """Wait for the server to end and return the remaining answers."""
+        answers = []
         while (line := self.answers.get(timeout=PATIENCE)) is not None:
-            told.append(json.loads(line))
+            answers.append(json.loads(line))
         self.process.wait(PATIENCE)
-        return told
+        return answers
 
     def signal(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -77,7 +79,7 @@ def call(number, name, /, **arguments):
 
 
 def until(true):
-    """Return once it is true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < end
@@ -85,7 +87,7 @@ def until(true):
 
 
 class Fifo:
-    """What calls of `hold` wait for."""
+    """A named pipe that calls of the `hold` tool wait on."""
 
     def __init__(self, path):
         os.mkfifo(path)
@@ -93,7 +95,7 @@ class Fifo:
         self._end = os.open(path, os.O_RDWR)
 
     def release(self, calls=1):
-        """Let so many calls go on, now or as soon as they wait."""
+        """Release this many calls, now or as soon as they wait."""
         os.write(self._end, b"." * calls)
 
     def close(self):

@@ -1,6 +1,7 @@
-"""`wrap_handler`: judged, answered, carried out, recorded. The one place that catches.
+"""The boundary around every tool call: judge it, run the tool, make its changes, record the outcome.
 
-A wrapped handler gives every call exactly one outcome, whose record is in the log before anybody hears of it.
+`wrap_handler` puts it around one tool. A call gets exactly one outcome, whose record is in the audit log before the
+caller sees it, and no exception leaves the handler.
 """
 
 import time
@@ -42,22 +43,36 @@ __all__ = [
 Handler = Callable[[Call], Outcome | None]
 
 
-def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, house: Services) -> Handler:
-    """Put the boundary around one tool."""
+def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services) -> Handler:
+    """Return the handler of one tool: its whole call, from raw arguments to recorded outcome.
+
+    The handler returns None where the deadline claimed the call first; the timeout is its outcome then.
+    """
 
     @wraps(tool.run)
     def handler(call: Call) -> Outcome | None:
         try:
-            case, answer, view = _judge_and_run(call, tool, card, schemas, house)
+            find_session(call, services)
+            _validate_arguments(call, schemas)
+            request, path_error = parse_request(call, tool)
+            case = build_case(call, card, services, request, path_error)
+            judge(rules_for(card), case)
+            view = _open_view(call, card, services, case)
+            if card.safety_level == CHANGES_FILES:
+                # Taken before the tool runs: at its intent, an undo is compared with every record appended since.
+                call.last_seen_seq = view.last_seq
+                case = judge_under_plan(case, tool, request, view)
+            answer = _with_request_id(_run_tool(tool, request, view), call, schemas)
+            _validate_answer(answer, schemas, services.caps)
             if card.safety_level == CHANGES_FILES and answer.changes:
-                from kaiza.boundary.change import execute_change  # noqa: PLC0415  a session without changes needs none of it
+                from kaiza.boundary.change import execute_change  # noqa: PLC0415  read-only sessions never import it
 
-                return execute_change(call, case, answer, house, view)
-        except BaseException as raised:  # noqa: BLE001  nothing that a call throws may leave a client without an answer
-            return (
-                record_outcome(call, house, error=as_system_error(raised, "INTERNAL_ERROR")) if call.claim() else None
-            )
-        return record_outcome(call, house, answer=answer) if call.claim() else None
+                return execute_change(call, case, answer, services, view)
+        # BaseException: a tool that raises SystemExit or KeyboardInterrupt must not leave the client without an answer.
+        except BaseException as raised:  # noqa: BLE001
+            error = as_system_error(raised, "INTERNAL_ERROR")
+            return record_outcome(call, services, error=error) if call.claim() else None
+        return record_outcome(call, services, answer=answer) if call.claim() else None
 
     return handler
 
@@ -67,54 +82,57 @@ def is_wrapped(handler: Handler, tool: Tool) -> bool:
     return getattr(handler, "__wrapped__", None) is tool.run
 
 
-def refuse_call(call: Call, house: Services, error: errors.SystemError) -> Outcome | None:
-    """Answer a call without running anything: an unknown tool, or a clock that ran out."""
+def refuse_call(call: Call, services: Services, error: errors.SystemError) -> Outcome | None:
+    """Record and return an error without running a tool: an unknown tool, or a call past its deadline."""
     if not call.claim():
         return None
     try:
-        find_session(call, house)
-    except BaseException as raised:  # noqa: BLE001  see the handler
+        find_session(call, services)
+    except BaseException as raised:  # noqa: BLE001  see wrap_handler
         error = as_system_error(raised, "INTERNAL_ERROR")
-    return record_outcome(call, house, error=error)
+    return record_outcome(call, services, error=error)
 
 
-def _judge_and_run(
-    call: Call, tool: Tool, card: ToolCard, schemas: ToolIo, house: Services
-) -> tuple[Case, Answer, ToolView]:
-    """Steps 5 to 7: the arguments, the rules, the tool."""
-    find_session(call, house)
+def _validate_arguments(call: Call, schemas: ToolIo) -> None:
     if not isinstance(call.call_request.arguments, Mapping):
         raise errors.SystemError.tool_failure(
             "INVALID_PARAMS", human_message="The arguments are not an object. Pass them as a JSON object."
         )
+    # The fast validator only accepts. What it does not accept is validated again by the one that lists every error.
     if not schemas.input.is_surely_valid(call.arguments):
-        unsound = check_arguments_sound(schemas.input.iter_errors(call.arguments))
-        if unsound is not None:
-            raise unsound
-    request, fault = parse_request(call, tool)
-    case = build_case(call, card, house, request, fault)
-    judge(rules_for(card), case)
+        refusal = check_arguments_sound(schemas.input.iter_errors(call.arguments))
+        if refusal is not None:
+            raise refusal
+
+
+def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> ToolView:
+    """The tool's view of the workspace; `begin_session` gets the session that it is about to open."""
     if card.name == "begin_session":
-        _propose_session(call, house)
-    view = _open_view(call, house, case)
-    if card.safety_level == CHANGES_FILES:
-        call.last_seen_seq = view.last_seq
-        case = judge_under_plan(case, tool, request, view)
-    answer = _with_request_id(_run_tool(tool, request, view), call, schemas)
-    _require_valid_answer(answer, schemas, house.caps)
-    return case, answer, view
+        _propose_session(call, services)
+    assert call.workspace is not None  # noqa: S101  find_session has set it
+    return ToolView(
+        workspace=call.workspace,
+        _session=call.session,
+        caps=services.caps,
+        server_info=services.server_info,
+        refuse_read=read_refusal,
+        is_out_of_time=lambda: time.monotonic() > call.deadline,
+        now=call.timestamp,
+        request_id=call.request_id,
+        current_refusal=partial(find_current_refusal, case, call.workspace),
+    )
 
 
-def _propose_session(call: Call, house: Services) -> None:
-    """The session that a `begin_session` opens, should its record be written."""
-    root = roots.select_root(tuple(house.workspaces), call.arguments.get("workspace_root"))
-    ground = house.workspaces[root]
-    if not ground.is_initialized():
+def _propose_session(call: Call, services: Services) -> None:
+    """Attach the new session to the call. It is open once the call's record is in the log, and not before."""
+    root = roots.select_root(tuple(services.workspaces), call.arguments.get("workspace_root"))
+    workspace = services.workspaces[root]
+    if not workspace.is_initialized():
         raise errors.SystemError.tool_failure(
             "SESSION_INITIALIZATION_FAILED",
             human_message="The workspace has no plans/ and audit/ yet. Ask a person to run kaiza init there.",
         )
-    call.workspace = ground
+    call.workspace = workspace
     call.session = Session(
         session_id=str(uuid.uuid4()),
         role=call.arguments["role"],
@@ -125,50 +143,38 @@ def _propose_session(call: Call, house: Services) -> None:
     )
 
 
-def _open_view(call: Call, house: Services, case: Case) -> ToolView:
-    assert call.workspace is not None  # noqa: S101  _locate has been here
-    return ToolView(
-        workspace=call.workspace,
-        _session=call.session,
-        caps=house.caps,
-        server_info=house.server_info,
-        refuse_read=read_refusal,
-        is_out_of_time=lambda: time.monotonic() > call.deadline,
-        now=call.timestamp,
-        request_id=call.request_id,
-        current_refusal=partial(find_current_refusal, case, call.workspace),
-    )
-
-
 def _run_tool(tool: Tool, request: object, view: WorkspaceView) -> Answer:
-    """The tool itself; whatever it throws that nobody foresaw is a failure of the tool."""
     try:
         answer = tool.run(request, view)
     except BaseException as raised:
         raise as_system_error(raised, "UNKNOWN_TOOL_FAILURE") from raised
+    # Checked although it is typed: an error object returned as an answer would be recorded as a success.
     if not isinstance(answer, Answer) or not isinstance(answer.output, Mapping):
         raise errors.SystemError.tool_failure(
             "INTERNAL_ERROR",
-            human_message="The tool gave something that is no answer. Report this as a fault of Kaiza.",
+            human_message="The tool did not return an answer. Report this as a fault of Kaiza.",
             cause={"type": type(answer).__name__},
         )
     return answer
 
 
 def _with_request_id(answer: Answer, call: Call, schemas: ToolIo) -> Answer:
-    """A change's answer names its call, so that it can be undone by that name."""
+    """Add the call's id where the schema has it: an undo names the changes of a call by it."""
     if "request_id" not in schemas.output.schema["properties"]:
         return answer
     return replace(answer, output={**answer.output, "request_id": call.request_id})
 
 
-def _require_valid_answer(answer: Answer, schemas: ToolIo, caps: Caps) -> None:
-    """An answer is what its schema says, and no longer than a client must read."""
+def _validate_answer(answer: Answer, schemas: ToolIo, caps: Caps) -> None:
+    """Require the members that the schema names, and a size that every client can read.
+
+    Values are not validated against the schema on each call: tests do that for every tool.
+    """
     shape = schemas.output.schema
     if not shape["properties"].keys() >= answer.output.keys() >= set(shape["required"]):
         raise errors.SystemError.tool_failure(
             "INTERNAL_ERROR",
-            human_message="The tool's answer is not what its schema says. Report this as a fault of Kaiza.",
+            human_message="The tool's answer does not match its schema. Report this as a fault of Kaiza.",
             cause={"members": sorted(map(str, answer.output))[:20]},
         )
     size = response_size.response_bytes(answer.output) + response_size.RESERVED_BYTES

@@ -1,4 +1,4 @@
-"""A call on its way through the boundary, and what every call finds in place."""
+"""One call on its way through the boundary, and the services that all calls share."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from kaiza.store.workspace import Workspace
 
 @dataclass(slots=True)
 class Call:
-    """A stamped ask. Whoever takes it first answers it: its handler, or the clock that ran out."""
+    """A request with its id, time and deadline. Its handler and the deadline compete for it; see `claim`."""
 
     call_request: CallRequest
     request_id: str
@@ -26,43 +26,44 @@ class Call:
     started: float
     deadline: float
     arguments: Mapping[str, Any]
-    """The arguments where they are an object, else nothing."""
+    """The arguments; empty where they are not an object."""
     workspace: Workspace | None = None
     session: Session | None = None
     plan_id: str | None = None
     last_seen_seq: int = 0
-    """The last record that was known before the call's tool ran."""
+    """Sequence number of the last record before the tool ran."""
     detail: dict[str, Any] = field(default_factory=dict)
-    """What the outcome's record tells beside the rest."""
+    """The `detail` member of the outcome's record."""
     _redacted_arguments: Any = None
     _claim_lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def redacted_arguments(self) -> Any:
-        """The arguments as the record tells them."""
+        """The arguments as the log stores them."""
+        # Computed once: the intent and the outcome of a change both record them.
         if self._redacted_arguments is None:
             self._redacted_arguments = redaction.redact_arguments(self.call_request.arguments)
         return self._redacted_arguments
 
     def claim(self) -> bool:
-        """True for exactly one caller, once."""
+        """Take the right to answer: True for exactly one caller, once."""
         return self._claim_lock.acquire(blocking=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What every call finds in place."""
+    """Workspaces, caps and settings of this process, shared by all calls."""
 
     workspaces: Mapping[str, Workspace]
     caps: Caps
     bound_role: str | None
     server_info: Mapping[str, Any]
     own_sessions: set[str]
-    """The sessions that this process began."""
+    """Ids of the open sessions that this process began."""
 
 
 def current_timestamp() -> str:
-    """The time as records tell it."""
+    """The current UTC time in the format of records, with milliseconds."""
     milliseconds = time.time_ns() // 1_000_000
     return f"{_format_second(milliseconds // 1000)}.{milliseconds % 1000:03d}Z"
 
@@ -72,8 +73,8 @@ def _format_second(since_epoch: int) -> str:
     return datetime.fromtimestamp(since_epoch, UTC).isoformat()[:19]
 
 
-def stamp_call(ask: CallRequest, seconds: float) -> Call:
-    """Give a call its id, its time and its deadline."""
+def stamp_call(call_request: CallRequest, seconds: float) -> Call:
+    """Give a request its id, its time and its deadline."""
     started = time.monotonic()
-    arguments = ask.arguments if isinstance(ask.arguments, Mapping) else {}
-    return Call(ask, str(uuid.uuid4()), current_timestamp(), started, started + seconds, arguments)
+    arguments = call_request.arguments if isinstance(call_request.arguments, Mapping) else {}
+    return Call(call_request, str(uuid.uuid4()), current_timestamp(), started, started + seconds, arguments)

@@ -1,4 +1,4 @@
-"""What is known of a call before it is judged: its session, its typed request, the facts the rules look at."""
+"""Gathers what the rules judge: session, typed request, plan, and the state of the workspace."""
 
 import time
 from collections.abc import Mapping
@@ -22,139 +22,152 @@ from kaiza.tools.registry import Tool
 MAX_VERIFICATION_WAIT = 10.0
 """Seconds for which a change waits for the verification of the log."""
 DEFERRED_CODES = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
+"""Faults of a path. They are judged in the order of the rules, after session and role."""
 
 
-def find_session(call: Call, house: Services) -> None:
-    """Find the session and the ground the call stands on."""
-    call.workspace = next(iter(house.workspaces.values()))
+def find_session(call: Call, services: Services) -> None:
+    """Set the call's session and workspace.
+
+    Without a session the call belongs to the first workspace: its refusal has to be recorded somewhere.
+    """
+    call.workspace = next(iter(services.workspaces.values()))
     if call.call_request.tool_name == "begin_session":
         return
-    named = call.arguments.get("session_id")
-    found = _find_open_session(named, call, house) if isinstance(named, str) else []
-    if named is None and call.call_request.conversational:
-        found = [one for begun in sorted(house.own_sessions) for one in _find_open_session(begun, call, house)]
+    session_id = call.arguments.get("session_id")
+    found = _find_open_session(session_id, call, services) if isinstance(session_id, str) else []
+    if session_id is None and call.call_request.conversational:
+        # A session may be implied only by the connection that began it, and only if there is exactly one.
+        found = [
+            match for own_id in sorted(services.own_sessions) for match in _find_open_session(own_id, call, services)
+        ]
     if len(found) == 1:
         call.workspace, call.session = found[0]
 
 
-def _find_open_session(session_id: str, call: Call, house: Services) -> list[tuple[Workspace, Session]]:
-    """The ground on which a session is open."""
-    for ground in house.workspaces.values():
-        session = ground.find_session(session_id, call.timestamp)
-        if session is not None and session.workspace_root == ground.root:  # a copy brings the original's log along
-            return [(ground, session)]
+def _find_open_session(session_id: str, call: Call, services: Services) -> list[tuple[Workspace, Session]]:
+    for workspace in services.workspaces.values():
+        session = workspace.find_session(session_id, call.timestamp)
+        # A copied workspace has the original's log and with it the original's sessions; they are not valid here.
+        if session is not None and session.workspace_root == workspace.root:
+            return [(workspace, session)]
     return []
 
 
 def parse_request(call: Call, tool: Tool) -> tuple[object, errors.SystemError | None]:
-    """The typed request; what is wrong with a path is held back until the paths' turn."""
+    """Return the typed request, or None and the fault of a path, which the rules judge in their order."""
     root = call.session.workspace_root if call.session else None
     try:
         return tool.parse(call.arguments, root), None
-    except errors.SystemError as found:
-        if found.error_code not in DEFERRED_CODES:
+    except errors.SystemError as error:
+        if error.error_code not in DEFERRED_CODES:
             raise
-        return None, found
+        return None, error
 
 
-def build_case(call: Call, card: ToolCard, house: Services, request: object, fault: errors.SystemError | None) -> Case:
-    """Everything the rules may look at."""
-    ground = call.workspace
-    assert ground is not None  # noqa: S101  _locate has been here
+def build_case(
+    call: Call, card: ToolCard, services: Services, request: object, fault: errors.SystemError | None
+) -> Case:
+    """Gather everything that the rules may read."""
+    workspace = call.workspace
+    assert workspace is not None  # noqa: S101  find_session has set it
     paths = _request_paths(request)
-    unverified = _wait_for_verification(call, ground) if card.safety_level == CHANGES_FILES else None
-    call.plan_id, reading = _find_plan(call, ground)
+    unverified = _wait_for_verification(call, workspace) if card.safety_level == CHANGES_FILES else None
+    call.plan_id, parsed = _find_plan(call, workspace)
     return Case(
         card=card,
         arguments=call.arguments,
         now=call.timestamp,
-        audit_state=ground.audit_state,
+        audit_state=workspace.audit_state,
         session=call.session,
-        bound_role=house.bound_role,
-        damage=ground.damage(),
+        bound_role=services.bound_role,
+        damage=workspace.damage(),
         unverified=unverified,
         fault=fault,
         paths=paths,
-        hidden=tuple(path for path in paths if ground.is_unreadable(path)),
+        hidden=tuple(path for path in paths if workspace.is_unreadable(path)),
         plan_id=call.plan_id,
-        parsed=reading,
-        by_command=ground.settings.approval_by_command,
+        parsed=parsed,
+        by_command=workspace.settings.approval_by_command,
     )
 
 
-def _wait_for_verification(call: Call, ground: Workspace) -> Mapping[str, int] | None:
-    """Wait, for a change, until the whole log was verified; how far that has come where it takes too long."""
+def _wait_for_verification(call: Call, workspace: Workspace) -> Mapping[str, int] | None:
+    """Wait until the whole log is verified; return the progress if the wait was too short."""
     if call.session is None:
         return None
-    return ground.verification_progress(min(MAX_VERIFICATION_WAIT, max(0.0, call.deadline - time.monotonic())))
+    return workspace.verification_progress(min(MAX_VERIFICATION_WAIT, max(0.0, call.deadline - time.monotonic())))
 
 
 def judge_under_plan(case: Case, tool: Tool, request: object, view: ToolView) -> Case:
-    """Judge a change by its plan: the approval, then what is to happen to which file.
+    """Judge a change by its plan: first the approval, then the operations it requests.
 
-    What keeps a file from being changed at all is told only to whom the plan allows to change it.
+    An error met while looking at the files is raised after the approval is judged: without an approved plan, a caller
+    learns nothing about them.
     """
-    held: errors.SystemError | None = None
+    file_error: errors.SystemError | None = None
     try:
         case = replace(case, requested_operations=tool.requested_operations(request, view))
-    except errors.SystemError as found:
-        if found.error_code in DEFERRED_CODES:
+    except errors.SystemError as error:
+        if error.error_code in DEFERRED_CODES:
             raise
-        held = found
+        file_error = error
     judge(judge_plan_rules(case), case)
     if case.card.name in EXEMPT_TOOLS:
-        return case
-    if held is not None:
-        raise held
+        return case  # which files an undo touches is known only from its result
+    if file_error is not None:
+        raise file_error
     judge(SCOPE_RULES, case)
     return case
 
 
-def refresh_case(case: Case, ground: Workspace) -> Case:
-    """The case by this moment's time and damage, and by the bytes that the plan's file has by now."""
-    stored = ground.plans.read(case.plan_id) if case.plan_id else None
-    return replace(case, now=current_timestamp(), damage=ground.damage(), parsed=stored.parsed if stored else None)
+def refresh_case(case: Case, workspace: Workspace) -> Case:
+    """The case with the current time, the current damage and the plan's current bytes."""
+    stored = workspace.plans.read(case.plan_id) if case.plan_id else None
+    return replace(case, now=current_timestamp(), damage=workspace.damage(), parsed=stored.parsed if stored else None)
 
 
-def find_current_refusal(case: Case, ground: Workspace) -> errors.SystemError | None:
-    """What stops by now what was allowed when the call began: also what other processes recorded since."""
-    ground.log.follow()
+def find_current_refusal(case: Case, workspace: Workspace) -> errors.SystemError | None:
+    """Judge the case again with the records that other processes have appended since; None if nothing refuses it."""
+    workspace.log.follow()
     try:
-        judge(INTENT_RULES, refresh_case(case, ground))
+        judge(INTENT_RULES, refresh_case(case, workspace))
     except errors.SystemError as refusal:
         return refusal
     return None
 
 
-def _find_plan(call: Call, ground: Workspace) -> tuple[str | None, ParsedPlan | None]:
-    """The plan whose bytes have the asked hash, or had it when they were approved; as it is now."""
-    asked = redaction.requested_plan_hash(call.arguments)
-    if asked is None:
+def _find_plan(call: Call, workspace: Workspace) -> tuple[str | None, ParsedPlan | None]:
+    """Find the plan that has, or had when it was approved or sealed, the requested hash. Its text is the current one.
+
+    By the old hash too, so that a plan edited after its approval is refused as changed and not as unknown.
+    """
+    plan_hash = redaction.requested_plan_hash(call.arguments)
+    if plan_hash is None:
         return None, None
-    stored = ground.plans.find_by_hash(asked)
-    if stored is None:
-        sealed = ((one, seal.plan_hash) for one, seal in ground.audit_state.seals.items())
-        said = (*ground.audit_state.approvals.items(), *sealed)
-        plan_id = next((one for one, plan_hash in said if plan_hash == asked), None)
-        stored = ground.plans.read(plan_id) if plan_id else None
-        return plan_id, stored.parsed if stored else None
-    return stored.plan_id, stored.parsed
+    stored = workspace.plans.find_by_hash(plan_hash)
+    if stored is not None:
+        return stored.plan_id, stored.parsed
+    sealed = ((plan_id, seal.plan_hash) for plan_id, seal in workspace.audit_state.seals.items())
+    recorded = (*workspace.audit_state.approvals.items(), *sealed)
+    plan_id = next((plan_id for plan_id, recorded_hash in recorded if recorded_hash == plan_hash), None)
+    stored = workspace.plans.read(plan_id) if plan_id else None
+    return plan_id, stored.parsed if stored else None
 
 
 @cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
+def _field_names(request_type: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(request_type))
 
 
 def _request_paths(request: Any) -> tuple[RelPath, ...]:
-    """Every path that a typed request names."""
+    """Every path in the fields of a typed request, so that no tool has to list its own."""
     if request is None:
         return ()
-    found: list[RelPath] = []
+    paths: list[RelPath] = []
     for name in _field_names(type(request)):  # type: ignore[arg-type]
         value = getattr(request, name)
         if isinstance(value, RelPath):
-            found.append(value)
+            paths.append(value)
         elif isinstance(value, tuple):
-            found.extend(item for item in value if isinstance(item, RelPath))
-    return tuple(found)
+            paths.extend(item for item in value if isinstance(item, RelPath))
+    return tuple(paths)

@@ -1,4 +1,7 @@
-"""A change goes ahead: its intent is on disk before the first byte moves, its outcome before anybody hears of it."""
+"""Executes a change: intent in the log, then the files, then the outcome in the log.
+
+The intent is on disk before the first file is touched, so that after a crash recovery knows what was under way.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -29,10 +32,45 @@ from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer
 
 
-def with_result(case: Case, changes: Sequence[Change], view: ToolView) -> Case:
-    """The case once its result is known: the paths it really touches, its lines and bytes, what it adds."""
+def execute_change(call: Call, case: Case, answer: Answer, services: Services, view: ToolView) -> Outcome | None:
+    """Make the changes that a tool proposed; None where the deadline claimed the call before its intent."""
+    workspace = _require_workspace(call)
+    changes = tuple(answer.changes)
+    # Everything that can be refused is refused before the intent, while no file and no journal has been touched.
+    prepared = workspace.transactions.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
+    case = _with_result(case, changes, answer, view)
+    judge(rules_on_result(case), case)
+    call.detail.update(answer.detail, modes=prepared.original_modes)
+    change_records = [change.as_record() for change in changes]
+    if len(change_records) > 1 or answer.detail:
+        # CAP_EXCEEDED here if the outcome is too long for one record. A single change always fits.
+        record.serialize_and_hash(outcome_body(call, None, change_records), 1, record.GENESIS)
+    if call.arguments.get("dry_run") is True:
+        return record_outcome(call, services, answer=answer) if call.claim() else None
+    # Claimed before the intent and not after: once the intent is on disk, a timeout must not answer for the change.
+    if not call.claim():
+        return None
+    try:
+        _record_plan_seal(call, case, workspace)
+        workspace.log.append(lambda: _intent_body(call, case, workspace, change_records), durable=True)
+        workspace.transactions.apply(prepared)
+    except BaseException as raised:  # noqa: BLE001  the intent may be on disk, and every intent needs an outcome
+        return record_outcome(call, services, error=as_system_error(raised, "FILE_WRITE_FAILED"))
+    outcome = record_outcome(
+        call,
+        services,
+        answer=answer,
+        changes=change_records,
+        roll_back=lambda: [failed["path"] for failed in workspace.transactions.roll_back(prepared)],
+    )
+    workspace.transactions.finalize(call.request_id)
+    return outcome
+
+
+def _with_result(case: Case, changes: Sequence[Change], answer: Answer, view: ToolView) -> Case:
+    """The case with the tool's result: the paths that it touches, its lines and bytes, the content that it adds."""
     paths = tuple(path for change in changes for path in (change.path, change.source) if path is not None)
-    return replace(
+    case = replace(
         case,
         paths=paths,
         hidden=tuple(path for path in paths if view.is_unreadable(path)),
@@ -40,18 +78,20 @@ def with_result(case: Case, changes: Sequence[Change], view: ToolView) -> Case:
         bytes=sum(bytes_written(change.as_record()) for change in changes),
         content=tuple(_content_findings(case.parsed, changes, view)),
     )
+    if case.card.name not in EXEMPT_TOOLS:
+        return case
+    return replace(case, exempt=answer.exempt, requested_operations=tuple(map(_requested_operation, changes)))
 
 
 def _requested_operation(change: Change) -> RequestedOperation:
-    """What a change does to which file."""
     edited = change.operation == MOVE and (change.mode is not None or not change.is_plain_move)
     return RequestedOperation(change.operation, change.path, change.source, edited=edited)
 
 
 def _content_findings(
-    reading: ParsedPlan | None, changes: Sequence[Change], view: ToolView
+    parsed: ParsedPlan | None, changes: Sequence[Change], view: ToolView
 ) -> Sequence[tuple[RelPath, Finding]]:
-    plan = reading.plan if reading else None
+    plan = parsed.plan if parsed else None
     if plan is None:
         return ()
     return [
@@ -68,7 +108,7 @@ def _content_findings(
 
 
 class _AddedLines:
-    """The lines that a change adds; found out only when a rule asks, which it does where something stands out."""
+    """Numbers of the lines that a change adds. Diffed on first use: most content has no finding to ask about."""
 
     def __init__(self, change: Change, view: ToolView) -> None:
         self._change = change
@@ -85,56 +125,18 @@ class _AddedLines:
         return {line for span in spans for line in range(span.new_start, span.new_end)}
 
 
-def execute_change(call: Call, case: Case, answer: Answer, house: Services, view: ToolView) -> Outcome | None:
-    """Make the changes a tool proposed; None where the clock took the call before its intent.
+def _intent_body(call: Call, case: Case, workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> record.Body:
+    """Judge the case once more and compose the intent.
 
-    What can be foreseen is refused before the intent: nothing is written then but the refusal's record.
+    The log calls this under its lock, after reading what other processes appended: between this judgement and the
+    intent no freeze, revocation or other change can come in. The plan is read again, against a fresh clock.
     """
-    ground = _require_workspace(call)
-    changes = tuple(answer.changes)
-    prepared = ground.transactions.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
-    case = with_result(case, changes, view)
-    if case.card.name in EXEMPT_TOOLS:
-        case = replace(case, exempt=answer.exempt, requested_operations=tuple(map(_requested_operation, changes)))
-    judge(rules_on_result(case), case)
-    call.detail.update(answer.detail, modes=prepared.original_modes)
-    listed = [change.as_record() for change in changes]
-    if len(listed) > 1 or answer.detail:
-        record.serialize_and_hash(
-            outcome_body(call, None, listed), 1, record.GENESIS
-        )  # one change alone always fits into a record
-    if call.arguments.get("dry_run") is True:
-        return record_outcome(call, house, answer=answer) if call.claim() else None
-    if not call.claim():
-        return None
-    try:
-        _record_plan_seal(call, case, ground)
-        ground.log.append(lambda: _intent_body(call, case, ground, listed), durable=True)
-        ground.transactions.apply(prepared)
-    except BaseException as raised:  # noqa: BLE001  the intent is on disk: whatever happens now has an outcome
-        return record_outcome(call, house, error=as_system_error(raised, "FILE_WRITE_FAILED"))
-    outcome = record_outcome(
-        call,
-        house,
-        answer=answer,
-        changes=listed,
-        take_back=lambda: [left["path"] for left in ground.transactions.roll_back(prepared)],
-    )
-    ground.transactions.finalize(call.request_id)
-    return outcome
-
-
-def _intent_body(call: Call, case: Case, ground: Workspace, changes: Sequence[Mapping[str, Any]]) -> record.Body:
-    """The intent, composed under the log's lock: all that may have changed since the rules is judged again.
-
-    The plan too: its bytes are read again, and whether it has expired is seen from a fresh clock.
-    """
-    case = refresh_case(case, ground)
+    case = refresh_case(case, workspace)
     judge(rules_at_intent(case), case)
     if case.card.name in EXEMPT_TOOLS:
-        _require_unchanged(call, ground, changes)
+        _require_unchanged(call, workspace, changes)
     session = call.session
-    detail: dict[str, Any] = {"live": ground.transactions.liveness_id}
+    detail: dict[str, Any] = {"live": workspace.transactions.liveness_id}
     if "undone" in call.detail:
         detail["undone"] = call.detail["undone"]
     if case.exempt:
@@ -145,7 +147,7 @@ def _intent_body(call: Call, case: Case, ground: Workspace, changes: Sequence[Ma
         request_id=call.request_id,
         session_id=session.session_id if session else None,
         role=session.role if session else None,
-        workspace_root=ground.root,
+        workspace_root=workspace.root,
         tool_name=call.call_request.tool_name,
         phase_id=redaction.requested_phase_id(call.arguments),
         plan_id=case.plan_id,
@@ -157,52 +159,53 @@ def _intent_body(call: Call, case: Case, ground: Workspace, changes: Sequence[Ma
     )
 
 
-def _require_unchanged(call: Call, ground: Workspace, changes: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse an undo where its files, or the calls it puts back, were changed or undone since it was worked out.
+def _require_unchanged(call: Call, workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse an undo if its files were changed, or its calls undone, after the tool had read the log.
 
-    A file's content does not tell: it may have been undone and made again.
+    The hashes of the files are not enough: a change may have been undone and made again.
     """
-    named = set(call.detail.get("undone", ()))
+    own_undone = set(call.detail.get("undone", ()))
     paths = {path for change in changes for path in (change["path"], change["source"]) if path}
-    for one in read_records(ground.root, since_seq=call.last_seen_seq + 1):
-        undone = (one["detail"] or {}).get("undone", ())
-        if took_effect(one) and (not named.isdisjoint(undone) or not paths.isdisjoint(touched_paths(one))):
+    for later in read_records(workspace.root, since_seq=call.last_seen_seq + 1):
+        undone = (later["detail"] or {}).get("undone", ())
+        if took_effect(later) and (not own_undone.isdisjoint(undone) or not paths.isdisjoint(touched_paths(later))):
             raise errors.SystemError.tool_failure(
                 "HASH_MISMATCH",
-                human_message="These changes were undone or changed meanwhile. Look at the files and decide anew.",
-                cause={"seq": one["seq"]},
+                human_message="These changes were undone or changed meanwhile. Read the files again and decide again.",
+                cause={"seq": later["seq"]},
             )
 
 
-def _record_plan_seal(call: Call, case: Case, ground: Workspace) -> None:
-    """The first change under an approval records the bytes that were approved, once."""
+def _record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
+    """Record the hash of the approved plan before the first change under it; from then on no other bytes are valid."""
     plan = case.parsed.plan if case.parsed else None
     if plan is None or case.plan_id in case.audit_state.seals:
         return
     session = call.session
-    human_decisions.store_current(ground, plan)
+    human_decisions.store_current(workspace, plan)
     members = {
         "timestamp": current_timestamp(),
         "request_id": call.request_id,
         "session_id": session.session_id if session else None,
         "role": session.role if session else None,
-        "workspace_root": ground.root,
+        "workspace_root": workspace.root,
         "plan_id": plan.plan_id,
         "plan_hash": plan.plan_hash,
-        "detail": {"how": "edited", "approved_by": plan.approved_by, "files": ground.count_in_scope(plan)},
+        "detail": {"how": "edited", "approved_by": plan.approved_by, "files": workspace.count_in_scope(plan)},
     }
 
-    def make() -> record.Body:
+    def new_seal() -> record.Body:
+        # Under the log's lock: another process may have sealed the plan since the check above.
         if plan.plan_id in case.audit_state.seals:
-            raise _AlreadySealed
+            raise _AlreadySealedError
         return record.new_body("plan", **members)
 
-    with suppress(_AlreadySealed):  # whether by the same bytes is judged at the intent
-        ground.log.append(make, durable=False)
+    with suppress(_AlreadySealedError):  # if it sealed other bytes, the rules at the intent refuse this change
+        workspace.log.append(new_seal, durable=False)
 
 
-class _AlreadySealed(Exception):  # noqa: N818  not a failure: another process was first
-    """Another process sealed the plan meanwhile."""
+class _AlreadySealedError(Exception):
+    """Another process sealed the plan first."""
 
 
 def _require_workspace(call: Call) -> Workspace:

@@ -1,6 +1,6 @@
-"""What a person puts back goes ahead like any change, part by part: intent, files, outcome. No plan is asked for it.
+"""Executes a person's undo like any change: intent, files, outcome. It needs no plan.
 
-The parts are as large as a record may be; each happens whole or not at all.
+A large undo is split into batches that fit into one record each; every batch is made whole or not at all.
 """
 
 import uuid
@@ -16,97 +16,98 @@ from kaiza.domain.change import Change
 from kaiza.store.workspace import Workspace
 
 MAX_BATCH_BYTES = 160 * 1024
-"""What a part's changes weigh at most; what stands around them has to fit into the record too."""
+"""Bytes of a batch's changes in its record; the rest of the record needs room too."""
 _ID_BYTES = 40
 _MAX_MODE = 0o7777
 
 
 @dataclass(frozen=True, slots=True)
 class UndoBatch:
-    """Changes that are made together, and the calls whose changes they put back, newest first."""
+    """Changes that are made together, and the ids of the calls that they undo, newest first."""
 
     changes: tuple[Change, ...]
     undone: tuple[str, ...]
 
 
 def split_batches(changes: Iterable[Change], records: Sequence[Mapping[str, Any]]) -> Iterator[UndoBatch]:
-    """The changes in their order, as many at a time as one record can tell."""
-    named = _calls_by_path(records)
-    kept: list[Change] = []
+    """Split the changes, in their order, into batches that one record can hold."""
+    calls_by_path = _calls_by_path(records)
+    batch: list[Change] = []
     undone: set[str] = set()
     size = 0
     for change in changes:
-        more = {request_id for path in change.touched_paths for request_id in named[str(path)]}
-        weight = _record_bytes(change) + _ID_BYTES * len(more - undone)
-        if kept and size + weight > MAX_BATCH_BYTES:
-            yield _new_batch(kept, undone, records)
-            kept, undone, size = [], set(), 0
-            weight = _record_bytes(change) + _ID_BYTES * len(more)
-        kept.append(change)
-        undone |= more
-        size += weight
-    if kept:
-        yield _new_batch(kept, undone, records)
+        calls = {request_id for path in change.touched_paths for request_id in calls_by_path[str(path)]}
+        change_size = _record_bytes(change) + _ID_BYTES * len(calls - undone)
+        if batch and size + change_size > MAX_BATCH_BYTES:
+            yield _new_batch(batch, undone, records)
+            batch, undone, size = [], set(), 0
+            change_size = _record_bytes(change) + _ID_BYTES * len(calls)
+        batch.append(change)
+        undone |= calls
+        size += change_size
+    if batch:
+        yield _new_batch(batch, undone, records)
 
 
-def execute_batch(ground: Workspace, part: UndoBatch, person: str) -> Mapping[str, Any]:
-    """Make one part's changes and tell the record. If it raises, its files are as before, and that is recorded too."""
+def execute_batch(workspace: Workspace, batch: UndoBatch, person: str) -> Mapping[str, Any]:
+    """Make one batch's changes and return their record. If it raises, the files are as before."""
     txn = str(uuid.uuid4())
-    prepared = ground.transactions.prepare(txn, part.changes, undoes=part.undone)
-    changes = [change.as_record() for change in part.changes]
-    detail = {"action": "undo", "person": person, "undone": list(part.undone), "modes": prepared.original_modes}
-    members = {"request_id": txn, "workspace_root": ground.root}
-    ground.log.append(lambda: _intent_body(ground, members, changes, person), durable=True)
+    prepared = workspace.transactions.prepare(txn, batch.changes, undoes=batch.undone)
+    changes = [change.as_record() for change in batch.changes]
+    detail = {"action": "undo", "person": person, "undone": list(batch.undone), "modes": prepared.original_modes}
+    members = {"request_id": txn, "workspace_root": workspace.root}
+    workspace.log.append(lambda: _intent_body(workspace, members, changes, person), durable=True)
     try:
-        ground.transactions.apply(prepared)
+        workspace.transactions.apply(prepared)
     except BaseException as raised:
-        _record_failure(ground, members, as_system_error(raised, "FILE_WRITE_FAILED"), person)
+        _record_failure(workspace, members, as_system_error(raised, "FILE_WRITE_FAILED"), person)
         raise
     outcome = {**members, "outcome": "ok", "changes": changes, "detail": detail}
     try:
-        written = ground.log.append(
+        written = workspace.log.append(
             lambda: record.new_body("person", timestamp=current_timestamp(), **outcome), durable=True
         )
     except BaseException:
-        ground.transactions.roll_back(prepared)
+        workspace.transactions.roll_back(prepared)  # no change without its record
         raise
-    ground.transactions.finalize(txn)
+    workspace.transactions.finalize(txn)
     return written
 
 
 def _intent_body(
-    ground: Workspace, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
+    workspace: Workspace, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
 ) -> record.Body:
-    detail = {"live": ground.transactions.liveness_id, "unlimited": True, "action": "undo", "person": person}
+    detail = {"live": workspace.transactions.liveness_id, "unlimited": True, "action": "undo", "person": person}
     return record.new_body("intent", timestamp=current_timestamp(), changes=list(changes), detail=detail, **members)
 
 
-def _record_failure(ground: Workspace, members: Mapping[str, Any], error: errors.SystemError, person: str) -> None:
-    told = {"outcome": "error", "error_code": error.error_code, "human_message": error.human_message}
+def _record_failure(workspace: Workspace, members: Mapping[str, Any], error: errors.SystemError, person: str) -> None:
+    failure = {"outcome": "error", "error_code": error.error_code, "human_message": error.human_message}
     detail = {"action": "undo", "person": person}
-    ground.log.append(
-        lambda: record.new_body("person", timestamp=current_timestamp(), detail=detail, **told, **members), durable=True
+    workspace.log.append(
+        lambda: record.new_body("person", timestamp=current_timestamp(), detail=detail, **failure, **members),
+        durable=True,
     )
 
 
 def _new_batch(changes: Sequence[Change], undone: set[str], records: Sequence[Mapping[str, Any]]) -> UndoBatch:
-    newest_first = (one["request_id"] for one in reversed(records) if one["request_id"] in undone)
+    newest_first = (row["request_id"] for row in reversed(records) if row["request_id"] in undone)
     return UndoBatch(tuple(changes), tuple(dict.fromkeys(newest_first)))
 
 
 def _calls_by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """Which calls changed each path; what a file was moved from or to counts as the same."""
-    found: dict[str, set[str]] = {}
-    for one in records:
-        for change in one["changes"]:
+    """The ids of the calls that changed each path. Both names of a moved file share their calls."""
+    calls_by_path: dict[str, set[str]] = {}
+    for row in records:
+        for change in row["changes"]:
             path, source = change["path"], change["source"]
-            calls = found.get(path, set()) | found.get(source or path, set()) | {one["request_id"]}
-            found[path] = found[source or path] = calls
-    return found
+            earlier = calls_by_path.get(path, set()) | calls_by_path.get(source or path, set())
+            calls_by_path[path] = calls_by_path[source or path] = earlier | {row["request_id"]}
+    return calls_by_path
 
 
 def _record_bytes(change: Change) -> int:
-    """What a change adds to a record at most: itself, the modes of what it replaces, and where a name was escaped."""
+    """An upper bound of what a change adds to its record: itself, the replaced modes, the escaped names."""
     own_modes = {str(path): _MAX_MODE for path in change.touched_paths}
-    told, places = canonical_json.to_recordable({"change": change.as_record(), "modes": own_modes})
-    return len(canonical_json.encode(told)) + sum(map(len, places))
+    recordable, escaped_members = canonical_json.to_recordable({"change": change.as_record(), "modes": own_modes})
+    return len(canonical_json.encode(recordable)) + sum(map(len, escaped_members))

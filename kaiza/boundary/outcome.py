@@ -1,81 +1,109 @@
-"""What a call came to: its record first, and only then its outcome."""
+"""Records the outcome of a call, then returns it. What cannot be recorded is rolled back."""
 
 import os
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from kaiza.boundary.call import Call, Services
-from kaiza.boundary.documents import write_proposed
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.store.workspace import Workspace
-from kaiza.tools.view import Answer
+from kaiza.tools.view import Answer, PlanDraft, ReportDraft
 
 DURABLE_TOOLS = frozenset({"begin_session", "end_session"})
+"""Tools whose record is fsynced though they change no file: other processes rely on the session."""
+RollBack = Callable[[], Sequence[str]]
+"""Undoes what a call wrote; returns the paths that could not be restored."""
 
 
 def record_outcome(
     call: Call,
-    house: Services,
+    services: Services,
     *,
     answer: Answer | None = None,
     error: errors.SystemError | None = None,
     changes: Sequence[Mapping[str, Any]] = (),
-    take_back: Callable[[], Sequence[str]] | None = None,
+    roll_back: RollBack | None = None,
 ) -> Outcome:
-    """Steps 10 and 11: the outcome's record, and only then the outcome. What cannot be recorded is taken back."""
-    ground = call.workspace
-    if answer is not None and take_back is None:
+    """Append the call's record, and only then return its outcome.
+
+    If the record cannot be written, the call's files are rolled back and the outcome is an error.
+    """
+    workspace = call.workspace
+    if answer is not None and roll_back is None:
         try:
-            take_back = write_proposed(ground, answer.changes)
-        except BaseException as raised:  # noqa: BLE001  see the handler
+            roll_back = _write_documents(workspace, answer.changes)
+        except BaseException as raised:  # noqa: BLE001  see wrap_handler
             answer, error = None, as_system_error(raised, "INTERNAL_ERROR")
     call.detail.update(answer.detail if answer is not None else {})
     body = outcome_body(call, error, changes)
-    durable = take_back is not None or (call.call_request.tool_name in DURABLE_TOOLS and _is_sound(ground))
+    durable = roll_back is not None or (call.call_request.tool_name in DURABLE_TOOLS and _is_sound(workspace))
     written = None
     try:
-        if ground is not None and ground.is_recording():
-            written = ground.log.append(lambda: body, durable=durable)
-    except BaseException as raised:  # noqa: BLE001  an outcome that is not on disk is not an outcome
-        error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), take_back() if take_back else ())
+        if workspace is not None and workspace.is_recording():
+            written = workspace.log.append(lambda: body, durable=durable)
+    except BaseException as raised:  # noqa: BLE001  no outcome without its record
+        error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), roll_back() if roll_back else ())
         body = outcome_body(call, error)
     if error is not None or answer is None:
         return _failure_outcome(call, error, written or body)
     if written is not None:
-        _track_session(call, house)
-    return Outcome(
-        call.call_request.tool_name, output=answer.output, receipt=_new_receipt(written) if written else None
-    )
+        _track_session(call, services)
+    receipt = _new_receipt(written) if written else None
+    return Outcome(call.call_request.tool_name, output=answer.output, receipt=receipt)
 
 
-def _is_sound(ground: Workspace | None) -> bool:
-    return ground is not None and ground.damage() is None
+def _write_documents(workspace: Workspace | None, proposals: Sequence[Any]) -> RollBack | None:
+    """Create the plan drafts and reports that a tool proposed, all or none; return how to delete them again."""
+    drafts = [proposal for proposal in proposals if isinstance(proposal, PlanDraft | ReportDraft)]
+    if not drafts or workspace is None:
+        return None
+    with ExitStack() as created:
+        for draft in drafts:
+            if isinstance(draft, PlanDraft):
+                workspace.plans.create(draft.plan_id, draft.content)
+                created.callback(partial(workspace.plans.remove_created, draft.plan_id, draft.content))
+            else:
+                workspace.reports.create(draft.name, draft.content)
+                created.callback(partial(workspace.reports.remove_created, draft.name))
+        return partial(_run_callbacks, created.pop_all())
 
 
-def _recording_error(error: errors.SystemError, left: Sequence[str]) -> errors.SystemError:
-    """Why there is no record; with the files that could not be put back, if there are any."""
-    if not left:
+def _run_callbacks(created: ExitStack) -> Sequence[str]:
+    created.close()
+    return ()
+
+
+def _is_sound(workspace: Workspace | None) -> bool:
+    return workspace is not None and workspace.damage() is None
+
+
+def _recording_error(error: errors.SystemError, unrestored: Sequence[str]) -> errors.SystemError:
+    """The reason why there is no record, with the files that could not be restored."""
+    if not unrestored:
         return error
     return errors.SystemError.tool_failure(
         error.error_code,
         human_message="The record could not be written, and some files could not be put back. Begin a new session.",
-        cause={"not_taken_back": list(left)[:20], "why": error.human_message},
+        cause={"not_taken_back": list(unrestored)[:20], "why": error.human_message},
     )
 
 
 def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
     assert error is not None  # noqa: S101  an outcome is an answer or an error
-    shown = error_envelope.from_record(written)
+    envelope = error_envelope.from_record(written)
+    # Added after recording: a stack trace is for the person who debugs the server and never enters the log.
     if os.environ.get("DEBUG_STACK") == "true":
-        shown["stack_trace"] = error.context.get("stack_trace") or "".join(traceback.format_exception(error))
-    cap = shown["cause"].get("cap") if isinstance(shown["cause"], dict) else None
+        envelope["stack_trace"] = error.context.get("stack_trace") or "".join(traceback.format_exception(error))
+    cap = envelope["cause"].get("cap") if isinstance(envelope["cause"], dict) else None
     return Outcome(
         call.call_request.tool_name,
-        envelope=shown,
+        envelope=envelope,
         evidence=error.evidence,
         code=error_codes.lookup(error.error_code, cap),
         receipt=_new_receipt(written) if "seq" in written else None,
@@ -85,7 +113,8 @@ def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapp
 def outcome_body(
     call: Call, error: errors.SystemError | None, changes: Sequence[Mapping[str, Any]] = ()
 ) -> record.Body:
-    """The call's record, before its place in the chain is known."""
+    """The call's record without its place in the chain."""
+    # A session that failed to begin does not exist, so its record names none.
     session = call.session if error is None or call.call_request.tool_name != "begin_session" else None
     return record.new_body(
         "call",
@@ -115,21 +144,21 @@ def _new_receipt(written: Mapping[str, Any]) -> Receipt:
     return Receipt(written["seq"], written["entry_hash"])
 
 
-def _track_session(call: Call, house: Services) -> None:
-    """Keep which sessions this process began, and the index where sessions come and go."""
+def _track_session(call: Call, services: Services) -> None:
+    """Update the sessions that this process began, and save a snapshot of the projected state."""
     session = call.session
     if session is None or call.call_request.tool_name not in DURABLE_TOOLS:
         return
     if call.call_request.tool_name == "begin_session":
-        house.own_sessions.add(session.session_id)
+        services.own_sessions.add(session.session_id)
     else:
-        house.own_sessions.discard(session.session_id)
+        services.own_sessions.discard(session.session_id)
     if call.workspace is not None:
         call.workspace.save_snapshot(call.timestamp)
 
 
 def as_system_error(raised: BaseException, error_code: str) -> errors.SystemError:
-    """A SystemError of whatever was thrown; an older error class that names a registered code keeps it."""
+    """Convert any exception to a SystemError; one whose class names a registered code keeps that code."""
     if isinstance(raised, errors.SystemError):
         return raised
     named = getattr(raised, "error_code", None) or getattr(raised, "code", None)
@@ -137,6 +166,6 @@ def as_system_error(raised: BaseException, error_code: str) -> errors.SystemErro
     return errors.SystemError.from_unknown(
         raised,
         error_code=known,
-        human_message="Something failed that nobody foresaw. Try once more, then report it with the request's time.",
+        human_message="An unexpected error occurred. Try once more, then report it with the request's time.",
         stack_trace="".join(traceback.format_exception(raised)),
     )

@@ -1,1 +1,1 @@
-"""What Kaiza does; one verb a file."""
+"""The tools that agents call: one module each, which reads the workspace through a view and proposes changes."""

@@ -1,4 +1,4 @@
-"""Open files, directories and walks as tools see them; the store has them."""
+"""Protocols of open files, directories and walks, which the store implements."""
 
 from collections.abc import Iterator, Sequence
 from types import TracebackType
@@ -8,8 +8,8 @@ from kaiza.domain.paths.file_entry import FileEntry
 from kaiza.domain.paths.rel_path import RelPath
 
 
-class Closing(Protocol):
-    """Something that is closed by its `with`."""
+class Closeable(Protocol):
+    """A context manager that closes itself."""
 
     def __enter__(self) -> Self: ...
 
@@ -18,8 +18,8 @@ class Closing(Protocol):
     ) -> None: ...
 
 
-class ReadableFile(Closing, Protocol):
-    """A regular file, open for reading; closed by its `with`."""
+class ReadableFile(Closeable, Protocol):
+    """A regular file, open for reading."""
 
     real: RelPath
     size: int
@@ -29,44 +29,44 @@ class ReadableFile(Closing, Protocol):
     stamp: tuple[int, ...]
 
     def read(self, size: int) -> bytes:
-        """The next bytes; empty at the end."""
+        """Return the next bytes; empty at the end."""
         ...
 
     def pread(self, size: int, offset: int) -> bytes:
-        """The bytes at an offset."""
+        """Return the bytes at an offset."""
         ...
 
 
-class ListableDirectory(Closing, Protocol):
-    """A directory, open for listing; closed by its `with`."""
+class ListableDirectory(Closeable, Protocol):
+    """A directory, open for listing."""
 
     real: RelPath
 
     def names(self, after: str = "", most: int = ...) -> Sequence[str]:
-        """What stands in it, sorted, after a name and at most so many."""
+        """Names of its entries, sorted: those after `after`, `most` of them at most."""
         ...
 
     def stat_entry(self, name: str) -> FileEntry | None:
-        """What stands at a name in it, a link as a link; None if it is gone by now."""
+        """Metadata of one entry, links not followed; None if it is gone."""
         ...
 
 
-class FileContent(Closing, Protocol):
-    """The content of a file met on a walk; closed by its `with`."""
+class FileContent(Closeable, Protocol):
+    """The content of a file found by a walk."""
 
     size: int
 
     def read(self, size: int) -> bytes:
-        """The next bytes; empty at the end."""
+        """Return the next bytes; empty at the end."""
         ...
 
 
 class WalkEntry(Protocol):
-    """One thing met on a walk; good for a look until the walk goes on."""
+    """One entry of a walk. Valid only until the next one."""
 
     @property
     def path(self) -> str:
-        """Where it is, joined by slashes."""
+        """Its path, joined by slashes."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class WalkEntry(Protocol):
 
     @property
     def real(self) -> RelPath:
-        """The path as a value."""
+        """Its path as a value."""
         ...
 
     def stat_entry(self) -> FileEntry | None:
@@ -84,12 +84,12 @@ class WalkEntry(Protocol):
         ...
 
     def open(self) -> FileContent | None:
-        """Its content, if it is a plain file that lets itself be read."""
+        """Open its content; None if it is not a readable regular file."""
         ...
 
 
-class Walk(Closing, Protocol):
-    """A walk in the order of paths; closed by its `with`."""
+class Walk(Closeable, Protocol):
+    """A directory walk in the order of paths, and what it has counted so far."""
 
     listed_count: int
     visited_count: int

@@ -1,4 +1,4 @@
-"""The tools that are offered over the wire. A tool's module is imported by the first call of the tool."""
+"""Table of the tools that agents are offered. A tool's module is imported when it is first called."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def _run(module: str, request: object, view: object) -> Any:
     return import_module(module).run(request, view)
 
 
-def _wanted(module: str, request: object, view: object) -> Any:
+def _requested_operations(module: str, request: object, view: object) -> Any:
     return getattr(import_module(module), "requested_operations", _no_operations)(request, view)
 
 
@@ -31,19 +31,19 @@ def _no_operations(_request: object, _view: object) -> Sequence["RequestedOperat
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One verb: how its arguments become a request, and what it answers."""
+    """One tool: `parse` makes a request of its arguments, `run` answers the request."""
 
     name: str
     parse: Callable[[Mapping[str, Any], str | None], Any]
     run: Callable[[Any, Any], Answer]
     requested_operations: "Callable[[Any, Any], Sequence[RequestedOperation]]" = _no_operations
-    """What a change is to do to which file, as far as can be said before it is worked out."""
+    """The operations that a request would do to which files, as far as known before it runs. Judged by the plan."""
 
     @classmethod
     def from_module(cls, module: str) -> "Tool":
-        """The verb that a module holds, under the module's own name."""
+        """The tool in a module, which has the module's name."""
         name = module.rpartition(".")[2]
-        return cls(name, partial(_parse, module), partial(_run, module), partial(_wanted, module))
+        return cls(name, partial(_parse, module), partial(_run, module), partial(_requested_operations, module))
 
 
 AGENT_TOOLS: Mapping[str, Tool] = MappingProxyType(

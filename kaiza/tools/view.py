@@ -18,19 +18,19 @@ from kaiza.tools.handles import ListableDirectory, ReadableFile, Walk
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Something to say and, perhaps, changes the tool wants made."""
+    """The output of a tool and the changes that it proposes; the boundary makes them."""
 
     output: Mapping[str, Any]
     changes: Sequence[Any] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
-    """What the record tells of it beside its changes."""
+    """The `detail` member of the call's record."""
     exempt: bool = False
-    """Whether its changes only put back what was done under the plan, which has allowed and counted that already."""
+    """Whether its changes only undo what the plan had allowed and counted; they are exempt from scope and limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanDraft:
-    """A new plan that the tool wants put into `plans/`; never in place of another."""
+    """A new plan for `plans/`. It never replaces one."""
 
     plan_id: str
     content: bytes
@@ -38,50 +38,50 @@ class PlanDraft:
 
 @dataclass(frozen=True, slots=True)
 class ReportDraft:
-    """A report that the tool wants put into `docs/reports/`."""
+    """A report for `docs/reports/`."""
 
     name: str
     content: bytes
 
 
 class PlanReader(Protocol):
-    """What is in `plans/`."""
+    """The plan files in `plans/`."""
 
     def plan_ids(self) -> list[str]:
-        """Every plan_id that has a file, in order."""
+        """Sorted ids of all plans that have a file."""
         ...
 
     def read(self, plan_id: str) -> StoredPlan | None:
-        """The plan of that name, if it has a file."""
+        """The plan with this id; None if it has no file."""
         ...
 
     def find_by_hash(self, plan_hash: str) -> StoredPlan | None:
-        """The plan whose bytes have this hash now."""
+        """The plan whose file has this hash now."""
         ...
 
 
 class LogReader(Protocol):
-    """The record, read."""
+    """The audit log, for reading and verifying."""
 
     def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
-        """Records in order, lazily."""
+        """Iterate over the records from a sequence number on."""
         ...
 
     def verify(self) -> Mapping[str, Any]:
-        """The whole log judged, as `verify_audit_log` tells it."""
+        """Verify the whole log and return the verdict."""
         ...
 
     def catch_up(self) -> Mapping[str, Any]:
-        """What is new in the log judged, and its head before this call."""
+        """Verify what is new in the log; return the verdict and the head before this call."""
         ...
 
 
 class CallView(Protocol):
-    """Bounds of one call."""
+    """Limits of one call."""
 
     @property
     def caps(self) -> Caps:
-        """Bounds on time and size."""
+        """Limits on time and size."""
         ...
 
     def is_out_of_time(self) -> bool:
@@ -90,7 +90,7 @@ class CallView(Protocol):
 
 
 class FilesView(CallView, Protocol):
-    """Files of the workspace; every path is judged where it really is before it is opened."""
+    """Files of the workspace. The resolved path is judged before a file is opened."""
 
     @property
     def root(self) -> str:
@@ -98,35 +98,35 @@ class FilesView(CallView, Protocol):
         ...
 
     def open_file(self, path: RelPath) -> ReadableFile:
-        """A regular file that may be read."""
+        """Open a regular file for reading."""
         ...
 
     def open_directory(self, path: RelPath) -> ListableDirectory:
-        """A directory that may be listed."""
+        """Open a directory for listing."""
         ...
 
     def stat(self, path: RelPath) -> FileEntry:
-        """What is at a path, without opening it."""
+        """Metadata of a path, without opening it."""
         ...
 
     def walk(self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = "") -> Walk:
-        """Everything below a directory, in order, without following links; from `since` on, itself included."""
+        """Walk a directory in the order of paths, from `since` on, without following links, until `over` is true."""
         ...
 
     def is_unreadable(self, path: RelPath) -> bool:
-        """Whether the content of this path is hidden."""
+        """Whether the content of this path must not be read."""
         ...
 
 
 class PreImagesView(FilesView, Protocol):
-    """Files of the workspace, and contents that changes replaced."""
+    """Files of the workspace, and the pre-images of changed files."""
 
     def stored_size(self, digest: str) -> int | None:
-        """Size of a content that was replaced; None where it is not kept."""
+        """Size of a pre-image; None if it is not stored."""
         ...
 
     def stored_content(self, digest: str) -> bytes:
-        """A content that was replaced, whole."""
+        """Bytes of a pre-image."""
         ...
 
 
@@ -135,7 +135,7 @@ class PlansView(Protocol):
 
     @property
     def caps(self) -> Caps:
-        """Bounds on time and size."""
+        """Limits on time and size."""
         ...
 
     @property
@@ -149,7 +149,7 @@ class AuditView(Protocol):
 
     @property
     def caps(self) -> Caps:
-        """Bounds on time and size."""
+        """Limits on time and size."""
         ...
 
     @property
@@ -163,7 +163,7 @@ class SessionView(Protocol):
 
     @property
     def caps(self) -> Caps:
-        """Bounds on time and size."""
+        """Limits on time and size."""
         ...
 
     @property
@@ -181,24 +181,24 @@ class ChangesView(SessionView, Protocol):
     """Changes that were recorded."""
 
     def session_changes(self) -> Sequence[Mapping[str, Any]]:
-        """Records of all changes since the session's first, in order."""
+        """Records of all changes since the session's first, in order; other sessions' included."""
         ...
 
     def changes_since(self, request_ids: Collection[str]) -> Sequence[Mapping[str, Any]]:
-        """Records of all changes since the first of these calls', in order."""
+        """Records of all changes since the first of these calls, in order."""
         ...
 
 
 class RecoveryView(SessionView, PlansView, AuditView, Protocol):
-    """What a session begins with."""
+    """Plans, log and crash recovery, for the beginning of a session."""
 
     def recover(self) -> list[dict[str, Any]]:
-        """Finish or take back what an earlier crash left open; return what was done."""
+        """Finish or roll back the changes that a crash interrupted; return what was done."""
         ...
 
 
 class ReportView(SessionView, Protocol):
-    """What a report is written with."""
+    """Time, id and lock state, for writing a report."""
 
     @property
     def now(self) -> str:
@@ -221,23 +221,23 @@ class ChecksView(Protocol):
 
     @property
     def current_refusal(self) -> Callable[[], errors.SystemError | None]:
-        """What stops by now what was allowed when the call began."""
+        """Judges the call again; returns the refusal if it is not allowed any more."""
         ...
 
     def phase_commands(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
-        """Commands by which a phase of a plan is checked."""
+        """Check commands of one phase of a plan."""
         ...
 
     def run_check(self, argv: Sequence[str]) -> dict[str, Any]:
-        """Run one command and return what it came to."""
+        """Run one command; return its exit code, duration and output."""
         ...
 
     def snapshot_protected(self) -> Any:
-        """A snapshot of the files that govern the agent."""
+        """Snapshot of the files that no check may alter."""
         ...
 
     def changed_protected(self, before: Any) -> list[str]:
-        """Paths of a snapshot that were altered since."""
+        """Paths that were altered since a snapshot."""
         ...
 
 
@@ -251,4 +251,4 @@ class ServerView(Protocol):
 
 
 class WorkspaceView(PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ServerView, Protocol):
-    """All views in one: what the boundary passes to a tool, which asks for less."""
+    """All views in one. The boundary passes it; a tool declares the part that it needs."""

@@ -44,7 +44,7 @@ def agent(workspace):
         one.close()
 
 
-def test_a_changed_word_is_seen_by_the_next_call_and_recorded_once(agent, workspace):
+def test_an_approval_edited_into_a_plan_holds_from_the_next_call_and_is_recorded_once(agent, workspace):
     draft = plan(workspace, status="DRAFT")
     one = agent()
     before = one.write("src/1", draft)
@@ -56,9 +56,7 @@ def test_a_changed_word_is_seen_by_the_next_call_and_recorded_once(agent, worksp
     assert (seal["plan_id"], seal["plan_hash"], seal["detail"]["how"]) == ("PLAN-1", approved, "edited")
 
 
-def test_one_byte_changed_after_use_is_refused_under_either_hash_until_a_person_approves_what_they_see(
-    agent, workspace
-):
+def test_a_plan_edited_after_its_first_use_is_refused_until_a_person_approves_it_again(agent, workspace):
     old = plan(workspace)
     one, other = agent(), agent()
     used = one.write("src/1", old)
@@ -77,7 +75,7 @@ def test_one_byte_changed_after_use_is_refused_under_either_hash_until_a_person_
 
 
 @pytest.mark.parametrize("how", ["command", "edited"])
-def test_what_is_revoked_is_refused_from_the_next_call(agent, workspace, how):
+def test_a_revoked_plan_is_refused_from_the_next_call(agent, workspace, how):
     approved = plan(workspace)
     one, other = agent(), agent()
     assert one.write("src/1", approved) == "ok"
@@ -93,7 +91,7 @@ def test_what_is_revoked_is_refused_from_the_next_call(agent, workspace, how):
     assert not (workspace / "src/2").exists()
 
 
-def test_what_a_person_took_back_does_not_return_with_its_old_bytes(agent, workspace):
+def test_restoring_the_old_bytes_of_a_revoked_plan_does_not_approve_it(agent, workspace):
     plan(workspace, status="DRAFT")
     one = agent()
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
@@ -106,13 +104,13 @@ def test_what_a_person_took_back_does_not_return_with_its_old_bytes(agent, works
     assert agent().write("src/2", approved) == "PLAN_NOT_APPROVED"
 
 
-def test_what_has_expired_is_refused(agent, workspace):
+def test_an_expired_plan_is_refused(agent, workspace):
     expired = plan(workspace, more='expires: "2020-01-01T00:00:00Z"\n')
 
     assert agent().write("src/1", expired) == "PLAN_NOT_APPROVED"
 
 
-def test_where_only_the_command_approves_an_edited_word_does_not(agent, workspace):
+def test_with_approval_by_command_an_edited_status_does_not_approve(agent, workspace):
     (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
     edited = plan(workspace)
     one = agent()
@@ -142,7 +140,7 @@ def refusals(one, plan_hash):
     return {one.code(tool, plan_hash=plan_hash, **asked) for tool, asked in every_change()}
 
 
-def test_a_frozen_workspace_stands_still_in_every_session_of_every_process_and_reads_go_on(agent, workspace):
+def test_a_freeze_stops_changes_in_every_session_of_every_process_but_not_reads(agent, workspace):
     approved = plan(workspace, scope='{modify: ["src/**"], create: ["src/**"], delete: ["src/**"]}')
     one, other = agent(), agent()
     assert one.write("src/a", approved) == "ok"
@@ -175,7 +173,7 @@ scope: {{modify: ["src/**"]}}
 """
 
 
-def test_no_draft_is_saved_while_the_workspace_is_frozen_or_the_role_is_locked(agent, workspace):
+def test_no_draft_is_saved_while_the_workspace_is_frozen_or_the_role_locked(agent, workspace):
     planner = agent("ANTIGRAVITY")
 
     def save(plan_id):
@@ -200,7 +198,7 @@ def test_no_draft_is_saved_while_the_workspace_is_frozen_or_the_role_is_locked(a
     assert save("PLAN-3").get("error_code") is None
 
 
-def test_no_change_begins_after_the_freeze_however_busy_they_are(agent, workspace):
+def test_no_change_of_four_busy_processes_begins_after_the_freeze(agent, workspace):
     approved = plan(workspace)
     busy = [agent() for _ in range(4)]
     enough = threading.Event()
@@ -227,7 +225,7 @@ def test_no_change_begins_after_the_freeze_however_busy_they_are(agent, workspac
     assert sorted(os.listdir(workspace / "src")) == sorted(one["changes"][0]["path"][4:] for one in intents)
 
 
-def test_a_lock_binds_every_process_a_report_lifts_it_three_times_and_then_only_a_person(agent, workspace):
+def test_a_lock_holds_in_every_process_and_reports_release_it_three_times(agent, workspace):
     approved = plan(workspace)
     one, other = agent(), agent()
     states = []
@@ -246,7 +244,7 @@ def test_a_lock_binds_every_process_a_report_lifts_it_three_times_and_then_only_
     ] * 3
 
 
-def test_where_only_a_person_releases_no_report_does(agent, workspace):
+def test_with_release_by_person_a_report_does_not_unlock(agent, workspace):
     (workspace / "kaiza.toml").write_text('[lock]\nrelease = "person"\n')
     approved = plan(workspace)
     one = agent()
@@ -274,7 +272,9 @@ def forget(workspace, what):
 @pytest.mark.parametrize("ignored", [True, False])
 @pytest.mark.parametrize("what", ["index", "kaiza's own", "git clean"])
 @pytest.mark.parametrize("stop", ["freeze", "lock", "limit", "revoked"])
-def test_nothing_that_may_be_deleted_unlocks_or_thaws(agent, workspace, stop, what, ignored):
+def test_deleting_snapshots_kaizas_directory_or_untracked_files_does_not_unlock_or_thaw(
+    agent, workspace, stop, what, ignored
+):
     if what != "git clean" and not ignored:
         return
     if ignored:
@@ -311,7 +311,7 @@ def test_no_tool_on_the_wire_approves_unlocks_thaws_or_grants(agent, workspace):
     assert recorded == [(name, "TOOL_NOT_FOUND") for name in GRANTS]
 
 
-def test_what_a_person_decides_is_in_the_record_with_their_name(agent, workspace):
+def test_decisions_of_a_person_are_recorded_with_their_name(agent, workspace):
     plan(workspace, status="DRAFT")
     one = agent()
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann") == 0
@@ -359,7 +359,7 @@ def broken_invariants(root):
 
 
 @pytest.mark.rows("S1-62")
-def test_an_invariant_has_the_same_id_in_every_run(tmp_path):
+def test_invariant_ids_are_the_same_in_every_run(tmp_path):
     first, second = broken_invariants(tmp_path / "one"), broken_invariants(tmp_path / "two")
 
     assert first == second

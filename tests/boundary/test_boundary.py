@@ -1,4 +1,4 @@
-"""What `wrap_handler` promises: one outcome, one record, whatever is thrown."""
+"""The boundary around tools: one outcome and one record for each call, whatever is raised."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import time
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from doors import until
@@ -27,7 +28,7 @@ UTC_MS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 @dataclass(frozen=True)
 class NoRequest:
-    """What every tool is given where only its failure counts."""
+    """A request for tools that are replaced by one that fails."""
 
 
 def failing(app, tool, arguments):
@@ -55,115 +56,115 @@ FAULTS = {
     "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
 )
 @pytest.mark.parametrize(("kind", "code"), FAULTS.items())
-def test_whatever_a_tool_throws_the_client_gets_an_envelope_with_a_steady_code(begun, kind, code):
-    told = [failing(begun, "debug_fault", {"kind": kind}) for _ in range(3)]
+def test_an_exception_in_a_tool_becomes_an_envelope_with_a_stable_code(begun, kind, code):
+    envelopes = [failing(begun, "debug_fault", {"kind": kind}) for _ in range(3)]
 
-    assert [one["error_code"] for one in told] == [code] * 3
-    assert all(tuple(one) == error_envelope.KEYS for one in told)
-    assert json.loads(json.dumps(told[0], allow_nan=False)) == told[0]
+    assert [envelope["error_code"] for envelope in envelopes] == [code] * 3
+    assert all(tuple(envelope) == error_envelope.KEYS for envelope in envelopes)
+    assert json.loads(json.dumps(envelopes[0], allow_nan=False)) == envelopes[0]
 
 
 @pytest.mark.rows("S1-72")
 @pytest.mark.parametrize("name", AGENT_TOOLS)
-def test_whatever_any_tool_throws_is_one_envelope_and_one_record(workspace, monkeypatch, name):
-    def throws(*_):
+def test_an_exception_in_any_tool_becomes_one_envelope_and_one_record(workspace, monkeypatch, name):
+    def fail(*_):
         raise RuntimeError("boom")
 
-    for rule in ("arguments_sound", "judge"):
+    for rule in ("check_arguments_sound", "judge"):
         monkeypatch.setattr(boundary, rule, lambda *_: None)
     monkeypatch.setattr(boundary, "judge_under_plan", lambda case, *_: case)
-    faulty = replace(AGENT_TOOLS[name], parse=lambda *_: NoRequest(), run=throws)
+    faulty = replace(AGENT_TOOLS[name], parse=lambda *_: NoRequest(), run=fail)
     app = App([os.path.realpath(workspace)], tools={**AGENT_TOOLS, name: faulty}, allowed=["allow_checks"])
-    told = failing(app, name, {"role": "WINDSURF"})
+    envelope = failing(app, name, {"role": "WINDSURF"})
     app.close()
 
-    assert (told["error_code"], told["tool_name"]) == ("UNKNOWN_TOOL_FAILURE", name)
-    assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == told
+    assert (envelope["error_code"], envelope["tool_name"]) == ("UNKNOWN_TOOL_FAILURE", name)
+    assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == envelope
 
 
 @pytest.mark.rows("S1-64", "S1-66", "S1-75", "S1-77", "S1-78", "S1-79", "S1-82", "S1-83", "S1-97")
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_failing_call_is_one_record_equal_to_its_envelope(begun, workspace, kind):
+def test_a_failed_call_has_one_record_equal_to_its_envelope(begun, workspace, kind):
     before = len(records(workspace))
-    told = failing(begun, "debug_fault", {"kind": kind})
+    envelope = failing(begun, "debug_fault", {"kind": kind})
     written = records(workspace)
 
     assert len(written) == before + 1
-    assert {key: written[-1][key] for key in error_envelope.KEYS} == told
+    assert {key: written[-1][key] for key in error_envelope.KEYS} == envelope
     assert written[-1]["kind"] == "call"
 
 
 @pytest.mark.rows("S1-12", "S1-80")
-def test_a_broken_invariant_is_named_in_envelope_and_record(begun, workspace):
-    told = failing(begun, "debug_fault", {"kind": "invariant"})
+def test_the_id_of_a_violated_invariant_is_in_envelope_and_record(begun, workspace):
+    envelope = failing(begun, "debug_fault", {"kind": "invariant"})
 
-    assert told["invariant_id"] == "MANDATORY_DIAGNOSTICS"
+    assert envelope["invariant_id"] == "MANDATORY_DIAGNOSTICS"
     assert records(workspace)[-1]["invariant_id"] == "MANDATORY_DIAGNOSTICS"
 
 
 @pytest.mark.rows("S1-15")
-def test_what_was_thrown_is_told_as_message_code_and_name_without_places(begun):
-    told = failing(begun, "debug_fault", {"kind": "oserror"})
+def test_the_cause_of_an_exception_has_message_code_and_name_without_paths(begun):
+    envelope = failing(begun, "debug_fault", {"kind": "oserror"})
 
-    assert told["cause"] == {"message": "Permission denied", "code": 13, "name": "PermissionError"}
+    assert envelope["cause"] == {"message": "Permission denied", "code": 13, "name": "PermissionError"}
 
 
 @pytest.mark.rows("S1-13", "S1-14", "S1-81", "S1-95")
-def test_phase_and_plan_hash_come_back_as_they_were_given(begun, workspace):
-    given = {"kind": "raise", "phase_id": "PHASE_5A", "plan_hash": "ab" * 32}
-    told = failing(begun, "debug_fault", given)
+def test_phase_and_plan_hash_are_returned_and_recorded_as_given(begun, workspace):
+    arguments = {"kind": "raise", "phase_id": "PHASE_5A", "plan_hash": "ab" * 32}
+    envelope = failing(begun, "debug_fault", arguments)
 
-    assert (told["phase_id"], told["plan_hash"]) == ("PHASE_5A", "ab" * 32)
+    assert (envelope["phase_id"], envelope["plan_hash"]) == ("PHASE_5A", "ab" * 32)
     assert (records(workspace)[-1]["phase_id"], records(workspace)[-1]["plan_hash"]) == ("PHASE_5A", "ab" * 32)
     assert failing(begun, "debug_fault", {"kind": "raise"})["phase_id"] is None
 
 
 @pytest.mark.rows("S1-17")
-def test_a_stack_trace_is_told_only_when_asked_for_and_never_recorded(begun, workspace, monkeypatch):
+def test_a_stack_trace_is_returned_only_with_debug_stack_and_never_recorded(begun, workspace, monkeypatch):
     without = failing(begun, "debug_fault", {"kind": "raise"})
     monkeypatch.setenv("DEBUG_STACK", "1")
     still_without = failing(begun, "debug_fault", {"kind": "raise"})
     monkeypatch.setenv("DEBUG_STACK", "true")
-    told = failing(begun, "debug_fault", {"kind": "raise"})
+    envelope = failing(begun, "debug_fault", {"kind": "raise"})
 
     assert "stack_trace" not in without
     assert "stack_trace" not in still_without
-    assert "OwnError" in told["stack_trace"]
+    assert "OwnError" in envelope["stack_trace"]
     assert "stack_trace" not in records(workspace)[-1]
 
 
 @pytest.mark.rows("S1-8", "S1-9", "S1-10", "S1-94")
-def test_before_a_session_role_session_and_workspace_are_null_and_afterwards_they_are_its(app, workspace, tmp_path):
+def test_role_session_and_workspace_of_an_envelope_are_null_before_a_session(app, workspace, tmp_path):
     link = tmp_path / "link"
     link.symlink_to(workspace)
     early = failing(app, "read_file", {"path": "x"})
-    begun = app.call("begin_session", {"role": "ANTIGRAVITY", "workspace_root": str(link)}).output
+    session = app.call("begin_session", {"role": "ANTIGRAVITY", "workspace_root": str(link)}).output
     late = failing(app, "read_file", {"path": "x"})
 
     assert (early["role"], early["session_id"], early["workspace_root"]) == (None, None, None)
-    assert (late["role"], late["session_id"]) == ("ANTIGRAVITY", begun["session_id"])
+    assert (late["role"], late["session_id"]) == ("ANTIGRAVITY", session["session_id"])
     assert late["workspace_root"] == os.path.realpath(workspace)
-    assert uuid.UUID(begun["session_id"]).version == 4
+    assert uuid.UUID(session["session_id"]).version == 4
 
 
 @pytest.mark.rows("S1-16")
-def test_a_timestamp_is_the_servers_clock_whatever_the_client_says(begun, workspace):
-    asked = [{"path": "x"}, {"path": "x", "timestamp": "2001-02-03T04:05:06.000Z"}, {"kind": "raise"}]
-    seen = []
-    for arguments in asked:
+def test_timestamps_are_from_the_servers_clock(begun, workspace):
+    calls = [{"path": "x"}, {"path": "x", "timestamp": "2001-02-03T04:05:06.000Z"}, {"kind": "raise"}]
+    timestamps = []
+    for arguments in calls:
         before = boundary.current_timestamp()
-        seen.append(failing(begun, "read_file" if "path" in arguments else "debug_fault", arguments)["timestamp"])
-        assert before <= seen[-1] <= boundary.current_timestamp()
-        assert UTC_MS.fullmatch(seen[-1])
-        until(lambda: boundary.current_timestamp() > seen[-1])
+        timestamps.append(failing(begun, "read_file" if "path" in arguments else "debug_fault", arguments)["timestamp"])
+        assert before <= timestamps[-1] <= boundary.current_timestamp()
+        assert UTC_MS.fullmatch(timestamps[-1])
+        until(lambda: boundary.current_timestamp() > timestamps[-1])
 
-    assert seen == sorted(set(seen))
-    assert [one["timestamp"] for one in records(workspace)][-3:] == seen
-    assert abs(datetime.fromisoformat(seen[-1]).timestamp() - time.time()) < 60
+    assert timestamps == sorted(set(timestamps))
+    assert [record["timestamp"] for record in records(workspace)][-3:] == timestamps
+    assert abs(datetime.fromisoformat(timestamps[-1]).timestamp() - time.time()) < 60
 
 
 @pytest.mark.rows("S1-21", "S1-86")
-def test_a_call_without_a_session_is_cured_by_begin_session(app, workspace):
+def test_a_call_refused_for_want_of_a_session_succeeds_after_begin_session(app, workspace):
     (workspace / "a.txt").write_text("hello\n")
     refused = failing(app, "read_file", {"path": "a.txt"})
     app.call("begin_session", {"role": "WINDSURF"})
@@ -173,27 +174,27 @@ def test_a_call_without_a_session_is_cured_by_begin_session(app, workspace):
 
 
 @pytest.mark.rows("S1-11", "S1-19")
-def test_an_unknown_tool_is_refused_and_recorded_under_the_name_it_was_asked_by(begun, workspace):
-    told = failing(begun, "no_such_tool", {"path": "x"})
+def test_an_unknown_tool_is_refused_and_recorded_by_its_name(begun, workspace):
+    envelope = failing(begun, "no_such_tool", {"path": "x"})
 
-    assert (told["error_code"], told["tool_name"]) == ("TOOL_NOT_FOUND", "no_such_tool")
+    assert (envelope["error_code"], envelope["tool_name"]) == ("TOOL_NOT_FOUND", "no_such_tool")
     assert records(workspace)[-1]["tool_name"] == "no_such_tool"
     assert records(workspace)[-1]["session_id"] is not None
 
 
-def test_an_unknown_tool_called_by_a_long_name_is_recorded_under_its_first_letters(begun, workspace):
-    told = failing(begun, "n" * 100_000, {})
+def test_the_long_name_of_an_unknown_tool_is_truncated_in_the_record(begun, workspace):
+    envelope = failing(begun, "n" * 100_000, {})
     written = records(workspace)[-1]
 
-    assert told["error_code"] == "TOOL_NOT_FOUND"
-    assert (told["tool_name"], written["tool_name"]) == ("n" * 64, "n" * 64)
-    assert len(json.dumps([told, written])) < 4096
+    assert envelope["error_code"] == "TOOL_NOT_FOUND"
+    assert (envelope["tool_name"], written["tool_name"]) == ("n" * 64, "n" * 64)
+    assert len(json.dumps([envelope, written])) < 4096
 
 
-def test_arguments_that_are_no_object_are_refused_and_recorded(begun, workspace):
-    told = failing(begun, "read_file", "x")
+def test_arguments_that_are_not_an_object_are_refused_and_recorded(begun, workspace):
+    envelope = failing(begun, "read_file", "x")
 
-    assert told["error_code"] == "INVALID_PARAMS"
+    assert envelope["error_code"] == "INVALID_PARAMS"
     assert records(workspace)[-1]["error_code"] == "INVALID_PARAMS"
 
 
@@ -211,14 +212,14 @@ def test_arguments_that_are_no_object_are_refused_and_recorded(begun, workspace)
         ({"max_lines": "5", "zzz": 1}, "MISSING_REQUIRED_FIELD"),
     ],
 )
-def test_arguments_are_never_coerced_and_the_first_kind_of_fault_names_the_code(begun, arguments, code):
+def test_arguments_are_not_coerced_and_the_most_important_fault_sets_the_code(begun, arguments, code):
     assert failing(begun, "read_file", arguments)["error_code"] == code
 
 
-def test_all_faults_are_told_at_once(begun):
-    told = failing(begun, "read_file", {"max_lines": "5", "zzz": 1})
+def test_all_errors_are_reported_at_once(begun):
+    envelope = failing(begun, "read_file", {"max_lines": "5", "zzz": 1})
 
-    assert {(one["argument"], one["code"]) for one in told["cause"]["faults"]} == {
+    assert {(fault["argument"], fault["code"]) for fault in envelope["cause"]["faults"]} == {
         ("path", "MISSING_REQUIRED_FIELD"),
         ("max_lines", "INVALID_INPUT_TYPE"),
         ("zzz", "INVALID_INPUT_VALUE"),
@@ -226,7 +227,7 @@ def test_all_faults_are_told_at_once(begun):
 
 
 @pytest.mark.rows("S1-25", "S2-16")
-def test_a_malformed_uri_is_a_fault_of_format(begun):
+def test_a_malformed_uri_is_a_format_error(begun):
     arguments = {"uri": "a.py", "position": {"line": 0, "character": 0}}
 
     assert failing(begun, "read_location", arguments)["error_code"] == "INVALID_INPUT_FORMAT"
@@ -250,29 +251,29 @@ def test_a_malformed_uri_is_a_fault_of_format(begun):
         ("read_file", "\ud800", "INVALID_PATH"),
     ],
 )
-def test_a_path_that_may_not_be_read_is_refused_with_its_code(begun, workspace, tool, path, code):
+def test_an_unreadable_path_is_refused_with_its_code(begun, workspace, tool, path, code):
     (workspace / "out").symlink_to("/etc")
     (workspace / ".env").write_text("TOKEN=1")
     (workspace / "to_env").symlink_to(".env")
     os.mkfifo(workspace / "pipe")
-    told = failing(begun, tool, {"path": path})
+    envelope = failing(begun, tool, {"path": path})
 
-    assert told["error_code"] == code
-    assert told["invariant_id"] == ("READ_PROTECTED" if code == "POLICY_VIOLATION" else None)
+    assert envelope["error_code"] == code
+    assert envelope["invariant_id"] == ("READ_PROTECTED" if code == "POLICY_VIOLATION" else None)
 
 
 @pytest.mark.rows("S1-7")
 @pytest.mark.parametrize("path", ["a\0b", "../x", "/etc/passwd", "missing", "plans", ".env"])
-def test_no_message_names_a_place_of_the_machine(begun, workspace, path):
+def test_error_messages_contain_no_absolute_path(begun, workspace, path):
     (workspace / ".env").write_text("")
-    told = failing(begun, "read_file", {"path": path})
+    envelope = failing(begun, "read_file", {"path": path})
 
-    assert str(workspace) not in json.dumps(told["human_message"])
-    assert "Traceback" not in told["human_message"]
-    assert told["human_message"].endswith(".")
+    assert str(workspace) not in json.dumps(envelope["human_message"])
+    assert "Traceback" not in envelope["human_message"]
+    assert envelope["human_message"].endswith(".")
 
 
-PLACES = [
+CALLS_WITH_PATHS_OUTSIDE = [
     ("read_file", {"path": "/etc/passwd"}),
     ("read_file", {"path": "out/passwd"}),
     ("read_file", {"path": "../../etc/passwd"}),
@@ -291,17 +292,17 @@ PLACES = [
 
 
 @pytest.mark.rows("S1-7")
-@pytest.mark.parametrize(("tool", "arguments"), PLACES)
-def test_no_message_repeats_a_place_that_was_asked_for(begun, workspace, tool, arguments):
+@pytest.mark.parametrize(("tool", "arguments"), CALLS_WITH_PATHS_OUTSIDE)
+def test_error_messages_do_not_repeat_the_requested_path(begun, workspace, tool, arguments):
     (workspace / "out").symlink_to("/etc")
-    told = failing(begun, tool, arguments)
+    envelope = failing(begun, tool, arguments)
 
-    assert not re.search(r"(?<!\w)/\w+|passwd|etc\b", told["human_message"])
-    assert re.fullmatch(r"[A-Z].+\.", told["human_message"])
+    assert not re.search(r"(?<!\w)/\w+|passwd|etc\b", envelope["human_message"])
+    assert re.fullmatch(r"[A-Z].+\.", envelope["human_message"])
 
 
 @pytest.mark.rows("S1-30")
-def test_a_bound_server_opens_no_session_of_the_other_role_and_serves_none(make_app, workspace):
+def test_a_server_bound_to_a_role_refuses_sessions_of_the_other_role(make_app, workspace):
     unbound = make_app(workspace)
     other = unbound.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
     bound = make_app(workspace, bound_role="ANTIGRAVITY")
@@ -312,16 +313,16 @@ def test_a_bound_server_opens_no_session_of_the_other_role_and_serves_none(make_
 
 @pytest.mark.rows("S1-23")
 @pytest.mark.parametrize("root", ["/", "below", "relative"])
-def test_a_session_is_opened_only_on_a_root_the_operator_named(app, workspace, root):
+def test_a_session_is_opened_only_on_a_configured_root(app, workspace, root):
     (workspace / "below").mkdir()
-    asked = {"/": "/", "below": str(workspace / "below"), "relative": "."}[root]
+    requested = {"/": "/", "below": str(workspace / "below"), "relative": "."}[root]
 
-    assert failing(app, "begin_session", {"role": "WINDSURF", "workspace_root": asked})["error_code"] == (
+    assert failing(app, "begin_session", {"role": "WINDSURF", "workspace_root": requested})["error_code"] == (
         "SESSION_INITIALIZATION_FAILED"
     )
 
 
-def test_a_workspace_that_was_not_made_ready_is_not_touched(make_app, tmp_path):
+def test_a_workspace_that_is_not_initialized_is_not_written_to(make_app, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
     app = make_app(bare)
@@ -343,36 +344,32 @@ def test_sessions_survive_a_restart_and_are_shared(make_app, workspace):
     assert failing(first, "read_file", {"path": "a", "session_id": session})["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
-def test_an_index_may_be_deleted_at_any_time(make_app, workspace):
+def test_sessions_survive_the_deletion_of_the_snapshot(make_app, workspace):
     first = make_app(workspace)
     session = first.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
     first.close()
-    state = [path for path in map(str, _files(os.environ["XDG_STATE_HOME"])) if path.endswith("index.json")]
-    for path in state:
-        os.unlink(path)
+    snapshots = list(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json"))
+    for snapshot in snapshots:
+        snapshot.unlink()
     second = make_app(workspace)
 
-    assert state
+    assert snapshots
     assert second.call("session_status", {"session_id": session}).output["state"] == "active"
 
 
-def _files(where):
-    return [os.path.join(here, name) for here, _, names in os.walk(where) for name in names]
-
-
-def test_a_session_is_implied_only_where_there_is_exactly_one_and_the_client_converses(app, workspace):
+def test_a_session_is_implied_only_if_there_is_one_and_the_connection_was_initialized(app, workspace):
     (workspace / "a").write_text("x")
     app.call("begin_session", {"role": "WINDSURF"})
-    silent = app.answer(app.stamp(CallRequest("read_file", {"path": "a"}, conversational=False)))
+    unopened = app.answer(app.stamp(CallRequest("read_file", {"path": "a"}, conversational=False)))
     implied = app.call("read_file", {"path": "a"})
     app.call("begin_session", {"role": "WINDSURF"})
 
-    assert silent.envelope["error_code"] == "SESSION_NOT_INITIALIZED"
+    assert unopened.envelope["error_code"] == "SESSION_NOT_INITIALIZED"
     assert implied.output["content"] == "x"
     assert failing(app, "read_file", {"path": "a"})["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
-def test_a_session_is_chosen_among_several_workspaces(make_app, tmp_path):
+def test_with_several_workspaces_a_session_names_its_own(make_app, tmp_path):
     one, two = make_ready(tmp_path / "one"), make_ready(tmp_path / "two")
     (two / "a").write_text("two")
     app = make_app(one, two)
@@ -384,7 +381,7 @@ def test_a_session_is_chosen_among_several_workspaces(make_app, tmp_path):
     assert records(one)[-1]["error_code"] == "SESSION_INITIALIZATION_FAILED"
 
 
-def test_an_absolute_path_is_taken_by_habit_where_it_begins_with_the_root_as_given(begun, workspace):
+def test_an_absolute_path_below_the_root_is_accepted(begun, workspace):
     (workspace / "a").write_text("x")
 
     assert begun.call("read_file", {"path": f"{os.path.realpath(workspace)}/a"}).output["path"] == "a"
@@ -392,12 +389,12 @@ def test_an_absolute_path_is_taken_by_habit_where_it_begins_with_the_root_as_giv
 
 
 @pytest.mark.rows("S1-52")
-@pytest.mark.parametrize("hindrance", ["a directory", "a socket"])
-def test_no_record_no_answer(begun, workspace, hindrance):
+@pytest.mark.parametrize("obstacle", ["a directory", "a socket"])
+def test_no_answer_is_given_without_a_record(begun, workspace, obstacle):
     log = workspace / "audit" / "audit-log.jsonl"
     (workspace / "a").write_text("secret")
     log.unlink()
-    if hindrance == "a directory":
+    if obstacle == "a directory":
         log.mkdir()
     else:
         with socket.socket(socket.AF_UNIX) as listening:
@@ -409,42 +406,42 @@ def test_no_record_no_answer(begun, workspace, hindrance):
     assert outcome.receipt is None
 
 
-def test_a_session_whose_beginning_cannot_be_recorded_is_named_nowhere(app, workspace):
+def test_a_session_that_cannot_be_recorded_is_not_opened(app, workspace):
     (workspace / "audit" / "audit-log.jsonl").mkdir()
-    told = failing(app, "begin_session", {"role": "WINDSURF"})
+    envelope = failing(app, "begin_session", {"role": "WINDSURF"})
 
-    assert told["error_code"] == "AUDIT_LOG_FAILED"
-    assert (told["role"], told["session_id"], told["workspace_root"]) == (None, None, None)
+    assert envelope["error_code"] == "AUDIT_LOG_FAILED"
+    assert (envelope["role"], envelope["session_id"], envelope["workspace_root"]) == (None, None, None)
 
 
 @pytest.mark.parametrize("thrown", [SystemExit(1), KeyboardInterrupt(), MemoryError(), GeneratorExit()], ids=repr)
-def test_whatever_a_rule_throws_is_one_envelope_and_one_record(begun, workspace, monkeypatch, thrown):
-    def throws(*_):
+def test_an_exception_in_a_rule_becomes_one_envelope_and_one_record(begun, workspace, monkeypatch, thrown):
+    def fail(*_):
         raise thrown
 
-    monkeypatch.setattr("kaiza.boundary.judge", throws)
-    told = failing(begun, "read_file", {"path": "a"})
+    monkeypatch.setattr("kaiza.boundary.judge", fail)
+    envelope = failing(begun, "read_file", {"path": "a"})
 
-    assert (told["error_code"], told["tool_name"]) == ("INTERNAL_ERROR", "read_file")
-    assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == told
+    assert (envelope["error_code"], envelope["tool_name"]) == ("INTERNAL_ERROR", "read_file")
+    assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == envelope
 
 
 @pytest.mark.rows("S1-53")
-def test_a_record_that_another_holds_too_long_is_a_lock_failure(make_app, workspace):
+def test_a_log_locked_for_too_long_is_an_audit_lock_failure(make_app, workspace):
     import fcntl
 
     app = make_app(workspace, caps=Caps(audit_lock_ms=200))
     app.call("begin_session", {"role": "WINDSURF"})
     with (workspace / "audit" / "audit-log.jsonl").open("rb+") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        told = failing(app, "session_status", {})
+        envelope = failing(app, "session_status", {})
 
-    assert told["error_code"] == "AUDIT_LOCK_FAILED"
+    assert envelope["error_code"] == "AUDIT_LOCK_FAILED"
     assert app.call("session_status", {}).output is not None
 
 
 @pytest.mark.rows("S2-25")
-def test_a_call_whose_time_is_up_is_taken_recorded_and_answered_once(make_app, workspace, quick_caps):
+def test_a_call_past_its_deadline_is_recorded_and_answered_once(make_app, workspace, quick_caps):
     app = make_app(workspace, caps=quick_caps)
     app.call("begin_session", {"role": "WINDSURF"})
     call = app.stamp(CallRequest("debug_fault", {"kind": "hang"}))
@@ -458,10 +455,10 @@ def test_a_call_whose_time_is_up_is_taken_recorded_and_answered_once(make_app, w
     assert expired.envelope["cause"] == {"cap": "timeout", "timeout_ms": 200}
     assert (expired.code.rpc, expired.code.error_type) == (-32003, "timeout")
     assert late == [None]
-    assert [one["tool_name"] for one in records(workspace)] == ["begin_session", "debug_fault"]
+    assert [record["tool_name"] for record in records(workspace)] == ["begin_session", "debug_fault"]
 
 
-def test_a_receipt_names_the_record_of_the_call(begun, workspace):
+def test_a_receipt_identifies_the_record_of_the_call(begun, workspace):
     outcome = begun.call("session_status", {})
     written = records(workspace)[-1]
 
@@ -477,13 +474,13 @@ def test_content_and_queries_are_recorded_by_hash_and_length_only(begun, workspa
 
 
 @pytest.mark.rows("S1-19", "S1-6")
-def test_every_code_that_was_answered_is_registered(begun):
-    seen = {failing(begun, "debug_fault", {"kind": kind})["error_code"] for kind in FAULTS}
+def test_every_returned_code_is_registered(begun):
+    codes = {failing(begun, "debug_fault", {"kind": kind})["error_code"] for kind in FAULTS}
 
-    assert seen <= error_codes.REGISTRY.keys()
+    assert codes <= error_codes.REGISTRY.keys()
 
 
-def test_a_damaged_record_is_told_at_the_beginning_and_reads_go_on(make_app, workspace):
+def test_begin_session_reports_a_damaged_log_and_reads_still_work(make_app, workspace):
     first = make_app(workspace)
     first.call("begin_session", {"role": "WINDSURF"})
     first.call("session_status", {})
@@ -491,29 +488,29 @@ def test_a_damaged_record_is_told_at_the_beginning_and_reads_go_on(make_app, wor
     log = workspace / "audit" / "audit-log.jsonl"
     log.write_bytes(log.read_bytes().splitlines(keepends=True)[0])
     second = make_app(workspace)
-    begun = second.call("begin_session", {"role": "WINDSURF"}).output
+    session = second.call("begin_session", {"role": "WINDSURF"}).output
 
-    assert begun["audit"]["verdict"] == "cut_off"
+    assert session["audit"]["verdict"] == "cut_off"
     assert second.call("verify_audit_log", {}).output["verdict"] != "intact"
     assert second.call("session_status", {}).output["state"] == "active"
 
 
-def test_a_session_that_began_while_others_wrote_outlives_its_log(make_app, workspace, monkeypatch):
+def test_a_session_begun_while_others_write_survives_the_deletion_of_the_log(make_app, workspace, monkeypatch):
     mine, other = make_app(workspace), make_app(workspace)
     other.call("begin_session", {"role": "WINDSURF"})
-    really = AuditLog.catch_up
+    real_catch_up = AuditLog.catch_up
 
-    def crowded(log):
-        judged = really(log)
-        if log is mine.services.grounds[str(workspace)].log:
+    def catch_up(log):
+        verdict = real_catch_up(log)
+        if log is mine.services.workspaces[str(workspace)].log:
             other.call("list_directory", {"path": "."})
-        return judged
+        return verdict
 
-    with monkeypatch.context() as busy:
-        busy.setattr(AuditLog, "catch_up", crowded)
-        began = mine.call("begin_session", {"role": "WINDSURF"})
+    with monkeypatch.context() as patched:
+        patched.setattr(AuditLog, "catch_up", catch_up)
+        session = mine.call("begin_session", {"role": "WINDSURF"}).output
     (workspace / "audit" / "audit-log.jsonl").unlink()
-    read = mine.call("list_directory", {"path": ".", "session_id": began.output["session_id"]})
+    listing = mine.call("list_directory", {"path": ".", "session_id": session["session_id"]})
 
-    assert read.envelope is None
-    assert [one["tool_name"] for one in records(workspace)] == ["list_directory"]
+    assert listing.envelope is None
+    assert [record["tool_name"] for record in records(workspace)] == ["list_directory"]

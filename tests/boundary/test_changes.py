@@ -1,6 +1,5 @@
-"""A change goes through the whole house: plan, rules, intent, files, outcome; and back again by undo."""
+"""Changes and their undo, called through the application: plan, rules, intent, files, outcome."""
 
-import hashlib
 import os
 import stat
 import tracemalloc
@@ -9,6 +8,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from agents import sha
 from scenes import records
 
 from kaiza.boundary import current_timestamp
@@ -40,26 +40,24 @@ scope:
 def plan(root, plan_id="PLAN-1", status="APPROVED", more=""):
     text = HEAD.format(plan_id=plan_id, status=status, more=more)
     (root / "plans" / f"{plan_id}.md").write_text(text)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def sha(content):
-    return hashlib.sha256(content).hexdigest()
+    return sha(text.encode())
 
 
 def manifest(root):
-    found = {}
-    for here, names, files in os.walk(root):
-        names[:] = [name for name in names if not (here == str(root) and name in ("audit", ".kaiza"))]
+    """Every directory, and every file with content and mode, except for the log and Kaiza's own directory."""
+    entries = {}
+    for directory, names, files in os.walk(root):
+        names[:] = [name for name in names if not (directory == str(root) and name in ("audit", ".kaiza"))]
         for name in files:
-            path = Path(here, name)
-            found[str(path.relative_to(root))] = (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
-        found[here] = None
-    return found
+            path = Path(directory, name)
+            entries[str(path.relative_to(root))] = (path.read_bytes(), stat.S_IMODE(path.stat().st_mode))
+        entries[directory] = None
+    return entries
 
 
 @pytest.fixture
 def approved(begun, workspace):
+    """Hash of an approved plan, in a workspace with two files in its scope."""
     (workspace / "src").mkdir()
     (workspace / "src" / "a.py").write_bytes(b"one\r\ntwo\r\n")
     (workspace / "src" / "run.sh").write_bytes(b"#!/bin/sh\n")
@@ -72,29 +70,27 @@ def code(app, tool, **arguments):
     return outcome.envelope["error_code"] if outcome.envelope else "ok"
 
 
-def test_a_file_is_created_under_an_approved_plan_with_an_intent_before_and_an_outcome_after(
-    begun, workspace, approved
-):
-    told = begun.call("write_file", {"path": "src/new/b.py", "content": "x = 1\n", "plan_hash": approved}).output
+def test_a_change_under_an_approved_plan_records_an_intent_before_and_an_outcome_after(begun, workspace, approved):
+    output = begun.call("write_file", {"path": "src/new/b.py", "content": "x = 1\n", "plan_hash": approved}).output
     written = records(workspace)[-3:]
 
     assert (workspace / "src/new/b.py").read_bytes() == b"x = 1\n"
-    assert (told["operation"], told["after_hash"]) == ("create", sha(b"x = 1\n"))
-    assert [one["kind"] for one in written] == ["plan", "intent", "call"]
+    assert (output["operation"], output["after_hash"]) == ("create", sha(b"x = 1\n"))
+    assert [record["kind"] for record in written] == ["plan", "intent", "call"]
     assert written[0]["detail"]["how"] == "edited"
-    assert {one["request_id"] for one in written[1:]} == {told["request_id"]}
+    assert {record["request_id"] for record in written[1:]} == {output["request_id"]}
     assert written[1]["outcome"] is None
     assert written[1]["changes"] == written[2]["changes"]
     assert "x = 1" not in (workspace / "audit/audit-log.jsonl").read_text()
 
 
 @pytest.mark.rows("S1-36", "S1-41", "S4-50")
-def test_a_retry_is_safe_and_a_stale_hash_changes_nothing(begun, workspace, approved):
-    ask = {"path": "src/b.py", "content": "x\n", "plan_hash": approved}
-    begun.call("write_file", ask)
-    again = begun.call("write_file", ask).output
-    other = begun.call("write_file", {**ask, "content": "y\n"}).envelope
-    stale = begun.call("write_file", {**ask, "content": "y\n", "expected_hash": "0" * 64}).envelope
+def test_a_retried_write_is_safe_and_a_stale_hash_is_refused(begun, workspace, approved):
+    arguments = {"path": "src/b.py", "content": "x\n", "plan_hash": approved}
+    begun.call("write_file", arguments)
+    again = begun.call("write_file", arguments).output
+    other = begun.call("write_file", {**arguments, "content": "y\n"}).envelope
+    stale = begun.call("write_file", {**arguments, "content": "y\n", "expected_hash": "0" * 64}).envelope
 
     assert again["unchanged"] is True
     assert (other["error_code"], other["cause"]["current_hash"]) == ("FILE_ALREADY_EXISTS", sha(b"x\n"))
@@ -106,32 +102,32 @@ def test_a_retry_is_safe_and_a_stale_hash_changes_nothing(begun, workspace, appr
 def test_nothing_changes_without_an_approved_plan(begun, workspace, approved):
     draft = plan(workspace, "PLAN-2", "DRAFT")
     broken = plan(workspace, "PLAN-3", "APPROVED", "surprise: 1\n")
-    asked = {"path": "src/b.py", "content": "x\n"}
+    arguments = {"path": "src/b.py", "content": "x\n"}
 
-    assert code(begun, "write_file", **asked) == "MISSING_REQUIRED_FIELD"
-    assert code(begun, "write_file", **asked, plan_hash="0" * 64) == "PLAN_NOT_FOUND"
-    assert code(begun, "write_file", **asked, plan_hash=draft) == "PLAN_NOT_APPROVED"
-    assert code(begun, "write_file", **asked, plan_hash=broken) == "PLAN_ENFORCEMENT_FAILED"
+    assert code(begun, "write_file", **arguments) == "MISSING_REQUIRED_FIELD"
+    assert code(begun, "write_file", **arguments, plan_hash="0" * 64) == "PLAN_NOT_FOUND"
+    assert code(begun, "write_file", **arguments, plan_hash=draft) == "PLAN_NOT_APPROVED"
+    assert code(begun, "write_file", **arguments, plan_hash=broken) == "PLAN_ENFORCEMENT_FAILED"
     assert not (workspace / "src/b.py").exists()
 
 
-def test_an_approval_seals_the_bytes(begun, workspace, approved):
+def test_after_the_first_change_no_other_bytes_of_the_plan_are_valid(begun, workspace, approved):
     code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
     (workspace / "plans/PLAN-1.md").write_text((workspace / "plans/PLAN-1.md").read_text() + "More.\n")
     changed = sha((workspace / "plans/PLAN-1.md").read_bytes())
-    told = [
-        begun.call("write_file", {"path": "src/c.py", "content": "x\n", "plan_hash": one}).envelope
-        for one in (approved, changed)
+    envelopes = [
+        begun.call("write_file", {"path": "src/c.py", "content": "x\n", "plan_hash": plan_hash}).envelope
+        for plan_hash in (approved, changed)
     ]
 
-    assert [one["error_code"] for one in told] == ["PLAN_NOT_APPROVED"] * 2
-    assert {one["invariant_id"] for one in told} == {"PLAN_CHANGED_AFTER_APPROVAL"}
+    assert [envelope["error_code"] for envelope in envelopes] == ["PLAN_NOT_APPROVED"] * 2
+    assert {envelope["invariant_id"] for envelope in envelopes} == {"PLAN_CHANGED_AFTER_APPROVAL"}
 
 
 @pytest.mark.rows("S1-22", "S1-45", "S1-87")
-def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
-    asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
-    first = code(begun, "write_file", **asked)
+def test_a_change_out_of_scope_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
+    arguments = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
+    first = code(begun, "write_file", **arguments)
     second = code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
     other = make_app(workspace)
     other.call("begin_session", {"role": "WINDSURF"})
@@ -145,49 +141,49 @@ def test_out_of_scope_is_refused_locks_every_session_and_a_report_unlocks(begun,
     assert code(other, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "ok"
 
 
-STEERING = "\x1b[2J\x1b]0;x\x07 \x9b2J \x00 \x7f a\rb \u202etxet\u2069 \u200f \U000e0041"
+CONTROLS = "\x1b[2J\x1b]0;x\x07 \x9b2J \x00 \x7f a\rb \u202etxet\u2069 \u200f \U000e0041"
 
 
-def test_a_report_holds_what_would_steer_a_terminal_by_name(begun, workspace):
-    told = begun.call("write_report", {"title": f"t {STEERING} t", "content": f"One\r\n\ttwo\r\n{STEERING}\r"}).output
-    written = (workspace / told["path"]).read_bytes().decode()
+def test_control_characters_in_a_report_are_spelled_out(begun, workspace):
+    output = begun.call("write_report", {"title": f"t {CONTROLS} t", "content": f"One\r\n\ttwo\r\n{CONTROLS}\r"}).output
+    written = (workspace / output["path"]).read_bytes().decode()
 
     head, _, rest = written.partition("\n")
     assert head.startswith("# t <U+001B>[2J<U+001B>]0;x<U+0007> ")
     assert "\r\n\ttwo\r\n" in rest
     assert "a<U+000D>b <U+202E RIGHT-TO-LEFT OVERRIDE>txet" in rest
     assert "<U+E0041 TAG LATIN CAPITAL LETTER A>" in rest
-    odd = {char for char in written if unicodedata.category(char) in {"Cc", "Cf"}}
-    assert odd == set("\r\n\t")
+    controls = {char for char in written if unicodedata.category(char) in {"Cc", "Cf"}}
+    assert controls == set("\r\n\t")
     assert "\r" not in written.replace("\r\n", "")
 
 
-def test_a_report_keeps_flags_emoji_and_every_writing_as_they_are(begun, workspace):
+def test_flags_emoji_and_scripts_in_a_report_are_kept(begun, workspace):
     flag = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
     text = f"caf\u00e9 {flag} \u2764\ufe0f\u200d\U0001f525 \u0645\u06cc\u200c\u062e"
-    told = begun.call("write_report", {"title": text, "content": text}).output
+    output = begun.call("write_report", {"title": text, "content": text}).output
 
-    assert (workspace / told["path"]).read_text().count(text) == 2
+    assert (workspace / output["path"]).read_text().count(text) == 2
 
 
-def test_the_fourth_time_in_a_day_only_a_person_unlocks(begun, workspace, approved):
-    asked = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
+def test_the_fourth_lock_of_a_day_is_released_only_by_a_person(begun, workspace, approved):
+    arguments = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
     states = []
     for _ in range(4):
-        assert code(begun, "write_file", **asked) == "PLAN_SCOPE_VIOLATION"
+        assert code(begun, "write_file", **arguments) == "PLAN_SCOPE_VIOLATION"
         states.append(begun.call("write_report", {"title": "t", "content": "c"}).output["state"])
 
     assert states == ["active"] * 3 + ["locked"]
     assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
 
 
-def test_a_dry_run_passes_every_rule_and_writes_nothing_but_its_record(begun, workspace, approved):
+def test_a_dry_run_is_judged_by_every_rule_and_writes_only_its_record(begun, workspace, approved):
     before = manifest(workspace)
-    told = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved, "dry_run": True})
-    strayed = code(begun, "write_file", path="else/b.py", content="x\n", plan_hash=approved, dry_run=True)
+    dry_run = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved, "dry_run": True})
+    out_of_scope = code(begun, "write_file", path="else/b.py", content="x\n", plan_hash=approved, dry_run=True)
 
-    assert "+x" in told.output["diff"]
-    assert strayed == "PLAN_SCOPE_VIOLATION"
+    assert "+x" in dry_run.output["diff"]
+    assert out_of_scope == "PLAN_SCOPE_VIOLATION"
     assert manifest(workspace) == before
     assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "ok"
 
@@ -223,32 +219,30 @@ def test_a_patch_is_applied_whole_or_not_at_all(begun, workspace, approved):
 def test_no_text_of_an_accepted_patch_or_edit_is_recorded(begun, workspace, approved):
     patch = PATCH.replace("+ONE", "+inside-the-patch")
     edits = [{"old_text": "inside-the-patch", "new_text": "inside-the-edit"}]
-    asked = {"path": "src/a.py", "expected_hash": sha(b"inside-the-patch\r\ntwo\r\n"), "edits": edits}
-    done = [
+    arguments = {"path": "src/a.py", "expected_hash": sha(b"inside-the-patch\r\ntwo\r\n"), "edits": edits}
+    codes = [
         code(begun, "apply_patch", patch=patch, plan_hash=approved),
-        code(begun, "edit_file", **asked, plan_hash=approved),
+        code(begun, "edit_file", **arguments, plan_hash=approved),
     ]
 
-    assert done == ["ok", "ok"]
+    assert codes == ["ok", "ok"]
     assert (workspace / "src/a.py").read_bytes() == b"inside-the-edit\r\ntwo\r\n"
     assert b"inside-the" not in (workspace / "audit/audit-log.jsonl").read_bytes()
 
 
 def test_no_text_of_a_faulty_plan_is_recorded_or_answered(begun, workspace):
     faulty = plan(workspace, more="inside_the_plan: 1\npolicy: {inside_the_policy: inside-the-value}\n")
-    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": faulty}
-    told = begun.call("write_file", asked).envelope
+    arguments = {"path": "src/b.py", "content": "x\n", "plan_hash": faulty}
+    envelope = begun.call("write_file", arguments).envelope
 
-    assert told["error_code"] == "PLAN_ENFORCEMENT_FAILED"
-    assert told["cause"]["findings"]
-    assert all(set(one) == {"rule", "line", "column"} for one in told["cause"]["findings"])
-    assert "inside" not in str(told)
+    assert envelope["error_code"] == "PLAN_ENFORCEMENT_FAILED"
+    assert envelope["cause"]["findings"]
+    assert all(set(finding) == {"rule", "line", "column"} for finding in envelope["cause"]["findings"])
+    assert "inside" not in str(envelope)
     assert b"inside" not in (workspace / "audit/audit-log.jsonl").read_bytes()
 
 
-def test_undo_puts_a_session_back_byte_for_byte_and_mode_for_mode_and_keeps_what_others_changed(
-    begun, workspace, approved
-):
+def test_undo_restores_content_and_mode_of_a_session_except_files_modified_since(begun, workspace, approved):
     before = manifest(workspace)
     run_hash = sha(b"#!/bin/sh\n")
     steps = [
@@ -274,64 +268,64 @@ def test_undo_puts_a_session_back_byte_for_byte_and_mode_for_mode_and_keeps_what
         code(begun, "write_file", path="docs/mine.md", content="m\n", plan_hash=approved),
     ]
     (workspace / "docs/mine.md").write_text("changed by a person\n")
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved})
+    undo = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved})
     after = manifest(workspace)
     docs = str(workspace / "docs")
 
     assert steps == ["ok"] * 6
-    assert told.envelope is None
-    assert told.output["kept"] == [{"path": "docs/mine.md", "reason": "changed_since"}]
+    assert undo.envelope is None
+    assert undo.output["kept"] == [{"path": "docs/mine.md", "reason": "changed_since"}]
     assert after.pop("docs/mine.md")[0] == b"changed by a person\n"
     after.pop(docs)
     assert after == before
 
 
-def test_an_undo_can_be_undone_by_its_name(begun, workspace, approved):
+def test_an_undo_can_be_undone_by_its_request_id(begun, workspace, approved):
     made = begun.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).output
     undone = begun.call("undo_changes", {"request_ids": [made["request_id"]], "plan_hash": approved}).output
-    gone = not (workspace / "src/b.py").exists()
-    again = begun.call("undo_changes", {"request_ids": [undone["request_id"]], "plan_hash": approved})
+    is_deleted = not (workspace / "src/b.py").exists()
+    redone = begun.call("undo_changes", {"request_ids": [undone["request_id"]], "plan_hash": approved})
 
-    assert gone
-    assert again.envelope is None
+    assert is_deleted
+    assert redone.envelope is None
     assert (workspace / "src/b.py").read_bytes() == b"x\n"
 
 
 @pytest.mark.parametrize("size", [9, 3 << 20])
-def test_what_is_no_longer_kept_whole_is_not_put_back(begun, workspace, approved, size):
+def test_a_corrupt_pre_image_is_not_restored(begun, workspace, approved, size):
     (workspace / "src/big.bin").write_bytes(b"x" * size)
-    asked = {"path": "src/big.bin", "expected_hash": sha(b"x" * size), "plan_hash": approved}
-    gone = begun.call("delete_file", asked).output
-    (kept,) = (workspace / ".kaiza/objects").glob(f"{sha(b'x' * size)}*")
-    kept.chmod(0o600)
-    with kept.open("r+b") as file:
+    arguments = {"path": "src/big.bin", "expected_hash": sha(b"x" * size), "plan_hash": approved}
+    deleted = begun.call("delete_file", arguments).output
+    (blob,) = (workspace / ".kaiza/objects").glob(f"{sha(b'x' * size)}*")
+    blob.chmod(0o600)
+    with blob.open("r+b") as file:
         file.seek(-1, os.SEEK_END)
         file.write(b"y")
     before = manifest(workspace)
-    told = begun.call("undo_changes", {"request_ids": [gone["request_id"]], "plan_hash": approved}).envelope
+    envelope = begun.call("undo_changes", {"request_ids": [deleted["request_id"]], "plan_hash": approved}).envelope
 
-    assert told["error_code"] == "FILE_READ_FAILED"
+    assert envelope["error_code"] == "FILE_READ_FAILED"
     assert manifest(workspace) == before
 
 
-def test_what_is_kept_and_unpacks_to_far_more_is_neither_put_back_nor_unpacked(begun, workspace, approved):
+def test_a_pre_image_that_decompresses_to_far_more_is_neither_restored_nor_decompressed(begun, workspace, approved):
     content = bytes(1 << 26)
     (workspace / "src/a.py").write_bytes(content)
-    asked = {"path": "src/a.py", "expected_hash": sha(content), "plan_hash": approved}
-    gone = begun.call("delete_file", asked).output
-    (kept,) = (workspace / ".kaiza/objects").glob(f"{sha(content)}*")
-    kept.unlink()
-    kept.with_suffix(".z").write_bytes(zlib.compress(content, 9))
+    arguments = {"path": "src/a.py", "expected_hash": sha(content), "plan_hash": approved}
+    deleted = begun.call("delete_file", arguments).output
+    (blob,) = (workspace / ".kaiza/objects").glob(f"{sha(content)}*")
+    blob.unlink()
+    blob.with_suffix(".z").write_bytes(zlib.compress(content, 9))
     del content
-    ask = {"request_ids": [gone["request_id"]], "plan_hash": approved}
-    begun.call("undo_changes", {**ask, "dry_run": True})
+    undo = {"request_ids": [deleted["request_id"]], "plan_hash": approved}
+    begun.call("undo_changes", {**undo, "dry_run": True})
     tracemalloc.start()
-    told = begun.call("undo_changes", ask).envelope
-    _, most = tracemalloc.get_traced_memory()
+    envelope = begun.call("undo_changes", undo).envelope
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert told["error_code"] == "FILE_READ_FAILED"
-    assert most < 1 << 24
+    assert envelope["error_code"] == "FILE_READ_FAILED"
+    assert peak < 1 << 24
     assert not (workspace / "src/a.py").exists()
 
 
@@ -339,22 +333,22 @@ def test_what_is_kept_and_unpacks_to_far_more_is_neither_put_back_nor_unpacked(b
     "path",
     ["plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/x", "kaiza.toml", ".git/hooks/pre-commit", "PLANS/x", ".env"],
 )
-def test_what_governs_the_agent_is_out_of_its_reach(begun, workspace, approved, path):
+def test_writing_to_the_control_plane_is_refused_and_locks(begun, workspace, approved, path):
     (workspace / "plans" / "PLAN-9.md").write_text("x")
-    told = begun.call("write_file", {"path": path, "content": "x", "plan_hash": approved}).envelope
+    envelope = begun.call("write_file", {"path": path, "content": "x", "plan_hash": approved}).envelope
 
-    assert told["error_code"] == "POLICY_VIOLATION"
-    assert told["invariant_id"] in ("CONTROL_PLANE_PROTECTED", "READ_PROTECTED")
+    assert envelope["error_code"] == "POLICY_VIOLATION"
+    assert envelope["invariant_id"] in ("CONTROL_PLANE_PROTECTED", "READ_PROTECTED")
     assert code(begun, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "SESSION_LOCKED"
 
 
-def test_a_steering_path_needs_the_plans_unlock(begun, workspace, approved):
-    told = begun.call("write_file", {"path": "AGENTS.md", "content": "x", "plan_hash": approved}).envelope
+def test_a_steering_file_needs_an_unlock_in_the_plan(begun, workspace, approved):
+    envelope = begun.call("write_file", {"path": "AGENTS.md", "content": "x", "plan_hash": approved}).envelope
 
-    assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
 
 
-def test_limits_hold_over_sessions_and_restarts(begun, make_app, workspace, approved):
+def test_limits_are_counted_over_sessions_and_processes(begun, make_app, workspace, approved):
     limited = plan(workspace, "PLAN-4", more="limits: {files: 2}\n")
     first = code(begun, "write_file", path="src/1", content="1", plan_hash=limited)
     other = make_app(workspace)
@@ -365,21 +359,21 @@ def test_limits_hold_over_sessions_and_restarts(begun, make_app, workspace, appr
     assert [first, second] == ["ok", "ok"]
     assert (third["error_code"], third["invariant_id"]) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
     assert code(begun, "session_status") == "ok"
-    assert not begun.services.grounds[os.path.realpath(workspace)].facts.locks
+    assert not begun.services.workspaces[os.path.realpath(workspace)].audit_state.locks
 
 
 @pytest.mark.rows("S1-46")
-def test_a_secret_is_refused_with_its_place(begun, workspace, approved):
+def test_a_secret_is_refused_with_its_path_and_line(begun, workspace, approved):
     content = "a\n-----BEGIN RSA PRIVATE KEY-----\n"
-    told = begun.call("write_file", {"path": "src/k.py", "content": content, "plan_hash": approved}).envelope
+    envelope = begun.call("write_file", {"path": "src/k.py", "content": content, "plan_hash": approved}).envelope
 
-    assert told["error_code"] == "POLICY_VIOLATION"
-    assert (told["cause"]["line"], told["cause"]["path"]) == (1, "src/k.py")
+    assert envelope["error_code"] == "POLICY_VIOLATION"
+    assert (envelope["cause"]["line"], envelope["cause"]["path"]) == (1, "src/k.py")
     assert not (workspace / "src/k.py").exists()
 
 
 @pytest.mark.rows("S1-51")
-def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved, begun):
+def test_a_damaged_log_stops_changes_but_not_reads(make_app, workspace, approved, begun):
     begun.close()
     log = workspace / "audit" / "audit-log.jsonl"
     log.write_bytes(b"{}\n")
@@ -391,159 +385,161 @@ def test_a_damaged_record_stops_changes_not_reads(make_app, workspace, approved,
     assert not (workspace / "src/b.py").exists()
 
 
-@pytest.mark.parametrize("index_is_left", [True, False])
-def test_accepting_a_damaged_record_neither_thaws_nor_unlocks(make_app, workspace, approved, begun, index_is_left):
-    ground = begun.services.grounds[os.path.realpath(workspace)]
+@pytest.mark.parametrize("keeps_snapshot", [True, False])
+def test_accepting_a_damaged_log_does_not_thaw(make_app, workspace, approved, begun, keeps_snapshot):
+    open_workspace = begun.services.workspaces[os.path.realpath(workspace)]
     frozen = {"action": "freeze", "reason": "stop", "person": "Ada"}
-    ground.log.append(lambda: record.new_body("person", timestamp=current_timestamp(), detail=frozen), durable=True)
+    open_workspace.log.append(
+        lambda: record.new_body("person", timestamp=current_timestamp(), detail=frozen), durable=True
+    )
     begun.close()
     log = workspace / "audit" / "audit-log.jsonl"
-    log.write_bytes(b"" if index_is_left else log.read_bytes().replace(b"begin_session", b"begin-session", 1))
-    if not index_is_left:
+    log.write_bytes(b"" if keeps_snapshot else log.read_bytes().replace(b"begin_session", b"begin-session", 1))
+    if not keeps_snapshot:
         index = next(Path(os.environ["XDG_STATE_HOME"]).rglob("index.json"))
         index.unlink()
     accept_damage(os.path.realpath(workspace), reason="looked", person="Ada")
     app = make_app(workspace)
     app.call("begin_session", {"role": "WINDSURF"})
-    told = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).envelope
+    envelope = app.call("write_file", {"path": "src/b.py", "content": "x\n", "plan_hash": approved}).envelope
 
-    assert (told["error_code"], told["invariant_id"]) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
 
 
-def test_a_change_whose_outcome_no_record_could_hold_is_refused_before_its_intent(begun, workspace, approved):
+def test_a_change_too_large_for_one_record_is_refused_before_its_intent(begun, workspace, approved):
     names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
     (workspace / names[0]).parent.mkdir(parents=True)
     for name in names:
         (workspace / name).write_text("x\n")
     before = manifest(workspace)
     patch = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-x\n+y\n" for name in names)
-    told = begun.call("apply_patch", {"patch": patch, "plan_hash": approved}).envelope
+    envelope = begun.call("apply_patch", {"patch": patch, "plan_hash": approved}).envelope
 
-    assert (told["error_code"], told["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
+    assert (envelope["error_code"], envelope["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
     assert manifest(workspace) == before
-    assert [one["kind"] for one in records(workspace)] == ["call", "call"]
+    assert [each["kind"] for each in records(workspace)] == ["call", "call"]
     assert code(begun, "apply_patch", patch=patch[: patch.index("--- a", 9)], plan_hash=approved) == "ok"
 
 
-def test_an_undo_whose_outcome_no_record_could_hold_is_refused_before_its_intent(begun, workspace, approved):
+def test_an_undo_too_large_for_one_record_is_refused_before_its_intent(begun, workspace, approved):
     names = [f"src/{'a' * 240}/{'b' * 240}/{'c' * 240}/{number}" for number in range(180)]
     for at in range(0, len(names), 60):
         patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x\n" for name in names[at : at + 60])
         assert code(begun, "apply_patch", patch=patch, plan_hash=approved) == "ok"
     before = manifest(workspace)
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).envelope
+    envelope = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).envelope
 
-    assert (told["error_code"], told["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
+    assert (envelope["error_code"], envelope["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
     assert manifest(workspace) == before
-    assert [one["kind"] for one in records(workspace) if one["tool_name"] == "undo_changes"] == ["call"]
+    assert [each["kind"] for each in records(workspace) if each["tool_name"] == "undo_changes"] == ["call"]
 
 
-def test_under_a_plan_with_phases_a_change_names_one_of_them(begun, workspace, approved):
+def test_a_change_under_a_plan_with_phases_must_name_one_of_them(begun, workspace, approved):
     phased = plan(workspace, "PLAN-5", more="phases: [{phase_id: ONE}]\n")
-    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": phased}
-    told = [begun.call("write_file", {**asked, **more}).envelope for more in ({}, {"phase_id": "TWO"})]
-    there = (workspace / "src/b.py").exists()
+    arguments = {"path": "src/b.py", "content": "x\n", "plan_hash": phased}
+    envelopes = [begun.call("write_file", {**arguments, **more}).envelope for more in ({}, {"phase_id": "TWO"})]
+    was_written = (workspace / "src/b.py").exists()
     begun.call("write_report", {"title": "t", "content": "c"})
 
-    assert [one["error_code"] for one in told] == ["MISSING_REQUIRED_FIELD", "PLAN_SCOPE_VIOLATION"]
-    assert [one["cause"]["rule"] for one in told] == ["phase_named"] * 2
-    assert not there
-    assert code(begun, "write_file", **asked, phase_id="ONE") == "ok"
+    assert [envelope["error_code"] for envelope in envelopes] == ["MISSING_REQUIRED_FIELD", "PLAN_SCOPE_VIOLATION"]
+    assert [envelope["cause"]["rule"] for envelope in envelopes] == ["phase_named"] * 2
+    assert not was_written
+    assert code(begun, "write_file", **arguments, phase_id="ONE") == "ok"
 
 
 @pytest.mark.rows("S1-28")
-def test_the_planner_does_not_change_files(app, workspace):
+def test_the_planner_cannot_change_files(app, workspace):
     app.call("begin_session", {"role": "ANTIGRAVITY"})
 
     assert code(app, "write_file", path="src/b.py", content="x", plan_hash="0" * 64) == "UNAUTHORIZED_ACTION"
 
 
 @pytest.mark.rows("S1-88")
-def test_a_role_that_may_not_and_a_plan_that_may_not_are_told_apart_by_their_codes(make_app, workspace):
-    asked = {"path": "src/b.py", "content": "x\n", "plan_hash": plan(workspace, status="DRAFT")}
-    told = {}
+def test_a_forbidden_role_and_an_unapproved_plan_have_different_codes(make_app, workspace):
+    arguments = {"path": "src/b.py", "content": "x\n", "plan_hash": plan(workspace, status="DRAFT")}
+    codes = {}
     for role in ("ANTIGRAVITY", "WINDSURF"):
         app = make_app(workspace)
         app.call("begin_session", {"role": role})
-        told[role] = code(app, "write_file", **asked)
+        codes[role] = code(app, "write_file", **arguments)
 
-    assert told == {"ANTIGRAVITY": "UNAUTHORIZED_ACTION", "WINDSURF": "PLAN_NOT_APPROVED"}
+    assert codes == {"ANTIGRAVITY": "UNAUTHORIZED_ACTION", "WINDSURF": "PLAN_NOT_APPROVED"}
 
 
 @pytest.mark.rows("S1-38")
 def test_a_read_only_file_is_not_overwritten(begun, workspace, approved):
     (workspace / "src/a.py").chmod(0o444)
-    asked = {"path": "src/a.py", "content": "x", "expected_hash": sha(b"one\r\ntwo\r\n"), "plan_hash": approved}
+    arguments = {"path": "src/a.py", "content": "x", "expected_hash": sha(b"one\r\ntwo\r\n"), "plan_hash": approved}
 
-    assert code(begun, "write_file", **asked) == "FILE_WRITE_FAILED"
+    assert code(begun, "write_file", **arguments) == "FILE_WRITE_FAILED"
     assert (workspace / "src/a.py").read_bytes() == b"one\r\ntwo\r\n"
 
 
 def test_a_move_is_undone_as_a_move(begun, workspace, approved):
     before = manifest(workspace)
-    asked = {"source": "src/run.sh", "destination": "src/deep/go.sh", "expected_hash": sha(b"#!/bin/sh\n")}
-    moved = code(begun, "move_file", **asked, plan_hash=approved)
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+    arguments = {"source": "src/run.sh", "destination": "src/deep/go.sh", "expected_hash": sha(b"#!/bin/sh\n")}
+    moved = code(begun, "move_file", **arguments, plan_hash=approved)
+    output = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
 
     assert moved == "ok"
-    assert [(one["operation"], one["path"], one["source"]) for one in told["changes"]] == [
+    assert [(change["operation"], change["path"], change["source"]) for change in output["changes"]] == [
         ("move", "src/run.sh", "src/deep/go.sh")
     ]
     assert manifest(workspace) == before
 
 
-@pytest.mark.parametrize("taken", ["src/run.sh", "src/go.sh"])
-def test_a_move_whose_one_side_was_changed_since_is_kept_on_both(begun, workspace, approved, taken):
-    asked = {"source": "src/run.sh", "destination": "src/go.sh", "expected_hash": sha(b"#!/bin/sh\n")}
-    code(begun, "move_file", **asked, plan_hash=approved)
-    (workspace / taken).write_text("a person's\n")
+@pytest.mark.parametrize("modified", ["src/run.sh", "src/go.sh"])
+def test_a_move_is_not_undone_if_one_of_its_paths_was_modified_since(begun, workspace, approved, modified):
+    arguments = {"source": "src/run.sh", "destination": "src/go.sh", "expected_hash": sha(b"#!/bin/sh\n")}
+    code(begun, "move_file", **arguments, plan_hash=approved)
+    (workspace / modified).write_text("a person's\n")
     before = manifest(workspace)
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+    output = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
 
-    assert told["changes"] == []
-    assert {one["path"]: one["reason"] for one in told["kept"]} == {
+    assert output["changes"] == []
+    assert {skip["path"]: skip["reason"] for skip in output["kept"]} == {
         "src/run.sh": "moved_together",
         "src/go.sh": "moved_together",
-        taken: "changed_since",
+        modified: "changed_since",
     }
     assert manifest(workspace) == before
 
 
-def test_what_another_session_changed_in_between_is_not_lost(begun, make_app, workspace, approved):
+def test_an_undo_does_not_lose_a_change_of_another_session(begun, make_app, workspace, approved):
     other = make_app(workspace)
     other.call("begin_session", {"role": "WINDSURF"})
     before = b"one\r\ntwo\r\n"
     for app, content in ((begun, "1"), (other, "2"), (begun, "3")):
-        asked = {"path": "src/a.py", "content": content, "expected_hash": sha(before), "plan_hash": approved}
-        assert code(app, "write_file", **asked) == "ok"
+        arguments = {"path": "src/a.py", "content": content, "expected_hash": sha(before), "plan_hash": approved}
+        assert code(app, "write_file", **arguments) == "ok"
         before = content.encode()
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+    output = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
 
     assert (workspace / "src/a.py").read_bytes() == b"2"
-    assert told["kept"] == [{"path": "src/a.py", "reason": "changed_since"}]
+    assert output["kept"] == [{"path": "src/a.py", "reason": "changed_since"}]
 
 
-def test_a_directory_in_a_files_place_keeps_the_path_and_the_rest_is_put_back(begun, workspace, approved):
+def test_an_undo_skips_a_path_that_is_a_directory_now_and_restores_the_rest(begun, workspace, approved):
     for name in ("b", "c"):
         assert code(begun, "write_file", path=f"src/{name}.py", content="x\n", plan_hash=approved) == "ok"
     (workspace / "src/b.py").unlink()
     (workspace / "src/b.py").mkdir()
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
+    output = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output
 
-    assert told["kept"] == [{"path": "src/b.py", "reason": "changed_since"}]
+    assert output["kept"] == [{"path": "src/b.py", "reason": "changed_since"}]
     assert not (workspace / "src/c.py").exists()
 
 
-def test_a_change_whose_time_is_up_before_its_intent_is_not_carried_out(begun, workspace, approved, monkeypatch):
+def test_a_change_past_its_deadline_before_its_intent_is_not_made(begun, workspace, approved, monkeypatch):
     call = begun.stamp(CallRequest("write_file", {"path": "src/b.py", "content": "x = 1\n", "plan_hash": approved}))
     expired = []
     prepare = TransactionManager.prepare
 
-    def prepare_too_long(*arguments, **options):
+    def expire_and_prepare(*arguments, **options):
         expired.append(begun.expire(call))
         return prepare(*arguments, **options)
 
-    monkeypatch.setattr(TransactionManager, "prepare", prepare_too_long)
+    monkeypatch.setattr(TransactionManager, "prepare", expire_and_prepare)
     before, log = manifest(workspace), records(workspace)
     late = begun.answer(call)
     written = records(workspace)[len(log) :]
@@ -551,4 +547,4 @@ def test_a_change_whose_time_is_up_before_its_intent_is_not_carried_out(begun, w
     assert late is None
     assert expired[0].envelope["error_code"] == "CAP_EXCEEDED"
     assert manifest(workspace) == before
-    assert [(one["kind"], one["error_code"]) for one in written] == [("call", "CAP_EXCEEDED")]
+    assert [(each["kind"], each["error_code"]) for each in written] == [("call", "CAP_EXCEEDED")]

@@ -10,7 +10,7 @@ KIB = 1024
 
 
 @pytest.mark.parametrize(("role", "handed", "whole"), [("WINDSURF", 16, 40), ("ANTIGRAVITY", 10, 28)])
-def test_the_list_of_tools_costs_an_agent_little(role, handed, whole):
+def test_the_list_of_tools_stays_within_its_size_budget(role, handed, whole):
     tools = list_items(SchemaRegistry(), role)
     model = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
 
@@ -18,5 +18,5 @@ def test_the_list_of_tools_costs_an_agent_little(role, handed, whole):
     assert len(orjson.dumps(tools)) < whole * KIB
 
 
-def test_the_instructions_are_short_enough_for_every_client():
+def test_the_server_instructions_are_shorter_than_2_kib():
     assert len(INSTRUCTIONS.encode()) < 2 * KIB

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from test_recovery import PATCH, files, lay_out
+from boundary.test_recovery import PATCH, files, lay_out
 
 from kaiza.app import App
 from kaiza.store.audit.verification.verify import verify_log
@@ -20,7 +20,7 @@ def fill(disk, room):
         ballast.write(b"x" * max(0, free.f_bavail * free.f_frsize - room))
 
 
-def test_a_change_on_a_full_disk_is_whole_or_refused_however_much_room_is_left(small_disk):
+def test_a_change_on_a_full_disk_is_complete_or_refused_for_any_free_space(small_disk):
     subprocess.run(["mount", "-o", "remount,size=1m", small_disk], check=True)
     seen = []
     for room in range(0, 96 * 1024, 4096):

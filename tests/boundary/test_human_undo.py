@@ -18,7 +18,7 @@ def call(number, source=None, also=()):
     }
 
 
-def test_every_part_fits_into_its_record_and_nothing_is_left_out():
+def test_every_batch_fits_into_its_record_and_no_change_is_missing():
     changes = [Change(path_of(number), "modify", "0" * 64, "1" * 64, 9, mode=0o755) for number in range(2000)]
     parts = list(human_undo.split_batches(changes, [call(number) for number in range(2000)]))
     for part in parts:
@@ -34,7 +34,7 @@ def test_every_part_fits_into_its_record_and_nothing_is_left_out():
     assert {name for part in parts for name in part.undone} == {f"{number:036d}" for number in range(2000)}
 
 
-def test_the_calls_that_are_put_back_are_named_newest_first_also_those_whose_file_was_moved_on():
+def test_undone_calls_are_listed_newest_first_including_those_before_a_move():
     changes = [Change(path_of(1), "delete", "0" * 64)]
     (part,) = human_undo.split_batches(changes, [call(2), call(1, source=path_of(2))])
 

@@ -20,7 +20,7 @@ from kaiza.store.disk import state_dir
 def between(begun, workspace):
     """Has something done when the rules have agreed and the intent is about to be written."""
     (workspace / "src").mkdir()
-    (ground,) = begun.services.grounds.values()
+    (ground,) = begun.services.workspaces.values()
     really = ground.log.append
 
     def have(done):
@@ -69,7 +69,7 @@ def gone(root):
     ids=["revoked by command", "the word edited", "another text", "a text with an error", "deleted"],
 )
 @pytest.mark.parametrize("before", [0, 1])
-def test_what_takes_an_approval_back_before_the_intent_stops_the_change(begun, workspace, between, how, code, before):
+def test_a_change_is_refused_if_its_plan_loses_approval_before_the_intent(begun, workspace, between, how, code, before):
     approved = plan(workspace)
     for number in range(before):
         assert write(begun, approved, f"src/{number}") is None
@@ -81,7 +81,7 @@ def test_what_takes_an_approval_back_before_the_intent_stops_the_change(begun, w
     assert len(intents(workspace)) == before
 
 
-def test_a_plan_that_expires_before_the_intent_allows_nothing(begun, workspace, between):
+def test_a_change_is_refused_if_its_plan_expires_before_the_intent(begun, workspace, between):
     end = soon()
     approved = plan(workspace, more=f'expires: "{end}"\n')
     between(lambda: until(end))
@@ -92,7 +92,7 @@ def test_a_plan_that_expires_before_the_intent_allows_nothing(begun, workspace, 
     assert not (workspace / "src/a").exists()
 
 
-def test_an_undo_is_judged_by_what_holds_at_its_intent_too(begun, workspace, between):
+def test_an_undo_is_refused_if_its_plan_is_revoked_before_the_intent(begun, workspace, between):
     approved = plan(workspace)
     assert write(begun, approved) is None
     between(lambda: person(workspace, "plan", "revoke", "PLAN-1"))
@@ -103,7 +103,7 @@ def test_an_undo_is_judged_by_what_holds_at_its_intent_too(begun, workspace, bet
     assert len(intents(workspace)) == 1
 
 
-def test_an_undo_of_an_undo_does_not_pass_a_limit_that_others_reach_before_its_intent(begun, workspace, between):
+def test_an_undo_of_an_undo_is_refused_if_others_reach_the_limit_before_its_intent(begun, workspace, between):
     approved = plan(workspace, more="limits: {operations: 2}\n")
     assert write(begun, approved) is None
     undone = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output["request_id"]
@@ -116,7 +116,7 @@ def test_an_undo_of_an_undo_does_not_pass_a_limit_that_others_reach_before_its_i
     assert sorted(os.listdir(workspace / "src")) == ["b"]
 
 
-def test_a_freeze_before_the_intent_stops_the_change(begun, workspace, between):
+def test_a_change_is_refused_if_the_workspace_is_frozen_before_the_intent(begun, workspace, between):
     approved = plan(workspace)
     between(lambda: person(workspace, "freeze", "stop"))
     told = write(begun, approved)
@@ -126,7 +126,7 @@ def test_a_freeze_before_the_intent_stops_the_change(begun, workspace, between):
     assert not (workspace / "src/a").exists()
 
 
-def test_a_lock_before_the_intent_stops_the_change(begun, workspace, between):
+def test_a_change_is_refused_if_the_role_is_locked_before_the_intent(begun, workspace, between):
     approved = plan(workspace)
     other = Agent(workspace)
     between(lambda: other.write("elsewhere", approved))
@@ -139,14 +139,12 @@ def test_a_lock_before_the_intent_stops_the_change(begun, workspace, between):
 
 
 @pytest.mark.parametrize("put_back", [True, False])
-def test_of_two_first_changes_under_different_bytes_of_one_plan_only_one_is_made(
-    begun, workspace, monkeypatch, put_back
-):
+def test_two_first_changes_under_different_bytes_of_a_plan_do_not_both_succeed(begun, workspace, monkeypatch, put_back):
     (workspace / "src").mkdir()
     first = plan(workspace)
     before = (workspace / "plans/PLAN-1.md").read_bytes()
     other, codes = Agent(workspace), []
-    (ground,) = begun.services.grounds.values()
+    (ground,) = begun.services.workspaces.values()
     really = ground.transactions.prepare
 
     def prepare(*asked, **more):
@@ -172,7 +170,7 @@ def user_files(root):
     return {path: path.read_bytes() if path.is_file() else None for path in files}
 
 
-def test_files_are_as_before_when_the_intent_is_on_disk_and_anchored(begun, workspace, monkeypatch):
+def test_no_file_is_touched_before_the_intent_is_on_disk_and_in_the_checkpoint(begun, workspace, monkeypatch):
     (workspace / "src").mkdir()
     approved = plan(workspace)
     before, seen, really = user_files(workspace), [], TransactionManager.apply
@@ -189,7 +187,7 @@ def test_files_are_as_before_when_the_intent_is_on_disk_and_anchored(begun, work
     assert (workspace / "src/new/a").read_text() == "x\n"
 
 
-def test_an_intent_that_does_not_reach_the_disk_changes_nothing(begun, workspace, monkeypatch):
+def test_no_file_is_changed_if_the_intent_cannot_be_synced(begun, workspace, monkeypatch):
     (workspace / "src").mkdir()
     approved = plan(workspace)
     before = user_files(workspace)

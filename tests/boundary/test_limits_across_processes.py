@@ -52,7 +52,7 @@ def race(root, plan_hash, *, files=10, content="x\n"):
     ("limit", "left"),
     [("files: 3", 3), ("lines: 10", 5), ("bytes: 13", 6)],
 )
-def test_ten_processes_that_race_for_a_limit_leave_exactly_what_it_allows(workspace, limit, left):
+def test_ten_processes_racing_for_a_limit_make_exactly_as_many_changes_as_it_allows(workspace, limit, left):
     (workspace / "src").mkdir()
     approved = plan(workspace, scope=SCOPE, more=f"limits: {{{limit}}}\n")
     codes = race(workspace, approved, content="x\n" if not limit.startswith("lines") else "a\nb\n")
@@ -64,7 +64,7 @@ def test_ten_processes_that_race_for_a_limit_leave_exactly_what_it_allows(worksp
 
 
 @pytest.mark.long
-def test_the_race_is_never_won_by_more_than_the_limit(workspace, tmp_path):
+def test_repeated_races_never_exceed_the_limit(workspace, tmp_path):
     for turn in range(20 if LONG else 1):
         root = tmp_path / f"p{turn}"
         for name in ("plans", "audit", "src"):
@@ -74,7 +74,7 @@ def test_the_race_is_never_won_by_more_than_the_limit(workspace, tmp_path):
         assert len(os.listdir(root / "src")) == 3
 
 
-def test_a_limit_holds_over_servers_that_come_and_go(workspace):
+def test_a_limit_is_counted_over_servers_started_one_after_another(workspace):
     (workspace / "src").mkdir()
     approved = plan(workspace, scope=SCOPE, more="limits: {files: 3}\n")
     codes = []
@@ -87,7 +87,7 @@ def test_a_limit_holds_over_servers_that_come_and_go(workspace):
     assert sorted(os.listdir(workspace / "src")) == ["0", "1", "2"]
 
 
-def test_what_only_looks_or_changes_nothing_costs_nothing_and_a_file_counts_once(workspace):
+def test_dry_runs_and_unchanged_writes_are_free_and_a_file_counts_once(workspace):
     (workspace / "src").mkdir()
     approved = plan(workspace, scope=SCOPE, more="limits: {files: 1, operations: 3}\n")
     agent = Agent(workspace)
@@ -102,7 +102,7 @@ def test_what_only_looks_or_changes_nothing_costs_nothing_and_a_file_counts_once
     assert json.dumps([(one["files"], one["operations"]) for one in use]) == "[[1, 2]]"
 
 
-def test_a_plans_patience_with_refusals_is_used_up_over_sessions_and_unlocks(workspace):
+def test_the_limit_of_refusals_is_counted_over_sessions_and_unlocks(workspace):
     (workspace / "src").mkdir()
     approved = plan(workspace, scope=SCOPE, more="limits: {refusals: 2}\n")
     agents = [Agent(workspace), Agent(workspace)]

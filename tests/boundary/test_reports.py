@@ -44,7 +44,7 @@ def hours_ago(hours):
 
 
 @pytest.mark.parametrize("stop", [None, "frozen", "locked"])
-def test_two_hundred_reports_a_day_over_all_sessions_and_both_roles_and_no_more(begun, make_app, workspace, stop):
+def test_reports_are_capped_at_200_a_day_over_all_sessions_and_roles(begun, make_app, workspace, stop):
     earlier = [hours_ago(23)] * (DAY // 2)
     written(workspace, earlier)
     written(workspace, [*earlier[: DAY // 2 - 2]], role="ANTIGRAVITY")
@@ -64,7 +64,7 @@ def test_two_hundred_reports_a_day_over_all_sessions_and_both_roles_and_no_more(
     assert len(reports(workspace)) == 2
 
 
-def test_reports_of_yesterday_do_not_count(begun, workspace):
+def test_reports_older_than_a_day_do_not_count(begun, workspace):
     written(workspace, [hours_ago(24.1)] * DAY)
 
     assert report(begun).envelope is None
@@ -78,7 +78,7 @@ def test_a_refused_report_does_not_count(begun, workspace):
     assert report(begun).envelope is None
 
 
-def test_reports_are_counted_over_a_restart_and_an_accepted_record(begun, workspace, make_app):
+def test_the_report_count_survives_a_restart_and_an_accepted_log(begun, workspace, make_app):
     written(workspace, [hours_ago(1)] * DAY)
     assert report(begun).envelope["cause"]["cap"] == "reports"
     begun.close()
@@ -93,7 +93,7 @@ def test_reports_are_counted_over_a_restart_and_an_accepted_record(begun, worksp
 
 
 @pytest.mark.parametrize("letter", ["x", "ä", "\U0001f600"])
-def test_a_report_is_256_kib_at_most_however_many_characters_that_is(begun, workspace, letter):
+def test_a_report_is_capped_at_256_kib_in_bytes(begun, workspace, letter):
     longest = LONGEST // len(letter.encode())
     told = report(begun, letter * longest).envelope
     fits = report(begun, letter * (longest - 200)).envelope
@@ -103,7 +103,7 @@ def test_a_report_is_256_kib_at_most_however_many_characters_that_is(begun, work
     assert [(workspace / "docs/reports" / name).stat().st_size <= LONGEST for name in reports(workspace)] == [True]
 
 
-def test_a_report_that_is_far_too_long_is_told_the_same(workspace):
+def test_a_report_far_above_the_cap_gets_the_same_error(workspace):
     agent = Agent(workspace)
     told = agent.call("write_report", title="t", content="x" * 900_000)
     agent.close()
@@ -111,7 +111,7 @@ def test_a_report_that_is_far_too_long_is_told_the_same(workspace):
     assert (told["error_code"], told["cause"]["cap"]) == ("CAP_EXCEEDED", "report_bytes")
 
 
-def test_no_more_times_are_kept_than_a_day_may_have():
+def test_the_projection_keeps_no_more_report_times_than_the_cap():
     facts = AuditState()
     at = [f"2026-11-18T09:{seq // 60:02}:{seq % 60:02}.000Z" for seq in range(3 * DAY)]
     members = {"tool_name": "write_report", "role": "WINDSURF", "request_id": "r", "outcome": "ok"}
@@ -121,7 +121,7 @@ def test_no_more_times_are_kept_than_a_day_may_have():
     assert facts.reports == at[-DAY:]
 
 
-def test_a_damaged_record_takes_no_report_and_no_file_appears(begun, make_app, workspace):
+def test_no_report_is_written_while_the_log_is_damaged(begun, make_app, workspace):
     begun.close()
     (workspace / "audit/audit-log.jsonl").write_bytes(b"{}\n")
     app = make_app(workspace)

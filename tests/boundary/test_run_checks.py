@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
+from boundary.test_changes import HEAD
 from scenes import records
-from test_changes import HEAD
 
 from kaiza.store import check_runner
 
@@ -38,7 +38,7 @@ def test_checks_are_offered_only_where_the_operator_allows_them(begun):
     assert told["error_code"] == "TOOL_NOT_FOUND"
 
 
-def test_a_check_that_passes_tells_its_output_and_is_recorded(checked, workspace):
+def test_a_check_that_passes_returns_its_output_and_is_recorded(checked, workspace):
     told = checked("print('fine')").output
 
     assert (told["results"][0]["exit_code"], told["results"][0]["output"]) == (0, "fine\n")
@@ -46,7 +46,7 @@ def test_a_check_that_passes_tells_its_output_and_is_recorded(checked, workspace
 
 
 @pytest.mark.rows("S1-48")
-def test_a_check_that_fails_shows_its_output_and_records_none_of_it(checked, workspace):
+def test_the_output_of_a_failed_check_is_returned_but_not_recorded(checked, workspace):
     outcome = checked("print('broken'); raise SystemExit(3)")
 
     assert outcome.envelope["error_code"] == "PREFLIGHT_FAILED"
@@ -67,14 +67,14 @@ def test_a_check_that_fails_shows_its_output_and_records_none_of_it(checked, wor
         "import os; os.symlink('/etc/passwd', 'kaiza.toml')",
     ],
 )
-def test_a_check_that_meddles_is_found_out_and_locks(checked, workspace, script):
+def test_a_check_that_alters_protected_files_is_detected_and_locks(checked, workspace, script):
     told = checked(script).envelope
 
     assert (told["error_code"], told["invariant_id"]) == ("INVARIANT_VIOLATION", "CHECKS_MEDDLED")
-    assert checked.app.services.grounds[os.path.realpath(workspace)].facts.locks["WINDSURF"]
+    assert checked.app.services.workspaces[os.path.realpath(workspace)].audit_state.locks["WINDSURF"]
 
 
-def test_a_check_that_ignores_signals_and_forks_is_gone_with_all_of_them_at_its_time(workspace):
+def test_a_check_that_ignores_signals_is_killed_with_all_its_children_at_its_timeout(workspace):
     script = (
         "import os, signal, time\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -97,7 +97,7 @@ def test_a_check_that_ignores_signals_and_forks_is_gone_with_all_of_them_at_its_
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 
-def test_endless_output_fills_neither_memory_nor_the_answer(workspace):
+def test_huge_output_of_a_check_is_truncated(workspace):
     size = 1 << 30 if os.environ.get("KAIZA_LONG") else 64 << 20
     script = f"import sys\nfor _ in range({size >> 16}): sys.stdout.write('x' * 65536)\n"
     done = check_runner.run([sys.executable, "-c", script], str(workspace), 60)
@@ -107,7 +107,7 @@ def test_endless_output_fills_neither_memory_nor_the_answer(workspace):
     assert len(done.output) == check_runner.MAX_OUTPUT_BYTES
 
 
-def test_a_check_is_given_no_secret_of_the_server(workspace, monkeypatch):
+def test_checks_do_not_inherit_secrets_from_the_environment(workspace, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret-1")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-2")
     done = check_runner.run([sys.executable, "-c", "import os; print(dict(os.environ))"], str(workspace), 10)
@@ -116,5 +116,5 @@ def test_a_check_is_given_no_secret_of_the_server(workspace, monkeypatch):
     assert "PATH" in done.output
 
 
-def test_a_command_that_does_not_exist_fails_like_a_shell_would(workspace):
+def test_a_command_that_does_not_exist_fails_with_status_127(workspace):
     assert check_runner.run(["no-such-program"], str(workspace), 5).exit_code == 127

@@ -1,4 +1,4 @@
-"""What an agent's undo may reach: its plan's own changes, within the plan, and nothing that a person took back."""
+"""Limits of an agent's undo: its plan's own changes, as the plan allows, and nothing that a person has undone."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from kaiza.store.changes.transaction import TransactionManager
 
 SCOPE = '{modify: ["src/**"], create: ["src/**"], delete: ["src/**"], move: [{from: "src/**", to: "src/**"}]}'
 ONLY_DOCS = '{modify: ["docs/x.md"], deny: ["src/**"]}'
-LONG_AGO = 'expires: "2020-01-01T00:00:00Z"\n'
+EXPIRED = 'expires: "2020-01-01T00:00:00Z"\n'
 
 
 @pytest.fixture
@@ -28,23 +28,23 @@ def agent(workspace):
         yield begin
 
 
-def wrote(one, path, plan_hash, content="x\n", **more):
-    """A change that is made; its name."""
-    told = one.call("write_file", path=path, content=content, plan_hash=plan_hash, **more)
-    assert "error_code" not in told, told
-    return told["request_id"]
+def write(agent, path, plan_hash, content="x\n", **more):
+    """Make a change and return its request id."""
+    output = agent.call("write_file", path=path, content=content, plan_hash=plan_hash, **more)
+    assert "error_code" not in output, output
+    return output["request_id"]
 
 
-def undid(one, plan_hash, *request_ids, **more):
-    """The answer to an undo of these calls, or of the whole session."""
-    which = {"request_ids": list(request_ids)} if request_ids else {"all_of_session": True}
-    return one.call("undo_changes", plan_hash=plan_hash, **which, **more)
+def undo(agent, plan_hash, *request_ids, **more):
+    """Undo these calls, or the whole session; return the output or envelope."""
+    target = {"request_ids": list(request_ids)} if request_ids else {"all_of_session": True}
+    return agent.call("undo_changes", plan_hash=plan_hash, **target, **more)
 
 
-def taken_back(root, *request_ids):
-    """A person's undo of these calls; its names."""
-    words = [sys.executable, "-m", "kaiza", "undo", "--request", *request_ids, "--yes", "--json"]
-    done = subprocess.run(words, cwd=root, capture_output=True, check=True)
+def undo_as_person(root, *request_ids):
+    """Undo these calls as a person; return the request ids of the undo."""
+    command = [sys.executable, "-m", "kaiza", "undo", "--request", *request_ids, "--yes", "--json"]
+    done = subprocess.run(command, cwd=root, capture_output=True, check=True)
     return json.loads(done.stdout)["request_ids"]
 
 
@@ -52,227 +52,233 @@ def files(root):
     return {str(path.relative_to(root)): path.read_text() for path in (root / "src").rglob("*") if path.is_file()}
 
 
-def test_changes_of_a_revoked_plan_are_not_made_again_under_another(agent, workspace):
+def test_changes_of_a_revoked_plan_are_not_redone_under_another(agent, workspace):
     old, new = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=ONLY_DOCS)
-    one = agent()
-    made = wrote(one, "src/a", old, "BACKDOOR\n")
-    undone = undid(one, old, made)["request_id"]
+    executor = agent()
+    request_id = write(executor, "src/a", old, "BACKDOOR\n")
+    undone = undo(executor, old, request_id)["request_id"]
     assert person(workspace, "plan", "revoke", "PLAN-1") == 0
-    told = [undid(one, each, undone)["error_code"] for each in (old, new)]
+    codes = [undo(executor, each, undone)["error_code"] for each in (old, new)]
 
-    assert told == ["PLAN_NOT_APPROVED", "PLAN_SCOPE_VIOLATION"]
+    assert codes == ["PLAN_NOT_APPROVED", "PLAN_SCOPE_VIOLATION"]
     assert files(workspace) == {}
 
 
-def test_another_sessions_changes_under_another_plan_are_not_undone_and_the_refusal_names_them(agent, workspace):
+def test_changes_made_under_another_plan_are_refused_and_listed(agent, workspace):
     old, new = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=ONLY_DOCS)
-    one, other = agent(), agent()
-    made = [wrote(one, f"src/{name}", old) for name in "abcde"]
+    first_agent, other_agent = agent(), agent()
+    request_ids = [write(first_agent, f"src/{name}", old) for name in "abcde"]
     edit(workspace, "status: APPROVED", "status: DONE")
-    tried = undid(other, new, *made, dry_run=True)
-    told = undid(other, new, *made)
-    after = other.write("docs/x.md", new)
+    dry_run = undo(other_agent, new, *request_ids, dry_run=True)
+    output = undo(other_agent, new, *request_ids)
+    after = other_agent.write("docs/x.md", new)
 
-    assert (tried["error_code"], told["error_code"]) == ("PLAN_SCOPE_VIOLATION", "PLAN_SCOPE_VIOLATION")
-    assert (told["cause"]["rule"], sorted(told["cause"]["request_ids"])) == ("undo_of_the_plan", sorted(made))
+    assert (dry_run["error_code"], output["error_code"]) == ("PLAN_SCOPE_VIOLATION", "PLAN_SCOPE_VIOLATION")
+    assert (output["cause"]["rule"], sorted(output["cause"]["request_ids"])) == (
+        "undo_of_the_plan",
+        sorted(request_ids),
+    )
     assert sorted(files(workspace)) == [f"src/{name}" for name in "abcde"]
     assert after == "SESSION_LOCKED"
 
 
-def test_undoing_the_whole_session_takes_the_plans_changes_and_lists_the_others(agent, workspace):
+def test_undoing_a_session_undoes_the_plans_changes_and_lists_the_others(agent, workspace):
     first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
-    one = agent()
-    wrote(one, "src/a", first)
-    wrote(one, "src/b", second)
-    wrote(one, "src/both", first, "1")
-    wrote(one, "src/both", second, "2", expected_hash=sha(b"1"))
-    told = undid(one, second)
-    again = one.write("src/c", second)
+    executor = agent()
+    write(executor, "src/a", first)
+    write(executor, "src/b", second)
+    write(executor, "src/both", first, "1")
+    write(executor, "src/both", second, "2", expected_hash=sha(b"1"))
+    output = undo(executor, second)
+    again = executor.write("src/c", second)
 
-    assert {each["path"] for each in told["changes"]} == {"src/b", "src/both"}
-    assert told["kept"] == [{"path": "src/a", "reason": "other_plan"}]
+    assert {change["path"] for change in output["changes"]} == {"src/b", "src/both"}
+    assert output["kept"] == [{"path": "src/a", "reason": "other_plan"}]
     assert files(workspace) == {"src/a": "x\n", "src/both": "1", "src/c": "x\n"}
     assert again == "ok"
 
 
-def test_what_a_person_took_back_is_not_put_back_by_an_older_undo(agent, workspace):
+def test_what_a_person_undid_is_not_redone_by_undoing_an_older_undo(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
-    one = agent()
-    made = wrote(one, "src/a", allowed)
-    undone = undid(one, allowed, made)["request_id"]
-    redone = undid(one, allowed, undone)["request_id"]
-    (persons,) = taken_back(workspace, made)
-    told = [undid(one, allowed, each) for each in (undone, redone, made)]
-    refused = undid(one, allowed, persons)
+    executor = agent()
+    request_id = write(executor, "src/a", allowed)
+    undone = undo(executor, allowed, request_id)["request_id"]
+    redone = undo(executor, allowed, undone)["request_id"]
+    (persons,) = undo_as_person(workspace, request_id)
+    outputs = [undo(executor, allowed, each) for each in (undone, redone, request_id)]
+    refused = undo(executor, allowed, persons)
 
-    assert [each["changes"] for each in told] == [[], [], []]
-    assert told[0]["kept"] == [{"path": "src/a", "reason": "taken_back"}]
+    assert [output["changes"] for output in outputs] == [[], [], []]
+    assert outputs[0]["kept"] == [{"path": "src/a", "reason": "taken_back"}]
     assert refused["error_code"] == "INVALID_INPUT_VALUE"
     assert files(workspace) == {}
     assert person(workspace, "plan", "revoke", "PLAN-1") == 0
-    assert undid(one, allowed, undone)["error_code"] == "PLAN_NOT_APPROVED"
+    assert undo(executor, allowed, undone)["error_code"] == "PLAN_NOT_APPROVED"
     assert files(workspace) == {}
 
 
-def test_no_way_round_a_persons_undo_leads_over_an_older_change_of_the_same_file(agent, workspace):
+def test_what_a_person_undid_is_not_redone_by_undoing_an_older_change(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
-    one = agent()
-    wrote(one, "src/a", allowed, "good\n")
-    wrote(one, "src/a", allowed, "bad\n", expected_hash=sha(b"good\n"))
-    better = wrote(one, "src/a", allowed, "good\n", expected_hash=sha(b"bad\n"))
-    worse = wrote(one, "src/a", allowed, "bad\n", expected_hash=sha(b"good\n"))
-    taken_back(workspace, worse)
-    told = undid(one, allowed, better)
-    session = undid(one, allowed)
+    executor = agent()
+    write(executor, "src/a", allowed, "good\n")
+    write(executor, "src/a", allowed, "bad\n", expected_hash=sha(b"good\n"))
+    better = write(executor, "src/a", allowed, "good\n", expected_hash=sha(b"bad\n"))
+    worse = write(executor, "src/a", allowed, "bad\n", expected_hash=sha(b"good\n"))
+    undo_as_person(workspace, worse)
+    output = undo(executor, allowed, better)
+    session = undo(executor, allowed)
 
-    assert (told["changes"], told["kept"]) == ([], [{"path": "src/a", "reason": "taken_back"}])
+    assert (output["changes"], output["kept"]) == ([], [{"path": "src/a", "reason": "taken_back"}])
     assert (session["changes"], session["kept"]) == ([], [{"path": "src/a", "reason": "taken_back"}])
     assert files(workspace) == {"src/a": "good\n"}
 
 
-def test_a_file_that_another_plan_made_since_is_not_the_plans_to_delete_though_its_bytes_are_the_same(agent, workspace):
+def test_a_file_created_again_under_another_plan_is_not_deleted_even_with_the_same_bytes(agent, workspace):
     first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
-    one, other = agent(), agent()
-    made = wrote(one, "src/a", first)
+    first_agent, other_agent = agent(), agent()
+    request_id = write(first_agent, "src/a", first)
     (workspace / "src/a").unlink()
-    wrote(other, "src/a", second)
-    told = [undid(one, first, made), undid(one, first)]
+    write(other_agent, "src/a", second)
+    outputs = [undo(first_agent, first, request_id), undo(first_agent, first)]
 
-    assert [(each["changes"], each["kept"]) for each in told] == [([], [{"path": "src/a", "reason": "other_plan"}])] * 2
+    assert [(output["changes"], output["kept"]) for output in outputs] == [
+        ([], [{"path": "src/a", "reason": "other_plan"}])
+    ] * 2
     assert files(workspace) == {"src/a": "x\n"}
 
 
-def test_what_another_plan_changed_and_undid_is_undone_as_ever(agent, workspace):
+def test_a_change_is_undone_if_another_plans_later_change_was_undone(agent, workspace):
     first, second = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
-    one, other = agent(), agent()
-    made = wrote(one, "src/a", first, "1")
-    undid(other, second, wrote(other, "src/a", second, "2", expected_hash=sha(b"1")))
-    told = undid(one, first, made)
+    first_agent, other_agent = agent(), agent()
+    request_id = write(first_agent, "src/a", first, "1")
+    undo(other_agent, second, write(other_agent, "src/a", second, "2", expected_hash=sha(b"1")))
+    output = undo(first_agent, first, request_id)
 
-    assert ([each["operation"] for each in told["changes"]], told["kept"]) == (["delete"], [])
+    assert ([change["operation"] for change in output["changes"]], output["kept"]) == (["delete"], [])
 
 
-def test_what_was_changed_after_a_persons_undo_is_undone_as_ever(agent, workspace):
+def test_a_change_made_after_a_persons_undo_can_be_undone(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
-    one = agent()
-    taken_back(workspace, wrote(one, "src/a", allowed, "first\n"))
-    wrote(one, "src/a", allowed, "second\n")
-    told = undid(one, allowed)
+    executor = agent()
+    undo_as_person(workspace, write(executor, "src/a", allowed, "first\n"))
+    write(executor, "src/a", allowed, "second\n")
+    output = undo(executor, allowed)
 
-    assert ([each["path"] for each in told["changes"]], told["kept"]) == (["src/a"], [])
+    assert ([change["path"] for change in output["changes"]], output["kept"]) == (["src/a"], [])
     assert files(workspace) == {}
 
 
-def test_an_undo_is_free_and_making_its_changes_again_is_charged(agent, workspace):
+def test_an_undo_is_exempt_from_limits_and_its_undo_is_not(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 1}\n")
-    one = agent()
-    made = wrote(one, "src/a", limited)
-    undone = undid(one, limited, made)["request_id"]
-    told = [undid(one, limited, undone) for _ in range(6)]
+    executor = agent()
+    request_id = write(executor, "src/a", limited)
+    undone = undo(executor, limited, request_id)["request_id"]
+    outputs = [undo(executor, limited, undone) for _ in range(6)]
 
-    assert {each["invariant_id"] for each in told} == {"PLAN_LIMIT_REACHED"}
+    assert {output["invariant_id"] for output in outputs} == {"PLAN_LIMIT_REACHED"}
     assert files(workspace) == {}
 
 
 @pytest.mark.parametrize(("limit", "left"), [("operations: 3", 2), ("lines: 6", 2), ("bytes: 12", 2), ("lines: 2", 0)])
-def test_what_an_undo_of_an_undo_writes_counts_in_every_limit(agent, workspace, limit, left):
+def test_an_undo_of_an_undo_counts_towards_every_limit(agent, workspace, limit, left):
     limited = plan(workspace, scope=SCOPE, more=f"limits: {{{limit}}}\n")
-    one = agent()
-    made, again = wrote(one, "src/a", limited, "1\n2\n"), 0
-    undone = undid(one, limited, made)["request_id"]
-    while "error_code" not in (told := undid(one, limited, undone)) and again < 9:
+    executor = agent()
+    made, again = write(executor, "src/a", limited, "1\n2\n"), 0
+    undone = undo(executor, limited, made)["request_id"]
+    while "error_code" not in (output := undo(executor, limited, undone)) and again < 9:
         again += 1
-        undone = undid(one, limited, made)["request_id"]
-    use = one.call("session_status")["plan_use"][0]
+        undone = undo(executor, limited, made)["request_id"]
+    use = executor.call("session_status")["plan_use"][0]
 
-    assert told["invariant_id"] == "PLAN_LIMIT_REACHED"
+    assert output["invariant_id"] == "PLAN_LIMIT_REACHED"
     assert again == left
     assert (use["operations"], use["lines"], use["bytes"]) == (1 + left, 2 + 2 * left, 4 + 4 * left)
 
 
-def test_two_changes_that_lead_to_and_fro_are_not_undone_by_turns_for_nothing(agent, workspace):
+def test_undoing_opposite_changes_in_turn_counts_towards_the_limit(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 3}\n")
-    one = agent()
-    wrote(one, "src/a", limited, "1")
-    there = wrote(one, "src/a", limited, "2", expected_hash=sha(b"1"))
-    back = wrote(one, "src/a", limited, "1", expected_hash=sha(b"2"))
-    told = [undid(one, limited, each).get("invariant_id") for each in (back, there, back, there)]
+    executor = agent()
+    write(executor, "src/a", limited, "1")
+    forth = write(executor, "src/a", limited, "2", expected_hash=sha(b"1"))
+    back = write(executor, "src/a", limited, "1", expected_hash=sha(b"2"))
+    invariants = [undo(executor, limited, each).get("invariant_id") for each in (back, forth, back, forth)]
 
-    assert told == [None, None, "PLAN_LIMIT_REACHED", None]
+    assert invariants == [None, None, "PLAN_LIMIT_REACHED", None]
     assert files(workspace) == {"src/a": "1"}
 
 
-def test_a_change_that_stands_again_is_undone_for_nothing_again(agent, workspace):
+def test_a_redone_change_is_undone_free_of_limits_again(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 2}\n")
-    one = agent()
-    made = wrote(one, "src/a", limited)
-    undone = undid(one, limited, made)["request_id"]
-    undid(one, limited, undone)
-    there = files(workspace)
-    told = undid(one, limited, made)
+    executor = agent()
+    request_id = write(executor, "src/a", limited)
+    undone = undo(executor, limited, request_id)["request_id"]
+    undo(executor, limited, undone)
+    restored = files(workspace)
+    output = undo(executor, limited, request_id)
 
-    assert there == {"src/a": "x\n"}
-    assert [each["operation"] for each in told["changes"]] == ["delete"]
+    assert restored == {"src/a": "x\n"}
+    assert [change["operation"] for change in output["changes"]] == ["delete"]
 
 
-def test_a_phase_is_asked_for_where_the_plan_has_phases_and_binds_an_undo_of_an_undo(agent, workspace):
-    phases = 'phases: [{phase_id: ONE}, {phase_id: TWO, scope: {create: ["docs/**"]}}]\n'
-    allowed = plan(workspace, scope=SCOPE, more=phases)
-    one = agent()
-    made = wrote(one, "src/a", allowed, phase_id="ONE")
-    undone = undid(one, allowed, made)["request_id"]
-    told = [undid(one, allowed, undone, dry_run=True, **more) for more in ({}, {"phase_id": "TWO"}, {"phase_id": "X"})]
-    again = undid(one, allowed, undone, phase_id="ONE")
+def test_an_undo_of_an_undo_needs_a_phase_and_is_judged_by_its_scope(agent, workspace):
+    more = 'phases: [{phase_id: ONE}, {phase_id: TWO, scope: {create: ["docs/**"]}}]\n'
+    allowed = plan(workspace, scope=SCOPE, more=more)
+    executor = agent()
+    request_id = write(executor, "src/a", allowed, phase_id="ONE")
+    undone = undo(executor, allowed, request_id)["request_id"]
+    phases = ({}, {"phase_id": "TWO"}, {"phase_id": "X"})
+    outputs = [undo(executor, allowed, undone, dry_run=True, **phase) for phase in phases]
+    again = undo(executor, allowed, undone, phase_id="ONE")
 
-    assert [each["error_code"] for each in told] == ["MISSING_REQUIRED_FIELD", *["PLAN_SCOPE_VIOLATION"] * 2]
-    assert [each["operation"] for each in again["changes"]] == ["create"]
+    assert [output["error_code"] for output in outputs] == ["MISSING_REQUIRED_FIELD", *["PLAN_SCOPE_VIOLATION"] * 2]
+    assert [change["operation"] for change in again["changes"]] == ["create"]
     assert files(workspace) == {"src/a": "x\n"}
 
 
-def test_what_is_unreadable_by_now_is_kept_by_a_plain_undo_too(agent, workspace):
+def test_a_path_that_became_unreadable_is_not_undone(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
-    made = wrote(agent(), "src/keys/a", allowed)
+    request_id = write(agent(), "src/keys/a", allowed)
     (workspace / "kaiza.toml").write_text('deny_read = ["src/keys/**"]\n')
-    told = undid(agent(), allowed, made)
+    output = undo(agent(), allowed, request_id)
 
-    assert (told["changes"], told["kept"]) == ([], [{"path": "src/keys/a", "reason": "protected"}])
+    assert (output["changes"], output["kept"]) == ([], [{"path": "src/keys/a", "reason": "protected"}])
     assert files(workspace) == {"src/keys/a": "x\n"}
 
 
 @pytest.mark.parametrize("how", ["draft", "expired", "revoked", "none"])
 def test_nothing_is_undone_under_a_plan_that_is_not_approved_now(agent, workspace, how):
     allowed = plan(workspace, scope=SCOPE)
-    one = agent()
-    made = wrote(one, "src/a", allowed)
-    asked = {
+    executor = agent()
+    request_id = write(executor, "src/a", allowed)
+    plan_hash = {
         "draft": lambda: plan(workspace, "PLAN-2", "DRAFT", scope=SCOPE),
-        "expired": lambda: plan(workspace, "PLAN-2", scope=SCOPE, more=LONG_AGO),
+        "expired": lambda: plan(workspace, "PLAN-2", scope=SCOPE, more=EXPIRED),
         "revoked": lambda: edit(workspace, "status: APPROVED", "status: REVOKED") and allowed,
         "none": lambda: "0" * 64,
     }[how]()
-    told = [undid(one, asked, made)["error_code"], undid(one, asked)["error_code"]]
+    codes = [undo(executor, plan_hash, request_id)["error_code"], undo(executor, plan_hash)["error_code"]]
 
-    assert told == ["PLAN_NOT_FOUND" if how == "none" else "PLAN_NOT_APPROVED"] * 2
+    assert codes == ["PLAN_NOT_FOUND" if how == "none" else "PLAN_NOT_APPROVED"] * 2
     assert files(workspace) == {"src/a": "x\n"}
     assert [each["outcome"] for each in records(workspace) if each["tool_name"] == "undo_changes"] == ["error"] * 2
 
 
-def test_the_content_rules_hold_for_what_an_undo_of_an_undo_writes(agent, workspace):
+def test_content_rules_apply_to_an_undo_of_an_undo(agent, workspace):
     allowed = plan(workspace, scope=SCOPE, more="policy: {secrets: refuse}\n")
     secret = "key = 'AKIA" + "ABCDEFGHIJKLMNOP" + "'\n"
     (workspace / "src/a").write_text(secret)
-    one = agent()
-    made = wrote(one, "src/a", allowed, "clean\n", expected_hash=sha(secret.encode()))
-    undone = undid(one, allowed, made)["request_id"]
-    again = undid(one, allowed, undone)["request_id"]
-    told = undid(one, allowed, again)
+    executor = agent()
+    request_id = write(executor, "src/a", allowed, "clean\n", expected_hash=sha(secret.encode()))
+    undone = undo(executor, allowed, request_id)["request_id"]
+    again = undo(executor, allowed, undone)["request_id"]
+    output = undo(executor, allowed, again)
 
-    assert told["error_code"] == "POLICY_VIOLATION"
+    assert output["error_code"] == "POLICY_VIOLATION"
     assert files(workspace) == {"src/a": "clean\n"}
 
 
-def forged(root, request_id, path, plan_hash, before):
-    """A change in the record that its plan would not allow, as an older Kaiza may have made it."""
+def append_change(root, request_id, path, plan_hash, before):
+    """Record a change that its plan would not allow, as an older version may have made it."""
     change = {"path": path, "source": None, "operation": "modify", "before_hash": before, "mode": None, "size": 1}
     change |= {"after_hash": sha((root / path).read_bytes()), "lines_added": 1, "lines_removed": 1}
     log = audit_log.AuditLog(os.path.realpath(root), follow=lambda _record: None)
@@ -283,118 +289,120 @@ def forged(root, request_id, path, plan_hash, before):
 
 
 @pytest.mark.parametrize("path", ["src/keys/a", "AGENTS.md", "src/late/a"])
-def test_what_the_plan_denies_or_does_not_unlock_is_kept_by_a_plain_undo_too(agent, workspace, path):
+def test_a_path_that_the_plan_denies_or_does_not_unlock_is_not_undone(agent, workspace, path):
     phases = 'phases: [{phase_id: ONE, scope: {create: ["src/**"], deny: ["src/late/**"]}}]\n'
     allowed = plan(workspace, scope=SCOPE.replace("}]}", '}], deny: ["src/keys/**"]}'), more=phases)
-    one = agent()
+    executor = agent()
     (workspace / path).parent.mkdir(exist_ok=True)
     (workspace / path).write_text("before\n")
-    kept = wrote(one, "src/b", allowed, "before\n", phase_id="ONE")
-    undid(one, allowed, kept)
+    kept = write(executor, "src/b", allowed, "before\n", phase_id="ONE")
+    undo(executor, allowed, kept)
     (workspace / path).write_text("after\n")
-    forged(workspace, "older", path, allowed, sha(b"before\n"))
-    told = undid(one, allowed, "older", phase_id="ONE")
+    append_change(workspace, "older", path, allowed, sha(b"before\n"))
+    output = undo(executor, allowed, "older", phase_id="ONE")
 
-    assert (told["changes"], told["kept"]) == ([], [{"path": path, "reason": "protected"}])
+    assert (output["changes"], output["kept"]) == ([], [{"path": path, "reason": "protected"}])
     assert (workspace / path).read_text() == "after\n"
 
 
-def crashed(root, *asked):
-    """Change files in a server that is gone between the last file and the outcome; the names of the changes."""
+def crash_during(root, *call):
+    """Make a call in a process that ends before the outcome is recorded; return the ids of the intents."""
     child = os.fork()
     if child == 0:
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
         change.record_outcome = lambda *_, **__: os._exit(0)
-        app.call(*asked)
+        app.call(*call)
         os._exit(1)
     os.waitpid(child, 0)
-    return [one["request_id"] for one in records(root) if one["kind"] == "intent"]
+    return [entry["request_id"] for entry in records(root) if entry["kind"] == "intent"]
 
 
-def test_a_change_that_was_finished_after_a_crash_belongs_to_its_plan(agent, workspace):
+def test_a_change_completed_by_recovery_belongs_to_its_plan(agent, workspace):
     allowed, other = plan(workspace, scope=SCOPE), plan(workspace, "PLAN-2", scope=SCOPE)
-    (made,) = crashed(workspace, "write_file", {"path": "src/a", "content": "x\n", "plan_hash": allowed})
-    one = agent()
-    told = undid(one, other, made, dry_run=True)
-    undone = undid(one, allowed, made)
+    (made,) = crash_during(workspace, "write_file", {"path": "src/a", "content": "x\n", "plan_hash": allowed})
+    executor = agent()
+    output = undo(executor, other, made, dry_run=True)
+    undone = undo(executor, allowed, made)
 
-    assert one.begun["recovered"][0]["result"] == "applied"
-    assert told["error_code"] == "PLAN_SCOPE_VIOLATION"
-    assert [each["operation"] for each in undone["changes"]] == ["delete"]
+    assert executor.begun["recovered"][0]["result"] == "applied"
+    assert output["error_code"] == "PLAN_SCOPE_VIOLATION"
+    assert [change["operation"] for change in undone["changes"]] == ["delete"]
 
 
-def test_a_change_that_was_finished_after_a_crash_is_the_sessions_too(begun, workspace):
+def test_a_change_completed_by_recovery_belongs_to_its_session(begun, workspace):
     (workspace / "src").mkdir()
     allowed = plan(workspace, scope=SCOPE)
     session = begun.call("session_status", {}).output["session_id"]
-    asked = {"path": "src/a", "content": "x\n", "plan_hash": allowed, "session_id": session}
-    crashed(workspace, "write_file", asked)
+    arguments = {"path": "src/a", "content": "x\n", "plan_hash": allowed, "session_id": session}
+    crash_during(workspace, "write_file", arguments)
     begun.call("begin_session", {"role": "WINDSURF"})
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": allowed, "session_id": session}).output
+    output = begun.call("undo_changes", {"all_of_session": True, "plan_hash": allowed, "session_id": session}).output
 
-    assert [one["operation"] for one in told["changes"]] == ["delete"]
+    assert [change["operation"] for change in output["changes"]] == ["delete"]
 
 
-def test_an_undo_that_was_finished_after_a_crash_is_an_undo(agent, workspace):
+def test_an_undo_completed_by_recovery_counts_as_an_undo(agent, workspace):
     limited = plan(workspace, scope=SCOPE, more="limits: {operations: 1}\n")
-    one = agent()
-    made = wrote(one, "src/a", limited)
-    one.close()
-    *_, undone = crashed(workspace, "undo_changes", {"request_ids": [made], "plan_hash": limited})
+    executor = agent()
+    request_id = write(executor, "src/a", limited)
+    executor.close()
+    *_, undone = crash_during(workspace, "undo_changes", {"request_ids": [request_id], "plan_hash": limited})
     later = agent()
-    told = undid(later, limited, undone)
+    output = undo(later, limited, undone)
     (workspace / "src/a").write_text("x\n")
-    again = undid(later, limited, made)
+    again = undo(later, limited, request_id)
 
     assert later.begun["recovered"][0]["result"] == "applied"
-    assert [each["invariant_id"] for each in (told, again)] == ["PLAN_LIMIT_REACHED"] * 2
+    assert [each["invariant_id"] for each in (output, again)] == ["PLAN_LIMIT_REACHED"] * 2
 
 
-def test_a_persons_undo_that_was_finished_after_a_crash_is_a_persons(agent, workspace):
+def test_a_persons_undo_completed_by_recovery_counts_as_a_persons(agent, workspace):
     allowed = plan(workspace, scope=SCOPE)
-    one = agent()
-    made = wrote(one, "src/a", allowed)
-    undone = undid(one, allowed, made)["request_id"]
-    undid(one, allowed, undone)
+    executor = agent()
+    request_id = write(executor, "src/a", allowed)
+    undone = undo(executor, allowed, request_id)["request_id"]
+    undo(executor, allowed, undone)
     child = os.fork()
     if child == 0:
-        really = TransactionManager.apply
-        TransactionManager.apply = lambda *told: (really(*told), os._exit(0))
+        real_apply = TransactionManager.apply
+        TransactionManager.apply = lambda *arguments: (real_apply(*arguments), os._exit(0))
         os.chdir(workspace)
-        dispatch.main(["undo", "--request", made, "--yes", "--json"])
+        dispatch.main(["undo", "--request", request_id, "--yes", "--json"])
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     later = agent()
-    told = [undid(later, allowed, each) for each in (undone, made)]
+    outputs = [undo(later, allowed, each) for each in (undone, request_id)]
     persons = later.begun["recovered"][0]["request_id"]
 
-    assert [each["changes"] for each in told] == [[], []]
-    assert told[0]["kept"] == [{"path": "src/a", "reason": "taken_back"}]
-    assert undid(later, allowed, persons)["error_code"] == "INVALID_INPUT_VALUE"
+    assert [output["changes"] for output in outputs] == [[], []]
+    assert outputs[0]["kept"] == [{"path": "src/a", "reason": "taken_back"}]
+    assert undo(later, allowed, persons)["error_code"] == "INVALID_INPUT_VALUE"
     assert files(workspace) == {}
 
 
-def test_an_undo_that_another_was_quicker_with_is_refused_though_the_file_is_as_it_was(workspace, monkeypatch):
+def test_an_undo_is_refused_if_another_process_undid_and_redid_the_change_first(workspace, monkeypatch):
     (workspace / "src").mkdir()
     plan_hash = plan(workspace, scope=SCOPE)
     one, other = App([os.path.realpath(workspace)]), App([os.path.realpath(workspace)])
     for each in (one, other):
         each.call("begin_session", {"role": "WINDSURF"})
-    made = one.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": plan_hash}).output["request_id"]
-    really = TransactionManager.prepare
+    request_id = one.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": plan_hash}).output[
+        "request_id"
+    ]
+    real_prepare = TransactionManager.prepare
 
-    def quicker(committer, *arguments, **options):
-        monkeypatch.setattr(TransactionManager, "prepare", really)
-        undone = other.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash}).output["request_id"]
+    def undo_and_redo_first(manager, *arguments, **options):
+        monkeypatch.setattr(TransactionManager, "prepare", real_prepare)
+        undone = other.call("undo_changes", {"request_ids": [request_id], "plan_hash": plan_hash}).output["request_id"]
         again = other.call("undo_changes", {"request_ids": [undone], "plan_hash": plan_hash})
         assert again.envelope is None
-        return really(committer, *arguments, **options)
+        return real_prepare(manager, *arguments, **options)
 
-    monkeypatch.setattr(TransactionManager, "prepare", quicker)
-    late = one.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash}).envelope
+    monkeypatch.setattr(TransactionManager, "prepare", undo_and_redo_first)
+    late = one.call("undo_changes", {"request_ids": [request_id], "plan_hash": plan_hash}).envelope
     kept = files(workspace)
-    last = one.call("undo_changes", {"request_ids": [made], "plan_hash": plan_hash})
+    last = one.call("undo_changes", {"request_ids": [request_id], "plan_hash": plan_hash})
     for each in (one, other):
         each.close()
 

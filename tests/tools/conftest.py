@@ -16,7 +16,7 @@ SCHEMAS = SchemaRegistry()
 
 
 def line_of(output):
-    """The answer as it goes over the wire, with the longest things that stand around it."""
+    """The answer as it goes over the wire, in the longest possible frame."""
     text = json.dumps(output, ensure_ascii=False, separators=(",", ":"))
     result = {
         "content": [{"type": "text", "text": text}],
@@ -30,12 +30,12 @@ def line_of(output):
 
 @dataclass
 class Reader:
-    """A workspace, and tools that look at it through the real descriptor; every answer is held to its schema."""
+    """Calls the reading tools on a real workspace, and validates every answer against its schema and size."""
 
     root: Path
     workspace: ConfinedRoot
     caps: Caps = field(default_factory=Caps)
-    late: bool = False
+    is_late: bool = False
 
     def call(self, name, /, **arguments):
         io = SCHEMAS.load_tool_io(name)
@@ -90,11 +90,11 @@ class _View:
     def walk(self, start, *, include_ignored, over, since=""):
         return tree_walk.walk(self._reader.workspace, start, include_ignored=include_ignored, over=over, since=since)
 
-    def unreadable(self, path):
+    def is_unreadable(self, path):
         return is_unreadable(path)
 
-    def over(self):
-        return self._reader.late
+    def is_out_of_time(self):
+        return self._reader.is_late
 
 
 @pytest.fixture(params=["openat2", "walk"])

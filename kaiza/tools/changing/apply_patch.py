@@ -1,4 +1,4 @@
-"""Apply a unified diff to many files: every hunk of every file exactly where it says, or nothing at all."""
+"""Tool `apply_patch`: apply a unified diff to several files, every hunk exactly at its line, or nothing at all."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _EXECUTE_BITS = 0o111
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A patch, read; and every path that it names."""
+    """A parsed patch and every path that it names."""
 
     files: tuple[FilePatch, ...] = field(repr=False)
     paths: tuple[RelPath, ...]
@@ -30,7 +30,7 @@ class Request:
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Read the patch strictly, and have a second reader agree."""
+    """Parse the patch strictly."""
     text = target_file.decode("patch", arguments["patch"], arguments.get("encoding"))
     if len(text) > patch.MAX_BYTES:
         raise errors.SystemError.tool_failure(
@@ -39,18 +39,20 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
             cause={"faults": [{"argument": "patch", "code": "INVALID_INPUT_VALUE", "maxBytes": patch.MAX_BYTES}]},
         )
     files = patch.parse(text)
+    # An independent parser must find the same files and lines, so that an ambiguous patch cannot hide one of them.
     patch.check_with_unidiff(text, files)
-    named = tuple(path for file in files for path in (file.source, file.path) if path is not None)
-    return Request(files, named, arguments.get("dry_run", False))
+    paths = tuple(path for file in files for path in (file.source, file.path) if path is not None)
+    return Request(files, paths, arguments.get("dry_run", False))
 
 
 def requested_operations(request: Request, view: FilesView) -> tuple[RequestedOperation, ...]:
-    """One thing for each file; what is there is modified, also where the patch means to create it."""
+    """One operation for each file. A creation where a file exists is judged as its modification."""
     return tuple(_requested_operation(file, view) for file in request.files)
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Propose all changes; the first file that the patch does not fit ends it."""
+    """Propose all changes, or fail at the first file that the patch does not fit."""
+    # By the sizes first: a patch that names too much is refused before any file is read.
     _require_within_cap(sum(_estimate_bytes(file, view) for file in request.files), view)
     changes, diffs = _apply_files(request, view)
     output: dict[str, Any] = {
@@ -69,41 +71,42 @@ def run(request: Request, view: FilesView) -> Answer:
 
 
 def _apply_files(request: Request, view: FilesView) -> tuple[tuple[Change, ...], Sequence[FileDiff]]:
-    """The changes, and as many of their diffs as an answer can hold; no file is held while the next is read."""
+    """The changes, and as many diffs as an answer can hold. Only one file's old content is in memory at a time."""
     changes: list[Change] = []
     diffs: list[FileDiff] = []
-    size = room = 0
+    size = diff_size = 0
     for file in request.files:
         file_reader.require_time_left(view)
-        change, there, diff = _apply_file(file, view, with_diff=request.dry_run and room <= view.caps.response_bytes)
-        size += there + len(change.content or b"")
-        _require_within_cap(size, view)
+        with_diff = request.dry_run and diff_size <= view.caps.response_bytes
+        change, old_size, diff = _apply_file(file, view, with_diff=with_diff)
+        size += old_size + len(change.content or b"")
+        _require_within_cap(size, view)  # again, by the bytes read: a file may have grown since its size was taken
         changes.append(change)
         if diff is not None:
-            room += len(diff.data)
+            diff_size += len(diff.data)
             diffs.append(diff)
     return tuple(changes), diffs
 
 
 def _apply_file(file: FilePatch, view: FilesView, *, with_diff: bool) -> tuple[Change, int, FileDiff | None]:
-    """One change, the size of what is there, and the diff where one is wanted."""
-    found, change = _propose_change(file, view)
-    diff = change_summary.build_diff(found, change) if with_diff else None
-    return change, found.size if found else 0, diff
+    """One change, the size of the file that it replaces, and its diff if asked for."""
+    target, change = _propose_change(file, view)
+    diff = change_summary.build_diff(target, change) if with_diff else None
+    return change, target.size if target else 0, diff
 
 
 def _estimate_bytes(file: FilePatch, view: FilesView) -> int:
-    """The bytes of what is there and of what is to be there instead, before anything is read."""
-    there = 0 if file.operation == CREATE else target_file.target_size(file.source or file.path, view)
+    """Bytes of the old and the new content together, from sizes alone."""
+    old_size = 0 if file.operation == CREATE else target_file.target_size(file.source or file.path, view)
     if not _has_content(file):
-        return there
+        return old_size
     added = sum(len(line) for hunk in file.hunks for line in hunk.new)
     removed = sum(len(line) for hunk in file.hunks for line in hunk.old)
-    return there + max(there + added - removed, 0)
+    return old_size + max(old_size + added - removed, 0)
 
 
 def _require_within_cap(size: int, view: FilesView) -> None:
-    """CAP_EXCEEDED where the files of a patch come to more than one patch may change."""
+    """Raise CAP_EXCEEDED if the files of a patch are larger together than one patch may change."""
     if size > view.caps.patched_bytes:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",
@@ -125,43 +128,43 @@ def _propose_change(file: FilePatch, view: FilesView) -> tuple[TargetFile | None
     if file.operation == "create":
         target_file.require_absent(target_file.read_target(file.path, view))
         return None, _new_change(file, None, patch.apply_file_patch(file, None))
-    found = target_file.read_existing(file.source or file.path, view, keep=view.caps.hashed_bytes)
-    before = target_file.require_content(found, view)
+    target = target_file.read_existing(file.source or file.path, view, keep=view.caps.hashed_bytes)
+    before = target_file.require_content(target, view)
     if file.hunks and file.operation != "delete":
-        target_file.require_writable(found)
+        target_file.require_writable(target)
     if file.source is not None:
         target_file.require_absent(target_file.read_target(file.path, view))
-    return found, _new_change(file, found, patch.apply_file_patch(file, before, found.mode))
+    return target, _new_change(file, target, patch.apply_file_patch(file, before, target.mode))
 
 
-def _new_change(file: FilePatch, found: TargetFile | None, after: bytes | None) -> Change:
+def _new_change(file: FilePatch, target: TargetFile | None, after: bytes | None) -> Change:
     return Change(
         file.path,
         file.operation,
-        found.hash if found else None,
+        target.hash if target else None,
         None if after is None else hashlib.sha256(after).hexdigest(),
         len(after or b""),
         file.lines_added,
         file.lines_removed,
-        _new_mode(file, found),
+        _new_mode(file, target),
         file.source,
         after if _has_content(file) else None,
     )
 
 
 def _has_content(file: FilePatch) -> bool:
-    """Whether the change carries the file's new bytes; a deletion and a plain move do not."""
+    """Whether the change carries new bytes; a deletion and a plain move do not."""
     return file.operation in {CREATE, MODIFY} or (file.operation == MOVE and bool(file.hunks))
 
 
-def _new_mode(file: FilePatch, found: TargetFile | None) -> int | None:
-    """The permissions afterwards, where they are not the usual ones or those that are there."""
+def _new_mode(file: FilePatch, target: TargetFile | None) -> int | None:
+    """The file's new permissions; None to keep the old ones, or the default for a new file."""
     if file.new_mode is None:
         return None
-    if found is None:
+    if target is None:
         return file.new_mode if file.new_mode & _EXECUTE_BITS else None
-    readers = (found.mode & 0o444) >> 2
-    return found.mode & ~_EXECUTE_BITS | (readers if file.new_mode & _EXECUTE_BITS else 0)
+    readers = (target.mode & 0o444) >> 2  # as chmod +x under a umask: those who may read may execute
+    return target.mode & ~_EXECUTE_BITS | (readers if file.new_mode & _EXECUTE_BITS else 0)
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Delete exactly the file that was read; its bytes are hashed as they pass."""
+"""Tool `delete_file`: delete a file if its content has the expected hash. Large files are hashed in chunks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NAME = "delete_file"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which file, as it was read."""
+    """The path and the expected hash of its content."""
 
     path: RelPath
     expected_hash: str
@@ -25,23 +25,23 @@ class Request:
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Parse the path; the schema has checked the rest."""
     path = rel_path.parse(arguments["path"], root)
     return Request(path, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
 def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
-    """A deletion, and nothing else."""
+    """A deletion of the path."""
     return (RequestedOperation(DELETE, request.path),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the deletion."""
-    found = target_file.read_existing(request.path, view, keep=unified_diff.MAX_DIFF_BYTES if request.dry_run else 0)
-    target_file.require_hash(found, request.expected_hash)
-    change = Change(request.path, "delete", found.hash, lines_removed=found.total_lines, stat_signature=found.stamp)
+    target = target_file.read_existing(request.path, view, keep=unified_diff.MAX_DIFF_BYTES if request.dry_run else 0)
+    target_file.require_hash(target, request.expected_hash)
+    change = Change(request.path, "delete", target.hash, lines_removed=target.total_lines, stat_signature=target.stamp)
     output = change_summary.change_output(change, dry_run=request.dry_run)
     output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = change_summary.with_diff(output, [change_summary.build_diff(found, change)], view)
+        output = change_summary.with_diff(output, [change_summary.build_diff(target, change)], view)
     return Answer(output, (change,))

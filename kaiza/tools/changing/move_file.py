@@ -1,4 +1,4 @@
-"""Move one file to where nothing is; its bytes are hashed as they pass and never held."""
+"""Tool `move_file`: move a file with the expected hash to an unused path. Its content is hashed, never held."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NAME = "move_file"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """From where, as it was read, and to where."""
+    """The source with its expected hash, and the destination."""
 
     source: RelPath
     destination: RelPath
@@ -26,38 +26,38 @@ class Request:
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Parse both paths; they must differ."""
     source, destination = (rel_path.parse(arguments[name], root) for name in ("source", "destination"))
     if source == destination:
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_VALUE",
-            human_message="The file is there already. Choose another destination.",
+            human_message="Source and destination are the same. Choose another destination.",
             cause={"faults": [{"argument": "destination", "code": "INVALID_INPUT_VALUE"}], "count": 1},
         )
     return Request(source, destination, arguments["expected_hash"], arguments.get("dry_run", False))
 
 
 def requested_operations(request: Request, _view: FilesView) -> tuple[RequestedOperation, ...]:
-    """A move, and nothing else."""
+    """A move from source to destination."""
     return (RequestedOperation(MOVE, request.destination, request.source),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the move."""
-    found = target_file.read_existing(request.source, view)
-    target_file.require_hash(found, request.expected_hash)
+    target = target_file.read_existing(request.source, view)
+    target_file.require_hash(target, request.expected_hash)
     target_file.require_absent(target_file.read_target(request.destination, view))
     change = Change(
         request.destination,
         "move",
-        found.hash,
-        found.hash,
-        found.size,
+        target.hash,
+        target.hash,
+        target.size,
         source=request.source,
-        stat_signature=found.stamp,
+        stat_signature=target.stamp,
     )
     output = change_summary.change_output(change, dry_run=request.dry_run)
     output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = change_summary.with_diff(output, [change_summary.build_diff(found, change)], view)
+        output = change_summary.with_diff(output, [change_summary.build_diff(target, change)], view)
     return Answer(output, (change,))

@@ -1,4 +1,4 @@
-"""What stands where a change is wanted; what no change may touch is refused here, in a dry run too."""
+"""Reads the file that a change is about, and refuses files that no tool may change: links, devices, hard links."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _WRITE_BITS = 0o222
 
 @dataclass(frozen=True, slots=True)
 class TargetFile:
-    """A plain file as it is now; its content only where it was asked for and is not above the bound."""
+    """A regular file as it is now, with its content only if asked for and not too large."""
 
     path: RelPath
     hash: str
@@ -30,7 +30,7 @@ class TargetFile:
 
 
 def read_target(path: RelPath, view: FilesView, *, keep: int = 0) -> TargetFile | None:
-    """Look at the file; None where nothing is and a file could be made. Up to `keep` bytes of content come along."""
+    """Read the file, and its content up to `keep` bytes; None if there is no file and one could be created."""
     if stat_target(path, view) is None:
         return None
     with view.open_file(path) as file:
@@ -38,7 +38,7 @@ def read_target(path: RelPath, view: FilesView, *, keep: int = 0) -> TargetFile 
 
 
 def stat_target(path: RelPath, view: FilesView) -> int | None:
-    """How large the file is, unread; None where nothing is and a file could be made."""
+    """Size of the file, without reading it; None if there is no file and one could be created."""
     entry = _stat_or_none(path, view)
     if entry is None:
         _require_creatable(path, view)
@@ -48,67 +48,67 @@ def stat_target(path: RelPath, view: FilesView) -> int | None:
 
 
 def target_size(path: RelPath, view: FilesView) -> int:
-    """How large the file is, unread and not judged; 0 where nothing is."""
+    """Size of the file, without reading or judging it; 0 if there is none."""
     entry = _stat_or_none(path, view)
     return 0 if entry is None else entry.size or 0
 
 
 def read_existing(path: RelPath, view: FilesView, *, keep: int = 0) -> TargetFile:
-    """Look at a file that must be there."""
+    """Read a file that must exist."""
     return require_present(path, read_target(path, view, keep=keep))
 
 
-def require_present(path: RelPath, found: TargetFile | None) -> TargetFile:
-    """Insist that something is there."""
-    if found is None:
+def require_present(path: RelPath, target: TargetFile | None) -> TargetFile:
+    """Raise FILE_NOT_FOUND if there is no file."""
+    if target is None:
         raise errors.SystemError.tool_failure(
             "FILE_NOT_FOUND",
             human_message="There is no such file. List the directory to see what there is.",
             cause={"path": str(path)},
         )
-    return found
+    return target
 
 
-def require_hash(found: TargetFile, expected_hash: str) -> None:
-    """Insist that the file is the one the caller has read."""
-    if found.hash != expected_hash:
+def require_hash(target: TargetFile, expected_hash: str) -> None:
+    """Raise HASH_MISMATCH if the file is not the one that the caller has read."""
+    if target.hash != expected_hash:
         raise errors.SystemError.tool_failure(
             "HASH_MISMATCH",
             human_message="The file is not what was expected. Read it again and decide anew.",
-            cause={"path": str(found.path), "expected_hash": expected_hash, "current_hash": found.hash},
+            cause={"path": str(target.path), "expected_hash": expected_hash, "current_hash": target.hash},
         )
 
 
-def require_absent(found: TargetFile | None) -> None:
-    """Insist that nothing is there."""
-    if found is not None:
+def require_absent(target: TargetFile | None) -> None:
+    """Raise FILE_ALREADY_EXISTS if there is a file."""
+    if target is not None:
         raise errors.SystemError.tool_failure(
             "FILE_ALREADY_EXISTS",
-            human_message="There is a file already. Read it and name its hash, or choose another path.",
-            cause={"path": str(found.path), "current_hash": found.hash},
+            human_message="The file exists already. Read it and pass its hash, or choose another path.",
+            cause={"path": str(target.path), "current_hash": target.hash},
         )
 
 
-def require_content(found: TargetFile, view: FilesView) -> bytes:
-    """The content that was asked for; CAP_EXCEEDED where there is too much of it."""
-    if found.content is None:
+def require_content(target: TargetFile, view: FilesView) -> bytes:
+    """The content of the file; CAP_EXCEEDED if it was too large to hold."""
+    if target.content is None:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",
-            human_message="The file is too large to be edited here. Ask a person to change it.",
+            human_message="The file is too large to edit with this tool. Ask a person to change it.",
             cause={
-                "path": str(found.path),
+                "path": str(target.path),
                 "cap": "file_bytes",
                 "limit": view.caps.hashed_bytes,
-                "found": found.size,
+                "found": target.size,
             },
         )
-    return found.content
+    return target.content
 
 
-def require_writable(found: TargetFile) -> None:
-    """Insist that the file may be written."""
-    if not found.mode & _WRITE_BITS:
-        raise _write_error(found.path, "The file is read-only. Ask a person to make it writable.", "read_only")
+def require_writable(target: TargetFile) -> None:
+    """Raise FILE_WRITE_FAILED if the file is read-only."""
+    if not target.mode & _WRITE_BITS:
+        raise _write_error(target.path, "The file is read-only. Ask a person to make it writable.", "read_only")
 
 
 def _stat_or_none(path: RelPath, view: FilesView) -> FileEntry | None:
@@ -121,40 +121,41 @@ def _stat_or_none(path: RelPath, view: FilesView) -> FileEntry | None:
 
 
 def _require_regular_file(path: RelPath, entry: FileEntry) -> None:
-    if entry.real != path:
+    if entry.real != path:  # a link in the path: the plan was judged by another name
         raise _link_error(path, entry.real)
     if entry.type != "file":
         raise _write_error(path, "This is not a regular file. Choose a regular file.", entry.type)
 
 
 def _scan_target(path: RelPath, file: ReadableFile, view: FilesView, keep: int) -> TargetFile:
+    # Its other names may lie outside the plan's scope, or outside the workspace.
     if file.nlink > 1:
         raise _write_error(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
     kept = bytearray()
 
-    def take(chunk: bytes) -> None:
+    def keep_chunk(chunk: bytes) -> None:
         if len(kept) + len(chunk) <= keep:
             kept.extend(chunk)
 
-    whole = FileDigest()
-    file_reader.scan_file(file, view, whole, take)
-    content = bytes(kept) if len(kept) == whole.size else None
-    return TargetFile(path, whole.hex_digest, whole.size, whole.total_lines, file.mode, content, file.stamp)
+    digest = FileDigest()
+    file_reader.scan_file(file, view, digest, keep_chunk)
+    content = bytes(kept) if len(kept) == digest.size else None
+    return TargetFile(path, digest.hex_digest, digest.size, digest.total_lines, file.mode, content, file.stamp)
 
 
 def _require_creatable(path: RelPath, view: FilesView) -> None:
-    """Insist that a file can be made: above it nothing but directories, no link among them, none in its place."""
-    above = path.parent
-    while (entry := _stat_or_none(above, view)) is None:
-        above = above.parent
-    rest = path.parts[len(above.parts) :]
-    if entry.real != above:
-        raise _link_error(path, RelPath((*entry.real.parts, *rest)))
+    """Require that every existing parent is a real directory and that the path itself is not a dangling link."""
+    parent = path.parent
+    while (entry := _stat_or_none(parent, view)) is None:
+        parent = parent.parent
+    missing = path.parts[len(parent.parts) :]
+    if entry.real != parent:
+        raise _link_error(path, RelPath((*entry.real.parts, *missing)))
     if entry.type != "directory":
-        raise _write_error(path, "A file stands where the path needs a directory. Choose another path.", entry.type)
-    with view.open_directory(above) as directory:
-        found = directory.stat_entry(rest[0])
-    if found is not None and found.type == "link":
+        raise _write_error(path, "A parent of this path is a file. Choose another path.", entry.type)
+    with view.open_directory(parent) as directory:
+        existing = directory.stat_entry(missing[0])
+    if existing is not None and existing.type == "link":
         raise _link_error(path, None)
 
 
@@ -173,13 +174,13 @@ def _write_error(path: RelPath, sentence: str, why: str) -> errors.SystemError:
 
 
 def decode(argument: str, text: str, encoding: str | None = None) -> bytes:
-    """Give the bytes that an argument means; INVALID_INPUT_FORMAT where it means none."""
+    """Decode a text or base64 argument to bytes; INVALID_INPUT_FORMAT if that fails."""
     try:
         return base64.b64decode(text, validate=True) if encoding == "base64" else text.encode()
     except (binascii.Error, UnicodeEncodeError, ValueError):
-        wanted = "base64 with padding" if encoding == "base64" else "text without half characters"
+        expected = "base64 with padding" if encoding == "base64" else "text without unpaired surrogates"
         raise errors.SystemError.tool_failure(
             "INVALID_INPUT_FORMAT",
-            human_message=f"{argument} is malformed. Send {wanted}.",
+            human_message=f"{argument} is malformed. Send {expected}.",
             cause={"faults": [{"argument": argument, "code": "INVALID_INPUT_FORMAT"}], "count": 1},
         ) from None

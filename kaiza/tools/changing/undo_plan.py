@@ -1,4 +1,4 @@
-"""What leads files back over recorded changes, held against what is there now; what would lose something is kept."""
+"""Computes the changes that undo recorded ones. A path is skipped if restoring it would lose other changes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,19 +10,20 @@ from kaiza.domain.audit.inverse_changes import Inverse, PathState, invert
 from kaiza.domain.change import Change, OperationKind
 from kaiza.domain.paths import protected_names, rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.tools.changing import target_file as target
+from kaiza.tools.changing import target_file
 from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.view import PreImagesView
 
 CHANGED_SINCE, NOT_KEPT, PROTECTED, MOVED_TOGETHER = "changed_since", "not_kept", "protected", "moved_together"
 TAKEN_BACK, OTHER_PLAN = "taken_back", "other_plan"
+"""Reasons why a path is skipped, as they are on the wire."""
 _NO_PATHS: Mapping[str, str] = MappingProxyType({})
 _NOT_REGULAR_FILE = frozenset({"INVALID_PATH", "FILE_WRITE_FAILED", "FILE_READ_FAILED", "OUTSIDE_WORKSPACE"})
 
 
 @dataclass(frozen=True, slots=True)
 class PathRestoration:
-    """One path on its way: what is there now, and what is to be there."""
+    """One path to restore: its current file and its earlier state."""
 
     path: RelPath
     current: TargetFile | None
@@ -30,110 +31,117 @@ class PathRestoration:
 
     @property
     def is_deletion(self) -> bool:
-        """Whether nothing will be there."""
+        """Whether there was no file before."""
         return self.target.hash is None
 
 
 @dataclass(slots=True)
 class UndoDraft:
-    """What is to be done so far, and what stays as it is."""
+    """Paths to restore and paths to skip, while both are being decided."""
 
     restorations: dict[str, PathRestoration] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
     def skip(self, path: str, reason: str) -> None:
-        """Leave a path as it is; the first reason is the one that is told."""
+        """Leave a path as it is. The first reason is the one that is reported."""
         self.skipped.setdefault(path, reason)
         self.restorations.pop(path, None)
 
 
 def undo_changes_for(
-    records: Iterable[Mapping[str, Any]], view: PreImagesView, barred: Mapping[str, str] = _NO_PATHS
+    records: Iterable[Mapping[str, Any]], view: PreImagesView, excluded: Mapping[str, str] = _NO_PATHS
 ) -> tuple[list[Change], list[dict[str, str]]]:
-    """One change a path that leads back, newest first; and the paths that are kept, because something would be lost.
+    """Return the changes that undo these records, newest first, and the skipped paths with their reasons.
 
-    `barred`: paths that are kept in any case, each with its reason.
+    `excluded`: paths to skip in any case, each with its reason.
     """
-    sketch = UndoDraft()
-    found = invert(records)
-    for path, way in found.items():
-        _examine_path(path, way, sketch, view, barred.get(path))
-    _skip_move_partners(found, sketch)
-    changes = list(_build_changes(sketch, view))
-    _skip_move_partners(found, sketch)
-    order = {path: number for number, path in enumerate(found)}
-    changes = [change for change in changes if not any(str(path) in sketch.skipped for path in change.touched_paths)]
+    draft = UndoDraft()
+    inverses = invert(records)
+    for path, inverse in inverses.items():
+        _examine_path(path, inverse, draft, view, excluded.get(path))
+    _skip_move_partners(inverses, draft)
+    changes = list(_build_changes(draft, view))
+    _skip_move_partners(inverses, draft)  # again: building skips paths whose content is not stored
+    order = {path: number for number, path in enumerate(inverses)}
+    changes = [change for change in changes if not any(str(path) in draft.skipped for path in change.touched_paths)]
     changes.sort(key=lambda change: order[str(change.path)])
-    for path, way in found.items():
-        if way.blocked:
-            sketch.skipped.setdefault(path, CHANGED_SINCE)
-    return changes, [{"path": path, "reason": reason} for path, reason in sketch.skipped.items()]
+    for path, inverse in inverses.items():
+        if inverse.blocked:
+            draft.skipped.setdefault(path, CHANGED_SINCE)
+    return changes, [{"path": path, "reason": reason} for path, reason in draft.skipped.items()]
 
 
-def _examine_path(path: str, way: Inverse, sketch: UndoDraft, view: PreImagesView, reason: str | None) -> None:
-    """Decide about one path from what stands there; with a reason, it is kept unless it is as it should be."""
-    where = rel_path.parse(path)
-    if protected_names.is_control_plane(where) or view.is_unreadable(where):
-        sketch.skip(path, PROTECTED)
+def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImagesView, reason: str | None) -> None:
+    """Restore or skip one path by its current state; with a reason, skip it unless there is nothing to restore."""
+    parsed = rel_path.parse(path)
+    # Judged now and not by the record: a path may have become protected since it was changed.
+    if protected_names.is_control_plane(parsed) or view.is_unreadable(parsed):
+        draft.skip(path, PROTECTED)
         return
     try:
-        found = target.read_target(where, view)
+        current = target_file.read_target(parsed, view)
     except errors.SystemError as error:
         if error.error_code not in _NOT_REGULAR_FILE:
             raise
-        sketch.skip(path, CHANGED_SINCE)
+        draft.skip(path, CHANGED_SINCE)
         return
-    now = PathState(found.hash, found.mode) if found else PathState(None)
-    if now.is_compatible(way.target):
+    state = PathState(current.hash, current.mode) if current else PathState(None)
+    if state.is_compatible(inverse.target):
         return
-    if reason is None and now.is_compatible(way.latest):
-        sketch.restorations[path] = PathRestoration(where, found, way.target)
+    if reason is None and state.is_compatible(inverse.latest):
+        draft.restorations[path] = PathRestoration(parsed, current, inverse.target)
     else:
-        sketch.skip(path, reason or CHANGED_SINCE)
+        draft.skip(path, reason or CHANGED_SINCE)
 
 
-def _skip_move_partners(found: Mapping[str, Inverse], sketch: UndoDraft) -> None:
-    """A file that was moved goes back on both sides, or on none."""
-    waiting = list(sketch.skipped)
-    while waiting:
-        for path in found[waiting.pop()].moved_with & sketch.restorations.keys():
-            sketch.skip(path, MOVED_TOGETHER)
-            waiting.append(path)
+def _skip_move_partners(inverses: Mapping[str, Inverse], draft: UndoDraft) -> None:
+    """Skip both sides of a move if one is skipped: restoring one alone would copy or lose the file."""
+    pending = list(draft.skipped)
+    while pending:
+        for path in inverses[pending.pop()].moved_with & draft.restorations.keys():
+            draft.skip(path, MOVED_TOGETHER)
+            pending.append(path)
 
 
-def _build_changes(sketch: UndoDraft, view: PreImagesView) -> Iterator[Change]:
-    """The changes; a content that is kept nowhere else is taken from where it was moved to."""
+def _build_changes(draft: UndoDraft, view: PreImagesView) -> Iterator[Change]:
+    """The changes that make the restorations.
+
+    A file that was moved is moved back: its content may be stored nowhere but in the moved file.
+    """
     holders = {
-        move.current.hash: move
-        for move in sketch.restorations.values()
-        if move.is_deletion and move.current is not None
+        restoration.current.hash: restoration
+        for restoration in draft.restorations.values()
+        if restoration.is_deletion and restoration.current is not None
     }
     moved: set[RelPath] = set()
-    for path, move in list(sketch.restorations.items()):
-        if path not in sketch.restorations or move.is_deletion or move.target.hash is None:
+    for path, restoration in list(draft.restorations.items()):
+        if path not in draft.restorations or restoration.is_deletion or restoration.target.hash is None:
             continue
-        size = view.stored_size(move.target.hash)
-        holder = holders.get(move.target.hash)
-        if holder is not None and holder.path not in moved and move.current is None:
+        size = view.stored_size(restoration.target.hash)
+        holder = holders.get(restoration.target.hash)
+        if holder is not None and holder.path not in moved and restoration.current is None:
             moved.add(holder.path)
-            yield _move_back(move, holder)
+            yield _move_back(restoration, holder)
         elif size is not None:
-            yield _restore_content(move, size)
+            yield _restore_content(restoration, size)
         else:
-            sketch.skip(path, NOT_KEPT)
-    for move in list(sketch.restorations.values()):
-        if move.is_deletion and move.path not in moved and move.current is not None:
-            yield Change(move.path, "delete", before_hash=move.current.hash, stat_signature=move.current.stamp)
+            draft.skip(path, NOT_KEPT)
+    for restoration in list(draft.restorations.values()):
+        current = restoration.current
+        if restoration.is_deletion and restoration.path not in moved and current is not None:
+            yield Change(restoration.path, "delete", before_hash=current.hash, stat_signature=current.stamp)
 
 
-def _move_back(move: PathRestoration, holder: PathRestoration) -> Change:
-    assert holder.current is not None  # noqa: S101  a holder is what stands there
-    digest = holder.current.hash
-    mode = move.target.mode if move.target.mode != holder.current.mode else None
-    return Change(move.path, "move", digest, digest, holder.current.size, mode=mode, source=holder.path)
+def _move_back(restoration: PathRestoration, holder: PathRestoration) -> Change:
+    assert holder.current is not None  # noqa: S101  a holder has a file
+    digest, mode = holder.current.hash, restoration.target.mode
+    changed_mode = mode if mode != holder.current.mode else None
+    size = holder.current.size
+    return Change(restoration.path, "move", digest, digest, size, mode=changed_mode, source=holder.path)
 
 
-def _restore_content(move: PathRestoration, size: int) -> Change:
-    operation: OperationKind = "create" if move.current is None else "modify"
-    before = move.current.hash if move.current else None
-    return Change(move.path, operation, before, move.target.hash, size, mode=move.target.mode)
+def _restore_content(restoration: PathRestoration, size: int) -> Change:
+    operation: OperationKind = "create" if restoration.current is None else "modify"
+    before = restoration.current.hash if restoration.current else None
+    target = restoration.target
+    return Change(restoration.path, operation, before, target.hash, size, mode=target.mode)

@@ -1,4 +1,4 @@
-"""Put a whole file in its place: a new one, or instead of exactly the one that was read."""
+"""Tool `write_file`: create a file, or replace the content of one that has the expected hash."""
 
 import hashlib
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ NAME = "write_file"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which file, its bytes, and what is to be replaced; without a hash, nothing."""
+    """The path, its new content, and the hash of the content to replace; None creates the file."""
 
     path: RelPath
     content: bytes = field(repr=False)
@@ -28,45 +28,47 @@ class Request:
 
     @property
     def after_hash(self) -> str:
-        """What the file's hash will be."""
+        """Hash of the new content."""
         return hashlib.sha256(self.content).hexdigest()
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Decode the content and parse the path."""
     content = target_file.decode("content", arguments["content"], arguments.get("encoding"))
     path = rel_path.parse(arguments["path"], root)
     return Request(path, content, arguments.get("expected_hash"), arguments.get("dry_run", False))
 
 
 def requested_operations(request: Request, view: FilesView) -> tuple[RequestedOperation, ...]:
-    """What is there is modified, what is not is created; where all is as asked, what was asked."""
+    """A modification if the file exists, else a creation; of a file that is unchanged, the one that was requested."""
     size = target_file.stat_target(request.path, view)
-    there = size is not None
+    exists = size is not None
+    # A retried creation finds its own file. It is judged as the creation that it was, or the plan might refuse it.
     if size == len(request.content) and _is_unchanged(request, target_file.read_target(request.path, view)):
-        there = request.expected_hash is not None
-    return (RequestedOperation(MODIFY if there else CREATE, request.path),)
+        exists = request.expected_hash is not None
+    return (RequestedOperation(MODIFY if exists else CREATE, request.path),)
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Propose the file; where it is there already, say so."""
-    found = target_file.read_target(request.path, view, keep=view.caps.hashed_bytes)
-    if found is not None and _is_unchanged(request, found):
-        return Answer(change_summary.unchanged_output(found, dry_run=request.dry_run))
-    change = _creation_change(request, found) if request.expected_hash is None else _replacement_change(request, found)
+    """Propose the file; propose nothing if it already has this content."""
+    target = target_file.read_target(request.path, view, keep=view.caps.hashed_bytes)
+    if target is not None and _is_unchanged(request, target):
+        return Answer(change_summary.unchanged_output(target, dry_run=request.dry_run))
+    new_change = _creation_change if request.expected_hash is None else _replacement_change
+    change = new_change(request, target)
     output = change_summary.change_output(change, dry_run=request.dry_run)
     output["summary"] = change_summary.summarize_change(change, dry_run=request.dry_run)
     if request.dry_run:
-        output = change_summary.with_diff(output, [change_summary.build_diff(found, change)], view)
+        output = change_summary.with_diff(output, [change_summary.build_diff(target, change)], view)
     return Answer(output, (change,))
 
 
-def _is_unchanged(request: Request, found: TargetFile | None) -> bool:
-    return found is not None and found.hash == request.after_hash
+def _is_unchanged(request: Request, target: TargetFile | None) -> bool:
+    return target is not None and target.hash == request.after_hash
 
 
-def _creation_change(request: Request, found: TargetFile | None) -> Change:
-    target_file.require_absent(found)
+def _creation_change(request: Request, target: TargetFile | None) -> Change:
+    target_file.require_absent(target)
     return Change(
         request.path,
         "create",
@@ -77,18 +79,18 @@ def _creation_change(request: Request, found: TargetFile | None) -> Change:
     )
 
 
-def _replacement_change(request: Request, found: TargetFile | None) -> Change:
-    found = target_file.require_present(request.path, found)
-    target_file.require_hash(found, request.expected_hash or "")
-    target_file.require_writable(found)
-    if found.content is None:
-        added, removed = lines.count(request.content), found.total_lines
+def _replacement_change(request: Request, target: TargetFile | None) -> Change:
+    target = target_file.require_present(request.path, target)
+    target_file.require_hash(target, request.expected_hash or "")
+    target_file.require_writable(target)
+    if target.content is None:
+        added, removed = lines.count(request.content), target.total_lines
     else:
-        added, removed = unified_diff.count_changed_lines(found.content, request.content)
+        added, removed = unified_diff.count_changed_lines(target.content, request.content)
     return Change(
         request.path,
         "modify",
-        found.hash,
+        target.hash,
         request.after_hash,
         len(request.content),
         added,

@@ -1,4 +1,4 @@
-"""Say what is wrong with a plan, saved or not, and what to write instead."""
+"""Tool `lint_plan`: list the errors and warnings of a plan, saved or not, with a fix for each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ NAME = "lint_plan"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A text, or the name of a plan."""
+    """The text of a plan, or the id of a saved one."""
 
     content: str | None
     plan_id: str | None
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take one of the two arguments."""
+    """Require either content or plan_id."""
     request = Request(arguments.get("content"), arguments.get("plan_id"))
     if request.content is None and request.plan_id is None:
         raise errors.SystemError.tool_failure(
@@ -39,17 +39,17 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 
 def run(request: Request, view: PlansView) -> Answer:
-    """Give every finding with its place."""
+    """Return the findings with their positions."""
     if request.plan_id is not None:
-        reading = read_plan.require_plan(request.plan_id, view).parsed
+        parsed = read_plan.require_plan(request.plan_id, view).parsed
     else:
-        reading = parser.parse(encode_content(request.content or ""))
-    valid = reading.plan is not None
-    output = {"valid": valid, "findings": read_plan.findings_output(reading.findings)}
-    sentence = "The plan is valid" if valid else "The plan has errors and counts for nothing"
-    return Answer({**output, "summary": f"{sentence}; {len(reading.findings)} findings."})
+        parsed = parser.parse(encode_content(request.content or ""))
+    valid = parsed.plan is not None
+    output = {"valid": valid, "findings": read_plan.findings_output(parsed.findings)}
+    sentence = "The plan is valid" if valid else "The plan has errors and is not valid"
+    return Answer({**output, "summary": f"{sentence}; {len(parsed.findings)} findings."})
 
 
 def encode_content(content: str) -> bytes:
-    """The text as a file would hold it; half characters become bytes that the reader refuses."""
+    """Encode the text as UTF-8; unpaired surrogates become bytes that the plan parser rejects."""
     return content.encode("utf-8", "surrogatepass")

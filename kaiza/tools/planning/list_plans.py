@@ -1,4 +1,4 @@
-"""List plans in pages, sorted by name, each as it is now."""
+"""Tool `list_plans`: list the plans in pages, sorted by id, with their current status."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ NAME = "list_plans"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which plans, and after which name."""
+    """The status to list, and the id to continue after."""
 
     status: str | None
     after: str
@@ -23,12 +23,12 @@ class Request:
 
     @property
     def cursor_binding(self) -> dict[str, object]:
-        """What a cursor of this request belongs to."""
+        """Arguments that a cursor is bound to: it is not valid for another request."""
         return {"status": self.status}
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments; a cursor says after which name to go on."""
+    """Parse the cursor, which holds the id to continue after."""
     request = Request(arguments.get("status"), "", arguments.get("pageSize"))
     if "cursor" not in arguments:
         return request
@@ -37,7 +37,7 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 
 def run(request: Request, view: PlansView) -> Answer:
-    """Give the next plans in order."""
+    """Return the next page."""
     page = PageBuilder(
         request.page_size or view.caps.page_items, view.caps.response_bytes, {"items": [], "summary": "x" * 64}
     )
@@ -56,13 +56,13 @@ def run(request: Request, view: PlansView) -> Answer:
 
 
 def plan_row(stored: StoredPlan) -> dict[str, Any]:
-    """A plan as lists show it; one with errors counts for nothing, and its status says so."""
-    reading = stored.parsed
-    told = {
+    """A plan as a row of a list; the status of one with errors is INVALID."""
+    parsed = stored.parsed
+    row = {
         "plan_id": stored.plan_id,
-        "title": reading.title[:500],
-        "status": reading.plan.status if reading.plan else INVALID,
-        "plan_hash": reading.plan_hash,
-        "findings": len(reading.findings),
+        "title": parsed.title[:500],
+        "status": parsed.plan.status if parsed.plan else INVALID,
+        "plan_hash": parsed.plan_hash,
+        "findings": len(parsed.findings),
     }
-    return {**told, "expires": reading.plan.expires} if reading.plan and reading.plan.expires else told
+    return {**row, "expires": parsed.plan.expires} if parsed.plan and parsed.plan.expires else row

@@ -1,4 +1,4 @@
-"""Read one plan: its words, its hash, and what is wrong with it."""
+"""Tool `read_plan`: return one plan with its hash, status and findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,33 +16,33 @@ MAX_FINDINGS = 200
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which plan."""
+    """The id of the plan."""
 
     plan_id: str
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the schema has checked the arguments."""
     return Request(arguments["plan_id"])
 
 
 def run(request: Request, view: PlansView) -> Answer:
-    """Give the plan as it is now."""
+    """Return the plan as it is now."""
     stored = require_plan(request.plan_id, view)
-    reading = stored.parsed
-    status = reading.plan.status if reading.plan else INVALID
+    parsed = stored.parsed
+    status = parsed.plan.status if parsed.plan else INVALID
     output = {
         "plan_id": stored.plan_id,
-        "plan_hash": reading.plan_hash,
+        "plan_hash": parsed.plan_hash,
         "status": status,
         "content": stored.content.decode("utf-8", "replace"),
-        "findings": findings_output(reading.findings),
+        "findings": findings_output(parsed.findings),
     }
-    return Answer({**output, "summary": f"{stored.plan_id}: {status}, {len(reading.findings)} findings."})
+    return Answer({**output, "summary": f"{stored.plan_id}: {status}, {len(parsed.findings)} findings."})
 
 
 def require_plan(plan_id: str, view: PlansView) -> StoredPlan:
-    """The plan of that name, or PLAN_NOT_FOUND."""
+    """The plan with this id; PLAN_NOT_FOUND if there is none."""
     stored = view.plans.read(plan_id)
     if stored is None:
         raise errors.SystemError.tool_failure(
@@ -54,5 +54,5 @@ def require_plan(plan_id: str, view: PlansView) -> StoredPlan:
 
 
 def findings_output(findings: tuple[Finding, ...]) -> list[dict[str, object]]:
-    """The first findings, as many as an answer shows."""
+    """The findings as output, at most MAX_FINDINGS of them."""
     return [finding.as_json() for finding in findings[:MAX_FINDINGS]]

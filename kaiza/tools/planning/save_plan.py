@@ -1,4 +1,4 @@
-"""Save a new plan as a draft; only a person makes more of it."""
+"""Tool `save_plan`: save a new plan as a draft, which only a person can approve."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,31 +19,31 @@ _MAX_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A name and a text."""
+    """The id and the text of the plan."""
 
     plan_id: str
     content: bytes
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Encode the text; the schema has checked the arguments."""
     return Request(arguments["plan_id"], encode_content(arguments["content"]))
 
 
 def run(request: Request, view: PlansView) -> Answer:
-    """Propose the file, if it is a sound draft under a new name."""
-    reading = parser.parse(request.content, request.plan_id)
-    faults = find_draft_errors(reading)
+    """Propose the plan if it is a valid draft with an unused id."""
+    parsed = parser.parse(request.content, request.plan_id)
+    faults = find_draft_errors(parsed)
     if faults:
         raise _draft_error(request.plan_id, faults)
-    names = view.plans.plan_ids()
-    if request.plan_id in names:
+    plan_ids = view.plans.plan_ids()
+    if request.plan_id in plan_ids:
         raise errors.SystemError.tool_failure(
             "FILE_ALREADY_EXISTS",
-            human_message="There is a plan with this id. Choose another plan_id; a revision is a new plan.",
+            human_message="A plan with this id exists already. Choose another plan_id; a revision is a new plan.",
             cause={"plan_id": request.plan_id},
         )
-    if len(names) >= MAX_SAVED_PLANS:
+    if len(plan_ids) >= MAX_SAVED_PLANS:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",
             human_message="There are too many plans. Ask a person to remove some that are done.",
@@ -52,10 +52,10 @@ def run(request: Request, view: PlansView) -> Answer:
     output = {
         "plan_id": request.plan_id,
         "path": f"plans/{request.plan_id}.md",
-        "plan_hash": reading.plan_hash,
-        "findings": findings_output(reading.findings),
+        "plan_hash": parsed.plan_hash,
+        "findings": findings_output(parsed.findings),
     }
-    summary = f"{request.plan_id} is a draft. Ask a person to approve it; list_plans then tells its plan_hash."
+    summary = f"{request.plan_id} is a draft. Ask a person to approve it; list_plans then shows its plan_hash."
     return Answer({**output, "summary": summary}, (PlanDraft(request.plan_id, request.content),))
 
 
@@ -64,10 +64,12 @@ def _draft_error(plan_id: str, faults: tuple[Finding, ...]) -> errors.SystemErro
     others = f" lint_plan lists all {len(faults)} findings." if len(faults) > 1 else ""
     return errors.SystemError.tool_failure(
         "PLAN_ENFORCEMENT_FAILED",
-        human_message=f"The plan is not a sound draft. {first.message}: {first.fix}.{others}",
+        human_message=f"The plan is not a valid draft. {first.message}: {first.fix}.{others}",
         cause={
             "plan_id": plan_id,
             "count": len(faults),
-            "findings": [{"rule": one.rule, "line": one.line, "column": one.column} for one in faults[:_MAX_SHOWN]],
+            "findings": [
+                {"rule": fault.rule, "line": fault.line, "column": fault.column} for fault in faults[:_MAX_SHOWN]
+            ],
         },
     )

@@ -1,4 +1,4 @@
-"""Tell what stands at a path, without its content; of what may not be read, without its hash."""
+"""Tool `file_info`: metadata of a path. A file that must not be read is described without its hash."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ NAME = "file_info"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which path."""
+    """The path."""
 
     path: RelPath
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Parse the path."""
     return Request(rel_path.parse(arguments["path"], root))
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Look without opening; open only a plain file that may be read."""
+    """Describe the path; open only a regular file that may be read."""
     entry = view.stat(request.path)
     output: dict[str, Any] = {
         "path": lines.escape_bytes(str(entry.real)),
@@ -43,12 +43,12 @@ def run(request: Request, view: FilesView) -> Answer:
 
 def _content_info(path: RelPath, view: FilesView) -> dict[str, Any]:
     with view.open_file(path) as file:
-        text = lines.Utf8Check()
-        whole = file_reader.summarize_file(file, view, text)
-    if whole is None:
+        utf8 = lines.Utf8Check()
+        summary = file_reader.summarize_file(file, view, utf8)
+    if summary is None:
         return {}
-    encoding = "utf-8" if text.is_valid else "base64"
-    return {"size": whole.size, "hash": whole.hex_digest, "line_ending": whole.line_ending, "encoding": encoding}
+    encoding = "utf-8" if utf8.is_valid else "base64"
+    return {"size": summary.size, "hash": summary.hex_digest, "line_ending": summary.line_ending, "encoding": encoding}
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Reads a file once, from its beginning, in chunks: what the whole is, and the lines that were asked for."""
+"""Reads a file once, in chunks, into a digest and other consumers. Stops at the call's deadline."""
 
 import sys
 from collections.abc import Callable
@@ -15,40 +15,41 @@ ChunkConsumer = Callable[[bytes], None]
 def summarize_file(
     file: ReadableFile, view: CallView, window: LineWindow | Utf8Check | None = None
 ) -> FileSummary | None:
-    """What the whole file is; None above the cap, where it is read only as far as the window needs."""
+    """Summarize the whole file; None above the cap, where only as much is read as the window needs."""
     if file.size > view.caps.hashed_bytes:
         while window is not None and not window.is_full and (chunk := file.read(CHUNK_BYTES)):
             require_time_left(view)
             window.feed(chunk)
         return None
-    whole, most = FileSummary(), view.caps.hashed_bytes
-    takers = () if window is None else (window.feed,)
-    scan_file(file, view, whole, *takers, most=most)
-    return whole if whole.size <= most else None
+    summary, max_bytes = FileSummary(), view.caps.hashed_bytes
+    consumers = () if window is None else (window.feed,)
+    scan_file(file, view, summary, *consumers, max_bytes=max_bytes)
+    return summary if summary.size <= max_bytes else None
 
 
 def scan_file(
-    file: ReadableFile, view: CallView, whole: FileDigest, *takers: ChunkConsumer, most: int = sys.maxsize
+    file: ReadableFile, view: CallView, digest: FileDigest, *consumers: ChunkConsumer, max_bytes: int = sys.maxsize
 ) -> None:
-    """What the whole file comes to; of one that grows above `most` while it is read, only that it does."""
-    while whole.size <= most and (chunk := file.read(CHUNK_BYTES)):
+    """Feed the whole file to the digest and the consumers."""
+    # The bound holds while reading: a file may grow after its size was taken.
+    while digest.size <= max_bytes and (chunk := file.read(CHUNK_BYTES)):
         require_time_left(view)
-        for take in (whole.feed, *takers):
-            take(chunk)
+        for consume in (digest.feed, *consumers):
+            consume(chunk)
 
 
 def require_time_left(view: CallView) -> None:
-    """CAP_EXCEEDED where the call's time is up."""
+    """Raise CAP_EXCEEDED if the call's deadline has passed."""
     if view.is_out_of_time():
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED",
-            human_message="The call took too long. Ask for less at once.",
+            human_message="The call took too long. Ask for less at a time.",
             cause={"cap": "timeout", "limit": view.caps.tool_timeout_ms},
         )
 
 
-def summary_fields(whole: FileSummary | None) -> dict[str, object]:
-    """What an answer says about the whole file, as far as it was looked at."""
-    if whole is None:
+def summary_fields(summary: FileSummary | None) -> dict[str, object]:
+    """The output members about the whole file; none if it was not read whole."""
+    if summary is None:
         return {}
-    return {"hash": whole.hex_digest, "total_lines": whole.total_lines, "line_ending": whole.line_ending}
+    return {"hash": summary.hex_digest, "total_lines": summary.total_lines, "line_ending": summary.line_ending}

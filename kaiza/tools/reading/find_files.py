@@ -1,4 +1,4 @@
-"""Find files and directories by a glob on their path, in the order of paths."""
+"""Tool `find_files`: find files and directories by a glob, in pages, in the order of paths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,10 +10,7 @@ from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
 from kaiza.tools.handles import Walk, WalkEntry
-from kaiza.tools.reading import path_pattern as pattern
-from kaiza.tools.reading.path_pattern import GlobFilter
-from kaiza.tools.reading.scan_timeout import ScanTimeout
-from kaiza.tools.reading.search_hits import require_hits_within_cap
+from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, parse_glob, require_hits_within_cap
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "find_files"
@@ -21,7 +18,7 @@ NAME = "find_files"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to find, where, and after which path. Without page or cursor everything is counted."""
+    """The glob, where to search, and the path to continue after. Unpaged, all hits are counted."""
 
     pattern: GlobFilter
     path: RelPath
@@ -33,7 +30,7 @@ class Request:
 
     @property
     def cursor_binding(self) -> dict[str, object]:
-        """What a cursor of this request belongs to."""
+        """Arguments that a cursor is bound to: it is not valid for another request."""
         return {
             "pattern": self.pattern.glob.text,
             "path": str(self.path),
@@ -42,9 +39,9 @@ class Request:
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments; a cursor says after which path to go on."""
+    """Parse the glob, the path and the cursor, which holds the path to continue after."""
     request = Request(
-        pattern=pattern.parse(arguments["pattern"], "pattern"),
+        pattern=parse_glob(arguments["pattern"], "pattern"),
         path=rel_path.parse(arguments.get("path", "."), root),
         include_ignored=arguments.get("include_ignored", False),
         page_size=arguments.get("pageSize"),
@@ -57,15 +54,16 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Give the next paths that match; an unpaged request also learns whether there are too many."""
-    guard = ScanTimeout(view, None if request.paged else view.caps.find_guard_ms)
+    """Return the next matching paths."""
+    timeout = ScanTimeout(view, None if request.paged else view.caps.find_guard_ms)
     with view.open_directory(request.path) as directory:
         start = directory.real
     base = f"{start}/" if start.parts else ""
+    # The walk is in the order of paths: it starts where the glob's literal prefix, or the previous page, says.
     since = max(request.after, base + request.pattern.glob.prefix)
-    with view.walk(start, include_ignored=request.include_ignored, over=guard.has_expired, since=since) as walk:
+    with view.walk(start, include_ignored=request.include_ignored, over=timeout.has_expired, since=since) as walk:
         output = _collect_page(request, view, walk, len(base))
-        notes = guard.diagnostics(walk)
+        notes = timeout.diagnostics(walk)
     if not output["items"] and "/" not in request.pattern.glob.text:
         notes.append("A pattern without a slash matches in one directory only; begin it with **/ for any depth.")
     if notes:
@@ -76,18 +74,18 @@ def run(request: Request, view: FilesView) -> Answer:
 def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
     page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
     hits, full, last = request.hits, False, request.after
-    for found in walk:
-        path = found.path[base:]
+    for entry in walk:
+        path = entry.path[base:]
         if request.pattern.is_past(path):
             break
-        last = found.path
-        if found.path == request.after or not request.pattern.matches(path):
+        last = entry.path
+        if entry.path == request.after or not request.pattern.matches(path):
             continue
         hits += 1
         require_hits_within_cap(hits, view)
-        full = full or not page.add(_build_item(found), (found.path, hits))
+        full = full or not page.add(_build_item(entry), (entry.path, hits))
         if full and request.paged:
-            break
+            break  # unpaged, the walk goes to its end, so that too many hits are refused at once
     output: dict[str, Any] = {"items": page.items}
     if full:
         output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, page.last_key)
@@ -96,10 +94,10 @@ def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> d
     return output
 
 
-def _build_item(found: WalkEntry) -> dict[str, Any]:
-    item: dict[str, Any] = {"path": lines.escape_bytes(found.path), "type": found.type}
-    entry = found.stat_entry() if found.type == "file" else None
-    return item if entry is None or entry.size is None else {**item, "size": entry.size}
+def _build_item(entry: WalkEntry) -> dict[str, Any]:
+    item: dict[str, Any] = {"path": lines.escape_bytes(entry.path), "type": entry.type}
+    metadata = entry.stat_entry() if entry.type == "file" else None
+    return item if metadata is None or metadata.size is None else {**item, "size": metadata.size}
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""List a directory in pages, sorted by name; only what is on the page is looked at."""
+"""Tool `list_directory`: list a directory in pages, sorted by name. Only entries on the page are stat'ed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ NAME = "list_directory"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which directory, and after which name."""
+    """The directory, and the name to continue after."""
 
     path: RelPath
     after: str
@@ -25,12 +25,12 @@ class Request:
 
     @property
     def cursor_binding(self) -> dict[str, object]:
-        """What a cursor of this request belongs to."""
+        """Arguments that a cursor is bound to: it is not valid for another request."""
         return {"path": str(self.path)}
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments; a cursor says after which name to go on."""
+    """Parse the path and the cursor, which holds the name to continue after."""
     request = Request(rel_path.parse(arguments["path"], root), "", arguments.get("pageSize"))
     if "cursor" not in arguments:
         return request
@@ -39,25 +39,25 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Give the next names in order."""
-    most = request.page_size or view.caps.page_items
+    """Return the next entries."""
+    page_size = request.page_size or view.caps.page_items
     with view.open_directory(request.path) as directory:
         path = lines.escape_bytes(str(directory.real))
-        page = PageBuilder(most, view.caps.response_bytes, {"path": path})
-        names = directory.names(request.after, most + 1)
+        page = PageBuilder(page_size, view.caps.response_bytes, {"path": path})
+        names = directory.names(request.after, page_size + 1)  # one more shows whether there is a next page
         done = _fill_page(page, directory, names, f"{path}/" if directory.real.parts else "")
     output: dict[str, Any] = {"path": path, "items": page.items}
-    if done < len(names) or len(names) > most:
+    if done < len(names) or len(names) > page_size:
         output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (names[done - 1],))
     return Answer({**output, "summary": _build_summary(output)})
 
 
 def _fill_page(page: PageBuilder, directory: ListableDirectory, names: Sequence[str], prefix: str) -> int:
-    """How many of the names are done with when the page is full; what is gone by now is."""
-    for at, name in enumerate(names):
+    """Fill the page and return how many names were used. A file deleted since its name was read is left out."""
+    for number, name in enumerate(names):
         item = _build_item(directory, name, prefix)
         if item and not page.add(item, (name,)):
-            return at
+            return number
     return len(names)
 
 
@@ -65,8 +65,8 @@ def _build_item(directory: ListableDirectory, name: str, prefix: str) -> dict[st
     entry = directory.stat_entry(name)
     if entry is None:
         return None
-    told = lines.escape_bytes(name)
-    item = {"name": told, "path": prefix + told, "type": entry.type, "modified": entry.modified}
+    shown = lines.escape_bytes(name)
+    item = {"name": shown, "path": prefix + shown, "type": entry.type, "modified": entry.modified}
     return item if entry.size is None else {**item, "size": entry.size}
 
 

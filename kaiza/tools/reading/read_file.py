@@ -1,4 +1,4 @@
-"""Read a file, or a window of its lines, with the hash of the whole."""
+"""Tool `read_file`: read a window of lines of a file, with the hash of the whole file."""
 
 import base64
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from kaiza.tools.view import Answer, FilesView
 NAME = "read_file"
 
 _FRAME_BYTES = 1024
-"""What the other members of an answer weigh, the summary among them."""
+"""Bytes reserved for the summary and the members that follow the content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which file, and which of its lines."""
+    """The path, and the window of lines."""
 
     path: RelPath
     start_line: int = 0
@@ -30,7 +30,7 @@ class Request:
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Parse the path; the schema has checked the rest."""
     return Request(
         rel_path.parse(arguments["path"], root),
         arguments.get("start_line", 0),
@@ -40,13 +40,13 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Give the window, cut to what a response carries."""
+    """Return the window, cut to the size of a response."""
     output = read_window(request, view, view.caps.response_bytes - response_size.RESERVED_BYTES)
     return Answer({**output, "summary": _build_summary(output)})
 
 
 def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]:
-    """One file as an answer tells it, weighing no more than `space`."""
+    """Return the output for one file, no larger than `space` bytes."""
     window = LineWindow(
         request.start_line,
         request.byte_offset,
@@ -54,14 +54,14 @@ def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]
         most_bytes=max(space, 0) // response_size.MIN_BYTE_COST,
     )
     with view.open_file(request.path) as file:
-        whole = file_reader.summarize_file(file, view, window)
-        size = whole.size if whole else file.size
+        summary = file_reader.summarize_file(file, view, window)
+        size = summary.size if summary else file.size
         output: dict[str, Any] = {
             "path": lines.escape_bytes(str(file.real)),
             "uri": rel_path.to_uri(view.root, file.real),
             "size": size,
             "start_line": window.start_line,
-            **file_reader.summary_fields(whole),
+            **file_reader.summary_fields(summary),
         }
     left = space - response_size.response_bytes(output) - _FRAME_BYTES
     part = lines.fit_content(bytes(window.data), left, final=window.offset + len(window.data) >= size)
@@ -75,11 +75,11 @@ def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:
-    """What was read, and how to read on; told from the output alone."""
+    """Say which lines were read, and how to read the rest."""
     first, count = output["start_line"], output["line_count"]
     total = f" of {output['total_lines']}" if "total_lines" in output else ""
     if not count:
-        return f"No lines from line {first} on{total}."
+        return f"No lines at or after line {first}{total}."
     return f"Lines {first} to {first + count - 1}{total}.{_continuation_hint(output)}"
 
 
@@ -89,5 +89,5 @@ def _continuation_hint(output: Mapping[str, Any]) -> str:
     content = output["content"]
     raw = base64.b64decode(content) if output["encoding"] == "base64" else content.encode()
     if raw.endswith(lines.LF):
-        return f" It goes on at start_line {output['start_line'] + output['line_count']}."
-    return f" The last line goes on: ask again with {len(raw)} added to byte_offset."
+        return f" Call again with start_line {output['start_line'] + output['line_count']} to read the rest."
+    return f" The last line is cut: call again with {len(raw)} added to byte_offset to read the rest."

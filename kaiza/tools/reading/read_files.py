@@ -1,4 +1,4 @@
-"""Read several files at once; one that cannot be read says why and does not stop the others."""
+"""Tool `read_files`: read several files. One that cannot be read gets an error and does not stop the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.paging import response_size
-from kaiza.domain.paths import rel_path as paths
+from kaiza.domain.paths import rel_path
 from kaiza.tools.reading import read_file
 from kaiza.tools.view import Answer, FilesView
 
@@ -15,19 +15,19 @@ NAME = "read_files"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The paths as they were asked for; each is judged on its own."""
+    """The paths, unparsed: each is parsed and judged on its own."""
 
     paths: tuple[str, ...]
     root: str | None
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the schema has checked the arguments."""
     return Request(tuple(arguments["paths"]), root)
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Give each file its share of the response; what one leaves over is the next ones'."""
+    """Give each file an equal share of the response; the next ones get what one leaves over."""
     space = view.caps.response_bytes - response_size.RESERVED_BYTES
     files: list[dict[str, Any]] = []
     for number, path in enumerate(request.paths):
@@ -39,11 +39,11 @@ def run(request: Request, view: FilesView) -> Answer:
 
 def _read_or_error(path: str, root: str | None, view: FilesView, space: int) -> dict[str, Any]:
     try:
-        return read_file.read_window(read_file.Request(paths.parse(path, root)), view, space)
+        return read_file.read_window(read_file.Request(rel_path.parse(path, root)), view, space)
     except errors.SystemError as error:
         if error.error_code == "CAP_EXCEEDED":
-            raise
-        echo = path[: paths.MAX_PATH].encode(errors="backslashreplace").decode()
+            raise  # the call's deadline, not a fault of this file
+        echo = path[: rel_path.MAX_PATH].encode(errors="backslashreplace").decode()
         return {"path": echo, "error_code": error.error_code, "human_message": error.human_message}
 
 

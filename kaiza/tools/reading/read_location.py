@@ -1,4 +1,4 @@
-"""Read the line that a position points into, and the lines around it."""
+"""Tool `read_location`: read the line at an LSP position, and the lines around it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_location"
 MAX_WINDOW_BYTES = 16 << 20
-"""So much of a file is held at most, to find a character in a long line."""
+"""Bytes of a file that are held at most to find a character in a long line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which file, where in it, and how much around it."""
+    """The file, the position in it, and the number of lines around it."""
 
     path: RelPath
     line: int
@@ -33,7 +33,7 @@ class Request:
 
 
 def parse(arguments: Mapping[str, Any], root: str) -> Request:
-    """Take the arguments as the schema left them."""
+    """Parse the URI; the schema has checked the rest."""
     position = arguments["position"]
     return Request(
         rel_path.parse_uri(arguments["uri"], root),
@@ -44,11 +44,11 @@ def parse(arguments: Mapping[str, Any], root: str) -> Request:
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Give the lines; INVALID_INPUT_VALUE where the file has no such place."""
+    """Return the lines; INVALID_INPUT_VALUE if the file has no such position."""
     most_lines = request.line + request.context_lines + 1 - request.first_line
     window = LineWindow(request.first_line, 0, most_lines=most_lines, most_bytes=MAX_WINDOW_BYTES)
     with view.open_file(request.path) as file:
-        whole = file_reader.summarize_file(file, view, window)
+        summary = file_reader.summarize_file(file, view, window)
         real = file.real
     output: dict[str, Any] = {
         "uri": rel_path.to_uri(view.root, real),
@@ -56,21 +56,21 @@ def run(request: Request, view: FilesView) -> Answer:
         "position": {"line": request.line, "character": request.character},
         "lines": _excerpt_lines(request, bytes(window.data)),
     }
-    if whole is not None:
-        output["hash"] = whole.hex_digest
+    if summary is not None:
+        output["hash"] = summary.hex_digest
     return Answer({**output, "summary": _build_summary(output)})
 
 
 def _excerpt_lines(request: Request, data: bytes) -> list[dict[str, Any]]:
     spans = list(_line_spans(data))
-    wanted = request.line - request.first_line
-    if wanted >= len(spans):
+    target = request.line - request.first_line
+    if target >= len(spans):
         raise _position_error("The file has no such line. Read it to see how many it has.", request)
-    begin, end = spans[wanted]
-    at = _byte_offset(request, data, begin, end)
-    places = [at if number == wanted else span[0] for number, span in enumerate(spans)]
+    offset = _byte_offset(request, data, *spans[target])
+    # A long line is cut around the position, the lines around it at their start.
+    centers = [offset if number == target else span[0] for number, span in enumerate(spans)]
     return [
-        {"line": request.first_line + number, "text": excerpt(data, *span, places[number])}
+        {"line": request.first_line + number, "text": excerpt(data, *span, centers[number])}
         for number, span in enumerate(spans)
     ]
 
@@ -86,7 +86,7 @@ def _line_spans(data: bytes) -> list[tuple[int, int]]:
 
 
 def _byte_offset(request: Request, data: bytes, begin: int, end: int) -> int:
-    """Where the character is among the bytes; the place after the last one counts."""
+    """The byte offset of the character; the position after the last one is valid, as in LSP."""
     line = data[begin:end]
     if line.isascii():
         length, before = len(line), request.character
@@ -107,5 +107,5 @@ def _position_error(sentence: str, request: Request) -> errors.SystemError:
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:
-    told = output["lines"]
-    return f"Lines {told[0]['line']} to {told[-1]['line']}."
+    shown = output["lines"]
+    return f"Lines {shown[0]['line']} to {shown[-1]['line']}."

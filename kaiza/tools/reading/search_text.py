@@ -1,4 +1,4 @@
-"""Search the lines of files for a text or an expression, in the order of paths."""
+"""Tool `search_text`: search the lines of files for a text or a regular expression, in the order of paths."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,21 +11,20 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import search
 from kaiza.domain.text.search import Matcher
 from kaiza.tools.handles import Walk
-from kaiza.tools.reading import path_pattern
-from kaiza.tools.reading.path_pattern import GlobFilter
-from kaiza.tools.reading.scan_timeout import ScanTimeout
+from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, parse_glob
 from kaiza.tools.reading.search_hits import BEFORE_FIRST, SKIPPED_PROTECTED, HitCollector, HitPosition
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "search_text"
 _AFTER_LAST_LINE = 2**53
+"""Line number of a cursor that continues after the whole file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to search for, where, and after which hit. Without page or cursor everything is counted."""
+    """The query, where to search, and the hit to continue after. Unpaged, all hits are counted."""
 
-    finder: Matcher
+    matcher: Matcher
     path: RelPath
     glob: GlobFilter | None
     include_ignored: bool
@@ -37,18 +36,18 @@ class Request:
     count: int = 0
 
     def matches_glob(self, path: str) -> bool:
-        """Whether the glob, if there is one, covers a path."""
+        """Whether a path is searched."""
         return self.glob is None or self.glob.matches(path)
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
-    """Take the arguments; a cursor says after which hit to go on."""
+    """Parse the query, the paths and the cursor, which holds the hit to continue after."""
     path = rel_path.parse(arguments.get("path", "."), root)
     regex, ignore_case = arguments.get("regex", False), arguments.get("ignore_case", False)
     request = Request(
-        finder=search.make_matcher(arguments["query"], regex=regex, ignore_case=ignore_case),
+        matcher=search.make_matcher(arguments["query"], regex=regex, ignore_case=ignore_case),
         path=path,
-        glob=path_pattern.parse(arguments["glob"], "glob") if "glob" in arguments else None,
+        glob=parse_glob(arguments["glob"], "glob") if "glob" in arguments else None,
         include_ignored=arguments.get("include_ignored", False),
         context_lines=arguments.get("context_lines", 0),
         page_size=arguments.get("pageSize"),
@@ -57,16 +56,16 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     )
     if "cursor" not in arguments:
         return request
-    where, line, character, count = cursor.decode(
+    last_path, line, character, count = cursor.decode(
         arguments["cursor"], NAME, request.cursor_binding, (str, int, int, int)
     )
-    return replace(request, after=HitPosition(str(where), int(line), int(character)), count=int(count))
+    return replace(request, after=HitPosition(str(last_path), int(line), int(character)), count=int(count))
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Give the next hits; an unpaged request also learns whether there are too many."""
+    """Return the next hits."""
     page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
-    hits = HitCollector(request.finder, request.context_lines, page, view)
+    hits = HitCollector(request.matcher, request.context_lines, page, view)
     hits.count = request.count
     if view.stat(request.path).type == "directory":
         output = _search_directory(request, view, hits)
@@ -83,30 +82,30 @@ def _search_file(request: Request, view: FilesView, hits: HitCollector) -> dict[
 
 
 def _search_directory(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
-    guard = ScanTimeout(view, None if request.paged else view.caps.search_guard_ms)
+    timeout = ScanTimeout(view, None if request.paged else view.caps.search_guard_ms)
     with view.open_directory(request.path) as directory:
         start = directory.real
     with view.walk(
-        start, include_ignored=request.include_ignored, over=guard.has_expired, since=request.after.path
+        start, include_ignored=request.include_ignored, over=timeout.has_expired, since=request.after.path
     ) as walk:
         done = _search_tree(request, view, hits, walk, len(f"{start}/") if start.parts else 0)
-        return _page_output(request, hits, done if walk.stopped_early else None, guard.diagnostics(walk))
+        return _page_output(request, hits, done if walk.stopped_early else None, timeout.diagnostics(walk))
 
 
 def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Walk, base: int) -> str:
-    """Search what the walk meets; the path of the last file that was searched whole."""
+    """Search the files of the walk; return the path of the last entry that is finished."""
     done = request.after.path
-    for found in walk:
-        if found.type == "file" and request.matches_glob(found.path[base:]):
-            real = found.real
+    for entry in walk:
+        if entry.type == "file" and request.matches_glob(entry.path[base:]):
+            real = entry.real
             if view.is_unreadable(real):
                 hits.notes[SKIPPED_PROTECTED] += 1
-            elif content := found.open():
+            elif content := entry.open():
                 with content:
                     hits.search_file(real, content, request.after, enough=request.paged)
             if hits.is_full and request.paged:
                 break
-        done = found.path
+        done = entry.path
     return done
 
 
@@ -116,7 +115,7 @@ def _page_output(request: Request, hits: HitCollector, done: str | None, notes: 
         output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, hits.page.last_key)
     elif done is not None:
         output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (done, _AFTER_LAST_LINE, 0, hits.count))
-    notes = notes + [f"{what}: {count} files." for what, count in sorted(hits.notes.items())]
+    notes = notes + [f"{note}: {count} files." for note, count in sorted(hits.notes.items())]
     return {**output, "diagnostics": notes} if notes else output
 
 

@@ -1,4 +1,4 @@
-"""Open a session: who works, where, and in what state the record is."""
+"""Tool `begin_session`: recover from a crash, then describe the new session, its plans and the state of the log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ NAME = "begin_session"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The role is in the session that the view proposes."""
+    """The role. The boundary has put it into the proposed session already."""
 
     role: str
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the schema has checked the arguments."""
     return Request(arguments["role"])
 
 
 def run(_request: Request, view: RecoveryView) -> Answer:
-    """Say what has been opened; it is open once this call's record is written."""
+    """Describe the session. It is open once the record of this call is written."""
     session = view.session
     recovered = view.recover()
-    judged = view.log.catch_up()
+    audit = view.log.catch_up()
     plans = _list_plan_rows(view)
     output = {
         "session_id": session.session_id,
@@ -38,20 +38,19 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         "state": "locked" if session.role in view.audit_state.locks else "active",
         "expires_at": session.expires_at(view.caps.session_idle_hours),
         "plans": plans,
-        "audit": judged,
+        "audit": audit,
         "recovered": recovered,
     }
     approved = sum(1 for plan in plans if plan["status"] == APPROVED)
-    summary = f"{session.role} session open; approved plans: {approved}; the record is {judged['verdict']}."
+    summary = f"{session.role} session open; approved plans: {approved}; the log is {audit['verdict']}."
     return Answer({**output, "summary": summary})
 
 
 def _list_plan_rows(view: RecoveryView) -> list[dict[str, Any]]:
-    """The plans, approved ones first; what is wrong with one is told by list_plans."""
+    """The plans, approved ones first, without their findings."""
     stored = (view.plans.read(plan_id) for plan_id in view.plans.plan_ids())
     rows = sorted(
-        (plan_row(one) for one in stored if one), key=lambda told: (told["status"] != APPROVED, told["plan_id"])
+        (plan_row(plan) for plan in stored if plan), key=lambda row: (row["status"] != APPROVED, row["plan_id"])
     )
-    return [{name: value for name, value in told.items() if name != "findings"} for told in rows][
-        : view.caps.listed_plans
-    ]
+    listed = rows[: view.caps.listed_plans]
+    return [{name: value for name, value in row.items() if name != "findings"} for row in listed]

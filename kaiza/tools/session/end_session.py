@@ -1,4 +1,4 @@
-"""Close a session and say what it changed."""
+"""Tool `end_session`: close the session and list its net changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ NAME = "end_session"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Nothing is asked for but the end."""
+    """A request without arguments."""
 
 
 def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the tool has no arguments of its own."""
     return Request()
 
 
 def run(_request: Request, view: ChangesView) -> Answer:
-    """Sum the session up; it is over once this call's record is written."""
-    told = session_counts(view.session)
-    summary = f"Session ended. Calls: {told['calls']}, changes: {told['changes']}, refusals: {told['refusals']}."
+    """Summarize the session. It is closed once the record of this call is written."""
+    counts = session_counts(view.session)
+    summary = f"Session ended. Calls: {counts['calls']}, changes: {counts['changes']}, refusals: {counts['refusals']}."
     return Answer(
         {
-            "counts": told,
+            "counts": counts,
             "changes": net_changes(change for record in view.session_changes() for change in record["changes"]),
             "summary": summary,
         }

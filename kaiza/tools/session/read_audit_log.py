@@ -1,4 +1,4 @@
-"""Read the record in pages, as it was written."""
+"""Tool `read_audit_log`: return the records of the audit log in pages, filtered by tool, outcome or path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ DEFAULT_PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Which records, and from where on."""
+    """The filter, and the sequence number to start at."""
 
     tool_name: str | None
     outcome: str | None
@@ -25,7 +25,7 @@ class Request:
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments; a cursor moves the beginning."""
+    """Parse the cursor, which moves the start."""
     since = arguments.get("since_seq", 1)
     if "cursor" in arguments:
         (after,) = cursor.decode(arguments["cursor"], NAME, arguments, (int,))
@@ -41,13 +41,13 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 
 def run(request: Request, view: AuditView) -> Answer:
-    """Give the next page of records that fit."""
+    """Return the next page of matching records."""
     page = PageBuilder(
         request.page_size, view.caps.response_bytes, {"items": [], "nextCursor": "x" * 128, "summary": "x" * 64}
     )
     more = False
     for record in view.log.records(request.since_seq):
-        if not _is_requested(request, record):
+        if not _matches(request, record):
             continue
         if not page.add(record):
             more = True
@@ -58,7 +58,7 @@ def run(request: Request, view: AuditView) -> Answer:
     return Answer({**output, "summary": f"{len(page.items)} records{', more follow' if more else ''}."})
 
 
-def _is_requested(request: Request, record: Mapping[str, Any]) -> bool:
+def _matches(request: Request, record: Mapping[str, Any]) -> bool:
     if request.tool_name is not None and record.get("tool_name") != request.tool_name:
         return False
     if request.outcome is not None and record.get("outcome") != request.outcome:
@@ -67,11 +67,11 @@ def _is_requested(request: Request, record: Mapping[str, Any]) -> bool:
 
 
 def _record_paths(record: Mapping[str, Any]) -> set[str]:
-    """Every path a record names."""
-    told = record.get("arguments") or {}
-    named = [told.get(name) for name in ("path", "source", "destination")]
-    listed = told.get("paths")
-    named += listed if isinstance(listed, list) else []
+    """Every path in the arguments and changes of a record."""
+    arguments = record.get("arguments") or {}
+    paths = [arguments.get(name) for name in ("path", "source", "destination")]
+    listed = arguments.get("paths")  # redacted to an object if too long
+    paths += listed if isinstance(listed, list) else []
     for change in record.get("changes") or ():
-        named += [change.get("path"), change.get("source")]
-    return {name for name in named if isinstance(name, str)}
+        paths += [change.get("path"), change.get("source")]
+    return {path for path in paths if isinstance(path, str)}

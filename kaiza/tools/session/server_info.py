@@ -1,4 +1,4 @@
-"""Say what this server is and what it allows; needs no session."""
+"""Tool `server_info`: version, protocols, platform and limits of the server. It needs no session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ NAME = "server_info"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Nothing is asked for."""
+    """A request without arguments."""
 
 
 def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the tool has no arguments of its own."""
     return Request()
 
 
 def run(_request: Request, view: ServerView) -> Answer:
-    """Tell version, protocols, platform and limits."""
-    told = dict(view.server_info)
-    return Answer({**told, "summary": f"Kaiza {told['server_version']}, {len(told['categories'])} tool categories."})
+    """Return the facts that the application has collected at its start."""
+    info = dict(view.server_info)
+    return Answer({**info, "summary": f"Kaiza {info['server_version']}, {len(info['categories'])} tool categories."})

@@ -1,4 +1,4 @@
-"""Say how a session stands."""
+"""Tool `session_status`: role, lock, call counts and plan usage of the session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ NAME = "session_status"
 
 
 class _PlanUseView(SessionView, PlansView, Protocol):
-    """The session, and the plans whose use it reports."""
+    """The session, and the plans whose usage is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Nothing is asked for but the session itself."""
+    """A request without arguments."""
 
 
 def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the tool has no arguments of its own."""
     return Request()
 
 
 def session_counts(session: Session) -> dict[str, int]:
-    """What a session has done so far, this call not included."""
+    """Counts of the session so far, without this call."""
     return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
 
 
 def _plan_usage(plan_id: str, usage: PlanUsage, view: _PlanUseView) -> dict[str, Any]:
-    """What was used of a plan so far, over all sessions, and what it allows."""
+    """Usage of a plan by all sessions, and its limits."""
     stored = view.plans.read(plan_id)
     plan = stored.parsed.plan if stored else None
     return {
@@ -46,7 +46,7 @@ def _plan_usage(plan_id: str, usage: PlanUsage, view: _PlanUseView) -> dict[str,
 
 
 def run(_request: Request, view: _PlanUseView) -> Answer:
-    """Tell role, state and counts."""
+    """Return role, state, counts and plan usage."""
     session = view.session
     lock = view.audit_state.locks.get(session.role)
     output: dict[str, Any] = {
@@ -63,6 +63,6 @@ def run(_request: Request, view: _PlanUseView) -> Answer:
             "seq": lock.seq,
             "at": lock.at,
         }
-    told = output["counts"]
-    summary = f"{output['state']}: {told['calls']} calls, {told['changes']} changes, {told['refusals']} refusals."
+    counts = output["counts"]
+    summary = f"{output['state']}: {counts['calls']} calls, {counts['changes']} changes, {counts['refusals']} refusals."
     return Answer({**output, "summary": summary})

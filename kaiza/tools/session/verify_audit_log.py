@@ -1,4 +1,4 @@
-"""Recompute the whole record and say whether it is intact."""
+"""Tool `verify_audit_log`: verify the hash chain of the whole audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ NAME = "verify_audit_log"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Nothing is asked for but the verdict."""
+    """A request without arguments."""
 
 
 def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the tool has no arguments of its own."""
     return Request()
 
 
 def run(_request: Request, view: AuditView) -> Answer:
-    """Judge every byte of the log."""
-    told = view.log.verify()
-    return Answer({**told, "summary": f"The record is {told['verdict']}: {told['records']} records."})
+    """Verify every record and return the verdict."""
+    verdict = view.log.verify()
+    return Answer({**verdict, "summary": f"The log is {verdict['verdict']}: {verdict['records']} records."})

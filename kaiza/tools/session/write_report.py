@@ -1,4 +1,4 @@
-"""Write down what happened, for the people who decide; a locked role may change again after it."""
+"""Tool `write_report`: write a report for people; the first ones of a day unlock a locked role."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,47 +11,48 @@ from kaiza.tools.view import Answer, ReportDraft, ReportView
 
 NAME = "write_report"
 _CAP_MESSAGES = {
-    "reports": "No more reports may be written today. Tell a person what happened, or wait.",
+    "reports": "The limit of reports for today is reached. Tell a person what happened, or wait.",
     "report_bytes": "The report is too long. Shorten it, and name files instead of quoting them.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A title and its Markdown."""
+    """The title and the Markdown text."""
 
     title: str
     content: str
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
-    """Take the arguments as the schema left them."""
+    """Return the request; the schema has checked the arguments."""
     return Request(arguments["title"], arguments["content"])
 
 
 def run(request: Request, view: ReportView) -> Answer:
-    """Propose the report under a name of Kaiza's own; say whether the role is free again."""
+    """Propose the report file, and say whether the role is unlocked by it."""
     _require_within_cap("reports", view.audit_state.count_reports_since(day_before(view.now)) + 1, view.caps.reports)
     role = view.session.role
     locked = role in view.audit_state.locks
     unlocks = locked and view.can_release
+    # The name is made of time, role and ids only: a title could carry a path or control characters.
     name = f"{view.now[:19].replace(':', '-')}-{role.lower()}-{view.session.session_id[:8]}-{view.request_id[:8]}.md"
     text = f"# {' '.join(request.title.split())}\n\n- role: {role}\n- session: {view.session.session_id}\n"
     text += f"- written: {view.now}\n\n{request.content.rstrip()}\n"
     state = "locked" if locked and not unlocks else "active"
-    told = (
-        "Changes are open again." if unlocks else "Only a person can unlock now." if locked else "Nothing was locked."
+    effect = (
+        "The role is unlocked." if unlocks else "Only a person can unlock now." if locked else "No role was locked."
     )
-    text = confusables.spell_out_controls(text)
-    output = {"path": f"docs/reports/{name}", "state": state, "summary": f"Report written. {told}"}
+    text = confusables.spell_out_controls(text)  # people read reports in a terminal
+    output = {"path": f"docs/reports/{name}", "state": state, "summary": f"Report written. {effect}"}
     content = text.encode("utf-8", "backslashreplace")
     _require_within_cap("report_bytes", len(content), view.caps.report_bytes)
     return Answer(output, (ReportDraft(name, content),), {"unlocked": unlocks})
 
 
-def _require_within_cap(cap: str, asked: int, limit: int) -> None:
-    """Refuse what passes a cap on reports, which neither a plan nor a freeze or a lock holds back."""
-    if asked > limit:
+def _require_within_cap(cap: str, amount: int, limit: int) -> None:
+    """Bound reports: they are the one write that neither a plan nor a freeze or a lock stops."""
+    if amount > limit:
         raise errors.SystemError.tool_failure(
             "CAP_EXCEEDED", human_message=_CAP_MESSAGES[cap], cause={"cap": cap, "limit": limit}
         )

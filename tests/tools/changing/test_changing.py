@@ -1,3 +1,5 @@
+"""The tools that change files, on real files, without the boundary: what they propose and what they refuse."""
+
 import base64
 import hashlib
 import json
@@ -8,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from agents import sha
 
 from kaiza.domain import errors, schema_lint
 from kaiza.domain.caps import Caps
@@ -20,25 +23,21 @@ from kaiza.tools.changing import apply_patch, change_summary, delete_file, edit_
 
 TOOLS = {tool.NAME: tool for tool in (write_file, edit_file, apply_patch, move_file, delete_file)}
 SCHEMAS = SchemaRegistry()
-PLAN = "0" * 64
+NO_HASH = "0" * 64
 MIB = 1 << 20
-
-
-def sha(content):
-    return hashlib.sha256(content).hexdigest()
 
 
 @dataclass
 class Bench:
-    """A workspace that the changing tools look at; nothing here carries their proposals out."""
+    """A workspace as the tools' view. It makes none of the changes that they propose."""
 
     root: Path
     workspace: ConfinedRoot
     caps: Caps
-    late: bool = False
+    is_late: bool = False
 
     def call(self, name, /, **arguments):
-        arguments = {"plan_hash": PLAN, **arguments}
+        arguments = {"plan_hash": NO_HASH, **arguments}
         io = SCHEMAS.load_tool_io(name)
         io.input.validate(arguments)
         answer = TOOLS[name].run(TOOLS[name].parse(arguments, str(self.root)), self)
@@ -71,9 +70,10 @@ class Bench:
     def code(self, name, /, **arguments):
         return self.refused(name, **arguments).error_code
 
-    def wanted(self, name, /, **arguments):
-        request = TOOLS[name].parse({"plan_hash": PLAN, **arguments}, str(self.root))
-        return [(one.operation, *map(str, one.paths), one.edited) for one in TOOLS[name].wanted(request, self)]
+    def requested_operations(self, name, /, **arguments):
+        request = TOOLS[name].parse({"plan_hash": NO_HASH, **arguments}, str(self.root))
+        operations = TOOLS[name].requested_operations(request, self)
+        return [(operation.operation, *map(str, operation.paths), operation.edited) for operation in operations]
 
     def write(self, path, content, mode=0o644):
         file = self.root / path
@@ -98,8 +98,8 @@ class Bench:
     def stat(self, path):
         return self.workspace.stat(path, lambda _real: None)
 
-    def over(self):
-        return self.late
+    def is_out_of_time(self):
+        return self.is_late
 
 
 @pytest.fixture(params=["openat2", "walk"])
@@ -110,18 +110,18 @@ def bench(tmp_path, request):
         yield Bench(root, workspace, Caps())
 
 
-ASKED = {
+ARGUMENTS = {
     "write_file": {"path": "f", "content": "b\n"},
     "edit_file": {"path": "f", "expected_hash": sha(b"a\n"), "edits": [{"old_text": "a", "new_text": "b"}]},
     "apply_patch": {"patch": "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n"},
     "move_file": {"source": "f", "destination": "g", "expected_hash": sha(b"a\n")},
     "delete_file": {"path": "f", "expected_hash": sha(b"a\n")},
 }
-ON_WHAT_IS_THERE = {**ASKED, "write_file": {**ASKED["write_file"], "expected_hash": sha(b"a\n")}}
+ARGUMENTS_FOR_EXISTING = {**ARGUMENTS, "write_file": {**ARGUMENTS["write_file"], "expected_hash": sha(b"a\n")}}
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_schema_files_keep_the_house_rules_and_are_terse(tool):
+def test_schema_files_pass_the_lint_and_are_short(tool):
     schemas = SCHEMAS.load_tool_schemas(tool)
 
     for schema, output in ((schemas.input, False), (schemas.output, True)):
@@ -130,7 +130,7 @@ def test_the_schema_files_keep_the_house_rules_and_are_terse(tool):
     assert len(str(schemas.input)) < 1700
 
 
-def test_a_new_file_is_proposed_with_its_hash_and_lines(bench):
+def test_a_new_file_is_proposed_with_its_hash_and_line_count(bench):
     output, change = bench.change("write_file", path="d/e/f", content="a\r\nb")
 
     assert (change.operation, change.content, change.mode) == ("create", b"a\r\nb", None)
@@ -139,7 +139,7 @@ def test_a_new_file_is_proposed_with_its_hash_and_lines(bench):
     assert not {"before_hash", "diff", "source"} & output.keys()
 
 
-def test_bytes_come_as_base64(bench):
+def test_binary_content_is_accepted_as_base64(bench):
     content = bytes(range(256))
     _, change = bench.change("write_file", path="f", content=base64.b64encode(content).decode(), encoding="base64")
 
@@ -149,10 +149,10 @@ def test_bytes_come_as_base64(bench):
     assert bench.code("write_file", path="f", content="\ud800") == "INVALID_INPUT_FORMAT"
 
 
-def test_what_is_there_is_replaced_only_by_its_hash(bench):
+def test_an_existing_file_is_replaced_only_if_its_hash_is_passed(bench):
     old = bench.write("f", b"a\nb\n", 0o755)
     created = bench.refused("write_file", path="f", content="a\n")
-    stale = bench.refused("write_file", path="f", content="a\n", expected_hash=PLAN)
+    stale = bench.refused("write_file", path="f", content="a\n", expected_hash=NO_HASH)
     output, change = bench.change("write_file", path="f", content="a\nc\nd\n", expected_hash=old)
 
     assert (created.error_code, created.cause["current_hash"]) == ("FILE_ALREADY_EXISTS", old)
@@ -161,16 +161,16 @@ def test_what_is_there_is_replaced_only_by_its_hash(bench):
     assert (output["lines_added"], output["lines_removed"]) == (2, 1)
 
 
-@pytest.mark.parametrize("expected_hash", [None, PLAN])
-def test_a_write_that_is_done_already_is_a_success(bench, expected_hash):
+@pytest.mark.parametrize("expected_hash", [None, NO_HASH])
+def test_writing_the_content_that_a_file_already_has_succeeds(bench, expected_hash):
     old = bench.write("f", b"a", 0o444)
-    asked = {"expected_hash": expected_hash} if expected_hash else {}
-    output, changes = bench.call("write_file", path="f", content="a", **asked)
+    arguments = {"expected_hash": expected_hash} if expected_hash else {}
+    output, changes = bench.call("write_file", path="f", content="a", **arguments)
 
     assert (output["unchanged"], output["after_hash"], changes) == (True, old, ())
 
 
-def test_edits_are_proposed_with_their_diff(bench):
+def test_edits_return_a_diff(bench):
     old = bench.write("f", b"caf\xe9\r\nb\r\n")
     edits = [
         {"old_text": "b\r\n", "new_text": "c\r\n"},
@@ -204,7 +204,7 @@ def test_edits_are_proposed_with_their_diff(bench):
         ),
     ],
 )
-def test_an_edit_that_means_no_one_place_is_refused(bench, edit, code):
+def test_an_edit_that_does_not_match_exactly_one_place_is_refused(bench, edit, code):
     old = bench.write("f", b"a\n")
 
     assert bench.code("edit_file", path="f", expected_hash=old, edits=[edit]) == code
@@ -244,31 +244,31 @@ rename to to2
 """
 
 
-def test_a_patch_proposes_every_file(bench):
+def test_a_patch_proposes_a_change_for_every_file(bench):
     for name, content in (("changed", b"a\n"), ("gone", b"g\n"), ("from", b"\0"), ("from2", b"2\n")):
         bench.write(name, content)
     output, changes = bench.call("apply_patch", patch=PATCH, dry_run=True)
 
-    assert [(one.operation, str(one.path), one.content, one.mode) for one in changes] == [
+    assert [(change.operation, str(change.path), change.content, change.mode) for change in changes] == [
         ("modify", "changed", b"b\nc\n", 0o755),
         ("create", "d/new", b"n\n", None),
         ("delete", "gone", None, None),
         ("move", "to", None, None),
         ("move", "to2", b"3\n", None),
     ]
-    assert [one.is_plain_move for one in changes] == [False, False, False, True, False]
+    assert [change.is_plain_move for change in changes] == [False, False, False, True, False]
     assert (output["files"], output["hunks"], output["lines_added"], output["lines_removed"]) == (5, 4, 4, 3)
-    again, same = bench.call("apply_patch", patch=output["diff"])
-    assert [one.as_record() for one in same] == [one.as_record() for one in changes]
-    assert again["changes"] == [{**one, "dry_run": False} for one in output["changes"]]
+    reapplied, same_changes = bench.call("apply_patch", patch=output["diff"])
+    assert [change.as_record() for change in same_changes] == [change.as_record() for change in changes]
+    assert reapplied["changes"] == [{**change, "dry_run": False} for change in output["changes"]]
 
 
-def test_a_patch_names_all_its_paths_and_what_it_wants(bench):
+def test_all_paths_and_operations_of_a_patch_are_known_before_it_runs(bench):
     bench.write("d/new", b"")
     request = apply_patch.parse({"patch": PATCH}, str(bench.root))
 
     assert {str(path) for path in request.paths} == {"changed", "d/new", "gone", "from", "to", "from2", "to2"}
-    assert bench.wanted("apply_patch", patch=PATCH) == [
+    assert bench.requested_operations("apply_patch", patch=PATCH) == [
         ("modify", "changed", False),
         ("modify", "d/new", False),
         ("delete", "gone", False),
@@ -277,7 +277,7 @@ def test_a_patch_names_all_its_paths_and_what_it_wants(bench):
     ]
 
 
-def test_one_file_that_does_not_fit_refuses_the_whole_patch(bench):
+def test_a_patch_fails_whole_if_one_file_does_not_match(bench):
     for name, content in (("changed", b"a\n"), ("gone", b"other\n"), ("from", b"\0"), ("from2", b"2\n")):
         bench.write(name, content)
     error = bench.refused("apply_patch", patch=PATCH)
@@ -285,7 +285,7 @@ def test_one_file_that_does_not_fit_refuses_the_whole_patch(bench):
     assert (error.error_code, error.cause["path"]) == ("PATCH_APPLY_FAILED", "gone")
 
 
-DIFFERENCE = change_summary.build_diff
+BUILD_DIFF = change_summary.build_diff
 EDIT = "--- a/{0}\n+++ b/{0}\n@@ -1,2 +1,2 @@\n-a\n+b\n c\n"
 CREATE = "--- /dev/null\n+++ b/{}\n@@ -0,0 +1 @@\n+{}\n"
 DELETE = "diff --git a/{0} b/{0}\ndeleted file mode 100644\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"
@@ -301,34 +301,36 @@ MOVE = "diff --git a/{0} b/{0}2\nrename from {0}\nrename to {0}2\n"
         (DELETE.format("h") + EDIT.format("f"), 2 + 2 * 502),
     ],
 )
-def test_the_files_of_a_patch_are_bounded_together_before_any_is_read(bench, patch, size):
+def test_the_total_size_of_patched_files_is_bounded_before_any_is_read(bench, patch, size):
     for name in "fg":
         bench.write(name, b"a\nc\n" + b"x" * 498)
     bench.write("h", b"a\n")
     bench.caps = Caps(patched_bytes=size)
     bench.call("apply_patch", patch=patch, dry_run=True)
     bench.caps = Caps(patched_bytes=size - 1)
-    bench.late = True
+    bench.is_late = True
     refused = bench.refused("apply_patch", patch=patch, dry_run=True)
 
     assert refused.error_code == "CAP_EXCEEDED"
     assert refused.cause == {"cap": "patched_bytes", "limit": size - 1, "found": size}
 
 
-def test_a_file_that_grows_before_it_is_read_is_bounded_too(bench):
+def test_a_file_that_grows_before_it_is_read_counts_with_its_new_size(bench):
     bench.write("f", b"a\n")
     bench.caps = Caps(patched_bytes=1000)
-    look = bench.stat
-    bench.stat = lambda path: (look(path), bench.write("f", b"a\nc\n" + b"x" * 498))[0]
+    real_stat = bench.stat
+    bench.stat = lambda path: (real_stat(path), bench.write("f", b"a\nc\n" + b"x" * 498))[0]
     with pytest.raises(errors.SystemError) as raised:
         bench.call("apply_patch", patch=EDIT.format("f"))
 
     assert raised.value.cause == {"cap": "patched_bytes", "limit": 1000, "found": 1004}
 
 
-def test_a_dry_run_works_out_no_more_diffs_than_an_answer_holds(bench, monkeypatch):
-    made = []
-    monkeypatch.setattr(change_summary, "build_diff", lambda *given: made.append(DIFFERENCE(*given)) or made[-1])
+def test_a_dry_run_computes_no_more_diffs_than_fit_into_an_answer(bench, monkeypatch):
+    diffs = []
+    monkeypatch.setattr(
+        change_summary, "build_diff", lambda *arguments: diffs.append(BUILD_DIFF(*arguments)) or diffs[-1]
+    )
     line = b"x" * 60_000 + b"\n"
     for number in range(20):
         bench.write(f"f{number}", b"a\nc\n" + line)
@@ -336,29 +338,29 @@ def test_a_dry_run_works_out_no_more_diffs_than_an_answer_holds(bench, monkeypat
     output, changes = bench.call("apply_patch", patch=patch, dry_run=True)
 
     assert (len(changes), output["diff_truncated"]) == (20, True)
-    assert len(made) < 12
+    assert len(diffs) < 12
 
 
-def test_a_patch_of_short_lines_costs_no_memory_a_line_and_no_diff_of_millions(bench):
+def test_a_file_of_a_million_short_lines_is_patched_without_memory_for_each_line_or_a_diff(bench):
     lines = 1_100_000
     bench.write("f", b"a\nc\n" + b"z\n" * lines)
     bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
     tracemalloc.start()
     output, _ = bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
-    _, most = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert most < 6 * 2 * lines
+    assert peak < 6 * 2 * lines
     assert (output["lines_added"], output["lines_removed"], output["diff_truncated"]) == (1, 1, True)
 
 
-def test_a_patch_that_is_late_begins_with_no_other_file(bench):
-    bench.late = True
+def test_a_patch_past_its_deadline_reads_no_further_file(bench):
+    bench.is_late = True
 
     assert bench.refused("apply_patch", patch=CREATE.format("n", "x")).cause["cap"] == "timeout"
 
 
-def test_a_dry_run_holds_no_file_while_it_reads_the_next(bench):
+def test_a_dry_run_holds_only_one_file_in_memory(bench):
     names = [f"f{number}" for number in range(16)]
     for name in names:
         bench.write(name, b"a\nc\n" + b"x" * MIB)
@@ -366,14 +368,14 @@ def test_a_dry_run_holds_no_file_while_it_reads_the_next(bench):
     bench.call("apply_patch", patch=patch, dry_run=True)
     tracemalloc.start()
     bench.call("apply_patch", patch=patch, dry_run=True)
-    _, most = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert most < 24 * MIB
+    assert peak < 24 * MIB
 
 
 @pytest.mark.parametrize(
-    ("missing", "there", "code"),
+    ("missing", "existing", "code"),
     [
         ("changed", None, "FILE_NOT_FOUND"),
         ("gone", None, "FILE_NOT_FOUND"),
@@ -382,12 +384,12 @@ def test_a_dry_run_holds_no_file_while_it_reads_the_next(bench):
         (None, "to", "FILE_ALREADY_EXISTS"),
     ],
 )
-def test_a_patch_takes_nothing_for_granted(bench, missing, there, code):
+def test_a_patch_fails_if_a_file_is_missing_or_in_the_way(bench, missing, existing, code):
     for name, content in (("changed", b"a\n"), ("gone", b"g\n"), ("from", b"\0"), ("from2", b"2\n")):
         if name != missing:
             bench.write(name, content)
-    if there:
-        bench.write(there, b"x")
+    if existing:
+        bench.write(existing, b"x")
 
     assert bench.code("apply_patch", patch=PATCH) == code
 
@@ -402,11 +404,11 @@ def test_a_patch_takes_nothing_for_granted(bench, missing, there, code):
         ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+" + "é" * 270_000 + "\n", "INVALID_INPUT_VALUE"),
     ],
 )
-def test_a_patch_is_judged_as_an_argument(bench, text, code):
+def test_a_malformed_patch_is_refused_with_its_code(bench, text, code):
     assert bench.code("apply_patch", patch=text) == code
 
 
-def test_the_execute_bit_follows_who_may_read(bench):
+def test_the_execute_bits_follow_the_read_bits(bench):
     flip = "diff --git a/f b/f\nold mode {}\nnew mode {}\n"
     bench.write("f", b"a", 0o640)
     assert bench.mode_after(flip.format("100644", "100755")) == 0o750
@@ -414,14 +416,14 @@ def test_the_execute_bit_follows_who_may_read(bench):
     assert bench.mode_after(flip.format("100755", "100644")) == 0o600
 
 
-def test_a_new_file_is_ordinary_or_executable(bench):
+def test_a_patch_creates_a_file_with_the_default_mode_or_executable(bench):
     new = "diff --git a/n b/n\nnew file mode {}\n"
 
     assert bench.mode_after(new.format("100644")) is None
     assert bench.mode_after(new.format("100755")) == 0o755
 
 
-def test_a_file_is_moved_to_where_nothing_is(bench):
+def test_a_file_is_moved_only_to_an_unused_path(bench):
     old = bench.write("f", b"a\n")
     output, change = bench.change("move_file", source="f", destination="d/g", expected_hash=old)
 
@@ -433,7 +435,7 @@ def test_a_file_is_moved_to_where_nothing_is(bench):
     assert bench.code("move_file", source="f", destination="f/g", expected_hash=old) == "FILE_WRITE_FAILED"
 
 
-def test_a_file_is_deleted_by_its_hash(bench):
+def test_a_file_is_deleted_if_its_hash_matches(bench):
     old = bench.write("f", b"a\nb")
     output, change = bench.change("delete_file", path="f", expected_hash=old)
 
@@ -444,50 +446,50 @@ def test_a_file_is_deleted_by_its_hash(bench):
 @pytest.mark.parametrize("tool", [name for name in TOOLS if name != "apply_patch"])
 def test_a_stale_hash_changes_nothing(bench, tool):
     current = bench.write("f", b"changed since\n")
-    error = bench.refused(tool, **ON_WHAT_IS_THERE[tool])
+    error = bench.refused(tool, **ARGUMENTS_FOR_EXISTING[tool])
 
     assert (error.error_code, error.cause["current_hash"]) == ("HASH_MISMATCH", current)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_missing_file_is_not_found(bench, tool):
-    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_NOT_FOUND"
+    assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "FILE_NOT_FOUND"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_is_no_plain_file_is_refused_at_once(bench, tool):
+def test_devices_and_directories_are_refused_without_waiting(bench, tool):
     os.mkfifo(bench.root / "f")
-    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_WRITE_FAILED"
+    assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "FILE_WRITE_FAILED"
     (bench.root / "f").unlink()
     (bench.root / "f").mkdir()
-    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_WRITE_FAILED"
+    assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "FILE_WRITE_FAILED"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_file_with_several_names_is_refused(bench, tool):
+def test_a_file_with_hard_links_is_not_changed(bench, tool):
     bench.write("f", b"a\n")
     os.link(bench.root / "f", bench.root / "other")
 
-    assert bench.refused(tool, **ON_WHAT_IS_THERE[tool]).cause["why"] == "hard_link"
+    assert bench.refused(tool, **ARGUMENTS_FOR_EXISTING[tool]).cause["why"] == "hard_link"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_changes_follow_no_link(bench, tool):
+def test_changes_do_not_follow_symbolic_links(bench, tool):
     bench.write("real", b"a\n")
     (bench.root / "f").symlink_to("real")
-    error = bench.refused(tool, **ON_WHAT_IS_THERE[tool])
+    error = bench.refused(tool, **ARGUMENTS_FOR_EXISTING[tool])
 
     assert (error.error_code, error.cause["real_path"]) == ("INVALID_PATH", "real")
     (bench.root / "f").unlink()
     (bench.root / "d").mkdir()
     (bench.root / "f").symlink_to("d")
-    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "INVALID_PATH"
+    assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "INVALID_PATH"
     (bench.root / "f").unlink()
     (bench.root / "f").symlink_to("/etc/hostname")
-    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "OUTSIDE_WORKSPACE"
+    assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "OUTSIDE_WORKSPACE"
 
 
-def test_nothing_is_made_through_a_link(bench):
+def test_no_file_is_created_through_a_symbolic_link(bench):
     old = bench.write("real/f", b"a\n")
     (bench.root / "through").symlink_to("real")
     (bench.root / "nowhere").symlink_to("missing")
@@ -506,33 +508,34 @@ def test_nothing_is_made_through_a_link(bench):
 def test_a_read_only_file_is_not_overwritten(bench, tool):
     bench.write("f", b"a\n", 0o444)
 
-    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "FILE_WRITE_FAILED"
+    assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "FILE_WRITE_FAILED"
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_may_not_be_read_is_not_looked_at(bench, tool):
+def test_the_hash_of_an_unreadable_file_is_not_revealed(bench, tool):
     old = bench.write(".env", b"a\n")
-    told = json.loads(json.dumps(ON_WHAT_IS_THERE[tool]).replace('"f"', '".env"').replace("/f\\n", "/.env\\n"))
-    error = bench.refused(tool, **told)
+    text = json.dumps(ARGUMENTS_FOR_EXISTING[tool])
+    arguments = json.loads(text.replace('"f"', '".env"').replace("/f\\n", "/.env\\n"))
+    error = bench.refused(tool, **arguments)
 
     assert error.error_code == "POLICY_VIOLATION"
     assert old not in str(error.cause)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_dry_run_shows_the_diff_and_proposes_the_same(bench, tool):
+def test_a_dry_run_proposes_the_same_change_and_returns_its_diff(bench, tool):
     bench.write("f", b"a\n")
-    wet, changes = bench.call(tool, **ON_WHAT_IS_THERE[tool])
-    output, dry = bench.call(tool, **ON_WHAT_IS_THERE[tool], dry_run=True)
+    real_output, changes = bench.call(tool, **ARGUMENTS_FOR_EXISTING[tool])
+    output, dry_changes = bench.call(tool, **ARGUMENTS_FOR_EXISTING[tool], dry_run=True)
 
     assert output["dry_run"] is True
-    assert dry == changes
+    assert dry_changes == changes
     assert output["diff"].startswith("diff --git a/f b/")
-    for name in wet.keys() - {"dry_run", "summary", "changes"}:
-        assert output[name] == wet[name]
+    for name in real_output.keys() - {"dry_run", "summary", "changes"}:
+        assert output[name] == real_output[name]
 
 
-def test_a_long_diff_is_cut_to_what_a_response_carries(bench):
+def test_a_long_diff_is_truncated_to_the_size_of_a_response(bench):
     line = "\x01" * 99 + "\n"
     output, _ = bench.call("write_file", path="f", content=line * 1200, dry_run=True)
 
@@ -542,54 +545,56 @@ def test_a_long_diff_is_cut_to_what_a_response_carries(bench):
 
 
 @pytest.mark.parametrize(
-    ("asked", "there", "wanted"),
+    ("arguments", "existing", "operation"),
     [
         ({"content": "b"}, None, "create"),
         ({"content": "b"}, b"a", "modify"),
         ({"content": "a"}, b"a", "create"),
-        ({"content": "a", "expected_hash": PLAN}, b"a", "modify"),
-        ({"content": "b", "expected_hash": PLAN}, b"a", "modify"),
-        ({"content": "b", "expected_hash": PLAN}, None, "create"),
+        ({"content": "a", "expected_hash": NO_HASH}, b"a", "modify"),
+        ({"content": "b", "expected_hash": NO_HASH}, b"a", "modify"),
+        ({"content": "b", "expected_hash": NO_HASH}, None, "create"),
     ],
 )
-def test_what_a_write_wants_is_judged_by_the_file(bench, asked, there, wanted):
-    if there is not None:
-        bench.write("f", there)
+def test_a_write_requests_a_creation_or_a_modification_depending_on_the_file(bench, arguments, existing, operation):
+    if existing is not None:
+        bench.write("f", existing)
 
-    assert bench.wanted("write_file", path="f", **asked) == [(wanted, "f", False)]
+    assert bench.requested_operations("write_file", path="f", **arguments) == [(operation, "f", False)]
 
 
-def test_the_others_want_what_they_are(bench):
-    del_, move, edit = (bench.wanted(name, **ASKED[name]) for name in ("delete_file", "move_file", "edit_file"))
+def test_move_delete_and_edit_request_their_own_operation(bench):
+    delete, move, edit = (
+        bench.requested_operations(name, **ARGUMENTS[name]) for name in ("delete_file", "move_file", "edit_file")
+    )
 
-    assert (del_, move, edit) == ([("delete", "f", False)], [("move", "f", "g", False)], [("modify", "f", False)])
+    assert (delete, move, edit) == ([("delete", "f", False)], [("move", "f", "g", False)], [("modify", "f", False)])
 
 
 @pytest.mark.parametrize("tool", ["move_file", "delete_file"])
-def test_a_large_file_is_hashed_and_never_held(bench, tool):
+def test_a_large_file_is_hashed_without_holding_it_in_memory(bench, tool):
     with (bench.root / "f").open("wb") as file:
         file.truncate(100 * MIB)
     digest = hashlib.sha256()
     for _ in range(100):
         digest.update(bytes(MIB))
     tracemalloc.start()
-    bench.call(tool, **{**ON_WHAT_IS_THERE[tool], "expected_hash": digest.hexdigest()})
-    _, most = tracemalloc.get_traced_memory()
+    bench.call(tool, **{**ARGUMENTS_FOR_EXISTING[tool], "expected_hash": digest.hexdigest()})
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert most < 4 * MIB
+    assert peak < 4 * MIB
 
 
 @pytest.mark.parametrize("tool", ["edit_file", "apply_patch"])
-def test_a_file_too_large_to_hold_is_not_edited(bench, tool):
+def test_a_file_above_the_size_cap_is_not_edited(bench, tool):
     bench.caps = Caps(hashed_bytes=1000)
     old = bench.write("f", b"a\n" * 501)
-    asked = {**ASKED[tool], **({"expected_hash": old} if tool == "edit_file" else {})}
+    arguments = {**ARGUMENTS[tool], **({"expected_hash": old} if tool == "edit_file" else {})}
 
-    assert bench.code(tool, **asked) == "CAP_EXCEEDED"
+    assert bench.code(tool, **arguments) == "CAP_EXCEEDED"
 
 
-def test_a_file_too_large_to_hold_may_be_replaced(bench):
+def test_a_file_above_the_size_cap_can_be_replaced(bench):
     bench.caps = Caps(hashed_bytes=1000)
     old = bench.write("f", b"a\n" * 501)
     output, change = bench.change("write_file", path="f", content="b\n", expected_hash=old, dry_run=True)
@@ -598,22 +603,22 @@ def test_a_file_too_large_to_hold_may_be_replaced(bench):
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_call_that_is_late_stops_reading(bench, tool):
+def test_a_call_past_its_deadline_stops_reading(bench, tool):
     bench.write("f", b"a\n")
-    bench.late = True
+    bench.is_late = True
 
-    assert bench.code(tool, **ON_WHAT_IS_THERE[tool]) == "CAP_EXCEEDED"
+    assert bench.code(tool, **ARGUMENTS_FOR_EXISTING[tool]) == "CAP_EXCEEDED"
 
 
-def test_an_edit_of_a_megabyte_is_quick(bench):
+def test_editing_a_file_of_a_megabyte_takes_less_than_two_seconds(bench):
     old = bench.write("f", b"".join(b"line %d\n" % number for number in range(100_000)))
-    begun = time.process_time()
+    start = time.process_time()
     bench.call("edit_file", path="f", expected_hash=old, edits=[{"old_text": "line 50000\n", "new_text": "x\n"}])
 
-    assert time.process_time() - begun < 2
+    assert time.process_time() - start < 2
 
 
-def test_paths_are_those_of_the_session(bench):
+def test_paths_are_resolved_against_the_root_of_the_session(bench):
     bench.write("f", b"a\n")
     _, change = bench.change("write_file", path=f"{bench.root}/g", content="")
 

@@ -3,6 +3,7 @@ import json
 import os
 
 import pytest
+from scenes import records
 
 from kaiza.app import App
 from kaiza.domain import errors
@@ -57,12 +58,7 @@ def code(outcome):
     return outcome.envelope["error_code"] if outcome.envelope else None
 
 
-def records(root):
-    lines = (root / "audit" / "audit-log.jsonl").read_bytes().splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def test_plans_are_listed_as_they_are_now(root, planner):
+def test_plans_are_listed_with_their_current_status(root, planner):
     put(root, "PLAN-2", "APPROVED")
     put(root, "PLAN-1", content=text("PLAN-1").replace("title", "expires: 2026-12-01T00:00:00Z\ntitle"))
     put(root, "PLAN-3", content=text("PLAN-9", "APPROVED"))
@@ -79,7 +75,7 @@ def test_plans_are_listed_as_they_are_now(root, planner):
     assert planner.call("list_plans", {"status": "APPROVED"}).output["items"] == []
 
 
-def test_what_is_no_plan_keeps_no_session_from_beginning(root, planner):
+def test_malformed_entries_in_plans_do_not_stop_a_session_from_beginning(root, planner):
     put(root, "PLAN-1")
     os.truncate(root / "plans" / "PLAN-1.md", 1 << 42)
     os.mkfifo(root / "plans" / "PLAN-2.md")
@@ -89,17 +85,17 @@ def test_what_is_no_plan_keeps_no_session_from_beginning(root, planner):
     begun = planner.call("begin_session", {"role": "ANTIGRAVITY"}).output
     listed = planner.call("list_plans", {"session_id": begun["session_id"]}).output
 
-    told = [("PLAN-1", "INVALID"), ("PLAN-5", "DRAFT")]
-    assert sorted((one["plan_id"], one["status"]) for one in begun["plans"]) == told
-    assert [(one["plan_id"], one["status"]) for one in listed["items"]] == told
+    expected = [("PLAN-1", "INVALID"), ("PLAN-5", "DRAFT")]
+    assert sorted((row["plan_id"], row["status"]) for row in begun["plans"]) == expected
+    assert [(row["plan_id"], row["status"]) for row in listed["items"]] == expected
 
 
-def test_plans_come_in_pages(root, planner):
+def test_plans_are_listed_in_pages(root, planner):
     for number in range(7):
         put(root, f"PLAN-{number}", "APPROVED" if number % 2 else "DRAFT")
-    asked = {"status": "DRAFT", "pageSize": 3}
-    first = planner.call("list_plans", asked).output
-    second = planner.call("list_plans", {**asked, "cursor": first["nextCursor"]}).output
+    arguments = {"status": "DRAFT", "pageSize": 3}
+    first = planner.call("list_plans", arguments).output
+    second = planner.call("list_plans", {**arguments, "cursor": first["nextCursor"]}).output
 
     listed = [item["plan_id"] for item in first["items"] + second["items"]]
     assert listed == ["PLAN-0", "PLAN-2", "PLAN-4", "PLAN-6"]
@@ -107,41 +103,41 @@ def test_plans_come_in_pages(root, planner):
     assert code(planner.call("list_plans", {"cursor": first["nextCursor"]})) == "CURSOR_INVALID"
 
 
-def test_a_plan_is_read_with_its_hash_and_its_findings(root, planner):
+def test_a_plan_is_read_with_its_hash_and_findings(root, planner):
     put(root, "PLAN-1", content=text("PLAN-1") + "ü\n")
     put(root, "PLAN-2", content=text("PLAN-1"))
 
-    told = planner.call("read_plan", {"plan_id": "PLAN-1"}).output
-    assert told["content"] == text("PLAN-1") + "ü\n"
-    assert told["plan_hash"] == hashlib.sha256(told["content"].encode()).hexdigest()
-    assert (told["status"], told["findings"]) == ("DRAFT", [])
+    output = planner.call("read_plan", {"plan_id": "PLAN-1"}).output
+    assert output["content"] == text("PLAN-1") + "ü\n"
+    assert output["plan_hash"] == hashlib.sha256(output["content"].encode()).hexdigest()
+    assert (output["status"], output["findings"]) == ("DRAFT", [])
     assert planner.call("read_plan", {"plan_id": "PLAN-2"}).output["findings"][0]["rule"] == "plan-id"
 
 
 @pytest.mark.parametrize("plan_id", ["PLAN-9", "nope", "../audit/audit-log", "plans/PLAN-1"])
 @pytest.mark.parametrize("tool", ["read_plan", "lint_plan"])
-def test_a_plan_that_is_not_there_is_not_found(planner, tool, plan_id):
+def test_a_missing_plan_is_not_found(planner, tool, plan_id):
     assert code(planner.call(tool, {"plan_id": plan_id})) == "PLAN_NOT_FOUND"
 
 
-def test_a_text_or_a_plan_is_linted(root, planner):
+def test_a_text_or_a_saved_plan_is_linted(root, planner):
     put(root, "PLAN-1")
 
     assert planner.call("lint_plan", {"plan_id": "PLAN-1"}).output["valid"]
     assert planner.call("lint_plan", {"content": text()}).output["valid"]
-    told = planner.call("lint_plan", {"content": text().replace("status", "Status")}).output
-    assert not told["valid"]
-    assert {"key-spelling", "missing-key"} == {finding["rule"] for finding in told["findings"]}
+    output = planner.call("lint_plan", {"content": text().replace("status", "Status")}).output
+    assert not output["valid"]
+    assert {"key-spelling", "missing-key"} == {finding["rule"] for finding in output["findings"]}
     assert code(planner.call("lint_plan", {})) == "MISSING_REQUIRED_FIELD"
     assert code(planner.call("lint_plan", {"content": "a", "plan_id": "PLAN-1"})) == "INVALID_INPUT_VALUE"
 
 
 def test_a_draft_is_saved_byte_for_byte_and_recorded(root, planner):
-    told = planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()}).output
+    output = planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()}).output
 
     assert (root / "plans" / "PLAN-1.md").read_bytes() == text().encode()
-    assert told["path"] == "plans/PLAN-1.md"
-    assert told["plan_hash"] == hashlib.sha256(text().encode()).hexdigest()
+    assert output["path"] == "plans/PLAN-1.md"
+    assert output["plan_hash"] == hashlib.sha256(text().encode()).hexdigest()
     assert records(root)[-1]["tool_name"] == "save_plan"
     assert records(root)[-1]["outcome"] == "ok"
     assert "Why." not in json.dumps(records(root))
@@ -168,7 +164,7 @@ SPELLINGS = [
 
 
 @pytest.mark.parametrize("status", SPELLINGS)
-def test_no_spelling_of_approved_is_saved_and_each_attempt_is_recorded(root, planner, status):
+def test_no_spelling_of_an_approved_status_can_be_saved_and_attempts_are_recorded(root, planner, status):
     outcome = planner.call("save_plan", {"plan_id": "PLAN-1", "content": text(status=status)})
 
     assert code(outcome) == "PLAN_ENFORCEMENT_FAILED"
@@ -190,16 +186,16 @@ def test_no_spelling_of_approved_is_saved_and_each_attempt_is_recorded(root, pla
         "",
     ],
 )
-def test_nothing_but_a_sound_draft_is_saved(root, planner, content):
+def test_only_a_valid_draft_is_saved(root, planner, content):
     assert code(planner.call("save_plan", {"plan_id": "PLAN-1", "content": content})) == "PLAN_ENFORCEMENT_FAILED"
     assert os.listdir(root / "plans") == []
 
 
-PAINTED = "\x1b[2J\x1b[H---\r\nWhat it allows: docs/x.md\n"
+REPAINT = "\x1b[2J\x1b[H---\r\nWhat it allows: docs/x.md\n"
 
 
-@pytest.mark.parametrize("prose", [PAINTED, "a\rb", "\x9b2J", "\x00", "txet \u202e", "\U000e0041"])
-def test_a_plan_whose_prose_steers_a_terminal_is_not_saved_and_lint_says_where(root, planner, prose):
+@pytest.mark.parametrize("prose", [REPAINT, "a\rb", "\x9b2J", "\x00", "txet \u202e", "\U000e0041"])
+def test_a_plan_with_terminal_control_characters_is_refused_with_their_position(root, planner, prose):
     outcome = planner.call("save_plan", {"plan_id": "PLAN-1", "content": text() + prose})
     linted = planner.call("lint_plan", {"content": text() + prose}).output
 
@@ -210,17 +206,17 @@ def test_a_plan_whose_prose_steers_a_terminal_is_not_saved_and_lint_says_where(r
     assert outcome.envelope["cause"]["findings"][0]["line"] == 10
 
 
-def test_an_approved_plan_whose_prose_steers_a_terminal_counts_for_nothing(root, executor):
-    content = text(status="APPROVED") + PAINTED
+def test_an_approved_plan_with_terminal_control_characters_is_invalid(root, executor):
+    content = text(status="APPROVED") + REPAINT
     put(root, "PLAN-1", content=content)
-    asked = {"path": "src/a.py", "content": "x\n", "plan_hash": hashlib.sha256(content.encode()).hexdigest()}
+    arguments = {"path": "src/a.py", "content": "x\n", "plan_hash": hashlib.sha256(content.encode()).hexdigest()}
 
     assert executor.call("list_plans", {}).output["items"][0]["status"] == "INVALID"
-    assert code(executor.call("write_file", asked)) == "PLAN_ENFORCEMENT_FAILED"
+    assert code(executor.call("write_file", arguments)) == "PLAN_ENFORCEMENT_FAILED"
     assert not (root / "src").exists()
 
 
-def test_a_draft_with_flags_emoji_joiners_and_other_line_ends_is_saved(root, planner):
+def test_a_draft_with_flags_emoji_joiners_and_crlf_is_saved(root, planner):
     flag = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
     content = f"{text()}{flag} \u2764\ufe0f \u0645\u06cc\u200c\u062e\n".replace("\n", "\r\n")
 
@@ -235,15 +231,15 @@ def test_a_draft_with_flags_emoji_joiners_and_other_line_ends_is_saved(root, pla
         ("comment-beside", "\n  modify: ['src/**']  # only docs/"),
     ],
 )
-def test_a_scope_that_is_easily_overlooked_is_saved_with_a_warning(planner, rule, scope):
+def test_a_scope_that_is_hard_to_read_is_saved_with_a_warning(planner, rule, scope):
     content = text().replace('{modify: ["src/*.py"]}', scope)
     saved = planner.call("save_plan", {"plan_id": "PLAN-1", "content": content}).output["findings"]
 
-    assert [(one["rule"], one["severity"]) for one in saved] == [(rule, "warning")]
+    assert [(finding["rule"], finding["severity"]) for finding in saved] == [(rule, "warning")]
     assert planner.call("lint_plan", {"content": content}).output["findings"] == saved
 
 
-def test_a_plan_that_is_there_is_never_written_over(root, planner):
+def test_an_existing_plan_is_never_overwritten(root, planner):
     put(root, "PLAN-1", "APPROVED")
 
     outcome = planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()})
@@ -263,30 +259,30 @@ def test_a_plan_that_is_there_is_never_written_over(root, planner):
         ("P" * 65, "INVALID_INPUT_VALUE"),
     ],
 )
-def test_under_a_name_that_no_plan_has_nothing_is_saved(root, planner, plan_id, expected):
+def test_an_invalid_plan_id_is_refused(root, planner, plan_id, expected):
     assert code(planner.call("save_plan", {"plan_id": plan_id, "content": text()})) == expected
     assert os.listdir(root / "plans") == []
 
 
-def test_the_executor_saves_no_plan(root, executor):
+def test_the_executor_cannot_save_a_plan(root, executor):
     assert code(executor.call("save_plan", {"plan_id": "PLAN-1", "content": text()})) == "UNAUTHORIZED_ACTION"
     assert executor.call("list_plans", {}).output["items"] == []
     assert os.listdir(root / "plans") == []
 
 
-def test_a_plan_that_cannot_be_recorded_is_not_kept(root, planner, monkeypatch):
-    def full(_log, _body, **_options):
+def test_a_plan_whose_record_cannot_be_written_is_deleted_again(root, planner, monkeypatch):
+    def fail(_log, _body, **_options):
         assert os.listdir(root / "plans") == ["PLAN-1.md"]
         raise errors.SystemError.tool_failure("AUDIT_LOG_FAILED")
 
-    monkeypatch.setattr(AuditLog, "append", full)
+    monkeypatch.setattr(AuditLog, "append", fail)
 
     assert code(planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()})) == "AUDIT_LOG_FAILED"
     assert os.listdir(root / "plans") == []
 
 
-def test_where_there_are_too_many_plans_no_more_are_saved(root, planner, monkeypatch):
-    monkeypatch.setattr("kaiza.tools.planning.save_plan.MOST_SAVED", 2)
+def test_no_plan_is_saved_above_the_cap(root, planner, monkeypatch):
+    monkeypatch.setattr("kaiza.tools.planning.save_plan.MAX_SAVED_PLANS", 2)
     for plan_id in ("PLAN-1", "PLAN-2"):
         planner.call("save_plan", {"plan_id": plan_id, "content": text(plan_id)})
 
@@ -294,8 +290,7 @@ def test_where_there_are_too_many_plans_no_more_are_saved(root, planner, monkeyp
 
 
 def test_no_tool_approves_unlocks_thaws_or_grants(planner):
-    names = {item["name"] for item in planner.list_items()} if hasattr(planner, "offered") else set(planner._handlers)
+    forbidden = ("approve", "unlock", "thaw", "grant", "freeze")
 
-    assert not [
-        name for name in names if any(word in name for word in ("approve", "unlock", "thaw", "grant", "freeze"))
-    ]
+    assert planner._handlers
+    assert not [name for name in planner._handlers if any(word in name for word in forbidden)]

@@ -31,7 +31,7 @@ def test_a_file_is_described_without_its_content(reader):
         ("é".encode()[:1], "base64"),
     ],
 )
-def test_the_encoding_is_that_of_the_whole_file(plain_reader, content, encoding):
+def test_the_encoding_is_determined_from_the_whole_file(plain_reader, content, encoding):
     plain_reader.write("a", content)
 
     assert plain_reader.call("file_info", path="a")["encoding"] == encoding
@@ -44,7 +44,7 @@ def test_a_directory_has_neither_size_nor_hash(reader):
     assert reader.call("file_info", path=".")["type"] == "directory"
 
 
-def test_what_may_not_be_read_has_no_hash(reader):
+def test_an_unreadable_file_has_no_hash(reader):
     reader.write("conf/.env", "SECRET=1")
     (reader.root / "alias").symlink_to("conf/.env")
 

@@ -3,12 +3,12 @@ import os
 import pytest
 
 
-def found(pages):
+def paths_of(pages):
     return [item["path"] for page in pages for item in page]
 
 
 def find(reader, pattern, **more):
-    return found(reader.pages("find_files", pattern=pattern, **more))
+    return paths_of(reader.pages("find_files", pattern=pattern, **more))
 
 
 @pytest.fixture
@@ -32,11 +32,11 @@ def project(reader):
         ("nothing/**", []),
     ],
 )
-def test_a_glob_is_held_against_the_whole_path(project, pattern, expected):
+def test_a_glob_is_matched_against_the_whole_path(project, pattern, expected):
     assert find(project, pattern) == expected
 
 
-def test_items_say_what_they_are(project):
+def test_items_have_type_and_size(project):
     os.symlink("app.py", project.root / "link.py")
     items = project.call("find_files", pattern="*")["items"]
 
@@ -48,18 +48,18 @@ def test_items_say_what_they_are(project):
     ]
 
 
-def test_below_a_path_the_glob_is_relative_to_it(project):
+def test_the_glob_is_relative_to_the_given_path(project):
     assert find(project, "**/*.py", path="src") == ["src/app.py", "src/deep/er/mod.py"]
     assert find(project, "*.py", path=f"{project.root}/src") == ["src/app.py"]
 
 
-def test_a_link_to_a_directory_inside_is_walked_under_its_real_name(project):
+def test_a_symbolic_link_to_a_directory_is_walked_under_its_real_path(project):
     os.symlink("src", project.root / "alias")
 
     assert find(project, "*.py", path="alias") == ["src/app.py"]
 
 
-def test_what_git_leaves_out_is_left_out_unless_asked_for(project):
+def test_ignored_files_are_found_only_with_include_ignored(project):
     project.write(".gitignore", "*.md\n/tests/\n")
     project.write(".git/config", "x")
 
@@ -76,17 +76,17 @@ def test_what_git_leaves_out_is_left_out_unless_asked_for(project):
     assert not any(".git/" in path for path in find(project, "**/*", include_ignored=True))
 
 
-def test_pages_put_together_are_everything_in_order(project):
+def test_all_pages_together_are_all_paths_in_order(project):
     whole = find(project, "**/*")
 
     assert whole == sorted(whole)
     for size in (1, 2, 3, 200):
         pages = project.pages("find_files", pattern="**/*", pageSize=size)
-        assert found(pages) == whole
+        assert paths_of(pages) == whole
         assert all(len(page) == size for page in pages[:-1])
 
 
-def test_a_cursor_belongs_to_its_request(project):
+def test_a_cursor_is_valid_only_for_its_request(project):
     cursor = project.call("find_files", pattern="**/*.py", pageSize=1)["nextCursor"]
 
     for other in (
@@ -99,21 +99,21 @@ def test_a_cursor_belongs_to_its_request(project):
 
 
 @pytest.mark.parametrize("pattern", ["/etc/**", "../x", "a//b", "[", "a\\b", "src/", "!a", "./a"])
-def test_a_pattern_that_is_no_glob_is_refused(reader, pattern):
+def test_an_invalid_glob_is_refused(reader, pattern):
     assert reader.code("find_files", pattern=pattern) == "INVALID_INPUT_VALUE"
 
 
 @pytest.mark.parametrize(
     ("path", "code"), [("missing", "PATH_NOT_FOUND"), ("..", "PATH_TRAVERSAL_BLOCKED"), (".kaiza", "POLICY_VIOLATION")]
 )
-def test_a_place_that_cannot_be_walked_is_refused(reader, path, code):
+def test_a_directory_that_cannot_be_walked_is_refused(reader, path, code):
     reader.write(".kaiza/journal")
 
     assert reader.code("find_files", pattern="**", path=path) == code
 
 
 @pytest.mark.rows("S4-60")
-def test_nothing_found_with_a_pattern_without_a_slash_says_how_to_look_deeper(project):
+def test_a_pattern_without_a_slash_that_finds_nothing_gets_a_hint(project):
     assert project.call("find_files", pattern="mod.py")["diagnostics"] == [
         "A pattern without a slash matches in one directory only; begin it with **/ for any depth."
     ]
@@ -121,16 +121,16 @@ def test_nothing_found_with_a_pattern_without_a_slash_says_how_to_look_deeper(pr
 
 
 @pytest.mark.rows("S4-54", "S4-57", "S4-58", "S4-61")
-def test_a_scan_that_takes_too_long_is_partial_and_says_so(project):
+def test_an_unpaged_scan_past_its_soft_limit_is_partial_and_says_so(project):
     project.caps = project.caps._replace(find_guard_ms=0)
 
     answer = project.call("find_files", pattern="**/*")
 
     assert answer["items"] == []
     assert len(answer["diagnostics"]) == 1
-    told = answer["diagnostics"][0]
-    assert told.startswith("Scan stopped after ")
-    assert told.endswith("ms. Processed 0 of 3 items. Results may be partial.")
+    note = answer["diagnostics"][0]
+    assert note.startswith("Scan stopped after ")
+    assert note.endswith("ms. Processed 0 of 3 items. Results may be partial.")
 
 
 def test_a_paged_scan_has_no_soft_limit(project):
@@ -139,14 +139,14 @@ def test_a_paged_scan_has_no_soft_limit(project):
     assert "diagnostics" not in project.call("find_files", pattern="**/*", pageSize=200)
 
 
-def test_a_call_whose_time_is_up_stops(project):
-    project.late = True
+def test_a_call_past_its_deadline_fails(project):
+    project.is_late = True
 
     assert project.code("find_files", pattern="**/*", pageSize=1) == "CAP_EXCEEDED"
 
 
 @pytest.mark.rows("S2-27")
-def test_too_many_hits_in_all_are_refused_on_one_page_and_over_pages(project):
+def test_too_many_hits_are_refused_on_one_page_and_over_pages(project):
     project.caps = project.caps._replace(total_hits=5)
 
     assert project.code("find_files", pattern="**/*") == "CAP_EXCEEDED"
@@ -161,7 +161,7 @@ def test_protected_files_are_found_by_name(reader):
     assert find(reader, "**/.env") == [".env"]
 
 
-def test_odd_names_are_found_and_told(reader):
+def test_unusual_file_names_are_found_and_escaped(reader):
     reader.write("a\nb")
     reader.write("\u202eevil")
     os.close(os.open(os.fsencode(reader.root) + b"/odd\xff", os.O_CREAT, 0o600))

@@ -12,7 +12,7 @@ def names(pages):
     return [item["name"] for page in pages for item in page]
 
 
-def test_entries_are_sorted_and_say_what_they_are(reader):
+def test_entries_are_sorted_and_have_type_and_size(reader):
     reader.write("b.txt", "four")
     reader.write("a/inner", "x")
     (reader.root / "link").symlink_to("b.txt")
@@ -31,7 +31,7 @@ def test_entries_are_sorted_and_say_what_they_are(reader):
     assert reader.call("list_directory", path="a")["items"][0]["path"] == "a/inner"
 
 
-def test_a_time_is_utc_with_milliseconds(reader):
+def test_modification_times_are_utc_with_milliseconds(reader):
     os.utime(reader.write("a"), ns=(0, 1_500_000_000_123_456_789))
 
     assert reader.call("list_directory", path=".")["items"][0]["modified"] == "2017-07-14T02:40:00.123Z"
@@ -39,27 +39,27 @@ def test_a_time_is_utc_with_milliseconds(reader):
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(size=st.integers(1, 7), count=st.integers(0, 20))
-def test_pages_put_together_are_the_directory(plain_reader, size, count):
-    where = f"d{size}-{count}"
-    (plain_reader.root / where).mkdir(exist_ok=True)
+def test_all_pages_together_are_the_directory(plain_reader, size, count):
+    directory = f"d{size}-{count}"
+    (plain_reader.root / directory).mkdir(exist_ok=True)
     expected = sorted(f"n{number * 7919 % 1000}é" for number in range(count))
     for name in expected:
-        plain_reader.write(f"{where}/{name}")
+        plain_reader.write(f"{directory}/{name}")
 
-    pages = plain_reader.pages("list_directory", path=where, pageSize=size)
+    pages = plain_reader.pages("list_directory", path=directory, pageSize=size)
 
     assert names(pages) == expected
     assert all(len(page) == size for page in pages[:-1])
 
 
-def test_a_page_is_200_unless_asked_otherwise(plain_reader):
+def test_a_page_has_200_entries_by_default(plain_reader):
     for number in range(201):
         plain_reader.write(f"{number:03d}")
 
     assert [len(page) for page in plain_reader.pages("list_directory", path=".")] == [200, 1]
 
 
-def test_what_is_added_or_gone_between_pages_moves_nothing(reader):
+def test_entries_added_or_deleted_between_pages_shift_no_others(reader):
     for name in "bdfh":
         reader.write(name)
     first = reader.call("list_directory", path=".", pageSize=2)
@@ -72,7 +72,7 @@ def test_what_is_added_or_gone_between_pages_moves_nothing(reader):
     assert names([first["items"], second["items"]]) == ["b", "d", "e", "f", "h"]
 
 
-def test_a_cursor_belongs_to_its_request(reader):
+def test_a_cursor_is_valid_only_for_its_request(reader):
     for name in ("a/1", "a/2", "b/1", "b/2"):
         reader.write(name)
     cursor = reader.call("list_directory", path="a", pageSize=1)["nextCursor"]
@@ -83,11 +83,11 @@ def test_a_cursor_belongs_to_its_request(reader):
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "????", "e30", "A" * 5000, "é", "a b", "=" * 9])
-def test_a_made_up_cursor_is_refused(reader, cursor):
+def test_a_forged_cursor_is_refused(reader, cursor):
     assert reader.code("list_directory", path=".", cursor=cursor) == "CURSOR_INVALID"
 
 
-def test_names_that_are_not_utf8_show_their_bytes(reader):
+def test_names_that_are_not_utf8_are_escaped(reader):
     os.close(os.open(os.fsencode(reader.root) + b"/odd\xff\xfe", os.O_CREAT, 0o600))
     reader.write("z")
 
@@ -96,15 +96,15 @@ def test_names_that_are_not_utf8_show_their_bytes(reader):
     assert sorted(names(pages)) == ["odd\\xff\\xfe", "z"]
 
 
-def test_odd_names_are_told_as_they_are(reader):
-    odd = ["a\nb", "\u202eevil", " ", "\x7f", '"']
-    for name in odd:
+def test_unusual_names_are_listed_unchanged(reader):
+    unusual = ["a\nb", "\u202eevil", " ", "\x7f", '"']
+    for name in unusual:
         reader.write(name)
 
-    assert names(reader.pages("list_directory", path=".")) == sorted(odd)
+    assert names(reader.pages("list_directory", path=".")) == sorted(unusual)
 
 
-def test_a_page_that_would_not_fit_ends_early_and_goes_on(plain_reader):
+def test_a_page_ends_early_where_the_response_is_full(plain_reader):
     expected = [f"{number:03d}" + "\x01" * 200 for number in range(200)]
     deep = "/".join(["\x02" * 250] * 10)
     for name in expected:
@@ -117,18 +117,18 @@ def test_a_page_that_would_not_fit_ends_early_and_goes_on(plain_reader):
 
 
 @pytest.mark.long
-def test_very_many_entries_are_listed_quickly(plain_reader):
+def test_a_page_of_a_huge_directory_takes_less_than_two_seconds(plain_reader):
     count = 100_000 if LONG else 5_000
     (plain_reader.root / "many").mkdir()
-    where = os.open(plain_reader.root / "many", os.O_RDONLY)
+    directory = os.open(plain_reader.root / "many", os.O_RDONLY)
     for number in range(count):
-        os.symlink("x", f"{number:06d}", dir_fd=where)
-    os.close(where)
-    began = time.monotonic()
+        os.symlink("x", f"{number:06d}", dir_fd=directory)
+    os.close(directory)
+    start = time.monotonic()
 
     answer = plain_reader.call("list_directory", path="many", pageSize=3)
 
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - start < 2
     assert names([answer["items"]]) == ["000000", "000001", "000002"]
 
 
@@ -141,14 +141,14 @@ def test_very_many_entries_are_listed_quickly(plain_reader):
         ("out", "OUTSIDE_WORKSPACE"),
     ],
 )
-def test_what_is_no_directory_inside_is_refused(reader, path, code):
+def test_listing_anything_but_a_directory_inside_is_refused(reader, path, code):
     reader.write("file")
     (reader.root / "out").symlink_to("/")
 
     assert reader.code("list_directory", path=path) == code
 
 
-def test_protected_names_are_listed_without_content(reader):
+def test_protected_files_are_listed_by_name(reader):
     reader.write(".env", "SECRET=1")
 
     assert reader.call("list_directory", path=".")["items"][0].keys() == {"name", "path", "type", "size", "modified"}

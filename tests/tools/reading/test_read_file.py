@@ -16,7 +16,7 @@ def raw(output):
 
 
 def read_on(reader, path, **first):
-    """The whole file, as an agent puts it together by following what the answers say."""
+    """Read the whole file by following the answers, as an agent does."""
     line, offset, parts = first.get("start_line", 0), 0, []
     while True:
         answer = reader.call("read_file", path=path, start_line=line, byte_offset=offset)
@@ -31,7 +31,7 @@ def read_on(reader, path, **first):
             offset += len(part)
 
 
-def test_a_file_is_read_whole_with_its_hash_and_lines(reader):
+def test_a_small_file_is_read_whole_with_its_hash_and_line_counts(reader):
     reader.write("src/app.py", "one\ntwo\nthree")
 
     answer = reader.call("read_file", path="src/app.py")
@@ -52,7 +52,7 @@ def test_a_file_is_read_whole_with_its_hash_and_lines(reader):
     }
 
 
-def test_a_window_has_the_hash_of_the_whole(reader):
+def test_a_window_of_lines_has_the_hash_of_the_whole_file(reader):
     reader.write("a", "0\n1\n2\n3\n")
 
     answer = reader.call("read_file", path="a", start_line=1, max_lines=2)
@@ -61,7 +61,7 @@ def test_a_window_has_the_hash_of_the_whole(reader):
     assert (answer["start_line"], answer["line_count"], answer["total_lines"]) == (1, 2, 4)
     assert answer["truncated"]
     assert answer["hash"] == hashlib.sha256(b"0\n1\n2\n3\n").hexdigest()
-    assert answer["summary"] == "Lines 1 to 2 of 4. It goes on at start_line 3."
+    assert answer["summary"] == "Lines 1 to 2 of 4. Call again with start_line 3 to read the rest."
 
 
 @pytest.mark.parametrize(
@@ -86,23 +86,23 @@ def test_lines_end_at_lf_and_an_empty_file_has_none(reader, content, ending, tot
     assert raw(answer) == content
 
 
-def test_a_return_at_the_edge_of_a_chunk_still_counts(plain_reader):
+def test_a_crlf_split_between_two_chunks_is_recognized(plain_reader):
     plain_reader.write("a", b"x" * (256 * 1024 - 1) + b"\r\n" + b"y\r\n")
 
     assert plain_reader.call("read_file", path="a", start_line=1)["line_ending"] == "crlf"
 
 
-def test_a_start_after_the_end_is_an_empty_window(reader):
+def test_a_start_line_after_the_end_returns_no_lines(reader):
     reader.write("a", "0\n1\n")
 
     answer = reader.call("read_file", path="a", start_line=7)
 
     assert (answer["content"], answer["start_line"], answer["line_count"]) == ("", 7, 0)
     assert not answer["truncated"]
-    assert answer["summary"] == "No lines from line 7 on of 2."
+    assert answer["summary"] == "No lines at or after line 7 of 2."
 
 
-def test_bytes_that_are_not_utf8_come_as_base64_and_only_that_window_does(reader):
+def test_a_window_with_bytes_that_are_not_utf8_is_returned_as_base64(reader):
     reader.write("a", b"plain\n\xff\xfe\n")
 
     whole = reader.call("read_file", path="a")
@@ -112,20 +112,20 @@ def test_bytes_that_are_not_utf8_come_as_base64_and_only_that_window_does(reader
     assert (first["encoding"], first["content"]) == ("utf-8", "plain\n")
 
 
-def test_half_a_character_at_the_end_of_a_file_is_not_text(reader):
+def test_a_truncated_utf8_character_at_the_end_of_a_file_makes_it_base64(reader):
     reader.write("a", "é".encode()[:1])
 
     assert reader.call("read_file", path="a")["encoding"] == "base64"
 
 
-def test_nothing_is_translated(reader):
+def test_content_is_returned_byte_for_byte(reader):
     content = "\ufeffa\r\n\tb \u2028é\U0001f600\x00\x7f".encode()
     reader.write("a", content)
 
     assert raw(reader.call("read_file", path="a")) == content
 
 
-def test_a_long_line_is_windowed_by_bytes(plain_reader):
+def test_a_long_line_is_read_on_by_byte_offset(plain_reader):
     content = ("ä" * 5_000_000).encode() + b"\nend\n"
     plain_reader.write("a", content)
 
@@ -135,11 +135,13 @@ def test_a_long_line_is_windowed_by_bytes(plain_reader):
 
     assert first["truncated"]
     assert (first["encoding"], first["line_count"], first["total_lines"]) == ("utf-8", 1, 2)
-    assert first["summary"].endswith(f"The last line goes on: ask again with {offset} added to byte_offset.")
+    assert first["summary"].endswith(
+        f"The last line is cut: call again with {offset} added to byte_offset to read the rest."
+    )
     assert raw(second) == content[offset : offset + len(raw(second))]
 
 
-def test_an_offset_into_the_next_line_says_which_line_it_is(reader):
+def test_a_byte_offset_past_a_line_end_moves_start_line(reader):
     reader.write("a", "one\ntwo\nthree\n")
 
     answer = reader.call("read_file", path="a", start_line=1, byte_offset=5)
@@ -160,7 +162,7 @@ def test_an_offset_into_the_next_line_says_which_line_it_is(reader):
     ],
     ids=["quotes", "controls", "wide", "binary", "one line", "empty lines", "mixed"],
 )
-def test_a_large_file_is_read_to_its_end_in_answers_that_fit(plain_reader, content):
+def test_a_large_file_is_read_to_its_end_by_following_the_summaries(plain_reader, content):
     plain_reader.write("a", content)
 
     assert read_on(plain_reader, "a") == content
@@ -168,18 +170,18 @@ def test_a_large_file_is_read_to_its_end_in_answers_that_fit(plain_reader, conte
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    content=st.choice(
+    content=st.one_of(
         st.text(st.sampled_from('ab\n\r"é\U0001f600\x01')).map(str.encode), st.binary(), st.text().map(str.encode)
     )
 )
-def test_any_file_is_read_to_its_end_however_small_the_answers_are(plain_reader, content):
+def test_any_file_is_read_to_its_end_with_the_smallest_responses(plain_reader, content):
     plain_reader.caps = plain_reader.caps._replace(response_bytes=4096 + 1024 + 700)
     plain_reader.write("a", content)
 
     assert read_on(plain_reader, "a") == content
 
 
-def test_at_most_5000_lines_come_at_once(plain_reader):
+def test_at_most_5000_lines_are_returned(plain_reader):
     plain_reader.write("a", "x\n" * 6000)
 
     answer = plain_reader.call("read_file", path="a")
@@ -187,16 +189,16 @@ def test_at_most_5000_lines_come_at_once(plain_reader):
     assert (answer["line_count"], answer["truncated"]) == (5000, True)
 
 
-def test_a_window_ends_where_a_line_does_if_one_fits(plain_reader):
+def test_a_truncated_window_ends_at_the_end_of_a_line(plain_reader):
     plain_reader.write("a", ("y" * 997 + "\n") * 1000)
 
     answer = plain_reader.call("read_file", path="a")
 
     assert answer["content"].endswith("y\n")
-    assert answer["summary"].endswith(f"It goes on at start_line {answer['line_count']}.")
+    assert answer["summary"].endswith(f"Call again with start_line {answer['line_count']} to read the rest.")
 
 
-def test_a_line_beyond_64_mib_is_found(plain_reader):
+def test_a_line_beyond_64_mib_can_be_read(plain_reader):
     with plain_reader.write("a", "\n").open("r+b") as file:
         file.seek(70 << 20)
         file.write(b"\ntail")
@@ -206,29 +208,29 @@ def test_a_line_beyond_64_mib_is_found(plain_reader):
     assert (answer["content"], answer["truncated"]) == ("tail", False)
 
 
-def test_a_large_file_has_the_hash_of_all_of_it(plain_reader):
+def test_a_truncated_answer_has_the_hash_of_the_whole_file(plain_reader):
     content = b"a line like any other\n" * 500_000
     plain_reader.write("a", content)
 
     assert plain_reader.call("read_file", path="a")["hash"] == hashlib.sha256(content).hexdigest()
 
 
-def test_a_sparse_file_of_4_gib_is_answered_at_once_without_hash(plain_reader):
+def test_a_sparse_file_of_4_gib_is_read_at_once_without_a_hash(plain_reader):
     with plain_reader.write("big").open("wb") as file:
         file.truncate(4 << 30)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.monotonic()
+    start = time.monotonic()
 
     answer = plain_reader.call("read_file", path="big")
 
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - start < 2
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
     assert answer["truncated"]
     assert answer["size"] == 4 << 30
     assert not {"hash", "total_lines", "line_ending"} & set(answer)
 
 
-def test_the_hash_stops_at_64_mib(plain_reader):
+def test_files_above_64_mib_have_no_hash(plain_reader):
     for name, size in (("at", 64 << 20), ("above", (64 << 20) + 1)):
         with plain_reader.write(name).open("wb") as file:
             file.truncate(size)
@@ -237,27 +239,27 @@ def test_the_hash_stops_at_64_mib(plain_reader):
     assert "hash" not in plain_reader.call("read_file", path="above", max_lines=1)
 
 
-def test_what_is_no_plain_file_is_refused_at_once(reader):
+def test_devices_and_directories_are_refused_without_waiting(reader):
     os.mkfifo(reader.root / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
-        where = os.open(reader.root, os.O_PATH)
-        server.bind(f"/proc/self/fd/{where}/sock")
-        os.close(where)
-        began = time.monotonic()
+        directory = os.open(reader.root, os.O_PATH)
+        server.bind(f"/proc/self/fd/{directory}/sock")
+        os.close(directory)
+        start = time.monotonic()
 
         codes = [reader.code("read_file", path=path) for path in ("pipe", "sock", ".")]
 
         assert codes == ["FILE_READ_FAILED"] * 3
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - start < 1
 
 
-def test_a_link_to_a_device_is_outside(reader):
+def test_a_symbolic_link_to_a_device_is_outside_the_workspace(reader):
     (reader.root / "zero").symlink_to("/dev/zero")
 
     assert reader.code("read_file", path="zero") == "OUTSIDE_WORKSPACE"
 
 
-def test_a_link_inside_is_followed_and_the_real_path_told(reader):
+def test_a_link_inside_the_root_is_followed_and_its_real_path_reported(reader):
     reader.write("real/a", "x")
     (reader.root / "alias").symlink_to("real")
 
@@ -278,14 +280,14 @@ def test_a_link_inside_is_followed_and_the_real_path_told(reader):
         (".env", "POLICY_VIOLATION"),
     ],
 )
-def test_a_path_that_may_not_be_read_is_refused_by_its_code(reader, path, code):
+def test_an_unreadable_path_is_refused_with_its_code(reader, path, code):
     reader.write(".env", "SECRET=1")
 
     assert reader.code("read_file", path=path) == code
 
 
 @pytest.mark.parametrize("name", ["a\nb", "\u202eevil", "späce \t", "100%#?", "-rf"])
-def test_odd_names_are_read_and_named_as_they_are(reader, name):
+def test_unusual_file_names_are_read_and_returned_unchanged(reader, name):
     reader.write(name, "x")
 
     answer = reader.call("read_file", path=name)
@@ -294,8 +296,8 @@ def test_odd_names_are_read_and_named_as_they_are(reader, name):
     assert reader.call("read_location", uri=answer["uri"], position={"line": 0, "character": 0})["path"] == name
 
 
-def test_a_call_whose_time_is_up_stops(reader):
+def test_a_call_past_its_deadline_fails(reader):
     reader.write("a", "x")
-    reader.late = True
+    reader.is_late = True
 
     assert reader.code("read_file", path="a") == "CAP_EXCEEDED"

@@ -1,7 +1,7 @@
 import pytest
 
 
-def test_each_file_is_told_as_read_file_tells_it(reader):
+def test_each_file_is_returned_as_read_file_returns_it(reader):
     reader.write("a", "one\n")
     reader.write("b", b"\xff")
 
@@ -13,14 +13,14 @@ def test_each_file_is_told_as_read_file_tells_it(reader):
         assert {**file, "summary": alone["summary"]} == alone
 
 
-def test_one_that_cannot_be_read_says_why_and_stops_no_other(reader):
+def test_a_file_that_cannot_be_read_gets_an_error_and_does_not_stop_the_others(reader):
     reader.write("a", "one\n")
     reader.write(".env", "SECRET=1")
 
     answer = reader.call("read_files", paths=["../x", "missing", "/etc/passwd", ".env", ".", "\ud800", "", "a"][:6])
-    told = {file["path"]: file["error_code"] for file in answer["files"]}
+    codes = {file["path"]: file["error_code"] for file in answer["files"]}
 
-    assert told == {
+    assert codes == {
         "../x": "PATH_TRAVERSAL_BLOCKED",
         "missing": "FILE_NOT_FOUND",
         "/etc/passwd": "OUTSIDE_WORKSPACE",
@@ -44,7 +44,7 @@ def test_fifty_large_files_share_one_response(plain_reader, content):
     assert all(file["truncated"] and file["content"] for file in files)
 
 
-def test_what_one_leaves_over_is_the_next_ones(plain_reader):
+def test_space_that_a_small_file_leaves_is_given_to_the_next(plain_reader):
     plain_reader.write("small", "x\n")
     plain_reader.write("large", "y" * 200_000)
 
@@ -53,7 +53,7 @@ def test_what_one_leaves_over_is_the_next_ones(plain_reader):
     assert not any(file["truncated"] for file in files)
 
 
-def test_no_room_at_all_still_answers(plain_reader):
+def test_files_without_space_for_content_still_get_their_hash(plain_reader):
     plain_reader.caps = plain_reader.caps._replace(response_bytes=24_000)
     plain_reader.write("a", "x" * 9_000)
 
@@ -62,8 +62,8 @@ def test_no_room_at_all_still_answers(plain_reader):
     assert all(file["truncated"] and file["hash"] for file in files)
 
 
-def test_a_call_whose_time_is_up_is_no_fault_of_a_file(reader):
+def test_a_deadline_fails_the_call_and_not_one_file(reader):
     reader.write("a", "x")
-    reader.late = True
+    reader.is_late = True
 
     assert reader.code("read_files", paths=["a"]) == "CAP_EXCEEDED"

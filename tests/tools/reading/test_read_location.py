@@ -10,7 +10,7 @@ def at(reader, path, line, character, **more):
 
 
 @pytest.mark.rows("S2-15")
-def test_the_line_is_told_with_the_hash_of_the_file(reader):
+def test_the_line_is_returned_with_the_hash_of_the_file(reader):
     reader.write("a", "zero\none\ntwo\n")
 
     assert at(reader, "a", 1, 2) == {
@@ -23,15 +23,15 @@ def test_the_line_is_told_with_the_hash_of_the_file(reader):
     }
 
 
-def test_lines_around_it_are_told_as_far_as_there_are_any(reader):
+def test_context_lines_end_at_the_ends_of_the_file(reader):
     reader.write("a", "\n".join("abcdefgh"))
 
-    told = at(reader, "a", 1, 0, context_lines=3)["lines"]
+    lines = at(reader, "a", 1, 0, context_lines=3)["lines"]
 
-    assert [(line["line"], line["text"]) for line in told] == [(0, "a"), (1, "b"), (2, "c"), (3, "d"), (4, "e")]
+    assert [(line["line"], line["text"]) for line in lines] == [(0, "a"), (1, "b"), (2, "c"), (3, "d"), (4, "e")]
 
 
-def test_characters_are_code_points_and_the_place_after_the_last_counts(reader):
+def test_characters_are_code_points_and_the_end_of_a_line_is_a_position(reader):
     reader.write("a", "é\U0001f600x\n")
 
     assert at(reader, "a", 0, 3)["lines"][0]["text"] == "é\U0001f600x"
@@ -40,14 +40,14 @@ def test_characters_are_code_points_and_the_place_after_the_last_counts(reader):
 
 
 @pytest.mark.parametrize(("content", "line"), [("", 0), ("a\n", 1), ("a", 5)])
-def test_a_line_that_is_not_there_is_refused(reader, content, line):
+def test_a_line_number_past_the_end_is_refused(reader, content, line):
     reader.write("a", content)
     uri = f"file://{reader.root}/a"
 
     assert reader.code("read_location", uri=uri, position={"line": line, "character": 0}) == "INVALID_INPUT_VALUE"
 
 
-def test_a_10_mb_line_is_cut_around_the_position(plain_reader):
+def test_a_10_mb_line_is_truncated_around_the_position(plain_reader):
     plain_reader.write("a", "x" * 5_000_000 + "HERE" + "y" * 5_000_000 + "\nnext\n")
 
     answer = at(plain_reader, "a", 0, 5_000_000, context_lines=1)
@@ -74,18 +74,18 @@ def test_bytes_that_are_not_utf8_are_one_character_each(reader):
         ("file:///etc/passwd", "OUTSIDE_WORKSPACE"),
     ],
 )
-def test_a_uri_that_names_no_file_inside_is_refused(reader, uri, code):
+def test_a_uri_outside_the_workspace_is_refused(reader, uri, code):
     assert reader.code("read_location", uri=uri, position={"line": 0, "character": 0}) == code
 
 
-def test_what_may_not_be_read_is_refused(reader):
+def test_an_unreadable_file_is_refused(reader):
     reader.write(".env", "SECRET=1")
     uri = f"file://{reader.root}/.env"
 
     assert reader.code("read_location", uri=uri, position={"line": 0, "character": 0}) == "POLICY_VIOLATION"
 
 
-def test_above_64_mib_there_is_no_hash(plain_reader):
+def test_a_file_above_64_mib_has_no_hash(plain_reader):
     with plain_reader.write("big", "first\nsecond\n").open("r+b") as file:
         file.truncate(1 << 30)
 

@@ -9,7 +9,7 @@ from kaiza.store.config.schema_registry import SchemaRegistry
 REGISTRY = SchemaRegistry()
 CAPS = Caps()
 TOOLS = ["read_file", "read_files", "list_directory", "find_files", "search_text", "read_location", "file_info"]
-SOUND = {
+VALID = {
     "read_file": {"path": "a"},
     "read_files": {"paths": ["a"]},
     "list_directory": {"path": "a"},
@@ -20,22 +20,22 @@ SOUND = {
 }
 
 
-def arguments_of(tool):
+def input_validator(tool):
     return Draft202012Validator(REGISTRY.load_tool_schemas(tool).input)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_files_are_schemas_and_keep_the_house_rules(tool):
+def test_schema_files_are_valid_schemas_and_pass_the_lint(tool):
     schemas = REGISTRY.load_tool_schemas(tool)
 
     for schema, output in ((schemas.input, False), (schemas.output, True)):
         Draft202012Validator.check_schema(schema)
         assert schema_lint.lint(tool, schema, output=output) == []
-    assert all("default" not in told for told in schemas.input["properties"].values())
+    assert all("default" not in member for member in schemas.input["properties"].values())
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_model_is_told_in_few_words(tool):
+def test_input_schemas_are_shorter_than_1000_bytes(tool):
     assert len(orjson.dumps(REGISTRY.load_tool_schemas(tool).input)) < 1000
 
 
@@ -50,16 +50,16 @@ def test_a_model_is_told_in_few_words(tool):
         ("read_location", "context_lines", CAPS.context_lines),
     ],
 )
-def test_a_cap_is_written_in_as_it_holds(tool, argument, value):
-    validator = arguments_of(tool)
+def test_schemas_state_the_caps_that_are_enforced(tool, argument, value):
+    validator = input_validator(tool)
 
-    assert validator.is_valid({**SOUND[tool], argument: value})
-    assert not validator.is_valid({**SOUND[tool], argument: value + 1})
-    assert not validator.is_valid({**SOUND[tool], argument: -1})
+    assert validator.is_valid({**VALID[tool], argument: value})
+    assert not validator.is_valid({**VALID[tool], argument: value + 1})
+    assert not validator.is_valid({**VALID[tool], argument: -1})
 
 
-def test_queries_and_lists_of_paths_are_bounded():
-    query, paths = arguments_of("search_text"), arguments_of("read_files")
+def test_schemas_bound_queries_and_lists_of_paths():
+    query, paths = input_validator("search_text"), input_validator("read_files")
 
     assert query.is_valid({"query": "é" * CAPS.query_characters})
     assert not query.is_valid({"query": "x" * (CAPS.query_characters + 1)})
@@ -71,20 +71,20 @@ def test_queries_and_lists_of_paths_are_bounded():
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_unknown_missing_null_and_wrongly_typed_arguments_are_refused(tool):
-    validator = arguments_of(tool)
-    sound = SOUND[tool]
-    validator.validate({**sound, "session_id": "any"})
+    validator = input_validator(tool)
+    valid = VALID[tool]
+    validator.validate({**valid, "session_id": "any"})
 
-    assert not validator.is_valid({**sound, "more": 1})
-    for name in sound:
-        assert not validator.is_valid({key: value for key, value in sound.items() if key != name})
+    assert not validator.is_valid({**valid, "more": 1})
+    for name in valid:
+        assert not validator.is_valid({key: value for key, value in valid.items() if key != name})
     for name in REGISTRY.load_tool_schemas(tool).input["properties"]:
         for wrong in (None, 1.5, [None], {}):
-            assert not validator.is_valid({**sound, name: wrong}), (name, wrong)
+            assert not validator.is_valid({**valid, name: wrong}), (name, wrong)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_no_output_may_hold_null(tool):
+def test_output_schemas_forbid_null(tool):
     validator = Draft202012Validator(REGISTRY.load_tool_schemas(tool).output)
     for name in REGISTRY.load_tool_schemas(tool).output["properties"]:
         with pytest.raises(ValidationError):

@@ -26,7 +26,7 @@ def search(reader, query, **more):
     return hits(reader.pages("search_text", query=query, **more))
 
 
-def test_each_occurrence_is_told_with_its_place_and_line(reader):
+def test_each_hit_has_its_path_range_and_line(reader):
     reader.write("src/app.py", "first\nan é here, here\n")
 
     answer = reader.call("search_text", query="here")
@@ -42,7 +42,7 @@ def test_each_occurrence_is_told_with_its_place_and_line(reader):
     assert "diagnostics" not in answer
 
 
-def test_a_query_is_literal_unless_it_says_otherwise(reader):
+def test_a_query_is_literal_unless_regex_is_set(reader):
     reader.write("a", "a.c\nabc\nA.C\n")
 
     assert search(reader, "a.c") == [("a", 0, 0, 3)]
@@ -70,34 +70,34 @@ def test_a_query_is_literal_unless_it_says_otherwise(reader):
         (r"(?i)BA", [(1, 0, 2)]),
     ],
 )
-def test_an_expression_is_held_against_each_line_alone(reader, query, expected):
+def test_a_regular_expression_is_matched_against_each_line_separately(reader, query, expected):
     reader.write("a", "aba\nbar\n\nÉcu".replace("aba", "qaa").replace("qaa", "cca"))
 
     assert [hit[1:] for hit in search(reader, query, regex=True)] == expected
 
 
 @pytest.mark.parametrize("query", ["(", "[z-a]", "(?=a)", r"\1", "a{2000}", "*"])
-def test_what_is_no_expression_is_refused(reader, query):
+def test_an_invalid_regular_expression_is_refused(reader, query):
     assert reader.code("search_text", query=query, regex=True) == "INVALID_INPUT_VALUE"
 
 
 @pytest.mark.parametrize("query", ["a\nb", "\ud800"])
-def test_what_no_line_can_hold_is_refused(reader, query):
+def test_a_query_that_no_line_can_contain_is_refused(reader, query):
     assert reader.code("search_text", query=query) == "INVALID_INPUT_VALUE"
 
 
-def test_an_expression_made_to_take_for_ever_does_not(plain_reader):
+def test_a_hostile_regular_expression_takes_linear_time(plain_reader):
     plain_reader.write("a", "a" * 200_000 + "\n" + "ab" * 100_000)
-    began = time.monotonic()
+    start = time.monotonic()
 
     assert search(plain_reader, "(a+)+$x", regex=True) == []
     assert search(plain_reader, "(.*)*" * 20 + "z", regex=True) == []
     plain_reader.write("a", "a\n" * 120_000 + "c\n")
     assert search(plain_reader, "a[^b]*c", regex=True) == []
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - start < 5
 
 
-def test_lines_around_a_hit_are_told_as_far_as_there_are_any(reader):
+def test_context_lines_end_at_the_ends_of_the_file(reader):
     reader.write("a", "0\n1\nhit\n3\n4\n5")
 
     item = reader.call("search_text", query="hit", context_lines=3)["items"][0]
@@ -110,23 +110,23 @@ def test_lines_around_a_hit_are_told_as_far_as_there_are_any(reader):
 @given(
     text=st.text(st.sampled_from("ab\n\ré\U0001f600"), max_size=60),
     query=st.text(st.sampled_from("abé"), min_size=1, max_size=2),
-    company=st.integers(0, 3),
+    context=st.integers(0, 3),
 )
-def test_hits_are_what_python_finds_line_by_line(plain_reader, text, query, company):
+def test_hits_are_what_python_finds_line_by_line(plain_reader, text, query, context):
     plain_reader.write("a", text)
     lines = text.split("\n")
     lines = lines[:-1] if lines[-1] == "" else lines
     expected = [(n, m.start(), m.end()) for n, line in enumerate(lines) for m in re.finditer(re.escape(query), line)]
 
     for more in ({}, {"regex": True}, {"pageSize": 1}):
-        pages = plain_reader.pages("search_text", query=query, context_lines=company, **more)
+        pages = plain_reader.pages("search_text", query=query, context_lines=context, **more)
         assert [hit[1:] for hit in hits(pages)] == expected
         for item in (item for page in pages for item in page):
             number = item["range"]["start"]["line"]
             assert item["line"] == lines[number]
-            if company:
-                assert item["before"] == lines[max(0, number - company) : number]
-                assert item["after"] == lines[number + 1 : number + 1 + company]
+            if context:
+                assert item["before"] == lines[max(0, number - context) : number]
+                assert item["after"] == lines[number + 1 : number + 1 + context]
 
 
 def test_a_file_of_many_chunks_is_searched_as_one(plain_reader):
@@ -144,7 +144,7 @@ def test_a_file_of_many_chunks_is_searched_as_one(plain_reader):
         assert item["after"] == lines[number + 1 : number + 6]
 
 
-def test_files_come_in_the_order_of_paths_and_gits_rules_hold(reader):
+def test_files_are_searched_in_the_order_of_paths_without_ignored_ones(reader):
     for path in ("b.py", "a/x.py", "a.py", "a/no.log", "tests/t.md"):
         reader.write(path, "hit\n")
     reader.write(".gitignore", "*.log\n")
@@ -159,7 +159,7 @@ def test_files_come_in_the_order_of_paths_and_gits_rules_hold(reader):
     assert search(reader, "hit", path="b.py", glob="*.md") == []
 
 
-def test_pages_put_together_are_everything(reader):
+def test_all_pages_together_are_all_hits(reader):
     for name in "abc":
         reader.write(name, "hit hit\nno\nhit\n")
     whole = search(reader, "hit")
@@ -169,7 +169,7 @@ def test_pages_put_together_are_everything(reader):
         assert search(reader, "hit", pageSize=size) == whole
 
 
-def test_a_cursor_belongs_to_its_request(reader):
+def test_a_cursor_is_valid_only_for_its_request(reader):
     reader.write("a", "hit hit Hit\n")
     cursor = reader.call("search_text", query="hit", pageSize=1)["nextCursor"]
 
@@ -182,7 +182,7 @@ def test_a_cursor_belongs_to_its_request(reader):
 
 
 @pytest.mark.rows("S4-59")
-def test_binary_protected_and_odd_files_are_told_of(reader):
+def test_skipped_files_are_counted_in_the_diagnostics(reader):
     reader.write("binary", b"hit\0")
     reader.write(".env", "hit")
     reader.write("secret.pem", "hit")
@@ -194,21 +194,21 @@ def test_binary_protected_and_odd_files_are_told_of(reader):
 
     assert [(item["path"], item["line"]) for item in answer["items"]] == [("odd", "hit \ufffd")]
     assert answer["diagnostics"] == [
-        "Left out, binary: 1 files.",
-        "Left out, may not be read: 2 files.",
-        "Left out, too large: 1 files.",
-        "Not UTF-8, odd bytes shown as \ufffd: 1 files.",
+        "Not UTF-8, invalid bytes shown as \ufffd: 1 files.",
+        "Skipped, binary: 1 files.",
+        "Skipped, may not be read: 2 files.",
+        "Skipped, too large: 1 files.",
     ]
 
 
-def test_a_protected_file_asked_for_by_name_is_refused(reader):
+def test_searching_a_protected_file_by_name_is_refused(reader):
     reader.write(".env", "hit")
 
     assert reader.code("search_text", query="hit", path=".env") == "POLICY_VIOLATION"
     assert reader.code("search_text", query="hit", path="missing") == "FILE_NOT_FOUND"
 
 
-def test_pipes_and_links_are_passed_over(reader):
+def test_pipes_and_symbolic_links_are_not_searched(reader):
     os.mkfifo(reader.root / "pipe")
     (reader.root / "zero").symlink_to("/dev/zero")
     reader.write("a", "hit")
@@ -218,28 +218,28 @@ def test_pipes_and_links_are_passed_over(reader):
     assert reader.code("search_text", query="hit", path="pipe") == "FILE_READ_FAILED"
 
 
-def test_a_10_mb_line_is_cut_around_each_hit(plain_reader):
+def test_a_10_mb_line_is_truncated_around_each_hit(plain_reader):
     plain_reader.write("a", ("x" * 99_996 + "here") * 100 + "\nhere\n")
-    began = time.monotonic()
+    start = time.monotonic()
 
     pages = plain_reader.pages("search_text", query="here", context_lines=1)
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - start < 5
     assert hits(pages) == [("a", 0, 100_000 * n + 99_996, 100_000 * (n + 1)) for n in range(100)] + [("a", 1, 0, 4)]
     for item in pages[0][1:99]:
         assert len(item["line"]) == 502
         assert "xherex" in item["line"]
 
 
-def test_a_line_that_nobody_will_hold_is_told_of(plain_reader):
+def test_a_line_above_16_mib_ends_the_search_of_its_file_with_a_note(plain_reader):
     plain_reader.write("a", "x" * (17 << 20) + "\nhere\n")
 
     assert plain_reader.call("search_text", query="here")["diagnostics"] == [
-        "Left out from a line on that is too long: 1 files."
+        "Skipped from a line on that is too long: 1 files."
     ]
 
 
-def test_memory_does_not_grow_with_what_is_searched(plain_reader):
+def test_memory_does_not_grow_with_the_number_of_files(plain_reader):
     for number in range(40):
         plain_reader.write(f"{number}", "some text on a line\n" * 20_000)
     plain_reader.call("search_text", query="nothing of it", pageSize=1)
@@ -251,7 +251,7 @@ def test_memory_does_not_grow_with_what_is_searched(plain_reader):
     assert peak < 4 << 20
 
 
-def test_a_page_that_would_not_fit_ends_early_and_goes_on(plain_reader):
+def test_a_page_ends_early_where_the_response_is_full(plain_reader):
     plain_reader.write("a", ("\x01" * 400 + "hit\n") * 150)
 
     pages = plain_reader.pages("search_text", query="hit", context_lines=5)
@@ -260,7 +260,7 @@ def test_a_page_that_would_not_fit_ends_early_and_goes_on(plain_reader):
     assert [hit[1] for hit in hits(pages)] == list(range(150))
 
 
-def test_too_many_hits_in_all_are_refused_on_one_page_and_over_pages(plain_reader):
+def test_too_many_hits_are_refused_on_one_page_and_over_pages(plain_reader):
     plain_reader.write("a", "hit\n" * 20_001)
 
     assert plain_reader.code("search_text", query="hit") == "CAP_EXCEEDED"
@@ -271,7 +271,7 @@ def test_too_many_hits_in_all_are_refused_on_one_page_and_over_pages(plain_reade
         plain_reader.pages("search_text", query="hit", pageSize=2)
 
 
-def test_a_scan_that_takes_too_long_is_partial_and_can_go_on(reader):
+def test_an_unpaged_search_past_its_soft_limit_is_partial_and_says_so(reader):
     for name in "abcdef":
         reader.write(name, "hit\n")
     reader.caps = reader.caps._replace(search_guard_ms=0)
@@ -286,7 +286,7 @@ def test_a_scan_that_takes_too_long_is_partial_and_can_go_on(reader):
 
 
 @pytest.mark.parametrize("milliseconds", [1, 3, 9])
-def test_a_scan_broken_off_in_the_middle_goes_on_where_it_stopped(plain_reader, milliseconds):
+def test_a_partial_scan_is_continued_by_its_cursor(plain_reader, milliseconds):
     for number in range(600):
         plain_reader.write(f"{number:03d}", "hit\n" if number % 10 == 0 else "no\n")
     plain_reader.caps = plain_reader.caps._replace(search_guard_ms=milliseconds, find_guard_ms=milliseconds)
@@ -295,16 +295,16 @@ def test_a_scan_broken_off_in_the_middle_goes_on_where_it_stopped(plain_reader, 
     assert len([item for page in plain_reader.pages("find_files", pattern="*") for item in page]) == 600
 
 
-def test_a_call_whose_time_is_up_stops(reader):
+def test_a_call_past_its_deadline_fails(reader):
     reader.write("a", "hit")
-    reader.late = True
+    reader.is_late = True
 
     assert reader.code("search_text", query="hit") == "CAP_EXCEEDED"
     assert reader.code("search_text", query="hit", path="a") == "CAP_EXCEEDED"
 
 
 @pytest.mark.rows("S2-35")
-def test_nothing_of_a_query_or_a_file_is_in_a_summary_or_a_note(reader):
+def test_summaries_and_diagnostics_contain_no_query_and_no_content(reader):
     reader.write("a", b"secretive \xff\n")
 
     answer = reader.call("search_text", query="secretive")

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
-from kaiza.tools.reading import path_pattern
+from kaiza.tools.reading.scan import parse_glob
 
 
 @given(
@@ -13,13 +13,13 @@ from kaiza.tools.reading import path_pattern
         st.lists(st.text(st.sampled_from("ab."), min_size=1, max_size=3), min_size=1, max_size=3).map("/".join)
     ),
 )
-def test_the_short_ways_agree_with_the_glob(text, paths):
+def test_the_glob_filter_agrees_with_the_glob(text, paths):
     try:
         glob = Glob.parse(text)
     except GlobError:
         return
-    short = path_pattern.parse(text, "pattern")
-    fitting = [path for path in sorted(paths) if glob.matches_text(path)]
+    glob_filter = parse_glob(text, "pattern")
+    matching = [path for path in sorted(paths) if glob.matches_text(path)]
 
-    assert [path for path in sorted(paths) if short.matches(path)] == fitting
-    assert [path for path in sorted(paths) if not short.is_past(path) and short.matches(path)] == fitting
+    assert [path for path in sorted(paths) if glob_filter.matches(path)] == matching
+    assert [path for path in sorted(paths) if not glob_filter.is_past(path) and glob_filter.matches(path)] == matching
