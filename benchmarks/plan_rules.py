@@ -14,7 +14,7 @@ from kaiza.domain.plans.plan import PlanUsage
 from kaiza.domain.plans.scope import RequestedOperation
 from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
-from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
+from kaiza.policy.judge import PLAN_RULES, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -77,7 +77,7 @@ def time_judgement(plans: PlanFiles, audit_state: AuditState, plan_hash: str) ->
         lines=1,
         bytes=1,
     )
-    judge((*CHANGE_RULES, *APPROVAL_AND_PHASE, *SCOPE_RULES, *RESULT_RULES), case)
+    judge((*CHANGE_RULES, *PLAN_RULES, *SCOPE_RULES, *RESULT_RULES), case)
     end = time.perf_counter()
     return (end - parsed) * 1e6, (end - start) * 1e6
 

@@ -14,7 +14,7 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
-from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, judge_plan_rules
+from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, rules_on_plan
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import Tool
@@ -111,7 +111,7 @@ def judge_under_plan(case: Case, tool: Tool, request: object, view: ToolView) ->
         if error.error_code in DEFERRED_CODES:
             raise
         file_error = error
-    judge(judge_plan_rules(case), case)
+    judge(rules_on_plan(case), case)
     if case.card.name in EXEMPT_TOOLS:
         return case  # which files an undo touches is known only from its result
     if file_error is not None:

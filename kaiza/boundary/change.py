@@ -182,7 +182,7 @@ def _record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
     if plan is None or case.plan_id in case.audit_state.seals:
         return
     session = call.session
-    human_decisions.store_current(workspace, plan)
+    human_decisions.store_approved_plan(workspace, plan)
     members = {
         "timestamp": current_timestamp(),
         "request_id": call.request_id,

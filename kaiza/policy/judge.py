@@ -8,7 +8,7 @@ A call that changes files is judged five times, each time on what is known only 
 | # | when and on what                                | rules              | checked in `boundary`   |
 |--:|-------------------------------------------------|--------------------|-------------------------|
 | 1 | before the tool runs, on session and arguments  | `rules_for`        | `_judge_and_run`        |
-| 2 | before the tool runs, on the plan               | `judge_plan_rules` | `case.judge_under_plan` |
+| 2 | before the tool runs, on the plan               | `rules_on_plan` | `case.judge_under_plan` |
 | 3 | before the tool runs, on requested operations   | `SCOPE_RULES`      | `case.judge_under_plan` |
 | 4 | after the tool ran, on the changes it proposes  | `rules_on_result`  | `change.execute_change` |
 | 5 | under the log's lock, as the intent is written  | `rules_at_intent`  | `change._intent_body`   |
@@ -80,7 +80,7 @@ APPROVAL_RULES: tuple[Rule, ...] = (
     check_plan_approved,
     check_steering_files_unlocked,
 )
-APPROVAL_AND_PHASE: tuple[Rule, ...] = (*APPROVAL_RULES, check_phase_named)
+PLAN_RULES: tuple[Rule, ...] = (*APPROVAL_RULES, check_phase_named)
 
 # 3. The requested operations, each with the path it is for.
 #
@@ -125,9 +125,9 @@ def rules_for(card: ToolCard) -> tuple[Rule, ...]:
     return {CHANGES_FILES: CHANGE_RULES, ADD_ONLY: ADD_RULES}.get(card.safety_level, READ_RULES)
 
 
-def judge_plan_rules(case: Case) -> tuple[Rule, ...]:
+def rules_on_plan(case: Case) -> tuple[Rule, ...]:
     """Point 2: the rules for the plan."""
-    return APPROVAL_RULES if case.card.name in EXEMPT_TOOLS else APPROVAL_AND_PHASE
+    return APPROVAL_RULES if case.card.name in EXEMPT_TOOLS else PLAN_RULES
 
 
 def rules_on_result(case: Case) -> tuple[Rule, ...]:

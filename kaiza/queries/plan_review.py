@@ -73,7 +73,7 @@ def diff_since_approval(workspace: Workspace, plan_id: str, content: bytes) -> d
     seal = workspace.audit_state.seals.get(plan_id)
     if seal is None:
         return None
-    before, path = human_decisions.load_bytes(workspace, seal.plan_hash), plan_path(plan_id)
+    before, path = human_decisions.load_plan_bytes(workspace, seal.plan_hash), plan_path(plan_id)
     if before is None:
         return {"approved_hash": seal.plan_hash, "diff": None}
     diff = unified_diff.compare(unified_diff.FileVersion(path, before), unified_diff.FileVersion(path, content))

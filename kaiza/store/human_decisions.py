@@ -58,21 +58,21 @@ def record_plan_seal(workspace: Workspace, plan_id: str, plan_hash: str, detail:
     )
 
 
-def store_current(workspace: Workspace, plan: Plan) -> None:
+def store_approved_plan(workspace: Workspace, plan: Plan) -> None:
     """Store the bytes of a plan's file, unless it has changed since it was read."""
     stored = workspace.plans.read(plan.plan_id)
     if stored is not None and stored.parsed.plan_hash == plan.plan_hash:
-        store_bytes(workspace, plan.plan_hash, stored.content)
+        store_plan_bytes(workspace, plan.plan_hash, stored.content)
 
 
-def store_bytes(workspace: Workspace, plan_hash: str, content: bytes) -> None:
+def store_plan_bytes(workspace: Workspace, plan_hash: str, content: bytes) -> None:
     """Store a plan's bytes in the blob store, durable when this returns."""
     with closing(FsyncBatch()) as batch:
         workspace.blobs.store(plan_hash, [content], pack=True, batch=batch)
         batch.sync()
 
 
-def load_bytes(workspace: Workspace, plan_hash: str) -> bytes | None:
+def load_plan_bytes(workspace: Workspace, plan_hash: str) -> bytes | None:
     """A plan's stored bytes; None if they are missing, damaged or larger than a plan may be."""
     try:
         return b"".join(workspace.blobs.chunks(plan_hash, MAX_BYTES))

@@ -107,7 +107,7 @@ def _record_approval(workspace: Workspace, approval: ProposedApproval, files: in
     """Record the decision and the seal, then write the file."""
     plan_id, reviewed_hash = approval.stored.plan_id, approval.stored.parsed.plan_hash
     detail = {"approved_by": approval.person, "files": files}
-    human_decisions.store_bytes(workspace, approval.plan_hash, approval.content)
+    human_decisions.store_plan_bytes(workspace, approval.plan_hash, approval.content)
 
     def require_unchanged() -> None:
         stored = workspace.plans.read(plan_id)

@@ -11,7 +11,7 @@ from kaiza.domain.plans.plan import PlanUsage
 from kaiza.domain.plans.scope import RequestedOperation
 from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
-from kaiza.policy.judge import APPROVAL_AND_PHASE, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
+from kaiza.policy.judge import PLAN_RULES, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
 
 NOW = "2026-11-18T12:00:00.000Z"
 HEAD = """\
@@ -55,7 +55,7 @@ def case(read=GOOD, path="src/a", **more):
     return Case(**{**fields, **more})
 
 
-def refusal(judged, rules=(*CHANGE_RULES, *APPROVAL_AND_PHASE, *SCOPE_RULES, *RESULT_RULES)):
+def refusal(judged, rules=(*CHANGE_RULES, *PLAN_RULES, *SCOPE_RULES, *RESULT_RULES)):
     try:
         judge(rules, judged)
     except errors.SystemError as refused:
