@@ -12,8 +12,7 @@ from kaiza.domain.audit.inverse_changes import took_effect
 from kaiza.domain.audit.projection import MAX_RELEASES_PER_DAY, AuditState, Session, day_before
 from kaiza.domain.audit.record import GENESIS, LogHead
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths.file_entry import FileEntry
-from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.crash_recovery import recover

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from kaiza.domain.paths.file_entry import FileEntry
-from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.rel_path import FileEntry, RelPath
 
 
 class Closeable(Protocol):

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.caps import Caps
-from kaiza.domain.paths.file_entry import FileEntry
-from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.tools.handles import ListableDirectory, ReadableFile, Walk
 

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from kaiza.cli.console import output
-from kaiza.store.audit import line_reader, log_file
+from kaiza.store.audit import log_file, reader
 from kaiza.store.audit.reader import read_records
 
 RecordPredicate = Callable[[dict[str, Any]], bool]
@@ -48,7 +48,7 @@ def raw_lines(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:
     if descriptor is None:
         return
     try:
-        for line in line_reader.read_lines(descriptor, 0, os.fstat(descriptor).st_size):
+        for line in reader.read_lines(descriptor, 0, os.fstat(descriptor).st_size):
             yield line, _parse_record(line)
     finally:
         os.close(descriptor)

@@ -6,6 +6,7 @@ checked path differ from the opened one.
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from kaiza.domain import errors
 
@@ -143,3 +144,19 @@ def _invalid_path(sentence: str) -> errors.SystemError:
 
 def _invalid_uri(sentence: str) -> errors.SystemError:
     return errors.SystemError.tool_failure("INVALID_INPUT_FORMAT", human_message=sentence)
+
+
+FileKind = Literal["file", "directory", "link", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One directory entry. Only a file has a size."""
+
+    name: str
+    type: FileKind
+    size: int | None
+    modified: str
+    mode: int
+    real: RelPath
+    """The resolved path, with all links followed."""

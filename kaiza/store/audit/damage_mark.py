@@ -13,8 +13,8 @@ import orjson
 from kaiza.domain.audit import record
 from kaiza.domain.audit.record import ChainFault, LogHead, Verdict
 from kaiza.store.audit import log_file
-from kaiza.store.audit.line_reader import BLOCK_BYTES
 from kaiza.store.audit.log_file import LogFile
+from kaiza.store.audit.reader import BLOCK_BYTES
 from kaiza.store.audit.tail import TornTail
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import write_all

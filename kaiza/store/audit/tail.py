@@ -11,8 +11,8 @@ from typing import Any
 
 from kaiza.domain.audit.hash_chain import Chain, InvalidLineError, diagnose, is_torn, parse_and_verify
 from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead, Verdict
-from kaiza.store.audit.line_reader import BLOCK_BYTES, last_line, read_lines, split_lines
 from kaiza.store.audit.log_file import LogFile
+from kaiza.store.audit.reader import BLOCK_BYTES, last_line, read_lines, split_lines
 
 RecordCallback = Callable[[dict[str, Any]], None]
 

@@ -13,8 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Protocol, TypeVar
 
-from kaiza.domain.paths.file_entry import FileEntry, FileKind
-from kaiza.domain.paths.rel_path import ROOT, RelPath
+from kaiza.domain.paths.rel_path import ROOT, FileEntry, FileKind, RelPath
 from kaiza.store.disk.byte_io import file_stamp
 from kaiza.store.files import openat2
 from kaiza.store.files.directory_cache import DirectoryCache

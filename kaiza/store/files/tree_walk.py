@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from kaiza.domain import errors
-from kaiza.domain.paths.file_entry import FileEntry, FileKind
-from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.rel_path import FileEntry, FileKind, RelPath
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.files import ignore_rules
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory

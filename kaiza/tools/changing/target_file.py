@@ -5,8 +5,7 @@ import binascii
 from dataclasses import dataclass
 
 from kaiza.domain import errors
-from kaiza.domain.paths.file_entry import FileEntry
-from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.domain.text.lines import FileDigest
 from kaiza.tools.handles import ReadableFile
 from kaiza.tools.reading import file_reader

@@ -11,7 +11,7 @@ from kaiza.domain.plans.plan import PlanUsage
 from kaiza.domain.plans.scope import RequestedOperation
 from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
-from kaiza.policy.judge import PLAN_RULES, CHANGE_RULES, RESULT_RULES, SCOPE_RULES, judge
+from kaiza.policy.judge import CHANGE_RULES, PLAN_RULES, RESULT_RULES, SCOPE_RULES, judge
 
 NOW = "2026-11-18T12:00:00.000Z"
 HEAD = """\

@@ -296,7 +296,7 @@ def test_a_sparse_file_of_zeros_is_a_torn_tail(tmp_path):
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_records_since_a_number_are_read_in_either_direction(tmp_path, monkeypatch, count, since, reverse):
     monkeypatch.setattr("kaiza.store.audit.reader.BLOCK_BYTES", 700)
-    monkeypatch.setattr("kaiza.store.audit.line_reader.BLOCK_BYTES", 1000)
+    monkeypatch.setattr("kaiza.store.audit.reader.BLOCK_BYTES", 1000)
     write_log(tmp_path, b"".join(chained(count)))
     found = [entry["seq"] for entry in read_records(str(tmp_path), since_seq=since, reverse=reverse)]
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from kaiza.domain import errors
-from kaiza.domain.paths.file_entry import FileEntry
-from kaiza.domain.paths.rel_path import ROOT, RelPath, parse
+from kaiza.domain.paths.rel_path import ROOT, FileEntry, RelPath, parse
 from kaiza.store.files import openat2
 from kaiza.store.files.confined_root import ConfinedRoot, format_mtime
 

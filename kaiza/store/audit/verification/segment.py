@@ -13,7 +13,7 @@ import orjson
 
 from kaiza.domain.audit.hash_chain import Chain, InvalidLineError, parse_and_verify
 from kaiza.domain.audit.record import LogHead
-from kaiza.store.audit.line_reader import BLOCK_BYTES, read_lines
+from kaiza.store.audit.reader import BLOCK_BYTES, read_lines
 
 # Below this a second process takes longer to start than it saves.
 _MIN_PARALLEL_BYTES = 32 << 20

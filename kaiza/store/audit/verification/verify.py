@@ -16,8 +16,7 @@ from kaiza.domain.audit.record import ChainFault, LogHead, Verdict
 from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
-from kaiza.store.audit.line_reader import read_blocks
-from kaiza.store.audit.reader import read_records
+from kaiza.store.audit.reader import read_blocks, read_records
 from kaiza.store.audit.tail import TornTail, compare_with_head, diagnose_tail
 from kaiza.store.audit.verification import segment
 from kaiza.store.disk import state_dir
