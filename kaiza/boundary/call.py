@@ -47,6 +47,7 @@ class Call:
 
     def claim(self) -> bool:
         """Take the right to answer: True for exactly one caller, once."""
+        # Never released. A worker that ends after its deadline gets False and throws its result away.
         return self._claim_lock.acquire(blocking=False)
 
 

@@ -20,7 +20,7 @@ from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import Tool
 
 MAX_VERIFICATION_WAIT = 10.0
-"""Seconds for which a change waits for the verification of the log."""
+"""Seconds for which a change waits for the verification of the log; then it is refused and may be retried."""
 DEFERRED_CODES = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
 """Faults of a path. They are judged in the order of the rules, after session and role."""
 
@@ -71,6 +71,7 @@ def build_case(
     workspace = call.workspace
     assert workspace is not None  # noqa: S101  find_session has set it
     paths = _request_paths(request)
+    # Only changes wait: a change under a log that was tampered with could rest on a forged approval. Reads cannot.
     unverified = _wait_for_verification(call, workspace) if card.safety_level == CHANGES_FILES else None
     call.plan_id, parsed = _find_plan(call, workspace)
     return Case(

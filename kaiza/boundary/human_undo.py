@@ -77,6 +77,7 @@ def execute_batch(workspace: Workspace, batch: UndoBatch, person: str) -> Mappin
 def _intent_body(
     workspace: Workspace, members: Mapping[str, Any], changes: Sequence[Mapping[str, Any]], person: str
 ) -> record.Body:
+    # "unlimited": counted in no plan's limits, also when recovery completes it after a crash.
     detail = {"live": workspace.transactions.liveness_id, "unlimited": True, "action": "undo", "person": person}
     return record.new_body("intent", timestamp=current_timestamp(), changes=list(changes), detail=detail, **members)
 

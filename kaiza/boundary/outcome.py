@@ -35,6 +35,7 @@ def record_outcome(
     If the record cannot be written, the call's files are rolled back and the outcome is an error.
     """
     workspace = call.workspace
+    # Plan drafts and reports have no intent: a file left by a crash here is a draft or a report without a record.
     if answer is not None and roll_back is None:
         try:
             roll_back = _write_documents(workspace, answer.changes)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kaiza.domain.plans.scope import RequestedOperation
 
 
+# A tool holds the name of its module and not its functions: `tools/list` and the first answers import none of them.
 def _parse(module: str, arguments: Mapping[str, Any], root: str | None) -> Any:
     return import_module(module).parse(arguments, root)
 

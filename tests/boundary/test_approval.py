@@ -1,4 +1,4 @@
-"""A person decides, seen from outside: what is approved, taken back, frozen and locked binds every process at once."""
+"""Approval, revocation, freeze and lock, tested with server processes: a decision holds in all of them at once."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from kaiza.boundary import current_timestamp
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
 
-GRANTS = (
+NAMES_OF_GRANTS = (
     "approve_plan",
     "plan_approve",
     "unlock",
@@ -33,23 +33,23 @@ GRANTS = (
 @pytest.fixture
 def agent(workspace):
     (workspace / "src").mkdir()
-    begun = []
+    agents = []
 
     def begin(role="WINDSURF"):
-        begun.append(Agent(workspace, role))
-        return begun[-1]
+        agents.append(Agent(workspace, role))
+        return agents[-1]
 
     yield begin
-    for one in begun:
-        one.close()
+    for each in agents:
+        each.close()
 
 
 def test_an_approval_edited_into_a_plan_holds_from_the_next_call_and_is_recorded_once(agent, workspace):
     draft = plan(workspace, status="DRAFT")
-    one = agent()
-    before = one.write("src/1", draft)
+    executor = agent()
+    before = executor.write("src/1", draft)
     approved = edit(workspace, "status: DRAFT", "status: APPROVED")
-    after = [one.write("src/1", approved), one.write("src/2", approved)]
+    after = [executor.write("src/1", approved), executor.write("src/2", approved)]
     (seal,) = [each for each in records(workspace) if each["kind"] == "plan"]
 
     assert (before, after) == ("PLAN_NOT_APPROVED", ["ok", "ok"])
@@ -58,17 +58,21 @@ def test_an_approval_edited_into_a_plan_holds_from_the_next_call_and_is_recorded
 
 def test_a_plan_edited_after_its_first_use_is_refused_until_a_person_approves_it_again(agent, workspace):
     old = plan(workspace)
-    one, other = agent(), agent()
-    used = one.write("src/1", old)
+    first_agent, other_agent = agent(), agent()
+    used = first_agent.write("src/1", old)
     new = edit(workspace, "# Why", "# why")
-    refused = [each.write("src/2", plan_hash) for each in (one, other) for plan_hash in (old, new)]
-    told = other.call("write_file", path="src/2", content="x", plan_hash=new)
+    refused = [each.write("src/2", plan_hash) for each in (first_agent, other_agent) for plan_hash in (old, new)]
+    envelope = other_agent.call("write_file", path="src/2", content="x", plan_hash=new)
     approved = word(workspace, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann")
-    after = [one.write("src/2", old), one.write("src/2", new), one.write("src/2", hash_of(workspace))]
+    after = [
+        first_agent.write("src/2", old),
+        first_agent.write("src/2", new),
+        first_agent.write("src/2", hash_of(workspace)),
+    ]
 
     assert (used, refused) == ("ok", ["PLAN_NOT_APPROVED"] * 4)
-    assert told["invariant_id"] == "PLAN_CHANGED_AFTER_APPROVAL"
-    assert (told["cause"]["approved_hash"], told["cause"]["plan_hash"]) == (old, new)
+    assert envelope["invariant_id"] == "PLAN_CHANGED_AFTER_APPROVAL"
+    assert (envelope["cause"]["approved_hash"], envelope["cause"]["plan_hash"]) == (old, new)
     assert approved == 0
     assert "ok" not in after[:2]
     assert after[2] == "ok"
@@ -77,30 +81,30 @@ def test_a_plan_edited_after_its_first_use_is_refused_until_a_person_approves_it
 @pytest.mark.parametrize("how", ["command", "edited"])
 def test_a_revoked_plan_is_refused_from_the_next_call(agent, workspace, how):
     approved = plan(workspace)
-    one, other = agent(), agent()
-    assert one.write("src/1", approved) == "ok"
+    first_agent, other_agent = agent(), agent()
+    assert first_agent.write("src/1", approved) == "ok"
     if how == "command":
         assert person(workspace, "plan", "revoke", "PLAN-1") == 0
     else:
         edit(workspace, "status: APPROVED", "status: REVOKED")
     revoked = hash_of(workspace)
 
-    assert [each.write("src/2", each_hash) for each in (one, other) for each_hash in (approved, revoked)] == [
-        "PLAN_NOT_APPROVED"
-    ] * 4
+    assert [
+        each.write("src/2", each_hash) for each in (first_agent, other_agent) for each_hash in (approved, revoked)
+    ] == ["PLAN_NOT_APPROVED"] * 4
     assert not (workspace / "src/2").exists()
 
 
 def test_restoring_the_old_bytes_of_a_revoked_plan_does_not_approve_it(agent, workspace):
     plan(workspace, status="DRAFT")
-    one = agent()
+    executor = agent()
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
     approved, before = hash_of(workspace), (workspace / "plans/PLAN-1.md").read_bytes()
-    assert one.write("src/1", approved) == "ok"
+    assert executor.write("src/1", approved) == "ok"
     assert person(workspace, "plan", "revoke", "PLAN-1") == 0
     (workspace / "plans/PLAN-1.md").write_bytes(before)
 
-    assert one.write("src/2", approved) == "PLAN_NOT_APPROVED"
+    assert executor.write("src/2", approved) == "PLAN_NOT_APPROVED"
     assert agent().write("src/2", approved) == "PLAN_NOT_APPROVED"
 
 
@@ -113,51 +117,52 @@ def test_an_expired_plan_is_refused(agent, workspace):
 def test_with_approval_by_command_an_edited_status_does_not_approve(agent, workspace):
     (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
     edited = plan(workspace)
-    one = agent()
-    before = one.write("src/1", edited)
+    executor = agent()
+    before = executor.write("src/1", edited)
     approved = word(workspace, "PLAN-1", "plan", "approve", "PLAN-1")
 
     assert (before, approved) == ("PLAN_NOT_APPROVED", 0)
-    assert one.write("src/1", edited) != "ok"
-    assert one.write("src/1", hash_of(workspace)) == "ok"
+    assert executor.write("src/1", edited) != "ok"
+    assert executor.write("src/1", hash_of(workspace)) == "ok"
 
 
 def every_change():
-    here = sha(b"x\n")
+    """A call of each tool that changes files, with its arguments."""
+    current_hash = sha(b"x\n")
     patch = "--- /dev/null\n+++ b/src/new\n@@ -0,0 +1 @@\n+x\n"
     return [
         ("write_file", {"path": "src/new", "content": "x\n"}),
-        ("edit_file", {"path": "src/a", "expected_hash": here, "edits": [{"old_text": "x", "new_text": "y"}]}),
+        ("edit_file", {"path": "src/a", "expected_hash": current_hash, "edits": [{"old_text": "x", "new_text": "y"}]}),
         ("apply_patch", {"patch": patch}),
-        ("move_file", {"source": "src/a", "destination": "src/b", "expected_hash": here}),
-        ("delete_file", {"path": "src/a", "expected_hash": here}),
+        ("move_file", {"source": "src/a", "destination": "src/b", "expected_hash": current_hash}),
+        ("delete_file", {"path": "src/a", "expected_hash": current_hash}),
         ("undo_changes", {"all_of_session": True}),
     ]
 
 
-def refusals(one, plan_hash):
-    """What every kind of change comes to now."""
-    return {one.code(tool, plan_hash=plan_hash, **asked) for tool, asked in every_change()}
+def refusals(agent, plan_hash):
+    """Error codes of every tool that changes files."""
+    return {agent.code(tool, plan_hash=plan_hash, **arguments) for tool, arguments in every_change()}
 
 
 def test_a_freeze_stops_changes_in_every_session_of_every_process_but_not_reads(agent, workspace):
     approved = plan(workspace, scope='{modify: ["src/**"], create: ["src/**"], delete: ["src/**"]}')
-    one, other = agent(), agent()
-    assert one.write("src/a", approved) == "ok"
+    first_agent, other_agent = agent(), agent()
+    assert first_agent.write("src/a", approved) == "ok"
     assert person(workspace, "freeze", "look into it") == 0
     late = agent()
-    refused = [refusals(each, approved) for each in (one, other, late)]
-    told = other.call("write_file", path="src/new", content="x", plan_hash=approved)
+    refused = [refusals(each, approved) for each in (first_agent, other_agent, late)]
+    envelope = other_agent.call("write_file", path="src/new", content="x", plan_hash=approved)
 
     assert refused == [{"POLICY_VIOLATION"}] * 3
-    assert told["invariant_id"] == "WORKSPACE_FROZEN"
+    assert envelope["invariant_id"] == "WORKSPACE_FROZEN"
     assert sorted(os.listdir(workspace / "src")) == ["a"]
-    assert [each.code("read_file", path="src/a") for each in (one, other, late)] == ["ok"] * 3
+    assert [each.code("read_file", path="src/a") for each in (first_agent, other_agent, late)] == ["ok"] * 3
     assert late.call("session_status")["state"] == "active"
     assert word(workspace, "thaw", "thaw") == 0
-    assert [each.write(f"src/{name}", approved) for name, each in zip("123", (one, other, late), strict=True)] == [
-        "ok"
-    ] * 3
+    assert [
+        each.write(f"src/{name}", approved) for name, each in zip("123", (first_agent, other_agent, late), strict=True)
+    ] == ["ok"] * 3
 
 
 DRAFT = """---
@@ -201,68 +206,68 @@ def test_no_draft_is_saved_while_the_workspace_is_frozen_or_the_role_locked(agen
 def test_no_change_of_four_busy_processes_begins_after_the_freeze(agent, workspace):
     approved = plan(workspace)
     busy = [agent() for _ in range(4)]
-    enough = threading.Event()
+    has_written = threading.Event()
 
-    def work(number, one):
+    def write_until_refused(number, writer):
         for turn in range(10_000):
-            if one.write(f"src/{number}-{turn}", approved) != "ok":
+            if writer.write(f"src/{number}-{turn}", approved) != "ok":
                 return
-            enough.set()
+            has_written.set()
 
-    threads = [threading.Thread(target=work, args=pair) for pair in enumerate(busy)]
+    threads = [threading.Thread(target=write_until_refused, args=pair) for pair in enumerate(busy)]
     for thread in threads:
         thread.start()
-    enough.wait(20)
+    has_written.wait(20)
     frozen = person(workspace, "freeze", "now")
     for thread in threads:
         thread.join()
-    told = records(workspace)
-    (freeze,) = [one["seq"] for one in told if one["kind"] == "person"]
-    intents = [one for one in told if one["kind"] == "intent"]
+    log = records(workspace)
+    (freeze,) = [entry["seq"] for entry in log if entry["kind"] == "person"]
+    intents = [entry for entry in log if entry["kind"] == "intent"]
 
     assert frozen == 0
-    assert max(one["seq"] for one in intents) < freeze
-    assert sorted(os.listdir(workspace / "src")) == sorted(one["changes"][0]["path"][4:] for one in intents)
+    assert max(intent["seq"] for intent in intents) < freeze
+    assert sorted(os.listdir(workspace / "src")) == sorted(intent["changes"][0]["path"][4:] for intent in intents)
 
 
 def test_a_lock_holds_in_every_process_and_reports_release_it_three_times(agent, workspace):
     approved = plan(workspace)
-    one, other = agent(), agent()
+    first_agent, other_agent = agent(), agent()
     states = []
     for _ in range(4):
-        assert one.write("elsewhere", approved) == "PLAN_SCOPE_VIOLATION"
-        assert [each.write("src/a", approved) for each in (one, other)] == ["SESSION_LOCKED"] * 2
-        assert other.code("list_directory", path="src") == "ok"
-        states.append(other.call("write_report", title="t", content="c")["state"])
+        assert first_agent.write("elsewhere", approved) == "PLAN_SCOPE_VIOLATION"
+        assert [each.write("src/a", approved) for each in (first_agent, other_agent)] == ["SESSION_LOCKED"] * 2
+        assert other_agent.code("list_directory", path="src") == "ok"
+        states.append(other_agent.call("write_report", title="t", content="c")["state"])
     late = agent()
 
     assert states == ["active"] * 3 + ["locked"]
-    assert [each.write("src/a", approved) for each in (one, other, late)] == ["SESSION_LOCKED"] * 3
+    assert [each.write("src/a", approved) for each in (first_agent, other_agent, late)] == ["SESSION_LOCKED"] * 3
     assert word(workspace, "unlock", "session", "unlock") == 0
-    assert [each.write(f"src/{name}", approved) for name, each in zip("123", (one, other, late), strict=True)] == [
-        "ok"
-    ] * 3
+    assert [
+        each.write(f"src/{name}", approved) for name, each in zip("123", (first_agent, other_agent, late), strict=True)
+    ] == ["ok"] * 3
 
 
 def test_with_release_by_person_a_report_does_not_unlock(agent, workspace):
     (workspace / "kaiza.toml").write_text('[lock]\nrelease = "person"\n')
     approved = plan(workspace)
-    one = agent()
-    one.write("elsewhere", approved)
+    executor = agent()
+    executor.write("elsewhere", approved)
 
-    assert one.call("write_report", title="t", content="c")["state"] == "locked"
-    assert one.write("src/a", approved) == "SESSION_LOCKED"
-
-
-def git(root, *words):
-    subprocess.run(["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True)
+    assert executor.call("write_report", title="t", content="c")["state"] == "locked"
+    assert executor.write("src/a", approved) == "SESSION_LOCKED"
 
 
-def forget(workspace, what):
-    """Delete what only indexes the record, or everything that git does not know."""
-    if what == "index":
-        for index in Path(os.environ["XDG_STATE_HOME"]).rglob("index.json*"):
-            index.unlink()
+def git(root, *arguments):
+    subprocess.run(["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True)
+
+
+def delete_untracked(workspace, what):
+    """Delete the snapshots of the log, Kaiza's directory, or everything that git does not track."""
+    if what == "snapshots":
+        for snapshot in Path(os.environ["XDG_STATE_HOME"]).rglob("index.json*"):
+            snapshot.unlink()
     elif what == "kaiza's own":
         shutil.rmtree(workspace / ".kaiza", ignore_errors=True)
     else:
@@ -270,7 +275,7 @@ def forget(workspace, what):
 
 
 @pytest.mark.parametrize("ignored", [True, False])
-@pytest.mark.parametrize("what", ["index", "kaiza's own", "git clean"])
+@pytest.mark.parametrize("what", ["snapshots", "kaiza's own", "git clean"])
 @pytest.mark.parametrize("stop", ["freeze", "lock", "limit", "revoked"])
 def test_deleting_snapshots_kaizas_directory_or_untracked_files_does_not_unlock_or_thaw(
     agent, workspace, stop, what, ignored
@@ -283,47 +288,47 @@ def test_deleting_snapshots_kaizas_directory_or_untracked_files_does_not_unlock_
     git(workspace, "init", "-q")
     git(workspace, "add", "-A")
     git(workspace, "commit", "-qm", "all")
-    one = agent()
-    assert one.write("src/a", approved) == "ok"
+    executor = agent()
+    assert executor.write("src/a", approved) == "ok"
     if stop == "lock":
-        one.write("elsewhere", approved)
+        executor.write("elsewhere", approved)
     elif stop == "freeze":
         assert person(workspace, "freeze", "stop") == 0
     elif stop == "revoked":
         assert person(workspace, "plan", "revoke", "PLAN-1") == 0
-    forget(workspace, what)
+    delete_untracked(workspace, what)
     late = agent()
-    refused = [each.code("write_file", path="src/b", content="x", plan_hash=approved) for each in (one, late)]
+    refused = [each.code("write_file", path="src/b", content="x", plan_hash=approved) for each in (executor, late)]
 
     assert "ok" not in refused
     assert not (workspace / "src/b").exists()
 
 
 def test_no_tool_on_the_wire_approves_unlocks_thaws_or_grants(agent, workspace):
-    one, planner = agent(), agent("ANTIGRAVITY")
-    offered = {tool["name"] for each in (one, planner) for tool in each.ask("tools/list")["tools"]}
-    asked = [one.call(name, plan_id="PLAN-1", role="WINDSURF") for name in GRANTS]
-    recorded = [(each["tool_name"], each["error_code"]) for each in records(workspace)][-len(GRANTS) :]
+    executor, planner = agent(), agent("ANTIGRAVITY")
+    offered = {tool["name"] for each in (executor, planner) for tool in each.ask("tools/list")["tools"]}
+    answers = [executor.call(name, plan_id="PLAN-1", role="WINDSURF") for name in NAMES_OF_GRANTS]
+    recorded = [(each["tool_name"], each["error_code"]) for each in records(workspace)][-len(NAMES_OF_GRANTS) :]
 
     assert offered
     assert not [name for name in offered if re.search("approv|unlock|thaw|freez|grant|revoke|accept|permit", name)]
-    assert {told["error_code"] for told in asked} == {"TOOL_NOT_FOUND"}
-    assert recorded == [(name, "TOOL_NOT_FOUND") for name in GRANTS]
+    assert {answer["error_code"] for answer in answers} == {"TOOL_NOT_FOUND"}
+    assert recorded == [(name, "TOOL_NOT_FOUND") for name in NAMES_OF_GRANTS]
 
 
 def test_decisions_of_a_person_are_recorded_with_their_name(agent, workspace):
     plan(workspace, status="DRAFT")
-    one = agent()
+    executor = agent()
     assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann") == 0
-    one.write("elsewhere", hash_of(workspace))
+    executor.write("elsewhere", hash_of(workspace))
     assert word(workspace, "unlock", "session", "unlock", "--as", "Ann") == 0
     assert person(workspace, "freeze", "stop", "--as", "Ann") == 0
     assert word(workspace, "thaw", "thaw", "--as", "Ann") == 0
     assert person(workspace, "plan", "revoke", "PLAN-1", "--as", "Ann") == 0
-    told = [one["detail"] for one in records(workspace) if one["kind"] == "person"]
+    decisions = [entry["detail"] for entry in records(workspace) if entry["kind"] == "person"]
 
-    assert [one["action"] for one in told] == ["approve", "unlock", "freeze", "thaw", "revoke"]
-    assert {one["person"] for one in told} == {"Ann"}
+    assert [decision["action"] for decision in decisions] == ["approve", "unlock", "freeze", "thaw", "revoke"]
+    assert {decision["person"] for decision in decisions} == {"Ann"}
     assert (
         json.loads(
             subprocess.run(
@@ -337,30 +342,34 @@ def test_decisions_of_a_person_are_recorded_with_their_name(agent, workspace):
     )
 
 
-def broken_invariants(root):
-    """The id of each invariant that an agent runs into in a workspace of its own."""
+def violated_invariants(root):
+    """The id of each invariant that an agent can violate, in a workspace of its own."""
     (make_ready(root) / ".env").write_text("TOKEN=1")
     limited = plan(root, more="limits: {files: 1}\n")
     other = plan(root, "PLAN-2")
-    one = Agent(root)
-    asked = {"path": "src/b", "content": "x\n"}
-    assert one.write("src/a", limited) == "ok"
-    told = [one.call("read_file", path=".env"), one.call("write_file", **asked, plan_hash=limited)]
-    assert one.write("src/c", other) == "ok"
+    executor = Agent(root)
+    arguments = {"path": "src/b", "content": "x\n"}
+    assert executor.write("src/a", limited) == "ok"
+    envelopes = [
+        executor.call("read_file", path=".env"),
+        executor.call("write_file", **arguments, plan_hash=limited),
+    ]
+    assert executor.write("src/c", other) == "ok"
     (root / "plans/PLAN-2.md").write_text((root / "plans/PLAN-2.md").read_text() + "More.\n")
-    told.append(one.call("write_file", **asked, plan_hash=other))
+    envelopes.append(executor.call("write_file", **arguments, plan_hash=other))
     assert person(root, "freeze", "stop") == 0
-    told.append(one.call("write_file", **asked, plan_hash=limited))
-    one.close()
-    one = Agent(make_ready(root / "another"))
-    told.append(one.call("write_file", path="AGENTS.md", content="x\n", plan_hash=plan(root / "another")))
-    one.close()
-    return [each["invariant_id"] for each in told]
+    envelopes.append(executor.call("write_file", **arguments, plan_hash=limited))
+    executor.close()
+    executor = Agent(make_ready(root / "another"))
+    plan_hash = plan(root / "another")
+    envelopes.append(executor.call("write_file", path="AGENTS.md", content="x\n", plan_hash=plan_hash))
+    executor.close()
+    return [envelope["invariant_id"] for envelope in envelopes]
 
 
 @pytest.mark.rows("S1-62")
 def test_invariant_ids_are_the_same_in_every_run(tmp_path):
-    first, second = broken_invariants(tmp_path / "one"), broken_invariants(tmp_path / "two")
+    first, second = violated_invariants(tmp_path / "one"), violated_invariants(tmp_path / "two")
 
     assert first == second
     assert first == [

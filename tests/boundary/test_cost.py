@@ -1,4 +1,4 @@
-"""What it costs an agent to be told about Kaiza."""
+"""Size of the tool list and instructions that an agent receives."""
 
 import orjson
 import pytest
@@ -9,13 +9,13 @@ from kaiza.store.config.schema_registry import SchemaRegistry, list_items
 KIB = 1024
 
 
-@pytest.mark.parametrize(("role", "handed", "whole"), [("WINDSURF", 16, 40), ("ANTIGRAVITY", 10, 28)])
-def test_the_list_of_tools_stays_within_its_size_budget(role, handed, whole):
+@pytest.mark.parametrize(("role", "model_kib", "list_kib"), [("WINDSURF", 16, 40), ("ANTIGRAVITY", 10, 28)])
+def test_the_list_of_tools_stays_within_its_size_budget(role, model_kib, list_kib):
     tools = list_items(SchemaRegistry(), role)
     model = [{name: tool[name] for name in ("name", "description", "inputSchema")} for tool in tools]
 
-    assert len(orjson.dumps(model)) < handed * KIB
-    assert len(orjson.dumps(tools)) < whole * KIB
+    assert len(orjson.dumps(model)) < model_kib * KIB
+    assert len(orjson.dumps(tools)) < list_kib * KIB
 
 
 def test_the_server_instructions_are_shorter_than_2_kib():

@@ -1,4 +1,4 @@
-"""A large undo goes back in parts, each of which one record can tell."""
+"""A person's large undo is split into batches that fit into one record each."""
 
 from kaiza.boundary import human_undo
 from kaiza.domain.audit import record
@@ -10,32 +10,33 @@ def path_of(number):
     return RelPath(("ä" * 100, "b" * 200, f"file-{number}"))
 
 
-def call(number, source=None, also=()):
-    paths = [path_of(number), *also]
+def call(number, source=None):
     return {
         "request_id": f"{number:036d}",
-        "changes": [{"path": str(path), "source": source and str(source)} for path in paths],
+        "changes": [{"path": str(path_of(number)), "source": source and str(source)}],
     }
 
 
 def test_every_batch_fits_into_its_record_and_no_change_is_missing():
     changes = [Change(path_of(number), "modify", "0" * 64, "1" * 64, 9, mode=0o755) for number in range(2000)]
-    parts = list(human_undo.split_batches(changes, [call(number) for number in range(2000)]))
-    for part in parts:
-        modes = {str(change.path): 0o755 for change in part.changes}
-        detail = {"action": "undo", "person": "x" * 200, "undone": list(part.undone), "modes": modes}
-        listed = [change.as_record() for change in part.changes]
+    batches = list(human_undo.split_batches(changes, [call(number) for number in range(2000)]))
+    for batch in batches:
+        modes = {str(change.path): 0o755 for change in batch.changes}
+        detail = {"action": "undo", "person": "x" * 200, "undone": list(batch.undone), "modes": modes}
+        listed = [change.as_record() for change in batch.changes]
         record.serialize_and_hash(
             record.new_body("person", changes=listed, detail=detail, workspace_root="r" * 4000), 1, "0" * 64
         )
 
-    assert len(parts) > 1
-    assert [change for part in parts for change in part.changes] == changes
-    assert {name for part in parts for name in part.undone} == {f"{number:036d}" for number in range(2000)}
+    assert len(batches) > 1
+    assert [change for batch in batches for change in batch.changes] == changes
+    assert {request_id for batch in batches for request_id in batch.undone} == {
+        f"{number:036d}" for number in range(2000)
+    }
 
 
 def test_undone_calls_are_listed_newest_first_including_those_before_a_move():
     changes = [Change(path_of(1), "delete", "0" * 64)]
-    (part,) = human_undo.split_batches(changes, [call(2), call(1, source=path_of(2))])
+    (batch,) = human_undo.split_batches(changes, [call(2), call(1, source=path_of(2))])
 
-    assert part.undone == (f"{1:036d}", f"{2:036d}")
+    assert batch.undone == (f"{1:036d}", f"{2:036d}")

@@ -1,4 +1,4 @@
-"""What a person decides while a change is being worked out counts: the intent is judged by what holds then."""
+"""Decisions made while a change is being prepared: it is judged again when its intent is written."""
 
 import json
 import os
@@ -18,21 +18,21 @@ from kaiza.store.disk import state_dir
 
 @pytest.fixture
 def between(begun, workspace):
-    """Has something done when the rules have agreed and the intent is about to be written."""
+    """Run a function after the rules have allowed a change and before its intent is written."""
     (workspace / "src").mkdir()
-    (ground,) = begun.services.workspaces.values()
-    really = ground.log.append
+    (open_workspace,) = begun.services.workspaces.values()
+    real_append = open_workspace.log.append
 
-    def have(done):
+    def run_between(function):
         def append(compose, *, durable):
-            if durable:  # the record of the approved bytes comes before it
-                ground.log.append = really
-                done()
-            return really(compose, durable=durable)
+            if durable:  # the intent; the record of the plan's seal comes before it and is not
+                open_workspace.log.append = real_append
+                function()
+            return real_append(compose, durable=durable)
 
-        ground.log.append = append
+        open_workspace.log.append = append
 
-    return have
+    return run_between
 
 
 def write(app, plan_hash, path="src/a"):
@@ -40,11 +40,11 @@ def write(app, plan_hash, path="src/a"):
 
 
 def intents(root):
-    return [one for one in records(root) if one["kind"] == "intent"]
+    return [entry for entry in records(root) if entry["kind"] == "intent"]
 
 
 def soon(seconds=2):
-    """A time that is not yet, and soon is."""
+    """A timestamp a few seconds from now."""
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
@@ -53,7 +53,7 @@ def until(moment):
         os.sched_yield()
 
 
-def gone(root):
+def delete_plan(root):
     (root / "plans/PLAN-1.md").unlink()
 
 
@@ -64,9 +64,9 @@ def gone(root):
         (lambda root: edit(root, "status: APPROVED", "status: REVOKED"), "PLAN_NOT_APPROVED"),
         (lambda root: edit(root, "# Why", "# why"), "PLAN_NOT_APPROVED"),
         (lambda root: edit(root, "title: A plan", "titel: A plan"), "PLAN_NOT_APPROVED"),
-        (gone, "PLAN_NOT_FOUND"),
+        (delete_plan, "PLAN_NOT_FOUND"),
     ],
-    ids=["revoked by command", "the word edited", "another text", "a text with an error", "deleted"],
+    ids=["revoked by command", "status edited", "text edited", "edited with an error", "deleted"],
 )
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_change_is_refused_if_its_plan_loses_approval_before_the_intent(begun, workspace, between, how, code, before):
@@ -74,9 +74,9 @@ def test_a_change_is_refused_if_its_plan_loses_approval_before_the_intent(begun,
     for number in range(before):
         assert write(begun, approved, f"src/{number}") is None
     between(lambda: how(workspace))
-    told = write(begun, approved)
+    envelope = write(begun, approved)
 
-    assert told["error_code"] == code
+    assert envelope["error_code"] == code
     assert not (workspace / "src/a").exists()
     assert len(intents(workspace)) == before
 
@@ -85,9 +85,9 @@ def test_a_change_is_refused_if_its_plan_expires_before_the_intent(begun, worksp
     end = soon()
     approved = plan(workspace, more=f'expires: "{end}"\n')
     between(lambda: until(end))
-    told = write(begun, approved)
+    envelope = write(begun, approved)
 
-    assert (told["error_code"], told["cause"]["reason"]) == ("PLAN_NOT_APPROVED", "expired")
+    assert (envelope["error_code"], envelope["cause"]["reason"]) == ("PLAN_NOT_APPROVED", "expired")
     assert intents(workspace) == []
     assert not (workspace / "src/a").exists()
 
@@ -96,9 +96,9 @@ def test_an_undo_is_refused_if_its_plan_is_revoked_before_the_intent(begun, work
     approved = plan(workspace)
     assert write(begun, approved) is None
     between(lambda: person(workspace, "plan", "revoke", "PLAN-1"))
-    told = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).envelope
+    envelope = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).envelope
 
-    assert told["error_code"] == "PLAN_NOT_APPROVED"
+    assert envelope["error_code"] == "PLAN_NOT_APPROVED"
     assert (workspace / "src/a").read_text() == "x\n"
     assert len(intents(workspace)) == 1
 
@@ -109,19 +109,19 @@ def test_an_undo_of_an_undo_is_refused_if_others_reach_the_limit_before_its_inte
     undone = begun.call("undo_changes", {"all_of_session": True, "plan_hash": approved}).output["request_id"]
     other = Agent(workspace)
     between(lambda: other.write("src/b", approved))
-    told = begun.call("undo_changes", {"request_ids": [undone], "plan_hash": approved}).envelope
+    envelope = begun.call("undo_changes", {"request_ids": [undone], "plan_hash": approved}).envelope
     other.close()
 
-    assert told["invariant_id"] == "PLAN_LIMIT_REACHED"
+    assert envelope["invariant_id"] == "PLAN_LIMIT_REACHED"
     assert sorted(os.listdir(workspace / "src")) == ["b"]
 
 
 def test_a_change_is_refused_if_the_workspace_is_frozen_before_the_intent(begun, workspace, between):
     approved = plan(workspace)
     between(lambda: person(workspace, "freeze", "stop"))
-    told = write(begun, approved)
+    envelope = write(begun, approved)
 
-    assert told["invariant_id"] == "WORKSPACE_FROZEN"
+    assert envelope["invariant_id"] == "WORKSPACE_FROZEN"
     assert intents(workspace) == []
     assert not (workspace / "src/a").exists()
 
@@ -130,42 +130,44 @@ def test_a_change_is_refused_if_the_role_is_locked_before_the_intent(begun, work
     approved = plan(workspace)
     other = Agent(workspace)
     between(lambda: other.write("elsewhere", approved))
-    told = write(begun, approved)
+    envelope = write(begun, approved)
     other.close()
 
-    assert told["error_code"] == "SESSION_LOCKED"
+    assert envelope["error_code"] == "SESSION_LOCKED"
     assert intents(workspace) == []
     assert not (workspace / "src/a").exists()
 
 
-@pytest.mark.parametrize("put_back", [True, False])
-def test_two_first_changes_under_different_bytes_of_a_plan_do_not_both_succeed(begun, workspace, monkeypatch, put_back):
+@pytest.mark.parametrize("is_restored", [True, False])
+def test_two_first_changes_under_different_bytes_of_a_plan_do_not_both_succeed(
+    begun, workspace, monkeypatch, is_restored
+):
     (workspace / "src").mkdir()
     first = plan(workspace)
     before = (workspace / "plans/PLAN-1.md").read_bytes()
     other, codes = Agent(workspace), []
-    (ground,) = begun.services.workspaces.values()
-    really = ground.transactions.prepare
+    (open_workspace,) = begun.services.workspaces.values()
+    real_prepare = open_workspace.transactions.prepare
 
-    def prepare(*asked, **more):
+    def prepare(*arguments, **options):
         second = edit(workspace, "# Why", "# why")
         codes.append(other.write("src/b", second))
-        if put_back:
+        if is_restored:
             (workspace / "plans/PLAN-1.md").write_bytes(before)
-        return really(*asked, **more)
+        return real_prepare(*arguments, **options)
 
-    monkeypatch.setattr(ground.transactions, "prepare", prepare)
-    told = write(begun, first)
+    monkeypatch.setattr(open_workspace.transactions, "prepare", prepare)
+    envelope = write(begun, first)
     other.close()
 
     assert codes == ["ok"]
-    assert (told["error_code"], told["invariant_id"]) == ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("PLAN_NOT_APPROVED", "PLAN_CHANGED_AFTER_APPROVAL")
     assert sorted(os.listdir(workspace / "src")) == ["b"]
     assert len(intents(workspace)) == 1
 
 
 def user_files(root):
-    """Names and contents of what is the user's in a workspace."""
+    """Paths and contents of all files but the log and Kaiza's own."""
     files = (path for path in root.rglob("*") if not {"audit", ".kaiza"} & set(path.relative_to(root).parts))
     return {path: path.read_bytes() if path.is_file() else None for path in files}
 
@@ -173,12 +175,12 @@ def user_files(root):
 def test_no_file_is_touched_before_the_intent_is_on_disk_and_in_the_checkpoint(begun, workspace, monkeypatch):
     (workspace / "src").mkdir()
     approved = plan(workspace)
-    before, seen, really = user_files(workspace), [], TransactionManager.apply
+    before, seen, real_apply = user_files(workspace), [], TransactionManager.apply
 
-    def apply(committer, prepared):
-        anchored = Checkpoint(state_dir.path_of(str(workspace))).read().head.seq
-        seen.append((user_files(workspace), intents(workspace)[-1]["seq"] == anchored))
-        really(committer, prepared)
+    def apply(manager, prepared):
+        checkpoint_seq = Checkpoint(state_dir.path_of(str(workspace))).read().head.seq
+        seen.append((user_files(workspace), intents(workspace)[-1]["seq"] == checkpoint_seq))
+        real_apply(manager, prepared)
 
     monkeypatch.setattr(TransactionManager, "apply", apply)
 
@@ -192,23 +194,23 @@ def test_no_file_is_changed_if_the_intent_cannot_be_synced(begun, workspace, mon
     approved = plan(workspace)
     before = user_files(workspace)
 
-    def failing(_):
+    def fail(_):
         raise OSError(5, "Input/output error")
 
-    with monkeypatch.context() as broken:
-        broken.setattr(os, "fdatasync", failing)
-        told = write(begun, approved)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fail)
+        envelope = write(begun, approved)
 
-    assert told["error_code"] == "AUDIT_LOG_FAILED"
+    assert envelope["error_code"] == "AUDIT_LOG_FAILED"
     assert user_files(workspace) == before
     assert list((workspace / ".kaiza").glob("journal/*")) == []
-    with pytest.raises(errors.SystemError):  # nothing of this process reaches the disk any more
+    with pytest.raises(errors.SystemError):  # after a failed fsync this process never reports success again
         begun.close()
 
 
 @pytest.fixture
 def checked(make_app, workspace):
-    """The answer to a check of a plan whose only phase runs these programs."""
+    """Run programs as the checks of a plan's only phase, and return the error envelope."""
 
     def check(*programs, more=""):
         for number, program in enumerate(programs):
@@ -228,9 +230,9 @@ import os, subprocess, sys
 os.environ["XDG_STATE_HOME"] = {os.environ["XDG_STATE_HOME"]!r}
 subprocess.run([sys.executable, "-m", "kaiza", "freeze", "stop"], check=True)
 """
-    told = checked(freeze, "open('ran', 'w')")
+    envelope = checked(freeze, "open('ran', 'w')")
 
-    assert told["invariant_id"] == "WORKSPACE_FROZEN"
+    assert envelope["invariant_id"] == "WORKSPACE_FROZEN"
     assert not (workspace / "ran").exists()
 
 
@@ -241,7 +243,7 @@ import datetime
 while datetime.datetime.now(datetime.UTC).isoformat() < {end[:-1]!r} + "9":
     pass
 """
-    told = checked(wait, "open('ran', 'w')", more=f'expires: "{end}"\n')
+    envelope = checked(wait, "open('ran', 'w')", more=f'expires: "{end}"\n')
 
-    assert (told["error_code"], told["cause"].get("reason")) == ("PLAN_NOT_APPROVED", "expired")
+    assert (envelope["error_code"], envelope["cause"].get("reason")) == ("PLAN_NOT_APPROVED", "expired")
     assert not (workspace / "ran").exists()

@@ -1,4 +1,4 @@
-"""A plan's limits hold over sessions, processes and restarts, also when all reach for the last of it at once."""
+"""A plan's limits are counted over sessions, processes and restarts, even in a race for the last change."""
 
 import hashlib
 import json
@@ -16,9 +16,9 @@ PROCESSES = 10
 SCOPE = '{modify: ["src/**"], create: ["src/**"]}'
 
 
-def reach(asked, start, told):
-    """One process with a session of its own that tries to create its files as fast as it can."""
-    root, number, plan_hash, files, content, state = asked
+def write_files(arguments, start, results):
+    """Create files in a session of its own, as fast as possible; runs in a process of its own."""
+    root, number, plan_hash, files, content, state = arguments
     os.environ["XDG_STATE_HOME"] = state
     app = App([root])
     app.call("begin_session", {"role": "WINDSURF"})
@@ -29,20 +29,20 @@ def reach(asked, start, told):
         outcome = app.call("write_file", change)
         codes.append(outcome.envelope and (outcome.envelope["error_code"], outcome.envelope["invariant_id"]))
     app.close()
-    told.put(codes)
+    results.put(codes)
 
 
 def race(root, plan_hash, *, files=10, content="x\n"):
-    """What ten processes were told, file by file."""
-    together = multiprocessing.get_context("forkserver")
-    together.set_forkserver_preload(["kaiza.app", "kaiza.store.audit.log_file", "jsonschema", "ruamel.yaml"])
-    start, told = together.Barrier(PROCESSES), together.Queue()
+    """Error codes of ten processes that write at the same time, file by file."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["kaiza.app", "kaiza.store.audit.log_file", "jsonschema", "ruamel.yaml"])
+    start, results = context.Barrier(PROCESSES), context.Queue()
     state, root = os.environ["XDG_STATE_HOME"], os.path.realpath(root)
-    asked = [(root, number, plan_hash, files, content, state) for number in range(PROCESSES)]
-    workers = [together.Process(target=reach, args=(one, start, told)) for one in asked]
+    calls = [(root, number, plan_hash, files, content, state) for number in range(PROCESSES)]
+    workers = [context.Process(target=write_files, args=(call, start, results)) for call in calls]
     for worker in workers:
         worker.start()
-    codes = [code for _ in workers for code in told.get(timeout=60)]
+    codes = [code for _ in workers for code in results.get(timeout=60)]
     for worker in workers:
         worker.join(60)
     return codes
@@ -56,7 +56,7 @@ def test_ten_processes_racing_for_a_limit_make_exactly_as_many_changes_as_it_all
     (workspace / "src").mkdir()
     approved = plan(workspace, scope=SCOPE, more=f"limits: {{{limit}}}\n")
     codes = race(workspace, approved, content="x\n" if not limit.startswith("lines") else "a\nb\n")
-    intents = [one for one in records(workspace) if one["kind"] == "intent"]
+    intents = [entry for entry in records(workspace) if entry["kind"] == "intent"]
 
     assert len(os.listdir(workspace / "src")) == left == len(intents)
     assert codes.count(None) == left
@@ -95,11 +95,11 @@ def test_dry_runs_and_unchanged_writes_are_free_and_a_file_counts_once(workspace
     codes += [agent.write("src/a", approved) for _ in range(5)]
     digest = hashlib.sha256(b"x\n").hexdigest()
     codes += [agent.write("src/a", approved, "y\n", expected_hash=digest), agent.write("src/b", approved)]
-    use = agent.call("session_status")["plan_use"]
+    usage = agent.call("session_status")["plan_use"]
     agent.close()
 
     assert codes == ["ok"] * 11 + ["PLAN_SCOPE_VIOLATION"]
-    assert json.dumps([(one["files"], one["operations"]) for one in use]) == "[[1, 2]]"
+    assert json.dumps([(row["files"], row["operations"]) for row in usage]) == "[[1, 2]]"
 
 
 def test_the_limit_of_refusals_is_counted_over_sessions_and_unlocks(workspace):
@@ -109,10 +109,10 @@ def test_the_limit_of_refusals_is_counted_over_sessions_and_unlocks(workspace):
     for agent in agents:
         assert agent.write("elsewhere", approved) == "PLAN_SCOPE_VIOLATION"
         assert agent.call("write_report", title="t", content="c")["state"] == "active"
-    told = [agent.call("write_file", path="src/a", content="x", plan_hash=approved) for agent in agents]
+    envelopes = [agent.call("write_file", path="src/a", content="x", plan_hash=approved) for agent in agents]
     for agent in agents:
         agent.close()
 
-    assert [(one["error_code"], one["invariant_id"], one["cause"]["limit"]) for one in told] == [
-        ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED", "refusals")
-    ] * 2
+    assert [
+        (envelope["error_code"], envelope["invariant_id"], envelope["cause"]["limit"]) for envelope in envelopes
+    ] == [("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED", "refusals")] * 2

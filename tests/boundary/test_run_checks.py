@@ -1,4 +1,4 @@
-"""A plan's checks run with the operator's rights; they end, stay small, and are found out when they meddle."""
+"""Check commands of a plan: time limit, output limit, environment, and detection of altered protected files."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ PHASE = 'phases:\n  - {{phase_id: P1, objective: test, verify: [["{python}", "ch
 
 @pytest.fixture
 def checked(make_app, workspace):
-    """An app that may run checks, and how to run one: the text of the script that the plan names."""
+    """Run a script as the check of an approved plan."""
     app = make_app(workspace, allowed=("allow_checks",))
     app.call("begin_session", {"role": "WINDSURF"})
     text = HEAD.format(plan_id="PLAN-1", status="APPROVED", more=PHASE.format(python=sys.executable))
@@ -33,15 +33,15 @@ def checked(make_app, workspace):
 
 
 def test_checks_are_offered_only_where_the_operator_allows_them(begun):
-    told = begun.call("run_checks", {"plan_hash": "0" * 64, "phase_id": "P1"}).envelope
+    envelope = begun.call("run_checks", {"plan_hash": "0" * 64, "phase_id": "P1"}).envelope
 
-    assert told["error_code"] == "TOOL_NOT_FOUND"
+    assert envelope["error_code"] == "TOOL_NOT_FOUND"
 
 
 def test_a_check_that_passes_returns_its_output_and_is_recorded(checked, workspace):
-    told = checked("print('fine')").output
+    output = checked("print('fine')").output
 
-    assert (told["results"][0]["exit_code"], told["results"][0]["output"]) == (0, "fine\n")
+    assert (output["results"][0]["exit_code"], output["results"][0]["output"]) == (0, "fine\n")
     assert records(workspace)[-1]["detail"]["checks"][0]["exit_code"] == 0
 
 
@@ -68,9 +68,9 @@ def test_the_output_of_a_failed_check_is_returned_but_not_recorded(checked, work
     ],
 )
 def test_a_check_that_alters_protected_files_is_detected_and_locks(checked, workspace, script):
-    told = checked(script).envelope
+    envelope = checked(script).envelope
 
-    assert (told["error_code"], told["invariant_id"]) == ("INVARIANT_VIOLATION", "CHECKS_MEDDLED")
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("INVARIANT_VIOLATION", "CHECKS_MEDDLED")
     assert checked.app.services.workspaces[os.path.realpath(workspace)].audit_state.locks["WINDSURF"]
 
 
@@ -87,12 +87,12 @@ def test_a_check_that_ignores_signals_is_killed_with_all_its_children_at_its_tim
         "time.sleep(60)\n"
     )
     (workspace / "check.py").write_text(script)
-    began = time.monotonic()
-    done = check_runner.run([sys.executable, "check.py"], str(workspace), 1.0)
+    start = time.monotonic()
+    result = check_runner.run([sys.executable, "check.py"], str(workspace), 1.0)
     pids = [path.name.removeprefix("pid-") for path in workspace.glob("pid-*")]
 
-    assert done.exit_code is None
-    assert time.monotonic() - began < 15
+    assert result.exit_code is None
+    assert time.monotonic() - start < 15
     assert len(pids) == 3
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
@@ -100,20 +100,20 @@ def test_a_check_that_ignores_signals_is_killed_with_all_its_children_at_its_tim
 def test_huge_output_of_a_check_is_truncated(workspace):
     size = 1 << 30 if os.environ.get("KAIZA_LONG") else 64 << 20
     script = f"import sys\nfor _ in range({size >> 16}): sys.stdout.write('x' * 65536)\n"
-    done = check_runner.run([sys.executable, "-c", script], str(workspace), 60)
+    result = check_runner.run([sys.executable, "-c", script], str(workspace), 60)
 
-    assert done.exit_code == 0
-    assert done.truncated
-    assert len(done.output) == check_runner.MAX_OUTPUT_BYTES
+    assert result.exit_code == 0
+    assert result.truncated
+    assert len(result.output) == check_runner.MAX_OUTPUT_BYTES
 
 
 def test_checks_do_not_inherit_secrets_from_the_environment(workspace, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret-1")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-2")
-    done = check_runner.run([sys.executable, "-c", "import os; print(dict(os.environ))"], str(workspace), 10)
+    result = check_runner.run([sys.executable, "-c", "import os; print(dict(os.environ))"], str(workspace), 10)
 
-    assert "secret-" not in done.output
-    assert "PATH" in done.output
+    assert "secret-" not in result.output
+    assert "PATH" in result.output
 
 
 def test_a_command_that_does_not_exist_fails_with_status_127(workspace):

@@ -32,7 +32,7 @@ def read_target(path: RelPath, view: FilesView, *, keep: int = 0) -> TargetFile 
     """Read the file, and its content up to `keep` bytes; None if there is no file and one could be created."""
     if stat_target(path, view) is None:
         return None
-    with view.open_file(path) as file:
+    with view.open_file(path) as file:  # hash and content come from one descriptor, so they are of the same bytes
         return _scan_target(path, file, view, keep)
 
 
@@ -130,6 +130,7 @@ def _scan_target(path: RelPath, file: ReadableFile, view: FilesView, keep: int) 
     # Its other names may lie outside the plan's scope, or outside the workspace.
     if file.nlink > 1:
         raise _write_error(path, "The file has several names (hard links). Ask a person to change it.", "hard_link")
+    # Hashed to the end though no more than `keep` bytes are held: a large file is moved or deleted without loading it.
     kept = bytearray()
 
     def keep_chunk(chunk: bytes) -> None:

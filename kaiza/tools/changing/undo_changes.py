@@ -66,6 +66,7 @@ def run(request: Request, view: _UndoView) -> Answer:
         history = view.changes_since(request.request_ids)
         records, others = _call_records(history, request), []
     changes, kept = undo_changes_for(records, view, _excluded_paths(records, history, request, view))
+    # One path that is redone makes the whole call a change under all rules: a call is judged once, not by path.
     redone = _redone_paths(records, history)
     exempt = not any(str(path) in redone for change in changes for path in change.touched_paths)
     if not exempt:
@@ -130,6 +131,7 @@ def _excluded_paths(
     for record in records:
         for path in touched_paths(record):
             parsed = rel_path.parse(path)
+            # What a person has undone stays undone, whichever older change of the path an agent names.
             if restored.get(path, 0) > record["seq"]:
                 excluded[path] = TAKEN_BACK
             if scope.is_denied(plan, phase, parsed) or not scope.is_unlocked(plan, parsed):

@@ -47,6 +47,7 @@ def run(request: Request, view: FilesView) -> Answer:
 
 def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]:
     """Return the output for one file, no larger than `space` bytes."""
+    # Every byte takes at least MIN_BYTE_COST in the response, as content and as JSON text: more need not be read.
     window = LineWindow(
         request.start_line,
         request.byte_offset,

@@ -81,6 +81,7 @@ class HitCollector:
     def _text_chunks(self, content: FileContent) -> Iterator[bytes]:
         """The file in chunks; none of a binary file, which has a NUL byte in its first chunk."""
         utf8 = lines.Utf8Check()
+        # One byte more than the file has: a short read then shows its end without a second one.
         size = min(content.size + 1, file_reader.CHUNK_BYTES)
         chunk = content.read(size)
         if b"\0" in chunk:

@@ -28,7 +28,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     """Describe the session. It is open once the record of this call is written."""
     session = view.session
     recovered = view.recover()
-    audit = view.log.catch_up()
+    audit = view.log.catch_up()  # the head before this call's own record, which the receipt names
     plans = _list_plan_rows(view)
     output = {
         "session_id": session.session_id,
