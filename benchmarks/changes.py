@@ -203,7 +203,7 @@ def create_file(path, content):
 
 
 def time_edits(stage, rounds):
-    """One line in the middle of 1 MB, both through a pipe; the other server's edit is followed by the syncs it omits."""
+    """One line in the middle of 1 MB, both through a pipe; the other server's edit is followed by its missing syncs."""
     files = {stage.root / "w/big.py": None, stage.bare / "big.py": None}
     half = "".join(random_code() for _ in range(128))
     old, new = "    edited = 'old'\n", "    edited = 'new'\n"

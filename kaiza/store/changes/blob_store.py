@@ -38,10 +38,9 @@ class BlobStore:
 
     def size(self, digest: str) -> int | None:
         """Size of the content in bytes; None where there is no such blob."""
-        if not self.has(digest):
-            return None
-        unpacked = self._blob_file_size(digest) if self._blob_file_size(digest + PACKED_SUFFIX) is None else None
-        return sum(map(len, self.chunks(digest))) if unpacked is None else unpacked
+        if self._blob_file_size(digest + PACKED_SUFFIX) is not None:
+            return sum(map(len, self.chunks(digest)))
+        return self._blob_file_size(digest)
 
     def chunks(self, digest: str, most: int = sys.maxsize) -> Iterator[bytes]:
         """Yield the content of a blob in chunks; FILE_READ_FAILED after the last one where the hash does not match.

@@ -20,7 +20,7 @@ from kaiza.store.disk.fsync_batch import fsync_all
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.os_errors import to_system_error
-from kaiza.store.files.resolved import ResolvedPath
+from kaiza.store.files.resolved import OwnedDescriptor, ResolvedPath
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,11 +105,8 @@ def record_created(kaiza_dir: KaizaDir, paths: Iterable[RelPath]) -> None:
     """Append to the list of directories that Kaiza created: an undo may remove these, and no others."""
     lines = "".join(json.dumps(str(path)) + "\n" for path in paths)
     if lines:
-        fd = os.open("list", _APPEND, 0o600, dir_fd=kaiza_dir.open_directory("made"))
-        try:
-            write_all(fd, [lines.encode()])
-        finally:
-            os.close(fd)
+        with OwnedDescriptor(os.open("list", _APPEND, 0o600, dir_fd=kaiza_dir.open_directory("made"))) as file:
+            write_all(file.fd, [lines.encode()])
 
 
 def read_created(kaiza_dir: KaizaDir) -> set[str]:

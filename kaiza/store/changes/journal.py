@@ -47,10 +47,9 @@ class TransactionJournal:
 
     def append(self, line: JournalLine) -> None:
         """Write one line; it is not synced."""
-        encoded = journal_lines.encode_line(line)
-        code = self._code_of(encoded)
-        write_all(self.fd, [encoded + b" " + code + b"\n"])
-        self.last_code = code
+        signed = self._sign(journal_lines.encode_line(line))
+        write_all(self.fd, [signed])
+        self.last_code = journal_lines.code_of(signed)
 
     def add_to_batch(self, batch: FsyncBatch) -> None:
         """Sync the lines written so far, and the journal's name, together with the batch."""
@@ -63,7 +62,7 @@ class TransactionJournal:
         It is not synced: where a power cut loses it, recovery finds the outcome in the log.
         """
         self.commit_offset = os.lseek(self.fd, 0, os.SEEK_CUR)
-        write_all(self.fd, [self._with_code(journal_lines.COMMITTED)])
+        write_all(self.fd, [self._sign(journal_lines.COMMITTED)])
 
     def mark_rolled_back(self) -> None:
         """Overwrite the `committed` line, durably, before the first file is rolled back.
@@ -71,14 +70,11 @@ class TransactionJournal:
         The outcome may have reached the log although its append failed; this line overrules it in recovery.
         """
         if self.commit_offset is not None:
-            os.pwrite(self.fd, self._with_code(journal_lines.ROLLED_BACK), self.commit_offset)
+            os.pwrite(self.fd, self._sign(journal_lines.ROLLED_BACK), self.commit_offset)
             os.fdatasync(self.fd)
 
-    def _with_code(self, encoded: bytes) -> bytes:
-        return encoded + b" " + self._code_of(encoded) + b"\n"
-
-    def _code_of(self, encoded: bytes) -> bytes:
-        return journal_lines.compute_code(self.state_key, self.txn, self.last_code, encoded)
+    def _sign(self, encoded: bytes) -> bytes:
+        return journal_lines.sign_line(self.state_key, self.txn, self.last_code, encoded)
 
     def delete(self) -> None:
         """Remove the journal: nothing is left of its change."""

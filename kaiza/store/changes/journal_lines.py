@@ -34,9 +34,15 @@ def encode_line(line: JournalLine) -> bytes:
         return json.dumps(line).encode()
 
 
-def compute_code(state_key: StateKey, txn: str, previous_code: bytes, encoded: bytes) -> bytes:
-    """Authentication code of one line of a journal."""
-    return state_key.compute_code(_CODE_PURPOSE, txn.encode(), previous_code, encoded).encode()
+def sign_line(state_key: StateKey, txn: str, previous_code: bytes, encoded: bytes) -> bytes:
+    """A line with its authentication code, as it is written."""
+    code = state_key.compute_code(_CODE_PURPOSE, txn.encode(), previous_code, encoded)
+    return encoded + b" " + code.encode() + b"\n"
+
+
+def code_of(line: bytes) -> bytes:
+    """The code at the end of a signed line."""
+    return line.removesuffix(b"\n")[-_CODE_LENGTH:]
 
 
 def authentic_lines(state_key: StateKey, txn: str, content: bytes) -> list[JournalLine]:
@@ -50,7 +56,7 @@ def authentic_lines(state_key: StateKey, txn: str, content: bytes) -> list[Journ
     found: list[JournalLine] = []
     previous_code = b""
     for line in content.split(b"\n")[:-1]:
-        encoded, code = line[: -_CODE_LENGTH - 1], line[-_CODE_LENGTH:]
+        encoded, code = line[: -_CODE_LENGTH - 1], code_of(line)
         if not state_key.is_valid_code(
             code.decode("ascii", "replace"), _CODE_PURPOSE, txn.encode(), previous_code, encoded
         ):

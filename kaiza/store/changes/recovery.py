@@ -7,7 +7,7 @@ Files that were changed since the crash are left alone and reported. A journal i
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -121,10 +121,8 @@ class JournalRecovery:
         self, journal: TransactionJournal, journaled: JournaledOperations, state: CommitState
     ) -> RecoveryResult:
         paths = tuple(operation.path for operation in journaled.operations)
-        with ExitStack() as stack:
-            stack.enter_context(path_locks.acquire(self.blobs.kaiza_dir, paths, self.lock_seconds))
-            directories = DirectoryHandles(self.files)
-            stack.callback(directories.close)
+        locks = path_locks.acquire(self.blobs.kaiza_dir, paths, self.lock_seconds)
+        with locks, closing(DirectoryHandles(self.files)) as directories:
             operations, lost = _reconstruct_operations(journaled, directories, self.blobs, state)
             if state == "taken_back":
                 result, left = _abort_transaction(operations, directories, journal, journaled.created_directories)
@@ -157,8 +155,7 @@ def roll_back(
 
 def remove_staged_files(workspace: ConfinedRoot, blobs: BlobStore, txn: str, parent: RelPath) -> int:
     """Remove a transaction's temporary files in one directory, storing their contents; how many there were."""
-    directories = DirectoryHandles(workspace)
-    try:
+    with closing(DirectoryHandles(workspace)) as directories:
         if not directories.open_existing(parent):
             return 0
         dir_fd = directories.descriptors[parent]
@@ -166,8 +163,6 @@ def remove_staged_files(workspace: ConfinedRoot, blobs: BlobStore, txn: str, par
         for name in names:
             store_and_unlink(blobs, dir_fd, name.encode())
         return len(names)
-    finally:
-        directories.close()
 
 
 def _left_in_place(abandoned: AbandonedJournal, reason: str) -> RecoveryResult:

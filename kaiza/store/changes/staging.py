@@ -18,6 +18,7 @@ from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_e
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, read_all, update_hash, write_all
 from kaiza.store.disk.file_metadata import FileMetadata, inode_at
 from kaiza.store.disk.fsync_batch import FsyncBatch
+from kaiza.store.files.resolved import OwnedDescriptor
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -37,14 +38,11 @@ class Staging:
         """Store the content that an operation will displace, unless it is large; whether it was stored."""
         if operation.kind not in {"swap", "take"} or operation.before_hash is None:
             return False
-        fd = self._open_current(operation.path)
-        try:
+        with self._open_current(operation.path) as file:
             # A large file is not copied: `finalize` renames the displaced file itself into the blob store.
-            if os.fstat(fd).st_size > MAX_PACKED_BYTES:
+            if os.fstat(file.fd).st_size > MAX_PACKED_BYTES:
                 return False
-            self.blobs.store(operation.before_hash, read_all(fd), pack=True, batch=self.batch)
-        finally:
-            os.close(fd)
+            self.blobs.store(operation.before_hash, read_all(file.fd), pack=True, batch=self.batch)
         return True
 
     def stage_content(self, active: ActiveOperation, change: Change | None) -> None:
@@ -71,11 +69,8 @@ class Staging:
         if change.content is not None:
             yield from _verify_content([change.content], change)
         elif change.operation == "move" and change.source is not None:
-            fd = self._open_current(change.source)
-            try:
-                yield from _verify_content(read_all(fd), change)
-            finally:
-                os.close(fd)
+            with self._open_current(change.source) as file:
+                yield from _verify_content(read_all(file.fd), change)
         else:
             yield from self.blobs.chunks(change.after_hash or "")
 
@@ -99,11 +94,11 @@ class Staging:
                 return operation.metadata
         return None
 
-    def _open_current(self, path: RelPath) -> int:
+    def _open_current(self, path: RelPath) -> OwnedDescriptor:
         dir_fd = self.directories.descriptors.get(path.parent)
         if dir_fd is None:  # the directory was removed since the preflight
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        return os.open(last_name(path), READ_NOFOLLOW, dir_fd=dir_fd)
+        return OwnedDescriptor(os.open(last_name(path), READ_NOFOLLOW, dir_fd=dir_fd))
 
 
 def _verify_content(content: Iterable[bytes], change: Change) -> Iterator[bytes]:

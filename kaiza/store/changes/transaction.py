@@ -108,9 +108,7 @@ class TransactionManager:
     def prepare(self, txn: str, changes: Iterable[Change], *, undoes: Sequence[str] = ()) -> PreparedTransaction:
         """Check the changes; raises for the first that cannot be made. Nothing is written and nothing stays open."""
         listed = tuple(changes)
-        with ExitStack() as stack:
-            directories = DirectoryHandles(self._files)
-            stack.callback(directories.close)
+        with closing(DirectoryHandles(self._files)) as directories:
             operations = Preflight(self._files, self._blobs, directories, txn).plan_operations(listed)
         return PreparedTransaction(txn, listed, operations, tuple(undoes))
 
@@ -256,14 +254,11 @@ class TransactionManager:
         for operation, _ in active.prepared.operations:
             path = (operation.source or operation.path).parent
             while path.parts and str(path) in created:
-                directories = DirectoryHandles(self._files)
-                try:
+                with closing(DirectoryHandles(self._files)) as directories:
                     if not directories.open_existing(path.parent):
                         break
                     if not remove_empty(directories.descriptors[path.parent], path):
                         break
-                finally:
-                    directories.close()
                 path = path.parent
 
 

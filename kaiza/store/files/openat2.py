@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.files.resolved import HANDLE_FLAGS, ResolvedPath, swapped_error
+from kaiza.store.files.resolved import HANDLE_FLAGS, OwnedDescriptor, ResolvedPath, swapped_error
 
 SYSCALL_NUMBER = 437  # of openat2, on x86-64 as on arm64
 NO_MAGICLINKS, NO_SYMLINKS, BENEATH = 0x02, 0x04, 0x08
@@ -46,15 +46,10 @@ def is_supported(root_fd: int) -> bool:
     if sys.platform != "linux":
         return False
     try:
-        fd = openat2(root_fd, b".", HANDLE_FLAGS, INSIDE)
+        with OwnedDescriptor(openat2(root_fd, b".", HANDLE_FLAGS, INSIDE)) as handle:
+            _descriptor_path(handle.fd)
     except OSError:
         return False
-    try:
-        _descriptor_path(fd)
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
     return True
 
 
@@ -100,13 +95,10 @@ class KernelResolver:
 
     def _is_at_path(self, real: RelPath, fd: int) -> bool:
         try:
-            other_fd = openat2(self.root_fd, real.to_bytes(), HANDLE_FLAGS, INSIDE | NO_SYMLINKS)
+            with OwnedDescriptor(openat2(self.root_fd, real.to_bytes(), HANDLE_FLAGS, INSIDE | NO_SYMLINKS)) as other:
+                return os.path.samestat(os.fstat(other.fd), os.fstat(fd))
         except OSError:
             return False
-        try:
-            return os.path.samestat(os.fstat(other_fd), os.fstat(fd))
-        finally:
-            os.close(other_fd)
 
 
 def _descriptor_path(fd: int) -> bytes:

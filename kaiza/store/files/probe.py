@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kaiza.store.files.openat2 import is_supported
+from kaiza.store.files.resolved import OwnedDescriptor
 
 _EXCHANGE = 2
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -16,11 +17,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def find_resolver(root: Path) -> str:
     """How paths below this root are resolved: `openat2` or `walk`."""
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return "openat2" if is_supported(descriptor) else "walk"
-    finally:
-        os.close(descriptor)
+    with OwnedDescriptor(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as directory:
+        return "openat2" if is_supported(directory.fd) else "walk"
 
 
 def try_file_system(directory: Path) -> Mapping[str, str | None]:
@@ -47,11 +45,8 @@ def _try_sync(place: Path) -> None:
         file.write(b"kaiza")
         file.flush()
         os.fsync(file.fileno())
-    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with OwnedDescriptor(os.open(place, os.O_RDONLY | os.O_DIRECTORY)) as directory:
+        os.fsync(directory.fd)
 
 
 def _try_lock(place: Path) -> None:
