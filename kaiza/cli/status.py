@@ -9,9 +9,8 @@ from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.session import thaw, unlock
 from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import plans
-from kaiza.render.phrases import format_count
 from kaiza.render.tables import Cell, Column, render_table
-from kaiza.render.terminal import INDENT, escape, wrap
+from kaiza.render.terminal import INDENT, escape, format_count, wrap
 from kaiza.store.workspace import Workspace
 
 _MAX_ROWS = 10

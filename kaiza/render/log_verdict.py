@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kaiza.render.phrases import format_count
-from kaiza.render.terminal import escape
+from kaiza.render.terminal import escape, format_count
 
 _FAULT_MEANINGS = {
     "edited": "its content does not match its hash",

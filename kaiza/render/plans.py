@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kaiza.domain.paths.confusables import make_visible
-from kaiza.render.phrases import format_count, format_time
 from kaiza.render.tables import Cell, Column, render_table
-from kaiza.render.terminal import INDENT, QUOTE, escape, paint, wrap
+from kaiza.render.terminal import INDENT, QUOTE, escape, format_count, format_time, paint, wrap
 
 _LIST_COLUMNS = (
     Column("plan"),

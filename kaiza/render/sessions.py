@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kaiza.render.phrases import format_minute
 from kaiza.render.tables import Cell, Column, render_table
-from kaiza.render.terminal import escape
+from kaiza.render.terminal import escape, format_minute
 
 _LIST_COLUMNS = (
     Column("session"),

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kaiza.app import App
-from kaiza.domain.paths import name_folding
+from kaiza.domain.paths import confusables
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.domain.paths.glob import Glob
 
@@ -242,12 +242,12 @@ def test_a_deny_glob_matches_disguised_paths(pattern, path, disguise):
 
 @given(_paths)
 def test_equivalent_spellings_of_a_path_have_one_fold(path):
-    folded = name_folding.fold(path)
+    folded = confusables.fold(path)
 
-    assert name_folding.fold(folded) == folded
-    assert {name_folding.fold(disguise(path)) for disguise in DISGUISES[3:5]} == {folded}
+    assert confusables.fold(folded) == folded
+    assert {confusables.fold(disguise(path)) for disguise in DISGUISES[3:5]} == {folded}
 
 
 @given(st.lists(st.text("ab12_-", min_size=1), min_size=1).map("/".join))
 def test_a_plain_ascii_path_is_its_own_fold(path):
-    assert name_folding.fold(path) == path
+    assert confusables.fold(path) == path

@@ -22,7 +22,7 @@ NOT_FOR_A_SESSION = {
     "kaiza.boundary.change",
     "kaiza.domain.text.unified_diff",
     "kaiza.domain.patch",
-    "kaiza.policy.content.scan",
+    "kaiza.policy.rules.content_clean",
     "kaiza.store.check_runner",
     "kaiza.store.changes.transaction",
     "kaiza.store.changes.recovery",

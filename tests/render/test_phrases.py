@@ -2,12 +2,12 @@
 
 import pytest
 
-from kaiza.render import phrases
+from kaiza.render import terminal
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 files"), (1, "1 file"), (1204, "1,204 files")])
 def test_a_count_agrees_with_its_noun(count, text):
-    assert phrases.format_count(count, "file") == text
+    assert terminal.format_count(count, "file") == text
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ def test_a_count_agrees_with_its_noun(count, text):
     ],
 )
 def test_a_time_in_utc_says_so(timestamp, text):
-    assert phrases.format_time(timestamp) == text
+    assert terminal.format_time(timestamp) == text

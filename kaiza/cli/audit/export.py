@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
 from kaiza.cli.console.open_workspace import resolve_root
-from kaiza.render.phrases import format_count
+from kaiza.render.terminal import format_count
 
 
 def add(commands: arguments.Subparsers) -> None:

@@ -14,7 +14,7 @@ from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.finding import has_error
 from kaiza.queries.session_summary import is_complete
 from kaiza.render import log_verdict
-from kaiza.render.phrases import format_count
+from kaiza.render.terminal import format_count
 from kaiza.store import git
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify

@@ -10,8 +10,7 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
-from kaiza.cli.console.plan_argument import add_plan_id, require_plan
+from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan, require_sound_log, resolve_name
 from kaiza.domain.plans import parser as plan_parser
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DONE, REJECTED, REVOKED, STATUS_TRANSITIONS

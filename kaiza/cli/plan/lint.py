@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace
-from kaiza.cli.console.plan_argument import add_plan_id, require_plan
+from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.domain.finding import WARNING, Finding
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DRAFT, is_plan_id
 from kaiza.queries import plan_review
 from kaiza.render import plans
-from kaiza.render.phrases import format_count
-from kaiza.render.terminal import wrap
+from kaiza.render.terminal import format_count, wrap
 from kaiza.store.documents.plan_files import SUFFIX
 from kaiza.store.documents.scope_preview import match_files
 from kaiza.store.workspace import Workspace

@@ -3,8 +3,7 @@
 import argparse
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace
-from kaiza.cli.console.plan_argument import add_plan_id, require_plan
+from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.domain.plans.plan import INVALID, STATUSES
 from kaiza.queries.plan_review import list_plans, review_plan
 from kaiza.render import plans

@@ -4,8 +4,7 @@ import argparse
 import json
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name
-from kaiza.cli.console.plan_argument import add_plan_id
+from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, resolve_name
 from kaiza.domain import errors
 from kaiza.domain.plans import parser
 from kaiza.store import human_decisions

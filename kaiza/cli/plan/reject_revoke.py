@@ -4,8 +4,7 @@ import argparse
 from functools import partial
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name
-from kaiza.cli.console.plan_argument import add_plan_id, require_plan
+from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan, resolve_name
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import REJECTED, REVOKED, STATUS_TRANSITIONS

@@ -7,8 +7,7 @@ from kaiza.cli.console.open_workspace import resolve_root
 from kaiza.cli.session import unlock
 from kaiza.queries.session_summary import SessionSummary, summarize_sessions
 from kaiza.render import sessions
-from kaiza.render.phrases import format_time
-from kaiza.render.terminal import escape
+from kaiza.render.terminal import escape, format_time
 
 _TIMES = ("begun_at", "last_call_at", "ended_at")
 

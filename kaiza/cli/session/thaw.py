@@ -6,8 +6,7 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
 from kaiza.domain.audit.projection import Freeze
-from kaiza.render.phrases import format_time
-from kaiza.render.terminal import escape
+from kaiza.render.terminal import escape, format_time
 from kaiza.store import human_decisions
 
 

@@ -1,28 +1,74 @@
 """`kaiza undo`: restore the files that a session, a call or a plan changed, unless they were modified since."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kaiza.boundary import human_undo
-from kaiza.cli.console import arguments, output
+from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.confirm import confirm_yes_no
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name, verify_whole_log
-from kaiza.cli.undo import selection
+from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id, resolve_name, verify_whole_log
 from kaiza.domain import errors
+from kaiza.domain.audit.inverse_changes import effective_changes, took_effect
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
 from kaiza.policy.rules.readable import read_refusal
 from kaiza.render import plans
-from kaiza.render.phrases import format_count
-from kaiza.render.terminal import escape
+from kaiza.render.terminal import escape, format_count
 from kaiza.store import human_decisions
 from kaiza.store.crash_recovery import recover
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 from kaiza.tools.changing.undo_plan import undo_changes_for
+
+Record = Mapping[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the three ways to select changes; exactly one is required."""
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--session", metavar="ID", help="every change of this session; its first characters are enough")
+    target.add_argument("--request", metavar="ID", nargs="+", help="the changes of these calls, or of these undos")
+    target.add_argument("--plan", metavar="ID", type=parse_plan_id, help="every change made under this plan")
+
+
+def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Record]:
+    """The records of the selected changes that are still in effect, in order."""
+    changed: list[Record] = list(filter(took_effect, audit_reader.read_forward(workspace.root)))
+    if args.request is not None:
+        return _records_of_calls(set(args.request), changed)
+    if args.session is not None:
+        session_id = _resolve_session(args.session, workspace.root)
+        return _effective_records(changed, lambda record: record["session_id"] == session_id)
+    return _effective_records(changed, lambda record: record["plan_id"] == args.plan)
+
+
+def _records_of_calls(request_ids: set[str], changed: list[Record]) -> list[Record]:
+    selected = [record for record in changed if record["request_id"] in request_ids]
+    missing = request_ids - {record["request_id"] for record in selected}
+    if missing:
+        raise output.CommandError(
+            f"No recorded change has the id {', '.join(sorted(missing))}. `kaiza audit show` lists the records.",
+            output.FAILURE,
+        )
+    return selected
+
+
+def _effective_records(changed: list[Record], is_selected: Callable[[Record], bool]) -> list[Record]:
+    """The selected changes, without undos and without what was undone."""
+    return [record for record in effective_changes(changed) if is_selected(record)]
+
+
+def _resolve_session(prefix: str, root: str) -> str:
+    session_ids = {str(record.get("session_id") or "") for record in audit_reader.read_forward(root)}
+    matching = [session_id for session_id in session_ids if session_id and session_id.startswith(prefix)]
+    if len(matching) != 1:
+        what = "Several sessions begin" if matching else "No session begins"
+        raise output.CommandError(f"{what} with {prefix!r}. `kaiza session list` lists the sessions.", output.FAILURE)
+    return matching[0]
+
 
 MAX_SHOWN_BYTES = 1 << 20
 """Diffs of larger files are not shown."""
@@ -55,7 +101,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         run=_run_undo,
     )
     parser.usage = _USAGE
-    selection.add_arguments(parser)
+    add_arguments(parser)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="only show what would be restored")
     mode.add_argument("--yes", action="store_true", help="do not ask")
@@ -82,7 +128,7 @@ def _run_undo(args: argparse.Namespace) -> int:
         # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
             recover(workspace, view.now, view.request_id)
-        records = selection.select_records(args, workspace)
+        records = select_records(args, workspace)
         preview = UndoPreview(records, *undo_changes_for(records, view))
         diffs = list(_format_diffs(preview.changes, workspace, view))
         if not args.json:

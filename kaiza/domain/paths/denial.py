@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from kaiza.domain.paths import name_folding
+from kaiza.domain.paths import confusables
 from kaiza.domain.paths.glob import Glob, compile_steps
 from kaiza.domain.paths.glob_parser import (
     ANY_BUT_SLASH,
@@ -36,7 +36,7 @@ class DenyGlob:
     def from_glob(cls, glob: Glob) -> "DenyGlob":
         """Compile the folded forms of a glob."""
         wide = _compile_folded(glob.text, _widen_non_ascii)
-        if "[" not in glob.text and name_folding.fold(glob.text) == glob.text:
+        if "[" not in glob.text and confusables.fold(glob.text) == glob.text:
             return cls(glob, glob, wide)
         return cls(glob, _compile_folded(glob.text, _lower_spans), wide)
 
@@ -61,7 +61,7 @@ class DenyGlob:
 
 def find_denial(denials: Sequence[DenyGlob], path: str) -> DenyGlob | None:
     """Find the first pattern that denies a slash-separated path. The path is folded once for all of them."""
-    folded = name_folding.fold(path)
+    folded = confusables.fold(path)
     is_ascii, is_folded = path.isascii(), folded == path
     for denial in denials:
         if denial.exact.matches_text(path):
@@ -99,9 +99,9 @@ def _folding_reader(widen: Callable[[Sequence[Span]], tuple[Span, ...]]) -> Call
 def _fold_run(text: str, *, whole: bool, last: bool) -> str:
     """Fold literal text between wildcards. Dots and blanks are trimmed only at the end of a name."""
     if whole:
-        return name_folding.fold(text)
-    folded = name_folding.fold_fragment(text)
-    return name_folding.trim_end(folded) if last else folded
+        return confusables.fold(text)
+    folded = confusables.fold_fragment(text)
+    return confusables.trim_end(folded) if last else folded
 
 
 def _lower_spans(spans: Sequence[Span]) -> tuple[Span, ...]:

@@ -9,8 +9,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kaiza.domain.paths.confusables import is_mark
 from kaiza.domain.paths.glob_parser import LAST_CHARACTER, PatternStep, Span, parse_steps, require_pattern
-from kaiza.domain.paths.name_folding import is_mark
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from kaiza.domain.paths.name_folding import skeleton
+from kaiza.domain.paths.confusables import skeleton
 from kaiza.domain.paths.rel_path import RelPath
 
 CONTROL_PLANE_AT_ROOT = frozenset({"plans", "audit", ".kaiza", "kaiza.toml"})

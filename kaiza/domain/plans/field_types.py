@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kaiza.domain.finding import ERROR, WARNING, Finding
-from kaiza.domain.paths.name_folding import skeleton
+from kaiza.domain.paths.confusables import skeleton
 from kaiza.domain.plans.yaml_tree import MappingNode, ScalarNode, SequenceNode, SourcePosition, YamlNode
 
 MAX_TEXT = 500

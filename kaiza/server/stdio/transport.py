@@ -10,10 +10,9 @@ from functools import partial
 from typing import Final
 
 from kaiza.server.pipeline import AppProtocol, Incoming, Pipeline, TransportAction, to_call_request
-from kaiza.server.stdio.deadlines import DeadlineWatcher
 from kaiza.server.stdio.framing import LineReader, LineWriter
 from kaiza.server.stdio.lazy_app import LazyApp
-from kaiza.server.stdio.pending_requests import PendingRequest, PendingRequests
+from kaiza.server.stdio.pending_requests import DeadlineWatcher, PendingRequest, PendingRequests
 from kaiza.server.stdio.wakeup_pipe import (
     ALL_ANSWERED,
     APP_CLOSED,

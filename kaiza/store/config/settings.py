@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from kaiza.domain import errors
+from kaiza.domain.paths.confusables import skeleton
 from kaiza.domain.paths.denial import DenyGlob
-from kaiza.domain.paths.name_folding import skeleton
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
 
 NAME = "kaiza.toml"

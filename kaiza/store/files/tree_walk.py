@@ -4,14 +4,77 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 from kaiza.domain import errors
-from kaiza.domain.paths.rel_path import FileEntry, FileKind, RelPath
+from kaiza.domain.paths import gitignore
+from kaiza.domain.paths.rel_path import ROOT, FileEntry, FileKind, RelPath
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
-from kaiza.store.files import ignore_rules
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 from kaiza.store.files.resolved import OwnedDescriptor
+
+NAME = ".gitignore"
+# The workspace may be hostile: of a larger file, only this much is read.
+MAX_BYTES = 256 * 1024
+
+_EXCLUDE = RelPath((".git", "info", "exclude"))
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryRules:
+    """Rules of one directory; they match a path without its first `prefix_length` bytes."""
+
+    prefix_length: int
+    rules: gitignore.IgnoreFile
+
+
+RuleChain = tuple[DirectoryRules, ...]
+"""The rules that apply in a directory, the outermost first."""
+
+
+def is_ignored(chain: RuleChain, path: str, *, directory: bool) -> bool:
+    """Whether a path is ignored. The innermost directory with a matching rule decides, as in git."""
+    if not chain:
+        return False
+    encoded = path.encode(errors="surrogateescape")
+    for level in reversed(chain):
+        verdict = level.rules.is_ignored(encoded[level.prefix_length :], directory=directory)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def load_inherited(workspace: ConfinedRoot, directory: RelPath) -> RuleChain:
+    """The rules that a directory inherits: `.git/info/exclude` and those of its parent directories."""
+    chain = _add_rules(workspace, (), _EXCLUDE, 0)
+    for depth in range(len(directory.parts)):
+        chain = add_directory(workspace, chain, RelPath(directory.parts[:depth]))
+    return chain
+
+
+def add_directory(workspace: ConfinedRoot, chain: RuleChain, directory: RelPath) -> RuleChain:
+    """The chain with a directory's own rules added, if it has any."""
+    prefix_length = 0 if directory == ROOT else len(str(directory).encode(errors="surrogateescape")) + 1
+    return _add_rules(workspace, chain, directory / NAME, prefix_length)
+
+
+def _add_rules(workspace: ConfinedRoot, chain: RuleChain, path: RelPath, prefix_length: int) -> RuleChain:
+    data = _read_rules_file(workspace, path)
+    return (*chain, DirectoryRules(prefix_length, _parse_rules(data))) if data else chain
+
+
+def _read_rules_file(workspace: ConfinedRoot, path: RelPath) -> bytes:
+    """Content of a rules file; empty where there is none."""
+    try:
+        with workspace.open_file(path, lambda _real: None) as file:
+            return file.read(MAX_BYTES) if file.real == path else b""  # git does not read one through a link either
+    except errors.SystemError:
+        return b""
+
+
+_parse_rules = lru_cache(maxsize=128)(gitignore.parse)
+
 
 SKIPPED_NAMES = frozenset({".git", ".kaiza"})
 
@@ -38,7 +101,7 @@ class DirectoryLevel:
     def __init__(self, workspace: ConfinedRoot, real: RelPath) -> None:
         self.real = real
         self.prefix = f"{real}/" if real.parts else ""
-        self.chain: ignore_rules.RuleChain = ()
+        self.chain: RuleChain = ()
         self.pending: list[str] = []
         self.kinds: dict[str, FileKind] = {}
         self._workspace = workspace
@@ -124,7 +187,7 @@ class TreeWalk:
         self._include_ignored = include_ignored
         self._should_stop = over
         self._since = since
-        chain = () if include_ignored else ignore_rules.load_inherited(workspace, start)
+        chain = () if include_ignored else load_inherited(workspace, start)
         self._levels = [self._enter_directory(start, chain)]
 
     def __enter__(self) -> Self:
@@ -155,7 +218,7 @@ class TreeWalk:
         self.visited_count += 1
         return WalkedEntry(level.prefix + key, key, level.kinds[key], level)
 
-    def _enter_directory(self, real: RelPath, chain: ignore_rules.RuleChain) -> DirectoryLevel:
+    def _enter_directory(self, real: RelPath, chain: RuleChain) -> DirectoryLevel:
         level = DirectoryLevel(self._workspace, real)
         directory = level.open_directory()
         if directory is None:
@@ -167,8 +230,8 @@ class TreeWalk:
         except OSError:
             self.unlisted_count += 1
             return level
-        if not self._include_ignored and ignore_rules.NAME in kinds:
-            chain = ignore_rules.add_directory(self._workspace, chain, real)
+        if not self._include_ignored and NAME in kinds:
+            chain = add_directory(self._workspace, chain, real)
         level.chain, level.kinds = chain, kinds
         level.pending = sorted(self._pending_names(level), reverse=True)
         return level
@@ -181,7 +244,7 @@ class TreeWalk:
         since = self._since[len(level.prefix) :] if self._since.startswith(level.prefix) else ""
         for name, kind in level.kinds.items():
             is_directory = kind == "directory"
-            if level.chain and ignore_rules.is_ignored(level.chain, level.prefix + name, directory=is_directory):
+            if level.chain and is_ignored(level.chain, level.prefix + name, directory=is_directory):
                 continue
             self.listed_count += 1
             if name >= since:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain import errors
-from kaiza.domain.paths import name_folding, protected_names, rel_path
+from kaiza.domain.paths import confusables, protected_names, rel_path
 from kaiza.domain.paths.rel_path import ROOT, RelPath, parse, parse_uri, to_uri
 
 WORKSPACE = "/home/ada/project"
@@ -212,12 +212,12 @@ def test_an_invalid_uri_is_refused_with_its_code(uri, code):
 
 @given(st.text(name_characters))
 def test_a_skeleton_is_idempotent_and_ignores_case_and_unicode_form(name):
-    skeleton = name_folding.skeleton(name)
+    skeleton = confusables.skeleton(name)
 
-    assert name_folding.skeleton(skeleton) == skeleton
-    assert name_folding.skeleton(unicodedata.normalize("NFKC", name)) == skeleton
-    assert name_folding.skeleton(unicodedata.normalize("NFKD", name)) == skeleton
-    assert name_folding.skeleton(name.casefold()) == skeleton
+    assert confusables.skeleton(skeleton) == skeleton
+    assert confusables.skeleton(unicodedata.normalize("NFKC", name)) == skeleton
+    assert confusables.skeleton(unicodedata.normalize("NFKD", name)) == skeleton
+    assert confusables.skeleton(name.casefold()) == skeleton
 
 
 @given(look_alikes(CONTROL_PLANE), st.text(BLANKS, max_size=2))
