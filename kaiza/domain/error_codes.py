@@ -31,6 +31,8 @@ class ErrorCode(NamedTuple):
 _VALIDATION = (422, -32602, -32002, "validation")
 _PERMISSION = (403, -32005, -32005, "permission")
 _HOST = (500, -32004, -32004, "unity")
+_BUSY = (503, -32004, -32004, "unity")
+_FAILURE = (500, -32000, -32000, "execution")
 _EXECUTION = (409, -32000, -32000, "execution")
 _POLICY = (422, -32000, -32000, "execution")
 _INTERNAL = (500, -32603, -32603, "execution")
@@ -51,18 +53,8 @@ _ROWS = (
         "CAP_EXCEEDED", "A limit on time or size was exceeded", 413, -32000, -32000, "execution", "internal_error"
     ),
     ErrorCode("SESSION_NOT_INITIALIZED", "No session is open", 409, -32005, -32005, "permission", retryable=True),
-    ErrorCode(
-        "SESSION_LOCKED", "Changes are locked because an earlier one was refused", 423, -32005, -32005, "permission"
-    ),
-    ErrorCode(
-        "SESSION_INITIALIZATION_FAILED",
-        "The session could not be opened",
-        500,
-        -32000,
-        -32000,
-        "execution",
-        retryable=True,
-    ),
+    ErrorCode("SESSION_LOCKED", "Changes are locked after a refused change", 423, -32005, -32005, "permission"),
+    ErrorCode("SESSION_INITIALIZATION_FAILED", "The session could not be opened", *_FAILURE, retryable=True),
     ErrorCode("UNAUTHORIZED_ACTION", "The role is not allowed to do this", *_PERMISSION, locks=True),
     ErrorCode("INSUFFICIENT_PERMISSIONS", "The tool is not available in this tier", *_PERMISSION),
     ErrorCode("ROLE_MISMATCH", "The server was started for the other role", *_PERMISSION),
@@ -90,18 +82,9 @@ _ROWS = (
     ErrorCode("INTERNAL_ERROR", "Internal error in Kaiza", *_INTERNAL, v0="internal_error"),
     ErrorCode("AUDIT_LOG_FAILED", "The audit log could not be written", *_HOST, v0="internal_error", retryable=True),
     ErrorCode(
-        "AUDIT_LOCK_FAILED",
-        "The audit log is locked by another process",
-        503,
-        -32004,
-        -32004,
-        "unity",
-        "internal_error",
-        retryable=True,
+        "AUDIT_LOCK_FAILED", "The audit log is locked by another process", *_BUSY, "internal_error", retryable=True
     ),
-    ErrorCode(
-        "UNKNOWN_TOOL_FAILURE", "The tool failed unexpectedly", 500, -32000, -32000, "execution", "internal_error"
-    ),
+    ErrorCode("UNKNOWN_TOOL_FAILURE", "The tool failed unexpectedly", *_FAILURE, v0="internal_error"),
     ErrorCode(
         "CONTEXT_CACHE_MISSING", "The context cache does not exist", 404, -32602, -32002, "validation", "cache_missing"
     ),

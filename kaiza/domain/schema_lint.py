@@ -64,21 +64,14 @@ def lint(file: str, document: object, *, output: bool) -> list[SchemaFinding]:
         *_COMMON_RULES,
         *(_OUTPUT_RULES if output else _INPUT_RULES),
     )
-    violations = [
-        *_lint_root(document, output=output),
-        *(each for node in nodes for rule in rules for each in rule(node)),
-    ]
-    return [
-        SchemaFinding(file, where, rule, message)
-        for where, rule, message in violations
-        if not _is_exempt(file, where, rule)
-    ]
+    faults = [*_lint_root(document, output=output), *(each for node in nodes for rule in rules for each in rule(node))]
+    return [SchemaFinding(file, *fault) for fault in faults if not _is_exempt(file, fault[0], fault[1])]
 
 
 def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> list[SchemaFinding]:
     """Findings in the catalog, and differences between it and the files beside it."""
     names = [str(row.get("id")) for row in rows]
-    violations = [
+    faults = [
         *(("", "file-missing", f"Write tools/{file}.") for file in sorted(_expected_files(names) - set(files))),
         *(
             ("", "file-orphan", f"List the tool of tools/{file}, or delete the file.")
@@ -86,7 +79,7 @@ def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> lis
         ),
         *(each for number, row in enumerate(rows) for each in _lint_row(number, row, names)),
     ]
-    return [SchemaFinding("catalog.json", where, rule, message) for where, rule, message in violations]
+    return [SchemaFinding("catalog.json", *fault) for fault in faults]
 
 
 def _expected_files(names: Sequence[str]) -> set[str]:

@@ -22,6 +22,7 @@ _LIST_TYPES = frozenset({list})
 _MAX_INTEGER = 2**53 - 1
 _MAX_DEPTH = 128
 _DELETE = "\x7f"
+_KeyCheck = Callable[[dict[str, Any]], bool]
 
 
 def encode(value: Any) -> bytes:
@@ -55,9 +56,7 @@ def decode(encoded: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _is_in_profile(
-    items: Iterable[Any], has_valid_keys: Callable[[dict[str, Any]], bool], sequences: frozenset[type]
-) -> bool:
+def _is_in_profile(items: Iterable[Any], has_valid_keys: _KeyCheck, sequences: frozenset[type]) -> bool:
     """Whether values that orjson could encode contain no float, non-ASCII key or other type."""
     for item in items:
         if item is None:
@@ -73,7 +72,7 @@ def _is_in_profile(
     return True
 
 
-def _key_check_for(encoded: bytes) -> Callable[[dict[str, Any]], bool]:
+def _key_check_for(encoded: bytes) -> _KeyCheck:
     # Where the whole encoding is ASCII, so are the keys, and each dict need not be checked.
     return _skip_key_check if encoded.isascii() else _has_ascii_keys
 

@@ -18,6 +18,8 @@ _HASH_SUFFIX_LENGTH = len(_HASH_SUFFIX % GENESIS)
 _SECTOR_BYTES = 512
 _MIN_ZERO_BYTES = 8  # fewer zeros at the end of a sector are no proof that it was not written
 
+RecordCallback = Callable[[dict[str, Any]], object]
+
 
 class InvalidLineError(ValueError):
     """The line's hash or form is wrong, or it does not continue the chain."""
@@ -71,11 +73,7 @@ class Chain:
         return records[0]
 
     def extend(
-        self,
-        lines: Iterable[bytes],
-        on_record: Callable[[dict[str, Any]], object] | None = None,
-        *,
-        strictly: bool = False,
+        self, lines: Iterable[bytes], on_record: RecordCallback | None = None, *, strictly: bool = False
     ) -> bool:
         """Append lines up to the first that does not continue the chain; return whether all of them did.
 

@@ -28,47 +28,47 @@ _MAX_RELEASES_KEPT = 10
 _PLAN_DECISIONS = ("approve", "reject", "revoke")
 
 
-def apply_record(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+def apply_record(state: AuditState, record: Mapping[str, Any]) -> None:
     """Apply the next record of the log. A record with members of the wrong type is ignored."""
     # A valid chain says nothing about a record's members: a log that came with a clone may contain anything.
     with suppress(TypeError, KeyError, AttributeError, ValueError):
-        _HANDLERS.get(record.get("kind", ""), _ignore_record)(audit_state, record)
+        _HANDLERS.get(record.get("kind", ""), _ignore_record)(state, record)
 
 
 def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _ignore_record(_audit_state: AuditState, _record: Mapping[str, Any]) -> None:
+def _ignore_record(_state: AuditState, _record: Mapping[str, Any]) -> None:
     pass
 
 
-def _apply_call(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_call(state: AuditState, record: Mapping[str, Any]) -> None:
     ok = record["outcome"] == "ok"
     datetime.fromisoformat(record["timestamp"])  # ValueError here, before it is used to compute a session's expiry
-    intent = audit_state.intents.pop(record["request_id"], None)
+    intent = state.intents.pop(record["request_id"], None)
     if intent is not None and not ok:
-        _charge(audit_state, intent, -1)
+        _charge(state, intent, -1)
     if record["tool_name"] == "begin_session":
         if ok:
-            _begin_session(audit_state, record)
+            _begin_session(state, record)
         return
-    session = audit_state.sessions.get(record["session_id"] or "")
+    session = state.sessions.get(record["session_id"] or "")
     if session is not None:
-        _count_call(audit_state, session, record, ok=ok)
+        _count_call(state, session, record, ok=ok)
     if not ok:
-        _apply_refusal(audit_state, record)
+        _apply_refusal(state, record)
     elif record["tool_name"] == "end_session" and session is not None:
-        del audit_state.sessions[session.session_id]
-        audit_state.changed.pop(session.session_id, None)
+        del state.sessions[session.session_id]
+        state.changed.pop(session.session_id, None)
     elif record["tool_name"] == "write_report":
-        _apply_report(audit_state, record)
+        _apply_report(state, record)
 
 
-def _begin_session(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+def _begin_session(state: AuditState, record: Mapping[str, Any]) -> None:
     require_texts(record, "session_id", "role", "workspace_root")
     require_texts(record, "client", or_null=True)
-    audit_state.sessions[record["session_id"]] = Session(
+    state.sessions[record["session_id"]] = Session(
         session_id=record["session_id"],
         role=record["role"],
         workspace_root=record["workspace_root"],
@@ -79,15 +79,15 @@ def _begin_session(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     )
 
 
-def _count_call(audit_state: AuditState, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
+def _count_call(state: AuditState, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
     datetime.fromisoformat(record["timestamp"])
     changes = record["changes"] if ok and record["changes"] else ()
-    audit_state.sessions[session.session_id] = session.with_call(record["timestamp"], len(changes), refused=not ok)
+    state.sessions[session.session_id] = session.with_call(record["timestamp"], len(changes), refused=not ok)
     if changes:
-        audit_state.changed.setdefault(session.session_id, []).append(record["seq"])
+        state.changed.setdefault(session.session_id, []).append(record["seq"])
 
 
-def _apply_refusal(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_refusal(state: AuditState, record: Mapping[str, Any]) -> None:
     if record["error_code"] not in error_codes.REGISTRY:
         return
     asked_for_change = is_change_attempt(record["tool_name"], record["arguments"])
@@ -95,10 +95,10 @@ def _apply_refusal(audit_state: AuditState, record: Mapping[str, Any]) -> None:
         return
     require_texts(record, "plan_id", "role", "session_id", "request_id", or_null=True)
     if record["plan_id"]:
-        audit_state.usage.setdefault(record["plan_id"], PlanUsage()).refusals += 1
+        state.usage.setdefault(record["plan_id"], PlanUsage()).refusals += 1
     role = record["role"]
-    if role and role not in audit_state.locks:
-        audit_state.locks[role] = RoleLock(
+    if role and role not in state.locks:
+        state.locks[role] = RoleLock(
             role=role,
             error_code=record["error_code"],
             session_id=record["session_id"],
@@ -108,42 +108,34 @@ def _apply_refusal(audit_state: AuditState, record: Mapping[str, Any]) -> None:
         )
 
 
-def _apply_report(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_report(state: AuditState, record: Mapping[str, Any]) -> None:
     require_texts(record, "role")
-    audit_state.reports = [*audit_state.reports, record["timestamp"]][-MAX_REPORTS_PER_DAY:]
+    state.reports = [*state.reports, record["timestamp"]][-MAX_REPORTS_PER_DAY:]
     if (record["detail"] or {}).get("unlocked"):
-        audit_state.locks.pop(record["role"], None)
-        audit_state.released[record["role"]] = [*audit_state.released.get(record["role"], ()), record["timestamp"]][
-            -_MAX_RELEASES_KEPT:
-        ]
+        state.locks.pop(record["role"], None)
+        times = [*state.released.get(record["role"], ()), record["timestamp"]]
+        state.released[record["role"]] = times[-_MAX_RELEASES_KEPT:]
 
 
-def _apply_intent(audit_state: AuditState, record: Mapping[str, Any]) -> None:
-    intent = {
-        "seq": record["seq"],
-        "session_id": record["session_id"],
-        "tool_name": record["tool_name"],
-        "plan_id": record["plan_id"],
-        "plan_hash": record["plan_hash"],
-        "detail": record["detail"],
-        "changes": record["changes"] or [],
-    }
+def _apply_intent(state: AuditState, record: Mapping[str, Any]) -> None:
+    names = ("seq", "session_id", "tool_name", "plan_id", "plan_hash", "detail")
+    intent = {**{name: record[name] for name in names}, "changes": record["changes"] or []}
     require_texts(record, "request_id")
     require_intent(intent)
-    _charge(audit_state, intent, 1)
-    audit_state.intents[record["request_id"]] = intent
+    _charge(state, intent, 1)
+    state.intents[record["request_id"]] = intent
 
 
-def _charge(audit_state: AuditState, intent: Mapping[str, Any], sign: int) -> None:
+def _charge(state: AuditState, intent: Mapping[str, Any], sign: int) -> None:
     """Charge an intent to its plan's limits (`sign` 1), or refund it because it was not carried out (`sign` -1)."""
     if intent["plan_id"] and not (intent["detail"] or {}).get("unlimited"):
-        audit_state.usage.setdefault(intent["plan_id"], PlanUsage()).charge(intent["changes"] or (), sign)
+        state.usage.setdefault(intent["plan_id"], PlanUsage()).charge(intent["changes"] or (), sign)
 
 
-def _apply_plan(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_plan(state: AuditState, record: Mapping[str, Any]) -> None:
     require_texts(record, "plan_id", "plan_hash")
     detail = record["detail"] or {}
-    audit_state.seals[record["plan_id"]] = PlanSeal(
+    state.seals[record["plan_id"]] = PlanSeal(
         plan_hash=record["plan_hash"],
         how=_text_or_none(detail.get("how")) or "edited",
         approved_by=_text_or_none(detail.get("approved_by")),
@@ -151,35 +143,35 @@ def _apply_plan(audit_state: AuditState, record: Mapping[str, Any]) -> None:
     )
 
 
-def _apply_recovery(audit_state: AuditState, record: Mapping[str, Any]) -> None:
-    intent = audit_state.intents.pop(record["request_id"], None)
+def _apply_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
+    intent = state.intents.pop(record["request_id"], None)
     result = (record["detail"] or {}).get("result")
     if intent is not None and result in ("not_applied", "taken_back"):
-        _charge(audit_state, intent, -1)
-    if result == "applied" and record["changes"] and record["session_id"] in audit_state.sessions:
-        audit_state.changed.setdefault(record["session_id"], []).append(record["seq"])
+        _charge(state, intent, -1)
+    if result == "applied" and record["changes"] and record["session_id"] in state.sessions:
+        state.changed.setdefault(record["session_id"], []).append(record["seq"])
 
 
-def _apply_decision(audit_state: AuditState, record: Mapping[str, Any]) -> None:
+def _apply_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     detail = record["detail"] or {}
     action = detail.get("action")
     at = _text_or_none(record["timestamp"]) or ""
     if action == "freeze":
-        audit_state.frozen = _parse_freeze(detail, at)
+        state.frozen = _parse_freeze(detail, at)
     elif action == "thaw":
-        audit_state.frozen = None
+        state.frozen = None
     elif action == "unlock":
         for role in [record["role"]] if record["role"] else ROLES:
-            audit_state.locks.pop(role, None)
+            state.locks.pop(role, None)
     elif action == "accept":
-        _apply_carried_state(audit_state, detail.get("standing") or {}, at)
+        _apply_carried_state(state, detail.get("standing") or {}, at)
     elif action in _PLAN_DECISIONS:
         require_texts(record, "plan_id", "plan_hash")
-        audit_state.approvals[record["plan_id"]] = record["plan_hash"]
-        audit_state.withdrawn.pop(record["plan_id"], None)
+        state.approvals[record["plan_id"]] = record["plan_hash"]
+        state.withdrawn.pop(record["plan_id"], None)
         if action != "approve":
-            audit_state.withdrawn[record["plan_id"]] = action
-    audit_state.intents.pop(record["request_id"], None)
+            state.withdrawn[record["plan_id"]] = action
+    state.intents.pop(record["request_id"], None)
 
 
 def _parse_freeze(members: Mapping[str, Any], at: str) -> Freeze:
@@ -191,32 +183,29 @@ def _parse_freeze(members: Mapping[str, Any], at: str) -> Freeze:
     )
 
 
-def _apply_carried_state(audit_state: AuditState, part: Mapping[str, Any], at: str) -> None:
+def _apply_carried_state(state: AuditState, part: Mapping[str, Any], at: str) -> None:
     """Apply one part of `carry_over.split`. Parts of older versions have only `frozen` and `locks`."""
     # A process that followed the old log applies it too: merge with what is known, never replace it by less.
     if part.get("frozen"):
-        audit_state.frozen = _parse_freeze(part["frozen"], at)
+        state.frozen = _parse_freeze(part["frozen"], at)
     require_carried_state(part)
-    audit_state.locks.update({lock["role"]: RoleLock(**lock) for lock in part.get("locks", ())})
-    audit_state.approvals.update({piece["plan_id"]: piece["plan_hash"] for piece in part.get("approvals", ())})
-    audit_state.withdrawn.update({piece["plan_id"]: piece["action"] for piece in part.get("withdrawn", ())})
+    state.locks.update({lock["role"]: RoleLock(**lock) for lock in part.get("locks", ())})
+    state.approvals.update({piece["plan_id"]: piece["plan_hash"] for piece in part.get("approvals", ())})
+    state.withdrawn.update({piece["plan_id"]: piece["action"] for piece in part.get("withdrawn", ())})
     for piece in part.get("intents", ()):
-        before = audit_state.intents.get(piece["request_id"], {"changes": []})["changes"][: piece["at"]]
-        audit_state.intents[piece["request_id"]] = {
-            **piece["intent"],
-            "changes": [*before, *piece["intent"]["changes"]],
-        }
+        before = state.intents.get(piece["request_id"], {"changes": []})["changes"][: piece["at"]]
+        state.intents[piece["request_id"]] = {**piece["intent"], "changes": [*before, *piece["intent"]["changes"]]}
     for piece in part.get("seals", ()):
-        audit_state.seals[piece["plan_id"]] = PlanSeal(**piece["seal"])
+        state.seals[piece["plan_id"]] = PlanSeal(**piece["seal"])
     for piece in part.get("released", ()):
-        known = audit_state.released.get(piece["role"], ())
-        audit_state.released[piece["role"]] = sorted({*known, *piece["at"]})[-_MAX_RELEASES_KEPT:]
+        known = state.released.get(piece["role"], ())
+        state.released[piece["role"]] = sorted({*known, *piece["at"]})[-_MAX_RELEASES_KEPT:]
     for piece in part.get("reports", ()):
-        audit_state.reports = merge_times(audit_state.reports, piece["at"])[-MAX_REPORTS_PER_DAY:]
+        state.reports = merge_times(state.reports, piece["at"])[-MAX_REPORTS_PER_DAY:]
     for piece in part.get("usage", ()):
         usage = PlanUsage(**{**piece["use"], "files": dict(piece["use"]["files"])})
-        known_usage = audit_state.usage.get(piece["plan_id"], PlanUsage())
-        audit_state.usage[piece["plan_id"]] = combine_usage(known_usage, usage, max)
+        known_usage = state.usage.get(piece["plan_id"], PlanUsage())
+        state.usage[piece["plan_id"]] = combine_usage(known_usage, usage, max)
 
 
 _HANDLERS = {

@@ -10,7 +10,7 @@ from itertools import groupby
 from kaiza.domain.paths import confusables
 from kaiza.domain.paths.glob import Glob, compile_steps
 from kaiza.domain.paths.glob_parser import (
-    ANY_BUT_SLASH,
+    ANY,
     PatternStep,
     Span,
     literal_step,
@@ -117,4 +117,4 @@ def _lower_spans(spans: Sequence[Span]) -> tuple[Span, ...]:
 
 def _widen_non_ascii(spans: Sequence[Span]) -> tuple[Span, ...]:
     """Lower the spans; match any character where one is non-ASCII, because folding may make it several."""
-    return ANY_BUT_SLASH if any(ord(high) >= _FIRST_NON_ASCII for _, high in spans) else _lower_spans(spans)
+    return ANY if any(ord(high) >= _FIRST_NON_ASCII for _, high in spans) else _lower_spans(spans)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 MAX_LENGTH = 1024
 LAST_CHARACTER = "\U0010ffff"
-ANY_BUT_SLASH = (("\0", "."), ("0", LAST_CHARACTER))
+ANY = (("\0", "."), ("0", LAST_CHARACTER))
 """Every character but the slash, whose code point is between those of the dot and the zero."""
 
 Span = tuple[str, str]
@@ -71,7 +71,7 @@ def parse_component(component: str, offset: int) -> Iterator[PatternStep]:
         if character == "*":
             yield PatternStep(star=True)
         elif character == "?":
-            yield PatternStep(ANY_BUT_SLASH)
+            yield PatternStep(ANY)
         elif character == "[":
             end = _find_closing_bracket(component, index, offset)
             yield PatternStep(_parse_class(component[index + 1 : end], offset + index))
@@ -107,7 +107,7 @@ def parse_steps(
 def _double_star_steps(*, last: bool, again: bool) -> Iterator[PatternStep]:
     """Steps of `**`: any number of components, at the end of the pattern at least one."""
     if last:
-        yield PatternStep(ANY_BUT_SLASH)
+        yield PatternStep(ANY)
         yield PatternStep(deep=True)
     elif not again:
         yield PatternStep(deep=True)

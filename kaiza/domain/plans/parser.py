@@ -162,10 +162,7 @@ def _read_plan_id(reader: FieldReader, expected: str | None, node: YamlNode) -> 
     if plan_id is None:
         return None
     if not is_plan_id(plan_id):
-        fix = (
-            "Use capital letters and digits, then parts after hyphens, such as PLAN-0007-rotate-tokens; "
-            f"at most {MAX_ID_LENGTH} characters"
-        )
+        fix = f"Use capitals, then parts after hyphens, such as PLAN-0007-rotate-tokens, at most {MAX_ID_LENGTH}"
         reader.add_error(node.position, "plan-id", "The plan_id is not a valid plan id", fix)
     elif expected is not None and plan_id != expected:
         message = "The plan_id differs from the file's name"
