@@ -22,7 +22,7 @@ from kaiza.store.workspace import Workspace
 if TYPE_CHECKING:
     from kaiza.store.changes.recovery import RecordedIntent, RecoveryResult
 
-MOST_REPORTED = 50
+MAX_REPORTED = 50
 # A log that came with a clone may have any number of open intents; the next session continues with the rest.
 MAX_RECOVERED = 200
 MAX_HASHED_BYTES = 1 << 30
@@ -164,7 +164,7 @@ class _CrashRecovery:
                 detail={
                     **_undone_calls(intent),
                     "result": result,
-                    "left": left[:MOST_REPORTED],
+                    "left": left[:MAX_REPORTED],
                     "found_by": self.request_id,
                     "live": self.workspace.transactions.liveness_id,
                 },
@@ -190,7 +190,7 @@ def _report(txn: str, result: str, paths: Sequence[str], left: Sequence[Mapping[
     # Names that came with the workspace may be any bytes: they are escaped and cut before an agent reads them.
     plain = txn.encode("ascii", "backslashreplace").decode()[:_MAX_NAME_LENGTH]
     shown = [{key: value.encode("utf-8", "backslashreplace").decode() for key, value in each.items()} for each in left]
-    return {"request_id": plain, "result": result, "paths": list(paths[:MOST_REPORTED]), "left": shown[:MOST_REPORTED]}
+    return {"request_id": plain, "result": result, "paths": list(paths[:MAX_REPORTED]), "left": shown[:MAX_REPORTED]}
 
 
 def _undone_calls(intent: Mapping[str, Any]) -> dict[str, Any]:
