@@ -57,6 +57,7 @@ def terminal(monkeypatch, workspace):
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         child = os.fork()
         if child == 0:
+            os.setsid()  # without the controlling terminal of the test run
             for stream in (1, 2):
                 os.dup2(slave, stream)
             os.closerange(3, 64)
@@ -162,6 +163,25 @@ def test_no_line_is_wider_than_the_terminal_and_no_id_path_or_command_is_cut(cro
     assert [line for line in lines if display_width(line) > COLUMNS] == []
     assert [text for text in COMMANDS[words] if text not in shown] == []
     assert "…" not in shown.replace("… and ", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["plan", "approve", LONG_PLAN], LONG_PLAN),
+        (["session", "unlock"], "unlock"),
+        (["init", "--client", "gemini"], "yes"),
+    ],
+    ids=["approve", "unlock", "init"],
+)
+def test_a_question_fits_the_terminal_and_what_to_type_is_whole(crowded, screen, words, answer):
+    command = screen(*words, columns=COLUMNS, NO_COLOR="1")
+    lines = command.until("anything else to cancel:").split("\n")
+    command.type(f"{answer}\n")
+
+    assert command.end() == 0
+    assert [line for line in lines if display_width(line) > COLUMNS] == []
+    assert answer in command.shown[command.shown.index("Type") :]
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])

@@ -15,8 +15,6 @@ from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification.accept import AcceptedDamage, accept_damage
 from kaiza.store.disk import state_dir
 
-_MAX_REASON = 1000
-
 
 def add(commands: arguments.Subparsers) -> None:
     """Add the subcommand."""
@@ -31,7 +29,7 @@ def add(commands: arguments.Subparsers) -> None:
         run=_run_accept,
     )
     parser.add_argument(
-        "--reason", required=True, type=_parse_reason, help="what you found, and why it is safe to continue"
+        "--reason", required=True, type=arguments.parse_reason, help="what you found, and why it is safe to continue"
     )
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
@@ -85,9 +83,3 @@ def _print_result(args: argparse.Namespace, accepted: AcceptedDamage) -> None:
     archived = [f"The old log: {escape(accepted.archived_path)}"] if accepted.archived_path else []
     checkpoint = f"{head['seq']}:{head['entry_hash']}"
     output.print_sentences(["Accepted. Changes are allowed again.", *archived, "The new log begins with:", checkpoint])
-
-
-def _parse_reason(text: str) -> str:
-    if not text.strip() or len(text) > _MAX_REASON:
-        raise argparse.ArgumentTypeError(f"give a reason of at most {_MAX_REASON} characters")
-    return text

@@ -12,6 +12,7 @@ from typing import NoReturn, TypeAlias
 
 CommandAction = Callable[[argparse.Namespace], int]
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  it has no other name
+MAX_REASON = 1000
 _NO_BREAK = "\x01"
 
 
@@ -73,6 +74,13 @@ def add_operator(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as", dest="name", metavar="NAME", help="your name (default: git's user.name, else your login)"
     )
+
+
+def parse_reason(text: str) -> str:
+    """A reason that a person gives for a decision: not blank, at most MAX_REASON characters."""
+    if not text.strip() or len(text) > MAX_REASON:
+        raise argparse.ArgumentTypeError(f"give a reason of at most {MAX_REASON} characters")
+    return text
 
 
 def _wrap(text: str, width: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Reading the audit log: lazily, in either direction, while servers may be writing."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,15 @@ def filter_records(records: Iterator[dict[str, Any]], matches: RecordPredicate, 
                 yield record
             else:
                 progress(record["seq"], total)
+
+
+def resolve_session(session_ids: Iterable[str], prefix: str) -> str:
+    """The one session id that begins with the prefix; a CommandError if there is none or several."""
+    matching = [session_id for session_id in session_ids if session_id.startswith(prefix)]
+    if len(matching) != 1:
+        what = "Several sessions begin" if matching else "No session begins"
+        raise output.CommandError(f"{what} with {prefix!r}. `kaiza session list` lists the sessions.", output.FAILURE)
+    return matching[0]
 
 
 def raw_lines(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+RETRY = "Correct that, then run `kaiza doctor` again."
 OK, WARNING, PROBLEM, UNKNOWN = "ok", "warning", "problem", "unknown"
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from kaiza.cli.doctor.check import DoctorCheck, ok, problem, unknown, warning
+from kaiza.cli.doctor.check import RETRY, DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.render.terminal import escape
 from kaiza.store.config import roots
@@ -13,7 +13,6 @@ from kaiza.store.disk import state_dir
 from kaiza.store.files import probe
 
 _MIN_PYTHON = (3, 11)
-_RETRY = "Correct that, then run `kaiza doctor` again."
 _FILE_SYSTEM_CHECKS = {
     "sync": ("fsync works", "The audit log cannot be made durable here. Use another file system."),
     "lock": ("file locks work", "Two processes could write the audit log at once. Use another file system."),
@@ -122,6 +121,6 @@ def errors_as_unknown(name: str, checks: Iterator[DoctorCheck]) -> Iterator[Doct
     try:
         yield from checks
     except OSError as error:
-        yield unknown(name, f"could not be determined: {error.strerror}", _RETRY)
+        yield unknown(name, f"could not be determined: {error.strerror}", RETRY)
     except errors.SystemError as error:
-        yield unknown(name, f"could not be determined: {error.human_message}", _RETRY)
+        yield unknown(name, f"could not be determined: {error.human_message}", RETRY)

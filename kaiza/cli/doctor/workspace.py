@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kaiza.cli.console import audit_reader, output
-from kaiza.cli.doctor.check import DoctorCheck, ok, problem, unknown, warning
+from kaiza.cli.doctor.check import RETRY, DoctorCheck, ok, problem, unknown, warning
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import Verdict
@@ -27,7 +27,6 @@ from kaiza.store.workspace import read_settings, verdict_output
 _EARLIEST_YEAR = 2024
 _CLOCK_TOLERANCE = timedelta(minutes=1)
 _MAX_NAMED_PLANS = 5
-_RETRY = "Correct that, then run `kaiza doctor` again."
 
 
 def check_initialized(root: Path) -> Iterator[DoctorCheck]:
@@ -100,7 +99,7 @@ def check_log(root: Path) -> Iterator[DoctorCheck]:
         with output.Progress("verifying") as progress:
             verdict = verify.compute_verdict(str(root), state, progress)
     except errors.SystemError as error:
-        yield unknown("record", error.human_message, _RETRY)
+        yield unknown("record", error.human_message, RETRY)
         return
     yield from _check_verdict(verdict, DamageMark(state).read())
     if not is_damage(verdict.verdict):

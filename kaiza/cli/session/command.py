@@ -51,13 +51,8 @@ def _run_list(args: argparse.Namespace) -> int:
 
 
 def _run_show(args: argparse.Namespace) -> int:
-    matching = [one for one in _read_sessions(args, args.session) if one.session_id.startswith(args.session)]
-    if len(matching) != 1:
-        what = "Several sessions begin" if matching else "No session begins"
-        raise output.CommandError(
-            f"{what} with {args.session!r}. `kaiza session list` lists the sessions.", output.FAILURE
-        )
-    session = matching[0]
+    sessions_by_id = {session.session_id: session for session in _read_sessions(args, args.session)}
+    session = sessions_by_id[audit_reader.resolve_session(sessions_by_id, args.session)]
     if args.json:
         output.print_json({**session.as_json(), "changes": session.changes, "refusals": session.refusals})
     else:

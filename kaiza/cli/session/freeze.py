@@ -7,8 +7,6 @@ from kaiza.cli.console.open_workspace import open_workspace, resolve_name
 from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
 
-MAX_REASON = 1000
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -21,7 +19,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         run=_run_freeze,
     )
     parser.add_argument(
-        "reason", metavar="REASON", type=_parse_reason, help="reason, shown to people but not to agents"
+        "reason", metavar="REASON", type=arguments.parse_reason, help="reason, shown to people but not to agents"
     )
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
@@ -38,9 +36,3 @@ def _run_freeze(args: argparse.Namespace) -> int:
     else:
         output.print_sentences(["Frozen. All changes are refused until a person runs `kaiza thaw`."])
     return output.SUCCESS
-
-
-def _parse_reason(text: str) -> str:
-    if not text.strip() or len(text) > MAX_REASON:
-        raise argparse.ArgumentTypeError(f"give a reason of at most {MAX_REASON} characters")
-    return text

@@ -40,7 +40,8 @@ def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Recor
     if args.request is not None:
         return _records_of_calls(set(args.request), changed)
     if args.session is not None:
-        session_id = _resolve_session(args.session, workspace.root)
+        session_ids = {record.get("session_id") or "" for record in audit_reader.read_forward(workspace.root)}
+        session_id = audit_reader.resolve_session(session_ids - {""}, args.session)
         return _effective_records(changed, lambda record: record["session_id"] == session_id)
     return _effective_records(changed, lambda record: record["plan_id"] == args.plan)
 
@@ -59,15 +60,6 @@ def _records_of_calls(request_ids: set[str], changed: list[Record]) -> list[Reco
 def _effective_records(changed: list[Record], is_selected: Callable[[Record], bool]) -> list[Record]:
     """The selected changes, without undos and without what was undone."""
     return [record for record in effective_changes(changed) if is_selected(record)]
-
-
-def _resolve_session(prefix: str, root: str) -> str:
-    session_ids = {str(record.get("session_id") or "") for record in audit_reader.read_forward(root)}
-    matching = [session_id for session_id in session_ids if session_id and session_id.startswith(prefix)]
-    if len(matching) != 1:
-        what = "Several sessions begin" if matching else "No session begins"
-        raise output.CommandError(f"{what} with {prefix!r}. `kaiza session list` lists the sessions.", output.FAILURE)
-    return matching[0]
 
 
 MAX_SHOWN_BYTES = 1 << 20
