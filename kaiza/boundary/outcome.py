@@ -90,7 +90,7 @@ def _recording_error(error: errors.SystemError, unrestored: Sequence[str]) -> er
         return error
     return errors.SystemError.tool_failure(
         error.error_code,
-        human_message="The record could not be written, and some files could not be put back. Begin a new session.",
+        human_message="The outcome could not be recorded, and some files could not be restored. Begin a new session.",
         cause={"not_taken_back": list(unrestored)[:20], "why": error.human_message},
     )
 

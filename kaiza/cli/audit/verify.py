@@ -46,7 +46,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """The verdict as `audit verify --json` prints it: the output of `verify_audit_log`, and whether it is anchored."""
-    summary = f"The record is {verdict.verdict}: {verdict.records} records."
+    summary = f"The log is {verdict.verdict}: {verdict.records} records."
     return {**verdict_output(verdict), "anchored": verdict.anchored, "summary": summary}
 
 

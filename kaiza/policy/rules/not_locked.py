@@ -13,7 +13,7 @@ def check_not_locked(case: Case) -> errors.SystemError | None:
     return errors.SystemError.tool_failure(
         "SESSION_LOCKED",
         human_message=(
-            "Changes are locked after a refused attempt. "
+            "Changes are locked after a refused change. "
             "Call write_report and say what happened, or ask a person to run kaiza session unlock."
         ),
         cause={"locked_by": lock.error_code, "request_id": lock.request_id, "seq": lock.seq, "at": lock.at},

@@ -207,5 +207,5 @@ class StdioTransport:
             self._wakeup.put(APP_CLOSED)
 
 
-def _internal_error(request_id: RequestId | None, reason: str = "Kaiza itself failed.") -> bytes:
+def _internal_error(request_id: RequestId | None, reason: str = "Kaiza failed unexpectedly.") -> bytes:
     return message.rejection(InvalidMessage(request_id, "INTERNAL_ERROR", reason))

@@ -28,7 +28,7 @@ def test_an_intact_log_is_a_success(kaiza, story):
         "records": 8,
         "head": {"seq": 8, "entry_hash": story[-1]["entry_hash"]},
         "anchored": False,
-        "summary": "The record is intact: 8 records.",
+        "summary": "The log is intact: 8 records.",
     }
 
 
