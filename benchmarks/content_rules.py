@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from kaiza.domain.plans.plan import ContentPolicy
-from kaiza.policy.rules.content_clean import scan_file
+from kaiza.policy.content.scan import scan_file
 
 ALL = ContentPolicy(secrets=True, stubs=True, rust=True)
 GITHUB = "gh" + "p_" + "aB3" * 12

@@ -23,8 +23,8 @@ from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
 from kaiza.domain.text import line_diff
 from kaiza.policy.case import Case
+from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
-from kaiza.policy.rules import content_clean
 from kaiza.store import human_decisions
 from kaiza.store.audit.reader import read_records
 from kaiza.store.tool_view import ToolView
@@ -98,7 +98,7 @@ def _content_findings(
         (change.path, finding)
         for change in changes
         if change.content is not None
-        for finding in content_clean.scan_file(
+        for finding in scan.scan_file(
             plan.policy,
             change.path.name,
             change.content,

@@ -22,7 +22,7 @@ NOT_FOR_A_SESSION = {
     "kaiza.boundary.change",
     "kaiza.domain.text.unified_diff",
     "kaiza.domain.patch",
-    "kaiza.policy.rules.content_clean",
+    "kaiza.policy.content.scan",
     "kaiza.store.check_runner",
     "kaiza.store.changes.transaction",
     "kaiza.store.changes.recovery",
@@ -107,7 +107,7 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
     loaded = set(served.stderr.decode().split())
 
     assert [plan["plan_id"] for plan in plans] == ["PLAN-0001-small"]
-    assert not loaded & NOT_FOR_A_SESSION
+    assert sorted(loaded & NOT_FOR_A_SESSION) == []
     assert {name for name in loaded if name.startswith("kaiza.tools.")} == {
         "kaiza.tools.session",
         "kaiza.tools.session.begin_session",

@@ -1,13 +1,7 @@
 """Added lines hold no secret, and none of what the plan's content rules forbid."""
 
 from kaiza.domain import errors
-from kaiza.domain.finding import Finding
-from kaiza.domain.plans.plan import ContentPolicy
 from kaiza.policy.case import Case
-from kaiza.policy.content.lines import AddedLines
-from kaiza.policy.content.rust import find_rust_violations
-from kaiza.policy.content.secrets import find_secrets
-from kaiza.policy.content.stubs import find_stubs
 
 _MAX_FINDINGS = 20
 
@@ -34,15 +28,3 @@ def check_content_clean(case: Case) -> errors.SystemError | None:
             ],
         },
     )
-
-
-def scan_file(policy: ContentPolicy, name: str, after: bytes, added: AddedLines = None) -> tuple[Finding, ...]:
-    """Findings of the rules that the plan sets to refuse, in the added lines (all, if `added` is None)."""
-    found: list[Finding] = []
-    if policy.secrets:
-        found += find_secrets(after, added)
-    if policy.stubs:
-        found += find_stubs(name, after, added)
-    if policy.rust:
-        found += find_rust_violations(name, after, added)
-    return tuple(sorted(found))

@@ -2,7 +2,7 @@ import pytest
 
 from kaiza.domain.plans.plan import ContentPolicy
 from kaiza.policy.content.rust import find_rust_violations
-from kaiza.policy.rules.content_clean import scan_file
+from kaiza.policy.content.scan import scan_file
 
 
 def find(text, added=None, name="src/a.rs"):
