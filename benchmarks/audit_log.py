@@ -104,7 +104,7 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as parent:
         os.environ["XDG_STATE_HOME"] = f"{parent}/state"
-        print("| measure | figures | ratio | bar |\n|---|---|---|---|")
+        print("| measure | figures | ratio | limit |\n|---|---|---|---|")
         for rows in (
             compare_append(parent, args.records, args.rounds),
             measure_verification(parent, args.rounds),

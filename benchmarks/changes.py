@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from serve import Client, install
+from serve import Client, install_other
 
 from kaiza.app import App
 from kaiza.store.disk import atomic_rename
@@ -48,7 +48,7 @@ def main():
     directory = Path(tempfile.mkdtemp(prefix="kaiza-bench-", dir=Path.cwd()))
     os.environ["XDG_STATE_HOME"] = str(directory / "state")
     try:
-        print("| measure | Kaiza | bare | ratio | bar |\n|---|---|---|---|---|")
+        print("| measure | Kaiza | bare | ratio | limit |\n|---|---|---|---|---|")
         stage = Stage(directory)
         ours, same_calls, syncs_only = time_writes(stage, args.rounds * 20)
         row("durable `write_file` of 8 KB, p50", "1.5", ours, same_calls)
@@ -209,7 +209,7 @@ def time_edits(stage, rounds):
     old, new = "    edited = 'old'\n", "    edited = 'new'\n"
     for path in files:
         path.write_text(half + old + half)
-    node = install(Path(tempfile.gettempdir()) / "kaiza-bench-node")
+    node = install_other(Path(tempfile.gettempdir()) / "kaiza-bench-node")
     kaiza = Client([sys.executable, "-m", "kaiza", "serve", "--workspace", str(stage.root)], dict(os.environ))
     filesystem = Client([*node, str(stage.bare)], dict(os.environ))
     for client in (kaiza, filesystem):
