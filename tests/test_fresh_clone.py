@@ -1,4 +1,4 @@
-"""The README's two commands work for somebody who has nothing yet: a fresh clone, an empty HOME, no caches."""
+"""The two commands of the README work from a fresh clone with an empty HOME and no caches."""
 
 import os
 import subprocess
