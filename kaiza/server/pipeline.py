@@ -42,7 +42,7 @@ class Pipeline:
         self._conversation = Conversation()
 
     def parse_line(self, line: bytes | None) -> InvalidMessage | Notification | Request:
-        """Parse a line; None stands for one that was too long to read."""
+        """Parse a line. Without a line, return the error for one that was too long."""
         return message.line_too_long() if line is None else message.parse(line)
 
     def next_action(self, parsed: InvalidMessage | Notification | Request) -> TransportAction:
@@ -65,7 +65,7 @@ class AppProtocol(Protocol):
         ...
 
     def answer(self, call: Any, /) -> "Outcome | None":
-        """Run the call to its end; None if `expire` has answered it meanwhile."""
+        """Run the call and return its outcome; None if `expire` answered it first."""
         ...
 
     def expire(self, call: Any, cap: str = "timeout", /) -> "Outcome | None":

@@ -26,7 +26,7 @@ _STRIDE = 1 << 8
 
 
 def apply_file_patch(file_patch: FilePatch, before: bytes | None, mode: int | None = None) -> bytes | None:
-    """Apply a patch to a file. None stands for a file that does not exist."""
+    """Apply a patch to a file's content; None is a file that does not exist."""
     _check_presence(file_patch, before)
     if mode is not None and file_patch.old_mode is not None and (mode ^ file_patch.old_mode) & EXECUTE_BIT:
         raise _apply_error(file_patch, "mode")

@@ -155,7 +155,7 @@ class StdioTransport:
                 self._send_answer(entry, answer or _internal_error(entry.request_id))
 
     def _encode_answer(self, entry: PendingRequest) -> bytes | None:
-        """Run the call; its answer as a line, or None if it expired meanwhile."""
+        """Run the call and return its answer as a line; None if its deadline was answered first."""
         app = self._app.get()
         if app is None:
             return _internal_error(entry.request_id, "The server could not start.")

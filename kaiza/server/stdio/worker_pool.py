@@ -100,7 +100,7 @@ class WorkerPool:
         return self._workers + min(self._replaced_count, MAX_REPLACEMENTS)
 
     def _thread_limit(self) -> int:
-        """Threads that may run jobs; one more may read meanwhile."""
+        """Number of threads that may run jobs. One more may read at the same time."""
         return self._call_limit() + self._quick_count
 
     def _start_thread(self) -> None:

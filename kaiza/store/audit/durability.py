@@ -68,7 +68,7 @@ class Durability:
             self._sync_mutex.release()
 
     def sync_soon(self, position: LogPosition) -> None:
-        """Do the same in the background, within a second. Records that arrive meanwhile share the fsync."""
+        """Do the same in the background, within a second. Records appended until then share the fsync."""
         with self._condition:
             was_idle = self._pending is None
             self._pending = position

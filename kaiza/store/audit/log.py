@@ -142,11 +142,6 @@ class AuditLog:
         found = self._damage_mark.read()
         return found.verdict if found else None
 
-    def has_directory(self) -> bool:
-        """Whether `audit/` exists and is not a link."""
-        path = log_file.path_of(self._root).parent
-        return path.is_dir() and not path.is_symlink()
-
     @property
     def has_been_opened(self) -> bool:
         """Whether this process has opened the log. From then on no call is answered without a record."""

@@ -100,7 +100,7 @@ class PlanFiles:
         return DIRECTORY / (plan_id + SUFFIX)
 
     def remove_created(self, plan_id: str, content: bytes) -> None:
-        """Remove a plan that was just created, unless it was edited meanwhile."""
+        """Remove a plan that was just created, unless it was edited since."""
         stored = self.read(plan_id)
         if stored is not None and stored.content == content:
             with self._open_directory() as directory:

@@ -43,7 +43,7 @@ class NoFollowResolver:
 class _PathWalk:
     descriptors: deque[int]
     """The directories on the way down, the innermost last. `..` returns to one of them and is never opened by name:
-    a directory that was moved meanwhile would have another parent."""
+    a directory that was moved since would have another parent."""
     pending_names: list[bytes]
     """Names still to resolve, the next one last; an empty one requires a directory, as a trailing slash does."""
     follow: bool

@@ -61,7 +61,7 @@ class KernelResolver:
     name: str = "openat2"
 
     def resolve(self, path: RelPath, *, follow: bool = True) -> ResolvedPath:
-        """Resolve a path; EXDEV where it leads outside, EAGAIN where something on it was renamed meanwhile."""
+        """Resolve a path; EXDEV where it leads outside, EAGAIN where a component was renamed during the resolution."""
         name = path.to_bytes()
         # First without links, the usual case: then the path is its own real path.
         try:
