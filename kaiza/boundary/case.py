@@ -88,7 +88,7 @@ def build_case(
         hidden=tuple(path for path in paths if workspace.is_unreadable(path)),
         plan_id=call.plan_id,
         parsed=parsed,
-        by_command=workspace.settings.approval_by_command,
+        required_approval=workspace.settings.required_approval,
     )
 
 

@@ -8,6 +8,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.scope import RequestedOperation
 from kaiza.domain.tool_card import ToolCard
@@ -37,8 +38,12 @@ class Case:
     """The plan whose file, or whose approval, has the requested `plan_hash`."""
     parsed: ParsedPlan | None = None
     """That plan's file as it is now; None if there is none."""
-    by_command: bool = False
-    """Whether the workspace accepts only approvals made with `kaiza plan approve`."""
+    required_approval: str = "edit"
+    """The approvals that the workspace accepts: `edit` (all), `command`, `signature`."""
+    evidence: ApprovalEvidence = NO_EVIDENCE
+    """Evidence for that file's approval outside the log."""
+    foreign: bool = False
+    """Whether the workspace came from elsewhere and was not adopted here."""
     requested_operations: Sequence[RequestedOperation] = ()
     """Operations that the request means, given the files that exist."""
     lines: int = 0

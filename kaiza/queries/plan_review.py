@@ -143,7 +143,7 @@ def _build_case(workspace: Workspace, stored: StoredPlan, now: str) -> Case:
         audit_state=workspace.audit_state,
         plan_id=stored.plan_id,
         parsed=stored.parsed,
-        by_command=workspace.settings.approval_by_command,
+        required_approval=workspace.settings.required_approval,
     )
 
 

@@ -28,6 +28,7 @@ from kaiza.store.disk.state_key import StateKey
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.trust.binding import Binding
 
 if TYPE_CHECKING:
     from kaiza.store.changes.transaction import TransactionManager
@@ -46,6 +47,7 @@ class Workspace:
         self.reports = ReportFiles(self.files)
         self.blobs = BlobStore(KaizaDir(self.files.fd))
         self._state_path = state_dir.path_of(root)
+        self.binding = Binding()
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self._journal = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None

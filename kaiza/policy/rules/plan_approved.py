@@ -55,7 +55,7 @@ def check_plan_approved(case: Case) -> errors.SystemError | None:
         )
     if plan.is_expired(case.now):
         return _not_approved_error(case, plan, "expired", "Save a new plan and ask a person to approve it.")
-    if case.by_command and case.audit_state.approvals.get(plan.plan_id) != plan.plan_hash:
+    if case.required_approval != "edit" and case.audit_state.approvals.get(plan.plan_id) != plan.plan_hash:
         return _not_approved_error(case, plan, "approval_by_command", "Ask a person to run kaiza plan approve.")
     return None
 

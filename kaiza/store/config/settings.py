@@ -35,7 +35,7 @@ class Settings:
     deny_read: tuple[DenyGlob, ...] = ()
     allow_read: frozenset[str] = frozenset()
     sync_every: bool = False
-    approval_by_command: bool = False
+    required_approval: str = "edit"
     release_by_person: bool = False
     checks_seconds: int = 300
 
@@ -107,7 +107,7 @@ def _validate_settings(document: dict[str, Any], text: str) -> Settings:
         deny_read=deny,
         allow_read=frozenset(file.allow_read),
         sync_every=file.audit.sync == "every",
-        approval_by_command=file.approval.require == "command",
+        required_approval=file.approval.require,
         release_by_person=file.lock.release == "person",
         checks_seconds=file.checks.seconds,
     )

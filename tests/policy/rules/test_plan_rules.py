@@ -76,7 +76,7 @@ def sealed(plan_hash, *, by_command=False):
 def test_a_change_within_an_approved_plan_is_allowed():
     assert refusal(case()) is None
     assert refusal(case(audit_state=sealed(GOOD.plan_hash))) is None
-    assert refusal(case(audit_state=sealed(GOOD.plan_hash, by_command=True), by_command=True)) is None
+    assert refusal(case(audit_state=sealed(GOOD.plan_hash, by_command=True), required_approval="command")) is None
     assert refusal(case(path="AGENTS.md")) is None
 
 
@@ -145,8 +145,8 @@ def test_a_plan_revoked_by_command_is_refused_even_if_its_file_says_approved():
 
 
 def test_approval_by_editing_is_refused_if_the_workspace_requires_a_command():
-    assert code(case(by_command=True)) == ("PLAN_NOT_APPROVED", None)
-    assert code(case(by_command=True, audit_state=sealed(GOOD.plan_hash))) == ("PLAN_NOT_APPROVED", None)
+    assert code(case(required_approval="command")) == ("PLAN_NOT_APPROVED", None)
+    assert code(case(required_approval="command", audit_state=sealed(GOOD.plan_hash))) == ("PLAN_NOT_APPROVED", None)
 
 
 @pytest.mark.parametrize("path", ["CLAUDE.md", ".claude/x", "src/AGENTS.md", "agents.MD", ".github/workflows/x"])

@@ -1,0 +1,1 @@
+"""Trust: what gives authority in a workspace, all of it kept outside the workspace."""
