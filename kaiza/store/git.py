@@ -8,13 +8,20 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-ALLOWED_COMMANDS = ("cat-file", "check-ignore", "config", "hash-object", "rev-parse")
+ALLOWED_COMMANDS = ("cat-file", "check-attr", "check-ignore", "config", "hash-object", "rev-parse")
 # `config` without --get could write; `hash-object` without --no-filters runs the clean filter of the configuration.
 _REQUIRED_OPTIONS = {"config": ("--get",), "hash-object": ("--no-filters",)}
 # With these, `cat-file` runs programs of the configuration.
 _FILTER_OPTIONS = frozenset({"--filters", "--textconv"})
 # Options on the command line override the repository's configuration.
-_SAFE_OPTIONS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_SAFE_SETTINGS = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    # Questions about a repository of another user are answered too, as nothing of it is executed.
+    "safe.directory=*",
+    "safe.bareRepository=explicit",  # a tree with HEAD, objects/ and refs/ is not a repository
+)
+_SAFE_OPTIONS = ("--no-pager", *(word for setting in _SAFE_SETTINGS for word in ("-c", setting)))
 _ENVIRONMENT = {
     # A partial clone would fetch a missing object, and with it run ssh or a credential helper.
     "GIT_ALLOW_PROTOCOL": "none",
@@ -49,6 +56,11 @@ def run(
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
+
+
+def is_installed(directory: str) -> bool:
+    """Whether there is a git outside of a directory."""
+    return shutil.which("git", path=os.pathsep.join(_trusted_path(directory))) is not None
 
 
 def _safe_environment(path: str) -> dict[str, str]:

@@ -27,8 +27,8 @@ KNOWN = {
     "uploadpack.packobjectshook", "interactive.difffilter", "filter.evil.clean", "filter.evil.smudge",
     "filter.evil.process", "diff.evil.textconv", "diff.evil.command", "merge.evil.driver", "alias.evil", "pager.evil",
 }  # fmt: skip
-NAMES = {"alias": ["rev-parse", "check-ignore", "cat-file", "hash-object", "config"],
-         "pager": ["rev-parse", "check-ignore", "cat-file", "hash-object", "config"]}  # fmt: skip
+NAMES = {"alias": ["rev-parse", "check-attr", "check-ignore", "cat-file", "hash-object", "config"],
+         "pager": ["rev-parse", "check-attr", "check-ignore", "cat-file", "hash-object", "config"]}  # fmt: skip
 
 
 @cache
@@ -136,14 +136,16 @@ def test_every_allowed_git_command_works_and_starts_no_planted_program(root, scr
         git.run(directory, "cat-file", "blob", blob.decode()),
         git.run(directory, "cat-file", "--batch", stdin=blob + b"\n" + b"0" * 39 + b"1\n"),
         git.run(directory, "check-ignore", "-q", "a"),
+        git.run(directory, "check-attr", "filter", "a"),
         git.run(directory, "hash-object", "--stdin", stdin=b"a\n"),
         git.run(directory, "config", "user.name"),
         git.run(directory, "hash-object", "a"),
     ]
 
-    assert [each.returncode for each in results] == [0, 0, 0, 1, 0, 0, 0]
-    assert results[0].stdout.strip() == results[4].stdout.strip() == results[6].stdout.strip() == blob
-    assert (results[1].stdout, results[5].stdout) == (b"a\n", b"Ann\n")
+    assert [each.returncode for each in results] == [0, 0, 0, 1, 0, 0, 0, 0]
+    assert results[0].stdout.strip() == results[5].stdout.strip() == results[7].stdout.strip() == blob
+    assert (results[1].stdout, results[6].stdout) == (b"a\n", b"Ann\n")
+    assert b"evil" in results[4].stdout
     assert b"missing" in results[2].stdout
     assert not trace.exists()
 

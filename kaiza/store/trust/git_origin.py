@@ -1,0 +1,114 @@
+"""Whether files came with git: an editor leaves no object of its bytes, a checkout or pull always does.
+
+What git may have converted on its way to the disk, and what git cannot answer, counts as brought by git.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from hashlib import sha1, sha256
+from pathlib import Path
+
+from kaiza.store import git
+
+_EXPANDED_ID = re.compile(rb"\$Id:[^$\n]*\$")
+_CONVERTING = ("filter", "working-tree-encoding")
+_LINE_ENDS = ("crlf", "eol", "text")
+_ATTRIBUTES = (*_CONVERTING, *_LINE_ENDS, "ident")
+_UNSET = frozenset({"unspecified", "unset"})
+
+
+class Origin(StrEnum):
+    """Where the bytes of a file come from."""
+
+    GIT = "git"
+    HERE = "here"
+    """No object of the repository, or there is no repository or no git."""
+
+
+def find_origins(root: str, directory: str, files: Sequence[tuple[str, bytes]]) -> list[Origin]:
+    """Origin of each of these contents, under its name in a directory of the workspace. Starts git."""
+    # `plans` may be a submodule, whose objects are not those of the repository around it.
+    starts = (os.path.join(root, directory), root)  # noqa: PTH118  normal form is not wanted
+    tops = list(dict.fromkeys(filter(None, map(_find_repository, starts))))
+    origins = [_ask_repository(top, os.path.relpath(starts[0], top), files) for top in tops]
+    return [Origin.GIT if Origin.GIT in each else Origin.HERE for each in zip(*origins, strict=True)] or [
+        Origin.HERE for _ in files
+    ]
+
+
+def _find_repository(start: str) -> str | None:
+    """The closest directory with a `.git`; git itself might take a tree with HEAD and objects/ for a repository."""
+    path = Path(os.path.realpath(start))
+    return next((str(each) for each in (path, *path.parents) if os.path.lexists(each / ".git")), None)
+
+
+def _ask_repository(top: str, prefix: str, files: Sequence[tuple[str, bytes]]) -> list[Origin]:
+    if not files or not git.is_installed(top):
+        return [Origin.HERE for _ in files]
+    are_objects = _find_objects(top, [list(_object_names(content)) for _, content in files])
+    attributes = _read_attributes(top, [os.path.normpath(os.path.join(prefix, name)) for name, _ in files])  # noqa: PTH118
+    if are_objects is None or attributes is None:
+        return [Origin.GIT for _ in files]
+    return [
+        Origin.GIT if is_object or _is_converted(content, names) else Origin.HERE
+        for (_, content), is_object, names in zip(files, are_objects, attributes, strict=True)
+    ]
+
+
+def _object_names(content: bytes) -> Iterator[str]:
+    """Names that the content may have as an object: as it is, and without what a checkout may have changed."""
+    unified = content.replace(b"\r\n", b"\n")
+    for variant in {content, unified, _EXPANDED_ID.sub(b"$Id$", content), _EXPANDED_ID.sub(b"$Id$", unified)}:
+        blob = b"blob %d\0" % len(variant) + variant
+        # One of the two is the repository's format; to the other git answers "missing".
+        yield sha1(blob, usedforsecurity=False).hexdigest()
+        yield sha256(blob).hexdigest()
+
+
+def _find_objects(top: str, names: Sequence[Sequence[str]]) -> list[bool] | None:
+    """For each list of names whether one is an object; None if git does not answer."""
+    asked = [name for each in names for name in each]
+    result = git.run(
+        top, "cat-file", "--batch-check=%(objecttype)", stdin="".join(f"{name}\n" for name in asked).encode()
+    )
+    if result is None or result.returncode != 0:
+        return None
+    answers = result.stdout.decode("utf-8", "replace").splitlines()
+    if len(answers) != len(asked):
+        return None
+    found = {name for name, answer in zip(asked, answers, strict=True) if answer != f"{name} missing"}
+    return [not found.isdisjoint(each) for each in names]
+
+
+def _read_attributes(top: str, paths: Sequence[str]) -> list[frozenset[str]] | None:
+    """Names of the attributes of each path that make git change bytes; None if git does not answer."""
+    asked = "".join(f"{path}\0" for path in paths).encode(errors="surrogateescape")
+    result = git.run(top, "check-attr", "-z", "--stdin", *_ATTRIBUTES, stdin=asked)
+    if result is None or result.returncode != 0:
+        return None
+    values = [value.decode("utf-8", "replace") for value in result.stdout.split(b"\0")[:-1]]
+    count = 3 * len(_ATTRIBUTES)
+    if len(values) != count * len(paths):
+        return None
+    return [
+        frozenset(
+            name
+            for name, value in zip(
+                values[start + 1 : start + count : 3], values[start + 2 : start + count : 3], strict=True
+            )
+            if value not in _UNSET
+        )
+        for start in range(0, len(values), count)
+    ]
+
+
+def _is_converted(content: bytes, attributes: frozenset[str]) -> bool:
+    """Whether git may have written these bytes from an object with others."""
+    if not attributes.isdisjoint(_CONVERTING):
+        return True
+    # Line ends and `$Id$` cannot be converted back: an object with both kinds of line ends becomes one with one kind.
+    if b"\r\n" in content and not attributes.isdisjoint(_LINE_ENDS):
+        return True
+    return "ident" in attributes and _EXPANDED_ID.search(content) is not None
