@@ -24,6 +24,7 @@ settings.load_profile("kaiza")
 @pytest.fixture(autouse=True)
 def _own_state_directory(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
     monkeypatch.delenv("DEBUG_STACK", raising=False)
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
 

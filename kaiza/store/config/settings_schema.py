@@ -1,6 +1,8 @@
-"""Schema of `kaiza.toml` as pydantic models. Imported only if there is a file to validate."""
+"""Schemas of the files with settings, as pydantic models. Imported only if there is a file to validate."""
 
-from typing import Literal
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any, Literal
 
 import pydantic
 
@@ -20,7 +22,7 @@ class AuditSection(ClosedModel):
 class ApprovalSection(ClosedModel):
     """`edit`: setting the status in the plan file approves it; `command`: only `kaiza plan approve` does."""
 
-    require: Literal["edit", "command"] = "edit"
+    require: Literal["edit", "command", "signature"] = "edit"
 
 
 class LockSection(ClosedModel):
@@ -44,3 +46,53 @@ class SettingsFile(ClosedModel):
     approval: ApprovalSection = ApprovalSection()
     lock: LockSection = LockSection()
     checks: ChecksSection = ChecksSection()
+
+    def list_values(self) -> dict[str, Any]:
+        """The settings that the file sets, by dotted key."""
+        values: dict[str, Any] = {}
+        for name, value in self.model_dump(exclude_unset=True, exclude={"trust"}).items():
+            values.update(
+                {f"{name}.{key}": inner for key, inner in value.items()} if isinstance(value, dict) else {name: value}
+            )
+        return values
+
+
+class MergedSection(ClosedModel):
+    """A repository, and the ref into which a plan is merged to be approved."""
+
+    repository: str = pydantic.Field(pattern=r"^(/|~/)")
+    ref: str = pydantic.Field(min_length=1)
+
+
+class MachineMergedSection(MergedSection):
+    """As above; `everything_below` means every repository below the directory, too."""
+
+    everything_below: bool = False
+
+
+class TrustSection(ClosedModel):
+    """What gives authority apart from a person at the terminal; `project` is the name in signatures."""
+
+    project: str | None = pydantic.Field(default=None, min_length=1)
+    merged: Sequence[MergedSection] = []
+
+
+class MachineTrustSection(TrustSection):
+    """As above, for the whole machine."""
+
+    merged: Sequence[MachineMergedSection] = []
+
+
+class UserFile(SettingsFile):
+    """Schema of `~/.config/kaiza/config.toml`."""
+
+    trust: TrustSection = TrustSection()
+
+
+class MachineFile(UserFile):
+    """Schema of `/etc/kaiza/config.toml`."""
+
+    trust: MachineTrustSection = MachineTrustSection()
+
+
+SCHEMAS = MappingProxyType({"workspace": SettingsFile, "user": UserFile, "machine": MachineFile})
