@@ -86,6 +86,7 @@ def build_case(
         fault=fault,
         paths=paths,
         hidden=tuple(path for path in paths if workspace.is_unreadable(path)),
+        nested=workspace.nested_paths(paths) if card.safety_level == CHANGES_FILES else (),
         plan_id=call.plan_id,
         parsed=parsed,
         required_approval=workspace.settings.required_approval,

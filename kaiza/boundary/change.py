@@ -3,10 +3,10 @@
 The intent is on disk before the first file is touched, so that after a crash recovery knows what was under way.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from kaiza.boundary.call import Call, Services, current_timestamp
@@ -18,8 +18,10 @@ from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
 from kaiza.domain.call import Outcome
 from kaiza.domain.change import Change, bytes_written
 from kaiza.domain.finding import Finding
+from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.parser import ParsedPlan
+from kaiza.domain.plans.plan import MAX_BYTES
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
 from kaiza.domain.text import line_diff
 from kaiza.policy.case import Case
@@ -27,6 +29,8 @@ from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
 from kaiza.store import human_decisions
 from kaiza.store.audit.reader import read_records
+from kaiza.store.documents.nested_workspaces import find_new_plan
+from kaiza.store.documents.plan_files import read_limited
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer
@@ -74,6 +78,7 @@ def _with_result(case: Case, changes: Sequence[Change], answer: Answer, view: To
         case,
         paths=paths,
         hidden=tuple(path for path in paths if view.is_unreadable(path)),
+        nested=(*view.workspace.nested_paths(paths), *_new_plans(changes, view)),
         lines=sum(change.lines_added + change.lines_removed for change in changes),
         bytes=sum(bytes_written(change.as_record()) for change in changes),
         content=tuple(_content_findings(case.parsed, changes, view)),
@@ -81,6 +86,28 @@ def _with_result(case: Case, changes: Sequence[Change], answer: Answer, view: To
     if case.card.name not in EXEMPT_TOOLS:
         return case
     return replace(case, exempt=answer.exempt, requested_operations=tuple(map(_requested_operation, changes)))
+
+
+def _new_plans(changes: Sequence[Change], view: ToolView) -> Iterator[NestedPath]:
+    """The changes that would put a plan below the root, and with it a workspace that they approve for themselves."""
+    for change in changes:
+        if change.operation != "delete":
+            nested = find_new_plan(change.path, partial(_read_result, change, view))
+            if nested is not None:
+                yield nested
+
+
+def _read_result(change: Change, view: ToolView) -> bytes:
+    """The content that the change puts at its path, up to what a plan may have and one byte more."""
+    if change.content is not None:
+        return change.content
+    if change.is_plain_move:
+        with view.open_file(change.source or change.path) as file:
+            return read_limited(file)[0]
+    chunks, content = view.workspace.blobs.chunks(change.after_hash or ""), b""
+    while len(content) <= MAX_BYTES and (chunk := next(chunks, b"")):
+        content += chunk
+    return content
 
 
 def _requested_operation(change: Change) -> RequestedOperation:

@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.finding import Finding
+from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import ParsedPlan
@@ -34,6 +35,8 @@ class Case:
     """Every path that the request names; at the result, every path that the changes touch."""
     hidden: Sequence[RelPath] = ()
     """Those of `paths` whose content may not be read."""
+    nested: Sequence[NestedPath] = ()
+    """Those of `paths` that control a workspace below the root, or would make one."""
     plan_id: str | None = None
     """The plan whose file, or whose approval, has the requested `plan_hash`."""
     parsed: ParsedPlan | None = None

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from kaiza.domain.audit.projection import Session
 from kaiza.domain.audit.record import GENESIS, LogHead, Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
+from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.protected_names import is_unreadable
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.plan import Plan
@@ -25,6 +26,7 @@ from kaiza.store.config import roots, settings
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.state_key import StateKey
+from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.files.confined_root import ConfinedRoot
@@ -96,6 +98,11 @@ class Workspace:
     def is_unreadable(self, path: RelPath) -> bool:
         """Whether no tool may read this path: secrets, and what `deny_read` adds."""
         return is_unreadable(path, self.settings.deny_read, self.settings.allow_read)
+
+    def nested_paths(self, paths: Iterable[RelPath]) -> Sequence[NestedPath]:
+        """Those of the paths that control a workspace below the root, or make one whatever is written to them."""
+        found = (find_nested_path(self.files, path) for path in paths)
+        return tuple(nested for nested in found if nested is not None)
 
     def count_in_scope(self, plan: Plan) -> int:
         """Number of files that a plan's scope matches now."""

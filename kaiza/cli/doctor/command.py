@@ -66,6 +66,7 @@ def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:
     yield from errors_as_unknown("settings", workspace.check_settings(root))
     yield from errors_as_unknown("git", workspace.check_git(root))
     yield from errors_as_unknown("plans", workspace.check_plans(root))
+    yield from errors_as_unknown("nested", workspace.check_nested(root))
     yield from errors_as_unknown("journals", workspace.check_journals(root))
     yield from errors_as_unknown("record", workspace.check_log(root))
 

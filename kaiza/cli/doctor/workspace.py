@@ -14,19 +14,20 @@ from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.finding import has_error
 from kaiza.queries.session_summary import is_complete
 from kaiza.render import log_verdict
-from kaiza.render.terminal import format_count
+from kaiza.render.terminal import escape, format_count
 from kaiza.store import git
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
 from kaiza.store.config import roots
 from kaiza.store.disk import state_dir
+from kaiza.store.documents.nested_workspaces import find_workspaces
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.workspace import read_settings, verdict_output
 
 _EARLIEST_YEAR = 2024
 _CLOCK_TOLERANCE = timedelta(minutes=1)
-_MAX_NAMED_PLANS = 5
+_MAX_NAMED = 5
 
 
 def check_initialized(root: Path) -> Iterator[DoctorCheck]:
@@ -71,11 +72,26 @@ def check_plans(root: Path) -> Iterator[DoctorCheck]:
     invalid = [plan_id for plan_id, parsed in plans if has_error(parsed.findings)]
     statuses = Counter(parsed.plan.status.lower() for _, parsed in plans if parsed.plan)
     if invalid:
-        named = ", ".join(invalid[:_MAX_NAMED_PLANS]) + (" …" if len(invalid) > _MAX_NAMED_PLANS else "")
+        named = ", ".join(invalid[:_MAX_NAMED]) + (" …" if len(invalid) > _MAX_NAMED else "")
         todo = f"`kaiza plan lint {invalid[0]}` lists the errors."
         yield warning("plans", f"with errors, so they allow nothing: {named}", todo)
     else:
         yield ok("plans", ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none yet")
+
+
+def check_nested(root: Path) -> Iterator[DoctorCheck]:
+    """A warning that names the workspaces below this one."""
+    with ConfinedRoot(str(root)) as files, output.Progress("looking for workspaces") as progress:
+        found, is_whole = find_workspaces(files, progress)
+    named = ", ".join(escape(str(directory)) for directory in found[:_MAX_NAMED])
+    if found:
+        message = f"below this one: {named}" + (" …" if len(found) > _MAX_NAMED else "")
+        todo = "Their plans, log and settings do not count here. Delete those that you did not make."
+        yield warning("nested", message, todo)
+    elif is_whole:
+        yield ok("nested", "no workspace below this one")
+    else:
+        yield unknown("nested", "there are too many files to look for workspaces below this one", RETRY)
 
 
 def check_journals(root: Path) -> Iterator[DoctorCheck]:

@@ -25,6 +25,8 @@ UNMATCHABLE_HASH = "0" * 64
 """Hash of no plan. An approval or seal with it matches nothing until a person approves again."""
 # Reaching a limit is expected in normal work, unlike leaving the scope, which has the same code.
 NON_LOCKING_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
+NEW_WORKSPACE = "new_workspace"
+"""`cause.rule` of a refused change that would have made a workspace below the root. It does not lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +167,13 @@ def day_before(now: str) -> str:
     return (datetime.fromisoformat(now) - timedelta(days=1)).isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
-def is_locking_refusal(error_code: str, invariant_id: str | None, *, asked_for_change: bool) -> bool:
+def is_locking_refusal(
+    error_code: str, invariant_id: str | None, cause: object = None, *, asked_for_change: bool
+) -> bool:
     """Whether a refusal with this code locks the role. Refused reads and dry runs never do."""
     if not asked_for_change or invariant_id in NON_LOCKING_INVARIANTS:
+        return False
+    if isinstance(cause, Mapping) and cause.get("rule") == NEW_WORKSPACE:
         return False
     return error_codes.lookup(error_code).locks or invariant_id in LOCKING_INVARIANTS
 

@@ -91,7 +91,8 @@ def _apply_refusal(state: AuditState, record: Mapping[str, Any]) -> None:
     if record["error_code"] not in error_codes.REGISTRY:
         return
     asked_for_change = is_change_attempt(record["tool_name"], record["arguments"])
-    if not is_locking_refusal(record["error_code"], record["invariant_id"], asked_for_change=asked_for_change):
+    kind = (record["error_code"], record["invariant_id"], record["cause"])
+    if not is_locking_refusal(*kind, asked_for_change=asked_for_change):
         return
     require_texts(record, "plan_id", "role", "session_id", "request_id", or_null=True)
     if record["plan_id"]:

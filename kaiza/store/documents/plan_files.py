@@ -154,7 +154,7 @@ class PlanFiles:
         path = DIRECTORY / (plan_id + SUFFIX)
         try:
             with self._root.open_file(path, _refuse_links(path)) as file:
-                return _read_limited(file)
+                return read_limited(file)
         except errors.SystemError as error:
             if error.error_code in _ABSENT_CODES:
                 return None
@@ -186,7 +186,7 @@ def _refuse_links(path: RelPath) -> Callable[[RelPath], None]:
     return check
 
 
-def _read_limited(file: OpenFile) -> tuple[bytes, str]:
+def read_limited(file: OpenFile) -> tuple[bytes, str]:
     """Up to MAX_BYTES and one byte more, and the hash of that; the extra byte makes the parser refuse the file."""
     content = b""
     while len(content) <= MAX_BYTES and (more := file.read(MAX_BYTES + 1 - len(content))):

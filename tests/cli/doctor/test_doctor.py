@@ -135,6 +135,19 @@ def test_a_plan_with_errors_is_a_warning_that_names_it(root, doctor):
     assert "PLAN-9" in checks["plans"]["message"]
 
 
+def test_workspaces_below_are_a_warning_that_names_them(root, doctor):
+    for path in ("packages/x/audit/audit-log.jsonl", "deep/down/.kaiza/id", "ignored/y/.kaiza/id", "docs/plans/x.md"):
+        (root / path).parent.mkdir(parents=True)
+        (root / path).write_text("# A text\n")
+    (root / ".gitignore").write_text("ignored\n")
+    status, checks = doctor()
+
+    assert status == 0
+    assert checks["nested"]["verdict"] == "warning"
+    assert all(name in checks["nested"]["message"] for name in ("packages/x", "deep/down", "ignored/y"))
+    assert "docs" not in checks["nested"]["message"]
+
+
 def test_invalid_settings_are_a_problem(root, doctor):
     (root / "kaiza.toml").write_text("\nunknown = 1\n")
     status, checks = doctor()
