@@ -21,6 +21,10 @@ test *args:
 long *args:
     KAIZA_LONG=1 {{run}} pytest -m long {{args}}
 
+# test the tests: each deliberate fault, made in a copy of the tree, must make its tests fail
+mutants *words:
+    nice {{run}} python tests/mutants.py {{words}}
+
 # format the code and apply automatic lint fixes
 fix:
     {{run}} ruff format .

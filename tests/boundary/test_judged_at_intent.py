@@ -189,6 +189,16 @@ def test_no_file_is_touched_before_the_intent_is_on_disk_and_in_the_checkpoint(b
     assert (workspace / "src/new/a").read_text() == "x\n"
 
 
+def test_the_outcome_of_a_change_is_on_disk_and_in_the_checkpoint_when_it_is_answered(begun, workspace):
+    (workspace / "src").mkdir()
+    approved = plan(workspace)
+    answered = [write(begun, approved, f"src/{number}") for number in range(2)]
+    checkpoint_seq = Checkpoint(state_dir.path_of(str(workspace))).read().head.seq
+
+    assert answered == [None, None]
+    assert checkpoint_seq == records(workspace)[-1]["seq"]
+
+
 def test_no_file_is_changed_if_the_intent_cannot_be_synced(begun, workspace, monkeypatch):
     (workspace / "src").mkdir()
     approved = plan(workspace)

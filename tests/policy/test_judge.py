@@ -5,7 +5,7 @@ from kaiza.domain.audit.projection import AuditState, Freeze, RoleLock, Session
 from kaiza.domain.paths.rel_path import parse
 from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
-from kaiza.policy.judge import ADD_RULES, CHANGE_RULES, OPENING_RULES, READ_RULES, judge, rules_for
+from kaiza.policy.judge import ADD_RULES, CHANGE_RULES, OPENING_RULES, READ_RULES, judge, rules_at_intent, rules_for
 
 NOW = "2026-11-18T12:00:00.000Z"
 
@@ -73,6 +73,22 @@ def test_the_first_refusal_in_order_is_raised():
 
     assert error_codes == [code for code, _ in corrections]
     judge(CHANGE_RULES, Case(card=card(), arguments={}, now=NOW, **faults))
+
+
+@pytest.mark.parametrize("exempt", [True, False])
+@pytest.mark.parametrize(
+    ("since", "code"),
+    [
+        ({"damage": "broken"}, "SELF_AUDIT_FAILURE"),
+        ({"audit_state": AuditState(frozen=Freeze("because", None, NOW))}, "POLICY_VIOLATION"),
+        ({"audit_state": AuditState(locks={"WINDSURF": lock()})}, "SESSION_LOCKED"),
+    ],
+)
+def test_damage_freeze_and_lock_are_judged_again_at_the_intent(since, code, exempt):
+    known = {"card": card(), "arguments": {}, "now": NOW, "audit_state": AuditState(), "session": session()}
+    case = Case(**{**known, **since}, exempt=exempt)
+
+    assert refusal(rules_at_intent(case), case).error_code == code
 
 
 def test_a_lock_on_one_role_does_not_affect_the_other():

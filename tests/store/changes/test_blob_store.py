@@ -15,7 +15,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import path_locks
 from kaiza.store.changes.blob_store import BlobStore
-from kaiza.store.disk import atomic_rename
+from kaiza.store.disk import atomic_rename, fsync_batch
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -193,6 +193,21 @@ def test_a_large_file_that_is_open_for_writing_is_copied(tmp_path, root_fd, kaiz
         writer.write(b"late")
 
     assert b"".join(BlobStore(kaiza_dir).chunks(digest)) == b"x" * (MAX_PACKED_BYTES + 1)
+
+
+def test_an_adopted_file_keeps_its_name_until_its_copy_is_on_disk(tmp_path, root_fd, kaiza_dir, monkeypatch):
+    (tmp_path / "f").write_bytes(b"x")
+    synced, fsync_all = [], fsync_batch.fsync_all
+
+    def recording_fsync_all(fds):
+        fsync_all(fds)
+        synced.append((len(fds), (tmp_path / "f").exists()))
+
+    monkeypatch.setattr(fsync_batch, "fsync_all", recording_fsync_all)
+    BlobStore(kaiza_dir).adopt(sha256(b"x").hexdigest(), root_fd, b"f")
+
+    assert synced == [(2, True)]  # the blob and its directory
+    assert not (tmp_path / "f").exists()
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES)

@@ -337,6 +337,25 @@ def test_a_new_file_gets_the_mode_of_the_umask_or_the_requested_one(root, manage
     assert stat.S_IMODE((root / "run").stat().st_mode) == 0o755
 
 
+def test_the_new_content_of_a_private_file_is_never_readable_by_others(root, manager, monkeypatch):
+    (root / "m").chmod(0o600)
+    modes, apply_to = [], file_metadata.FileMetadata.apply_to
+
+    def recording_apply_to(metadata, fd, mode=None):
+        modes.append((stat.S_IMODE(os.fstat(fd).st_mode), os.fstat(fd).st_size))
+        apply_to(metadata, fd, mode)
+
+    monkeypatch.setattr(file_metadata.FileMetadata, "apply_to", recording_apply_to)
+    before = os.umask(0)
+    try:
+        commit(manager, "t", modify("m", b"m"))
+    finally:
+        os.umask(before)
+
+    assert modes == [(0o600, len(b"after"))]
+    assert stat.S_IMODE((root / "m").stat().st_mode) == 0o600
+
+
 def test_a_move_may_change_content_and_mode(root, manager):
     commit(manager, "t", move("s", "t", b"s", b"edited", 0o755), move("m", "m2", b"m", mode=0o700))
 
@@ -376,6 +395,52 @@ def test_a_file_changed_since_is_not_rolled_back(root, manager):
     assert {each["path"]: each["reason"] for each in left} == dict.fromkeys("mdn", "changed_since")
     assert [(root / name).read_bytes() for name in "mdn"] == [b"theirs", b"theirs too", b"and this"]
     assert {path.name for path in root.iterdir()} == {".kaiza", "m", "d", "n", "s", "sub"}
+
+
+def test_another_file_with_the_same_bytes_is_not_rolled_back(root, manager):
+    prepared = manager.prepare("t", [move("s", "to/s", b"s"), modify("m", b"m"), create("n")])
+    manager.apply(prepared)
+    theirs = {}
+    for name, content in {"to/s": b"s", "m": b"after", "n": b"new"}.items():
+        (root / "theirs").write_bytes(content)
+        theirs[name] = (root / "theirs").stat().st_ino
+        (root / "theirs").rename(root / name)
+    left = manager.roll_back(prepared)
+
+    assert {each["path"]: each["reason"] for each in left} == dict.fromkeys(theirs, "changed_since")
+    assert {name: (root / name).stat().st_ino for name in theirs} == theirs
+    assert not (root / "s").exists()
+
+
+def test_a_roll_back_is_marked_durably_before_the_first_file_is_restored(root, manager, monkeypatch):
+    prepared, synced, real_fdatasync = manager.prepare("t", [modify("m", b"m")]), [], os.fdatasync
+
+    def recording_fdatasync(fd):
+        real_fdatasync(fd)
+        synced.append((os.readlink(f"/proc/self/fd/{fd}"), (root / "m").read_bytes()))
+
+    manager.apply(prepared)
+    monkeypatch.setattr(os, "fdatasync", recording_fdatasync)
+    manager.roll_back(prepared)
+
+    assert synced == [(str(root / ".kaiza/journal/t"), b"after")]
+    assert (root / "m").read_bytes() == b"m"
+
+
+def test_the_content_of_a_move_always_has_a_name_while_it_is_rolled_back(root, manager, monkeypatch):
+    prepared, seen = manager.prepare("t", [move("s", "t", b"s", b"edited")]), []
+    real_rename = atomic_rename.rename_noreplace
+
+    def recording_rename(*names):
+        real_rename(*names)
+        seen.append([name for name in "st" if (root / name).exists()])
+
+    manager.apply(prepared)
+    monkeypatch.setattr(atomic_rename, "rename_noreplace", recording_rename)
+
+    assert manager.roll_back(prepared) == []
+    assert seen == [["s", "t"], ["s"]]
+    assert (root / "s").read_bytes() == b"s"
 
 
 def test_a_file_written_to_since_is_not_replaced_even_for_a_moment(root, manager, monkeypatch):
