@@ -7,7 +7,7 @@ from types import MappingProxyType
 import kaiza
 from kaiza import boundary
 from kaiza.boundary import Call, Handler, Services
-from kaiza.domain import errors
+from kaiza.domain import error_codes, errors
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolCard
@@ -78,6 +78,8 @@ class App:
 
     def answer(self, call: Call) -> Outcome | None:
         """Run the whole call and return its recorded outcome; None if `expire` has claimed it."""
+        if call.call_request.fault is not None:
+            return self._refuse(call, "INVALID_PARAMS", call.call_request.fault)
         return self._handlers.get(call.call_request.tool_name, self._refuse_unknown_tool)(call)
 
     def expire(self, call: Call, cap: str = "timeout") -> Outcome | None:
@@ -110,13 +112,11 @@ class App:
 
     def _refuse_unknown_tool(self, call: Call) -> Outcome | None:
         """The handler of every other name: calls of unknown tools are recorded too."""
+        return self._refuse(call, "TOOL_NOT_FOUND", "There is no such tool. Ask for tools/list and use a name from it.")
+
+    def _refuse(self, call: Call, error_code: str, sentence: str) -> Outcome | None:
         return boundary.refuse_call(
-            call,
-            self.services,
-            errors.SystemError.tool_failure(
-                "TOOL_NOT_FOUND",
-                human_message="There is no such tool. Ask for tools/list and use a name from it.",
-            ),
+            call, self.services, errors.SystemError.tool_failure(error_code, human_message=sentence)
         )
 
 
@@ -128,6 +128,7 @@ def _describe_server(
     return MappingProxyType(
         {
             "server_version": kaiza.__version__,
+            "contract_version": error_codes.CONTRACT_VERSION,
             "protocol_versions": list(PROTOCOL_VERSIONS),
             "platform": platform.system().lower(),
             "tier": "core",

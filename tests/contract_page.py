@@ -21,6 +21,10 @@ Generated from the code by `python tests/contract_page.py`; a test compares the 
 The reference has four pages; where two disagree, the earlier one applies: [PROTOCOL.md](PROTOCOL.md),
 [SECURITY.md](SECURITY.md), [CONTRACT.md](CONTRACT.md), [SCHEMA.md](SCHEMA.md).
 
+A successful call answers the same for the same files, log and arguments: members have a fixed order, and lists are
+sorted (`find_files`, `search_text` and `list_directory` by path, plans by id, records by `seq`). Only times, ids and
+what the call itself appends to the log differ.
+
 A `?` marks an optional member. Lists are paged: pass `nextCursor` as `cursor` with the same arguments; the last page
 has none. `pageSize` is 1 to 200; a larger value is refused. Every tool except `server_info` and `begin_session` takes
 `session_id`, which is not repeated below. A successful result has the output below, with a `summary` of at most 200
@@ -99,7 +103,7 @@ def _codes() -> str:
     rows = [
         f"| `{row.name}` | {row.meaning} | {row.http} | {row.rpc} | {row.editor_code} {row.error_type} "
         f"| {row.v0 or ''} | {_yes(row.retryable)} | {_yes(row.locks)} |"
-        for row in error_codes.REGISTRY.values()
+        for row in error_codes.SYSTEM_ERROR_CODES.values()
     ]
     head = (
         "| code | means | HTTP | JSON-RPC | editor | context | retry helps | locks |\n|---|---|--:|--:|---|---|---|---|"
@@ -109,7 +113,15 @@ def _codes() -> str:
         f"`CAP_EXCEEDED` for the clock (`cap: timeout`) is {timeout.http}, {timeout.rpc}, {timeout.error_type}, "
         "and a retry may help."
     )
-    return "\n".join([head, *rows, "", more, ""])
+    invalid = ", ".join(
+        f"`{name}`" for name in error_codes.SYSTEM_ERROR_CODES if name in error_codes.INVALID_PARAMS_CODES
+    )
+    classes = (
+        f"{invalid} are the class INVALID_PARAMS, and `cause.class` says so: the arguments do not match the tool's "
+        "schema or cannot be used. A value above a limit of the schema is of this class, never `CAP_EXCEEDED`, which "
+        "is for limits that only the running call can meet: time, bytes of the response, hits in all."
+    )
+    return "\n".join([head, *rows, "", classes, "", more, ""])
 
 
 def _yes(true: bool) -> str:  # noqa: FBT001  a cell of a table

@@ -128,8 +128,9 @@ def _propose_session(call: Call, services: Services) -> None:
     root = roots.select_root(tuple(services.workspaces), call.arguments.get("workspace_root"))
     workspace = services.workspaces[root]
     if not workspace.is_initialized():
-        raise errors.SystemError.tool_failure(
-            "SESSION_INITIALIZATION_FAILED",
+        raise errors.SystemError.invariant_violation(
+            "NOT_READY",
+            error_code="SESSION_INITIALIZATION_FAILED",
             human_message="The workspace has no plans/ and audit/ yet. Ask a person to run kaiza init there.",
         )
     call.workspace = workspace

@@ -2,7 +2,6 @@
 
 import os
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any
 from kaiza.boundary.call import Call, Services
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
+from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer, PlanDraft, ReportDraft
@@ -91,8 +91,12 @@ def _recording_error(error: errors.SystemError, unrestored: Sequence[str]) -> er
     return errors.SystemError.tool_failure(
         error.error_code,
         human_message="The outcome could not be recorded, and some files could not be restored. Begin a new session.",
-        cause={"not_taken_back": list(unrestored)[:20], "why": error.human_message},
+        cause={**_members(error.cause), "not_taken_back": list(unrestored)[:20], "why": error.human_message},
     )
+
+
+def _members(cause: object) -> Mapping[str, object]:
+    return cause if isinstance(cause, Mapping) else {}
 
 
 def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
@@ -100,7 +104,7 @@ def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapp
     envelope = error_envelope.from_record(written)
     # Added after recording: a stack trace is for the person who debugs the server and never enters the log.
     if os.environ.get("DEBUG_STACK") == "true":
-        envelope["stack_trace"] = error.context.get("stack_trace") or "".join(traceback.format_exception(error))
+        envelope["stack_trace"] = error.format_stack()
     cap = envelope["cause"].get("cap") if isinstance(envelope["cause"], dict) else None
     return Outcome(
         call.call_request.tool_name,
@@ -117,28 +121,32 @@ def outcome_body(
     """The call's record without its place in the chain."""
     # A session that failed to begin does not exist, so its record names none.
     session = call.session if error is None or call.call_request.tool_name != "begin_session" else None
+    known = _known_members(call, session)
     return record.new_body(
         "call",
-        timestamp=call.timestamp,
+        **(error.to_envelope(known) if error else known),
         request_id=call.request_id,
-        session_id=session.session_id if session else None,
-        role=session.role if session else None,
-        workspace_root=session.workspace_root if session else None,
-        tool_name=redaction.truncate_name(call.call_request.tool_name),
-        phase_id=redaction.requested_phase_id(call.arguments),
         plan_id=call.plan_id,
-        plan_hash=redaction.requested_plan_hash(call.arguments),
         outcome="error" if error else "ok",
-        error_code=error.error_code if error else None,
-        human_message=error.human_message if error else None,
-        invariant_id=error.invariant_id if error else None,
-        cause=error_envelope.bound_cause(error.cause) if error else None,
         arguments=call.redacted_arguments,
         changes=list(changes),
         duration_ms=int((time.monotonic() - call.started) * 1000),
         client=session.client if session else call.call_request.client,
         detail=dict(call.detail) if error is None and call.detail else None,
     )
+
+
+def _known_members(call: Call, session: Session | None) -> errors.ErrorContext:
+    """Members of the envelope that a call determines; null, and left to the error, where it does not."""
+    return {
+        "timestamp": call.timestamp,
+        "session_id": session.session_id if session else None,
+        "role": session.role if session else None,
+        "workspace_root": session.workspace_root if session else None,
+        "tool_name": redaction.truncate_name(call.call_request.tool_name),
+        "phase_id": redaction.requested_phase_id(call.arguments),
+        "plan_hash": redaction.requested_plan_hash(call.arguments),
+    }
 
 
 def _new_receipt(written: Mapping[str, Any]) -> Receipt:
@@ -163,10 +171,9 @@ def as_system_error(raised: BaseException, error_code: str) -> errors.SystemErro
     if isinstance(raised, errors.SystemError):
         return raised
     named = getattr(raised, "error_code", None) or getattr(raised, "code", None)
-    known = named if isinstance(named, str) and named in error_codes.REGISTRY else error_code
+    known = named if isinstance(named, str) and named in error_codes.SYSTEM_ERROR_CODES else error_code
     return errors.SystemError.from_unknown(
         raised,
         error_code=known,
         human_message="An unexpected error occurred. Try once more, then report it with the request's time.",
-        stack_trace="".join(traceback.format_exception(raised)),
     )

@@ -192,8 +192,9 @@ def _report_failure(failure: "errors.SystemError") -> int:
 
     import orjson  # noqa: PLC0415  as above
 
-    from kaiza.domain import error_envelope as envelope  # noqa: PLC0415  as above
-
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    sys.stderr.write(orjson.dumps(envelope.from_error(failure, at)).decode() + "\n")
+    envelope = failure.to_envelope({"timestamp": at})
+    if os.environ.get("DEBUG_STACK") == "true":
+        envelope["stack_trace"] = failure.format_stack()
+    sys.stderr.write(orjson.dumps(envelope).decode() + "\n")
     return _START_FAILED

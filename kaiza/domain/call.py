@@ -14,6 +14,8 @@ class CallRequest(NamedTuple):
     client: str | None = None
     conversational: bool = True
     """Whether the client sent `initialize` on this connection; only then may the session be implied."""
+    fault: str | None = None
+    """Why no tool can be looked up, such as a name that is not a string."""
 
 
 class Receipt(NamedTuple):

@@ -37,6 +37,9 @@ _EXECUTION = (409, -32000, -32000, "execution")
 _POLICY = (422, -32000, -32000, "execution")
 _INTERNAL = (500, -32603, -32603, "execution")
 
+CONTRACT_VERSION = "1.0.0"
+"""Version of the error contract: the envelope's keys and the codes."""
+
 _ROWS = (
     ErrorCode("PARSE_ERROR", "The message is not valid JSON", 400, -32700, -32700, "validation"),
     ErrorCode("INVALID_ENVELOPE", "The message is not a valid request", 400, -32600, -32600, "validation"),
@@ -103,9 +106,20 @@ _ROWS = (
     ),
 )
 
-REGISTRY: Mapping[str, ErrorCode] = MappingProxyType({row.name: row for row in _ROWS})
+SYSTEM_ERROR_CODES: Mapping[str, ErrorCode] = MappingProxyType({row.name: row for row in _ROWS})
 
-_CAP_TIMEOUT = REGISTRY["CAP_EXCEEDED"]._replace(
+INVALID_PARAMS_CODES = frozenset(
+    {
+        "INVALID_TOOL_INPUT",
+        "INVALID_INPUT_TYPE",
+        "INVALID_INPUT_FORMAT",
+        "INVALID_INPUT_VALUE",
+        "MISSING_REQUIRED_FIELD",
+    }
+)
+"""Codes of arguments that are not valid. They are of the class INVALID_PARAMS, which `cause.class` names."""
+
+_CAP_TIMEOUT = SYSTEM_ERROR_CODES["CAP_EXCEEDED"]._replace(
     http=504, rpc=-32003, editor_code=-32003, error_type="timeout", retryable=True
 )
 
@@ -114,4 +128,4 @@ def lookup(error_code: str, cap: str | None = None) -> ErrorCode:
     """Row of a code; KeyError if it is not registered. CAP_EXCEEDED has a row of its own for the timeout cap."""
     if error_code == "CAP_EXCEEDED" and cap == "timeout":
         return _CAP_TIMEOUT
-    return REGISTRY[error_code]
+    return SYSTEM_ERROR_CODES[error_code]

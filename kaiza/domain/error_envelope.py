@@ -1,12 +1,12 @@
-"""Error envelope: the eleven keys that every failure sends to the client, taken from the call's record."""
+"""Error envelope: the eleven keys that every failure sends to the client, and the form of its cause."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 
 KEYS = (
@@ -23,6 +23,8 @@ KEYS = (
     "timestamp",
 )
 
+_ABSOLUTE_PATH = re.compile(r"(?<![\w.])/(?:[^\s/'\":]+/)*[^\s/'\":]+")
+_MAX_MESSAGE = 200
 _MAX_INTEGER = 2**53
 _MAX_TEXT = 512
 _MAX_KEY = _MAX_ITEMS = 64
@@ -33,24 +35,6 @@ _CAPS = Caps()
 def from_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """Build the envelope from a failed call's record; the values are the recorded ones."""
     return {key: record[key] for key in KEYS}
-
-
-def from_error(error: errors.SystemError, timestamp: str) -> dict[str, Any]:
-    """Build the envelope of a failure that has no record, such as one at start-up."""
-    context = error.context
-    return {
-        "error_code": error.error_code,
-        "human_message": error.human_message,
-        "role": context.get("role"),
-        "session_id": context.get("session_id"),
-        "workspace_root": context.get("workspace_root"),
-        "tool_name": context.get("tool_name", "unknown"),
-        "invariant_id": error.invariant_id,
-        "phase_id": context.get("phase_id"),
-        "plan_hash": context.get("plan_hash"),
-        "cause": bound_cause(error.cause),
-        "timestamp": timestamp,
-    }
 
 
 def bound_cause(value: object) -> Any:
@@ -66,13 +50,25 @@ def bound_cause(value: object) -> Any:
     return {"cut": True, "keys": sorted(cause)[:_MAX_SHOWN_KEYS]} if isinstance(cause, dict) else {"cut": True}
 
 
+def describe_exception(error: BaseException) -> dict[str, object]:
+    """Describe an exception as {message, code, name}, with absolute paths removed."""
+    # str() of an OSError includes the file name; strerror does not.
+    message = error.strerror or "" if isinstance(error, OSError) else str(error)
+    code = getattr(error, "errno", None) if isinstance(error, OSError) else getattr(error, "code", None)
+    return {
+        "message": _ABSOLUTE_PATH.sub("<path>", message)[:_MAX_MESSAGE],
+        "code": code if isinstance(code, int | str) else None,
+        "name": type(error).__name__,
+    }
+
+
 def _json_value(value: object, depth: int) -> Any:
     """Convert to JSON types. A value that is nested too deeply, or is of another type, becomes its type's name."""
     # The depth limit also ends a value that contains itself.
     if isinstance(value, str | int | float | None):
         return _json_scalar(value)
     if isinstance(value, BaseException):
-        return errors.describe_exception(value)
+        return describe_exception(value)
     if depth > 1 and isinstance(value, Mapping):
         return {str(key)[:_MAX_KEY]: _json_value(item, depth - 1) for key, item in list(value.items())[:_MAX_ITEMS]}
     if depth > 1 and isinstance(value, list | tuple | set | frozenset):

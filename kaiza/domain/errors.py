@@ -4,14 +4,12 @@ The raiser gives code, message and cause; the boundary adds session, role, tool 
 `errors.SystemError`, because the name is also a builtin.
 """
 
-import re
+import traceback
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
 from kaiza.domain import error_codes
-
-_ABSOLUTE_PATH = re.compile(r"(?<![\w.])/(?:[^\s/'\":]+/)*[^\s/'\":]+")
-_MAX_MESSAGE = 200
+from kaiza.domain.error_envelope import KEYS, bound_cause, describe_exception
 
 
 class ErrorContext(TypedDict, total=False):
@@ -27,8 +25,8 @@ class ErrorContext(TypedDict, total=False):
     phase_id: str | None
     plan_hash: str | None
     cause: object
+    timestamp: str
     evidence: Mapping[str, object] | None
-    stack_trace: str
 
 
 class SystemError(Exception):  # noqa: A001
@@ -38,25 +36,51 @@ class SystemError(Exception):  # noqa: A001
     """
 
     def __init__(self, error_code: str, context: Mapping[str, Any]) -> None:
-        row = error_codes.REGISTRY[error_code]
         self.error_code = error_code
-        self.human_message: str = context.get("human_message") or f"{row.meaning}."
+        self.human_message: str = (
+            context.get("human_message") or f"{error_codes.SYSTEM_ERROR_CODES[error_code].meaning}."
+        )
+        self.role: str | None = context.get("role")
+        self.session_id: str | None = context.get("session_id")
+        self.workspace_root: str | None = context.get("workspace_root")
+        self.tool_name: str = context.get("tool_name") or "unknown"
         self.invariant_id: str | None = context.get("invariant_id")
-        self.cause: object = context.get("cause")
+        self.phase_id: str | None = context.get("phase_id")
+        self.plan_hash: str | None = context.get("plan_hash")
+        self.cause: object = _classify_cause(error_code, context.get("cause"))
+        self.timestamp: str | None = context.get("timestamp")
         self.evidence: Mapping[str, object] | None = context.get("evidence")
-        self.context: Mapping[str, Any] = dict(context)
         super().__init__(f"{error_code}: {self.human_message}")
+
+    def to_envelope(self, known: ErrorContext | None = None) -> dict[str, Any]:
+        """Build the error envelope; `known` is what the boundary knows better than the raiser."""
+        envelope = {key: getattr(self, key) for key in KEYS}
+        envelope.update({key: value for key, value in (known or {}).items() if value is not None})
+        return {**envelope, "cause": bound_cause(envelope["cause"])}
+
+    def format_stack(self) -> str:
+        """Stack trace of the error, including that of an exception it wraps."""
+        return "".join(traceback.format_exception(self))
 
     @classmethod
     def from_unknown(
         cls, error: object, context: ErrorContext | None = None, /, **more: Unpack[ErrorContext]
     ) -> "SystemError":
-        """Wrap any raised value as the cause of a SystemError; a SystemError is returned unchanged."""
+        """Wrap any raised value; a SystemError is returned unchanged.
+
+        The cause of a wrapped exception is its message, code and name, with the given details beside them.
+        """
         if isinstance(error, SystemError):
             return error
         merged: dict[str, Any] = {**(context or {}), **more}
-        merged.setdefault("cause", error)
-        return cls(merged.pop("error_code", "UNKNOWN_TOOL_FAILURE"), merged)
+        details = merged.get("cause")
+        if isinstance(error, BaseException) and isinstance(details, Mapping):
+            merged["cause"] = {**describe_exception(error), **details}
+        else:
+            merged.setdefault("cause", error)
+        wrapped = cls(merged.pop("error_code", "UNKNOWN_TOOL_FAILURE"), merged)
+        wrapped.__cause__ = error if isinstance(error, BaseException) else None
+        return wrapped
 
     @classmethod
     def invariant_violation(
@@ -81,13 +105,8 @@ class SystemError(Exception):  # noqa: A001
         return cls(error_code, {"tool_name": "startup", **(context or {}), **more})
 
 
-def describe_exception(error: BaseException) -> dict[str, object]:
-    """Describe an exception as {message, code, name}, with absolute paths removed."""
-    # str() of an OSError includes the file name; strerror does not.
-    message = error.strerror or "" if isinstance(error, OSError) else str(error)
-    code = getattr(error, "errno", None) if isinstance(error, OSError) else getattr(error, "code", None)
-    return {
-        "message": _ABSOLUTE_PATH.sub("<path>", message)[:_MAX_MESSAGE],
-        "code": code if isinstance(code, int | str) else None,
-        "name": type(error).__name__,
-    }
+def _classify_cause(error_code: str, cause: object) -> object:
+    """Name the class of an argument's error in its cause, so that a client need not know its several codes."""
+    if error_code not in error_codes.INVALID_PARAMS_CODES or not isinstance(cause, Mapping | None):
+        return cause
+    return {"class": "INVALID_PARAMS", **(cause or {})}

@@ -23,6 +23,9 @@ class Incoming(NamedTuple):
 
     def encode(self, outcome: "Outcome") -> bytes:
         """Encode the answer as a line."""
+        fault = self.call.fault
+        if fault is not None and outcome.code is not None and outcome.code.name == fault.error_code:
+            return message.rejection(fault)
         return self.dialect.encode(self.request_id, outcome, self.call.reply_form)
 
 
@@ -81,4 +84,5 @@ def to_call_request(call: ToolCall) -> "CallRequest":
     """Convert a decoded tool call to the application's request."""
     from kaiza.domain.call import CallRequest  # noqa: PLC0415  not before the first answer: start-up time
 
-    return CallRequest(call.tool_name, call.arguments, call.client, call.conversational)
+    fault = None if call.fault is None else call.fault.reason
+    return CallRequest(call.tool_name, call.arguments, call.client, call.conversational, fault)

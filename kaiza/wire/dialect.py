@@ -5,7 +5,7 @@ Dialects do no input or output and call no tools.
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kaiza.wire.message import Request, RequestId
+from kaiza.wire.message import InvalidMessage, Request, RequestId
 
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
@@ -33,6 +33,8 @@ class ToolCall(NamedTuple):
     """Whether the connection began with a handshake, so that a call without `session_id` may use the open session."""
     reply_form: object = None
     """Passed to `encode` with the outcome; opaque to the transport."""
+    fault: InvalidMessage | None = None
+    """Why no tool can be looked up. Such a call is recorded, and answered with this."""
 
 
 class Decoded(NamedTuple):

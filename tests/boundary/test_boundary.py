@@ -322,6 +322,61 @@ def test_a_session_is_opened_only_on_a_configured_root(app, workspace, root):
     )
 
 
+@pytest.mark.rows("S1-89")
+def test_a_session_that_cannot_begin_has_an_invariant_id_for_each_cure(make_app, workspace, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    several = make_app(workspace, bare)
+    requested = {
+        "ROOT_NOT_NAMED": {},
+        "ROOT_NOT_SERVED": {"workspace_root": "/"},
+        "NOT_READY": {"workspace_root": str(bare)},
+    }
+    envelopes = {
+        invariant: failing(several, "begin_session", {"role": "WINDSURF", **arguments})
+        for invariant, arguments in requested.items()
+    }
+
+    assert {envelope["error_code"] for envelope in envelopes.values()} == {"SESSION_INITIALIZATION_FAILED"}
+    assert {invariant: envelope["invariant_id"] for invariant, envelope in envelopes.items()} == {
+        invariant: invariant for invariant in requested
+    }
+
+
+@pytest.mark.rows("S1-89")
+def test_invalid_paths_say_why_in_their_cause(begun, workspace):
+    (workspace / "loop").symlink_to("loop")
+    paths = ["a\0b", "a/" * 2500, "x" * 256, "loop"]
+    causes = [failing(begun, "read_file", {"path": path})["cause"] for path in paths]
+
+    assert [cause.get("why") for cause in causes] == ["character", "path_length", "name_length", None]
+    assert causes[-1]["name"] == "OSError"
+
+
+@pytest.mark.rows("S1-15", "S1-58")
+def test_the_cause_of_a_file_error_has_the_systems_error_beside_the_path(begun):
+    assert failing(begun, "read_file", {"path": "missing.txt"})["cause"] == {
+        "message": "No such file or directory",
+        "code": 2,
+        "name": "FileNotFoundError",
+        "path": "missing.txt",
+    }
+
+
+@pytest.mark.rows("S1-59")
+def test_timestamps_have_one_format_for_a_given_instant(monkeypatch):
+    written = {}
+    for instant in (0, 1_769_850_000_000_000_000, 1_769_850_000_123_999_999):
+        monkeypatch.setattr(time, "time_ns", lambda instant=instant: instant)
+        written[instant] = {boundary.current_timestamp() for _ in range(3)}
+
+    assert list(written.values()) == [
+        {"1970-01-01T00:00:00.000Z"},
+        {"2026-01-31T09:00:00.000Z"},
+        {"2026-01-31T09:00:00.123Z"},
+    ]
+
+
 def test_a_workspace_that_is_not_initialized_is_not_written_to(make_app, tmp_path):
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -477,7 +532,7 @@ def test_content_and_queries_are_recorded_by_hash_and_length_only(begun, workspa
 def test_every_returned_code_is_registered(begun):
     codes = {failing(begun, "debug_fault", {"kind": kind})["error_code"] for kind in FAULTS}
 
-    assert codes <= error_codes.REGISTRY.keys()
+    assert codes <= error_codes.SYSTEM_ERROR_CODES.keys()
 
 
 def test_begin_session_reports_a_damaged_log_and_reads_still_work(make_app, workspace):

@@ -13,13 +13,15 @@ from kaiza.store.config.schema_registry import SchemaRegistry
 COLUMNS = ["error_code", "meaning", "http", "rpc", "editor_code", "error_type", "v0", "retryable", "locks"]
 
 
+@pytest.mark.rows("S1-107")
 def test_every_code_is_listed_with_all_its_columns(kaiza):
     result = json.loads(kaiza("errors", "--json").out)
 
-    assert list(result) == ["errors"]
-    assert [row["error_code"] for row in result["errors"]] == list(error_codes.REGISTRY)
+    assert list(result) == ["contract_version", "errors"]
+    assert result["contract_version"] == "1.0.0"
+    assert [row["error_code"] for row in result["errors"]] == list(error_codes.SYSTEM_ERROR_CODES)
     assert all(list(row) == COLUMNS for row in result["errors"])
-    assert kaiza("errors").out.count("\n") == len(error_codes.REGISTRY) + 1
+    assert kaiza("errors").out.count("\n") == len(error_codes.SYSTEM_ERROR_CODES) + 1
 
 
 def test_one_code_is_shown_and_an_unknown_one_is_a_key_error(kaiza):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +74,22 @@ def test_a_failed_start_prints_its_error_envelope_and_exits_with_3(process, tmp_
     assert (result.returncode, result.stdout) == (3, b"")
     assert (envelope["error_code"], envelope["tool_name"]) == ("BOOTSTRAP_FAILURE", "startup")
     assert str(tmp_path) not in result.stderr.decode()
+
+
+@pytest.mark.rows("S1-17", "S1-106")
+@pytest.mark.parametrize(("value", "expected"), [("true", True), ("1", False), ("TRUE", False), (None, False)])
+def test_a_failed_start_has_a_stack_trace_only_with_debug_stack(process, tmp_path, monkeypatch, value, expected):
+    if value is not None:
+        monkeypatch.setenv("DEBUG_STACK", value)
+    envelope = json.loads(process("serve", "--workspace", str(tmp_path / "nothing"), input=b"").stderr)
+
+    assert ("stack_trace" in envelope) is expected
+    assert not expected or "resolve_roots" in envelope["stack_trace"]
+
+
+@pytest.mark.rows("S1-106")
+def test_debug_stack_is_documented():
+    assert "DEBUG_STACK=true" in (Path(__file__).parent.parent.parent / "docs" / "PROTOCOL.md").read_text()
 
 
 def test_the_server_starts_without_writing_anything(process, workspace, tmp_path):

@@ -27,7 +27,7 @@ def test_contract_page_names_every_tool_code_cap_and_argument():
     arguments = {name for tool in tools for name in registry.load_tool_schemas(tool).input["properties"]}
 
     assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == tools
-    assert all(f"| `{name}` |" in text for name in [*error_codes.REGISTRY, *Caps().as_json()])
+    assert all(f"| `{name}` |" in text for name in [*error_codes.SYSTEM_ERROR_CODES, *Caps().as_json()])
     assert all(f"`{name}`" in text or f"`{name}?`" in text for name in arguments)
 
 
@@ -51,4 +51,4 @@ def test_failure_example_in_protocol_page_has_the_envelope_keys():
     (block,) = re.findall(r"^```json\n(.*?)^```$", (DOCS / "PROTOCOL.md").read_text(), re.MULTILINE | re.DOTALL)
 
     assert list(json.loads(block)) == list(error_envelope.KEYS)
-    assert json.loads(block)["error_code"] in error_codes.REGISTRY
+    assert json.loads(block)["error_code"] in error_codes.SYSTEM_ERROR_CODES

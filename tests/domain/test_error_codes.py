@@ -45,21 +45,21 @@ SEED = [
 
 @pytest.mark.rows("S1-18")
 def test_every_code_is_uppercase_snake_case():
-    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in error_codes.REGISTRY)
+    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in error_codes.SYSTEM_ERROR_CODES)
 
 
 @pytest.mark.rows("S1-20")
 def test_the_registry_holds_every_code_of_the_error_contract():
     assert len(SEED) == 35
-    assert set(SEED) <= error_codes.REGISTRY.keys()
+    assert set(SEED) <= error_codes.SYSTEM_ERROR_CODES.keys()
 
 
 @pytest.mark.rows("S1-63")
 def test_the_registry_is_immutable():
     with pytest.raises(TypeError):
-        error_codes.REGISTRY["NEW"] = error_codes.REGISTRY["INTERNAL_ERROR"]
+        error_codes.SYSTEM_ERROR_CODES["NEW"] = error_codes.SYSTEM_ERROR_CODES["INTERNAL_ERROR"]
     with pytest.raises(AttributeError):
-        error_codes.REGISTRY["INTERNAL_ERROR"].http = 200
+        error_codes.SYSTEM_ERROR_CODES["INTERNAL_ERROR"].http = 200
 
 
 def test_an_unknown_code_raises_key_error():
@@ -76,7 +76,7 @@ def test_only_the_timeout_cap_has_a_row_of_its_own():
 
 
 def test_only_security_codes_lock():
-    locking = {name for name, code in error_codes.REGISTRY.items() if code.locks}
+    locking = {name for name, code in error_codes.SYSTEM_ERROR_CODES.items() if code.locks}
 
     assert locking == {
         "UNAUTHORIZED_ACTION",

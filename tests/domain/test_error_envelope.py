@@ -54,9 +54,7 @@ def test_an_exception_inside_a_cause_becomes_message_code_and_name():
 
 @pytest.mark.rows("S1-4", "S1-5")
 def test_an_envelope_has_exactly_the_eleven_keys():
-    envelope = error_envelope.from_error(
-        errors.SystemError.startup_failure("BOOTSTRAP_FAILURE"), "2026-01-01T00:00:00.000Z"
-    )
+    envelope = errors.SystemError.startup_failure("BOOTSTRAP_FAILURE").to_envelope()
 
     assert tuple(envelope) == error_envelope.KEYS
     assert len(envelope) == 11

@@ -45,12 +45,12 @@ def test_an_unregistered_code_cannot_be_raised():
 
 
 def test_absolute_paths_are_removed_from_messages():
-    description = errors.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
+    description = error_envelope.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
 
     assert "/home" not in description["message"]
 
 
 def test_an_os_error_is_described_without_its_file_name():
-    description = errors.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
+    description = error_envelope.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
 
     assert description == {"message": "No such file or directory", "code": 2, "name": "FileNotFoundError"}

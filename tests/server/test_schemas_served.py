@@ -1,21 +1,63 @@
 """The schema files are served unchanged, and input and output conform to them."""
 
 import json
+import re
 
 import pytest
 from agents import Agent, plan, sha
 from doors import call
 
-from kaiza.domain import error_codes
 from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
 
 REGISTRY = SchemaRegistry()
-ABOVE_A_LIMIT = [
-    ("list_directory", {"path": ".", "pageSize": 201}),
-    ("search_text", {"query": "x" * 513}),
-    ("read_files", {"paths": ["a"] * 51}),
-    ("read_file", {"path": "a", "max_lines": 5001}),
-]
+SAMPLES = {
+    "string": "x",
+    "integer": 1,
+    "boolean": True,
+    "array": [],
+    "object": {"line": 0, "character": 0},
+}
+
+
+def sample(schema):
+    """A value that fits a property's schema well enough to get to the next one."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "pattern" in schema:
+        return next(value for value in ("0" * 64, "PLAN-1") if re.search(schema["pattern"], value))
+    return SAMPLES[schema["type"]]
+
+
+def above(schema):
+    """Values above the limits of a property's schema."""
+    if "maximum" in schema:
+        yield schema["maximum"] + 1
+    if "pattern" not in schema and schema.get("maxLength", 10**6) < 10**6:
+        yield "x" * (schema["maxLength"] + 1)
+    if "maxItems" in schema and schema["items"].get("type") == "string":
+        yield ["x"] * (schema["maxItems"] + 1)
+
+
+def invalid_arguments():
+    """For every tool: a required argument missing, one of a wrong type, an unknown one, and values above each limit."""
+    for name in (row["id"] for row in REGISTRY.catalog()):
+        schema = REGISTRY.load_tool_schemas(name).input
+        good = {key: sample(schema["properties"][key]) for key in schema["required"]}
+        yield name, "unknown", {**good, "zzz": 1}, "INVALID_INPUT_VALUE"
+        for key in schema["required"]:
+            yield name, f"no {key}", {other: good[other] for other in good if other != key}, "MISSING_REQUIRED_FIELD"
+        for key, one in schema["properties"].items():
+            if "$ref" not in one:
+                yield (
+                    name,
+                    f"type of {key}",
+                    {**good, key: 5 if one.get("type") == "object" else {}},
+                    "INVALID_INPUT_TYPE",
+                )
+                yield from ((name, f"above {key}", {**good, key: value}, "INVALID_INPUT_VALUE") for value in above(one))
+
+
+INVALID = list(invalid_arguments())
 
 
 @pytest.fixture
@@ -39,12 +81,16 @@ def test_tools_list_sends_the_schema_files_unchanged(agent):
 
 
 @pytest.mark.rows("S2-23", "S2-24", "S2-42")
-@pytest.mark.parametrize(("tool", "arguments"), ABOVE_A_LIMIT, ids=[tool for tool, _ in ABOVE_A_LIMIT])
-def test_a_value_above_a_schema_limit_is_an_invalid_parameter(begun, tool, arguments):
-    outcome = begun.call(tool, arguments)
+def test_arguments_beyond_their_schema_are_invalid_parameters_in_every_tool(make_app, workspace):
+    app = make_app(workspace, allowed=["allow_checks"])
+    app.call("begin_session", {"role": "WINDSURF"})
+    answers = {(tool, why): app.call(tool, arguments).envelope for tool, why, arguments, _ in INVALID}
+    expected = {(tool, why): code for tool, why, _, code in INVALID}
 
-    assert outcome.envelope["error_code"] == "INVALID_INPUT_VALUE"
-    assert outcome.code.rpc == error_codes.REGISTRY["INVALID_PARAMS"].rpc
+    assert {tool for tool, _ in answers} == {row["id"] for row in REGISTRY.catalog()}
+    assert sum(why.startswith("above") for _, why in answers) >= 15
+    assert {key: envelope["error_code"] for key, envelope in answers.items()} == expected
+    assert {envelope["cause"]["class"] for envelope in answers.values()} == {"INVALID_PARAMS"}
 
 
 @pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-34", "S2-43", "S4-18")

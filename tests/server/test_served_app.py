@@ -74,6 +74,29 @@ def test_a_session_begun_without_a_handshake_must_be_named_in_each_call(served):
     assert json.loads(unnamed["content"][0]["text"])["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
+@pytest.mark.rows("S1-77")
+@pytest.mark.parametrize("params", [{}, {"name": None}, {"name": 5, "arguments": {"path": "a"}}, {"arguments": []}])
+def test_a_call_without_a_usable_name_is_recorded_and_refused(served, workspace, params):
+    served.ask(INITIALIZE)
+    answer = served.ask(request(1, "tools/call", **params))
+    error = answer["error"]
+    (written,) = records(workspace)
+
+    assert answer["id"] == 1
+    assert (error["code"], error["message"]) == (-32602, "Invalid request parameters")
+    assert error["data"] == {"error_code": "INVALID_PARAMS", "reason": written["human_message"]}
+    assert (written["tool_name"], written["outcome"], written["error_code"]) == ("unknown", "error", "INVALID_PARAMS")
+
+
+@pytest.mark.rows("S1-77")
+def test_a_call_without_a_usable_name_that_cannot_be_recorded_is_an_audit_failure(served, workspace):
+    (workspace / "audit" / "audit-log.jsonl").mkdir()
+    served.ask(INITIALIZE)
+    result = served.ask(request(1, "tools/call"))["result"]
+
+    assert json.loads(result["content"][0]["text"])["error_code"] == "AUDIT_LOG_FAILED"
+
+
 @pytest.mark.rows("S1-84")
 def test_a_failure_is_recorded_while_its_answer_is_still_blocked(open_door, workspace):
     incoming, outgoing = os.pipe()

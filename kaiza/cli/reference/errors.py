@@ -41,9 +41,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_list(args: argparse.Namespace) -> int:
-    rows = error_codes.REGISTRY.values()
+    rows = error_codes.SYSTEM_ERROR_CODES.values()
     if args.json:
-        output.print_json({"errors": [row.as_json() for row in rows]})
+        output.print_json({"contract_version": error_codes.CONTRACT_VERSION, "errors": [row.as_json() for row in rows]})
     else:
         output.print_lines(
             render_table(_COLUMNS, map(_row_cells, rows), output.terminal_width(), colour=output.has_colour())

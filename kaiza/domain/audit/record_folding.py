@@ -88,7 +88,7 @@ def _count_call(state: AuditState, session: Session, record: Mapping[str, Any], 
 
 
 def _apply_refusal(state: AuditState, record: Mapping[str, Any]) -> None:
-    if record["error_code"] not in error_codes.REGISTRY:
+    if record["error_code"] not in error_codes.SYSTEM_ERROR_CODES:
         return
     asked_for_change = is_change_attempt(record["tool_name"], record["arguments"])
     kind = (record["error_code"], record["invariant_id"], record["cause"])

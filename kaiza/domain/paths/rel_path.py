@@ -69,9 +69,11 @@ def parse(text: str, root: str | None = None) -> RelPath:
         )
     # NUL ends a path in system calls; a lone surrogate is a raw byte of a file name that UTF-8 JSON cannot carry.
     if "\0" in text or _LONE_SURROGATE.search(text):
-        raise _invalid_path("The path contains a character that file names cannot have. Use the path as it was listed.")
+        raise _invalid_path(
+            "character", "The path contains a character that file names cannot have. Use the path as it was listed."
+        )
     if len(text.encode()) > MAX_PATH:
-        raise _invalid_path(f"The path is longer than {MAX_PATH} bytes. Use a shorter path.")
+        raise _invalid_path("path_length", f"The path is longer than {MAX_PATH} bytes. Use a shorter path.")
     # Refused, not resolved: with links `a/../b` need not be `b`, so removing it from the text could change the file.
     if ".." in text.split("/"):
         raise errors.SystemError.tool_failure(
@@ -80,7 +82,9 @@ def parse(text: str, root: str | None = None) -> RelPath:
         )
     parts = tuple(part for part in _strip_root(text, root).split("/") if part not in _SKIPPED_PARTS)
     if any(len(part.encode()) > MAX_COMPONENT for part in parts):
-        raise _invalid_path(f"A name in the path is longer than {MAX_COMPONENT} bytes. Use a shorter name.")
+        raise _invalid_path(
+            "name_length", f"A name in the path is longer than {MAX_COMPONENT} bytes. Use a shorter name."
+        )
     return RelPath(parts)
 
 
@@ -88,17 +92,17 @@ def parse_uri(uri: str, root: str) -> RelPath:
     """Parse a file: URI. Its path must be below `root`."""
     scheme, colon, rest = uri.partition(":")
     if not colon or scheme.lower() != "file":
-        raise _invalid_uri("This is not a file: URI. Use a uri that another tool returned.")
+        raise _invalid_uri("scheme", "This is not a file: URI. Use a uri that another tool returned.")
     if rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
         if authority not in {"", "localhost"}:
-            raise _invalid_uri("The URI names another machine. Use a file: URI without a host.")
+            raise _invalid_uri("host", "The URI names another machine. Use a file: URI without a host.")
         rest = slash + path
     if not rest.startswith("/"):
-        raise _invalid_uri("The URI has no absolute path. Use a uri that another tool returned.")
+        raise _invalid_uri("path", "The URI has no absolute path. Use a uri that another tool returned.")
     if "?" in rest or "#" in rest or _BAD_ESCAPE.search(rest):
         raise _invalid_uri(
-            "The URI has a query, a fragment or an invalid escape. Use a uri that another tool returned."
+            "syntax", "The URI has a query, a fragment or an invalid escape. Use a uri that another tool returned."
         )
     return parse("/".join(_unescape(part) for part in rest.split("/")), root)
 
@@ -132,18 +136,20 @@ def _unescape(part: str) -> str:
     try:
         name = raw.decode()
     except UnicodeDecodeError:
-        raise _invalid_path("The URI escapes bytes that are not UTF-8. Use the uri as it was listed.") from None
+        raise _invalid_path(
+            "encoding", "The URI escapes bytes that are not UTF-8. Use the uri as it was listed."
+        ) from None
     if "/" in name:
-        raise _invalid_path("The URI contains an escaped slash. Use the uri as it was listed.")
+        raise _invalid_path("escaped_slash", "The URI contains an escaped slash. Use the uri as it was listed.")
     return name
 
 
-def _invalid_path(sentence: str) -> errors.SystemError:
-    return errors.SystemError.tool_failure("INVALID_PATH", human_message=sentence)
+def _invalid_path(why: str, sentence: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure("INVALID_PATH", human_message=sentence, cause={"why": why})
 
 
-def _invalid_uri(sentence: str) -> errors.SystemError:
-    return errors.SystemError.tool_failure("INVALID_INPUT_FORMAT", human_message=sentence)
+def _invalid_uri(why: str, sentence: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure("INVALID_INPUT_FORMAT", human_message=sentence, cause={"why": why})
 
 
 FileKind = Literal["file", "directory", "link", "other"]

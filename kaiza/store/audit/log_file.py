@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kaiza.domain import errors
+from kaiza.domain.error_envelope import describe_exception
 from kaiza.store.disk.byte_io import read_range
 from kaiza.store.disk.file_lock import FileLock
 
@@ -30,7 +31,7 @@ def log_error(problem: OSError | None = None, sentence: str | None = None, **cau
         "AUDIT_LOG_FAILED",
         human_message=sentence
         or "The audit log could not be written. Check the disk that holds audit/, then try again.",
-        cause={**(errors.describe_exception(problem) if problem else {}), **cause} or None,
+        cause={**(describe_exception(problem) if problem else {}), **cause} or None,
     )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kaiza.domain import errors
+from kaiza.domain.error_envelope import describe_exception
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, has_no_writer, read_all, update_hash, write_all
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -64,7 +65,7 @@ class BlobStore:
             finally:
                 os.close(fd)
         except (OSError, zlib.error) as error:
-            raise _lost_error(digest) from error
+            raise _lost_error(digest, error) from error
         if check.hexdigest() != digest:
             raise _lost_error(digest)
 
@@ -171,11 +172,11 @@ def _decompress_file(fd: int) -> Iterator[bytes]:
         yield piece
 
 
-def _lost_error(digest: str) -> errors.SystemError:
+def _lost_error(digest: str, error: Exception | None = None) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "FILE_READ_FAILED",
         human_message="The stored earlier content is missing or damaged. It cannot be restored.",
-        cause={"hash": digest},
+        cause={**(describe_exception(error) if error else {}), "hash": digest},
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
+from kaiza.domain.error_envelope import describe_exception
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.changes import path_locks, recovery
 from kaiza.store.changes.blob_store import BlobStore
@@ -125,7 +126,7 @@ class TransactionManager:
             except BaseException as error:
                 left = self._roll_back_operations(active)
                 if active.rollback_failed:
-                    raise _rollback_error(left) from error
+                    raise _rollback_error(left, error) from error
                 if isinstance(error, OSError):
                     raise _write_error(error, prepared) from error
                 raise
@@ -277,9 +278,9 @@ def _write_error(error: OSError, prepared: PreparedTransaction) -> errors.System
     return to_system_error(error, path, missing="FILE_WRITE_FAILED", otherwise="FILE_WRITE_FAILED")
 
 
-def _rollback_error(left: Sequence[Mapping[str, str]]) -> errors.SystemError:
+def _rollback_error(left: Sequence[Mapping[str, str]], error: BaseException) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "FILE_WRITE_FAILED",
         human_message="The change failed and could not be rolled back completely. The next session recovers it.",
-        cause={"left": list(left)},
+        cause={**describe_exception(error), "left": list(left)},
     )

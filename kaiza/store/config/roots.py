@@ -54,11 +54,13 @@ def select_root(roots: Sequence[str], requested: str | None) -> str:
     if requested is None and len(roots) == 1:
         return roots[0]
     if requested is None:
-        raise _session_error("This server has several workspaces. Name one as workspace_root.")
+        raise _session_error("ROOT_NOT_NAMED", "This server has several workspaces. Name one as workspace_root.")
     is_path = requested.startswith("/") and "\0" not in requested
     real = os.path.realpath(requested) if is_path else ""
     if real not in roots:
-        raise _session_error("This server does not serve that workspace. Leave workspace_root out, or name its root.")
+        raise _session_error(
+            "ROOT_NOT_SERVED", "This server does not serve that workspace. Leave workspace_root out, or name its root."
+        )
     return real
 
 
@@ -78,5 +80,7 @@ def _startup_error(sentence: str, number: int) -> errors.SystemError:
     )
 
 
-def _session_error(sentence: str) -> errors.SystemError:
-    return errors.SystemError.tool_failure("SESSION_INITIALIZATION_FAILED", human_message=sentence)
+def _session_error(invariant_id: str, sentence: str) -> errors.SystemError:
+    return errors.SystemError.invariant_violation(
+        invariant_id, error_code="SESSION_INITIALIZATION_FAILED", human_message=sentence
+    )

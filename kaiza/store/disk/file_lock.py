@@ -8,6 +8,7 @@ import os
 import time
 
 from kaiza.domain import errors
+from kaiza.domain.error_envelope import describe_exception
 
 # A holder needs some ten microseconds, so most waits end with the first naps.
 _SHORTEST_NAP = 0.00005
@@ -79,5 +80,5 @@ def _lock_error(refused: Exception) -> errors.SystemError:
     return errors.SystemError.tool_failure(
         "AUDIT_LOCK_FAILED",
         human_message="The audit log could not be locked. Check the file system that holds the workspace.",
-        cause=errors.describe_exception(refused.__cause__ or refused),
+        cause=describe_exception(refused.__cause__ or refused),
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain import errors
+from kaiza.domain.error_envelope import describe_exception
 from kaiza.store.disk import state_dir
 
 _NAME = "key.json"
@@ -64,7 +65,7 @@ class StateKey:
             raise errors.SystemError.tool_failure(
                 "AUDIT_LOG_FAILED",
                 human_message="Kaiza's key outside the workspace is not usable. Check the state directory.",
-                cause=errors.describe_exception(refused),
+                cause=describe_exception(refused),
             ) from refused
 
     def _load_or_create(self) -> bytes:

@@ -96,7 +96,7 @@ class _PathWalk:
         if name != b"..":
             return
         if not self.names:
-            raise OSError(errno.EXDEV, "`..` above the root")
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))  # `..` above the root
         if len(self.descriptors) == 1:
             raise OSError(errno.EMFILE, "`..` to a directory that is no longer open")
         os.close(self.descriptors.pop())
@@ -113,7 +113,7 @@ class _PathWalk:
         if not self.follow or self.link_count > MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if target.startswith(b"/"):
-            raise OSError(errno.EXDEV, "absolute link")
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
         names = [part for part in target.split(b"/") if part]
         trailing = [b""] if target.endswith(b"/") else []
         self.pending_names += [*trailing, *reversed(names)]

@@ -23,7 +23,7 @@ def to_system_error(
     cause: dict[str, object] = {"path": str(path)}
     if code == otherwise:
         cause["errno"] = errno.errorcode.get(error.errno or 0, "UNKNOWN")
-    return errors.SystemError.tool_failure(code, human_message=_SENTENCES[code], cause=cause)
+    return errors.SystemError.from_unknown(error, error_code=code, human_message=_SENTENCES[code], cause=cause)
 
 
 def not_regular_file_error(path: RelPath, kind: str, code: str = "FILE_READ_FAILED") -> errors.SystemError:

@@ -44,7 +44,12 @@ def run(request: Request, view: ReportView) -> Answer:
         "The role is unlocked." if unlocks else "Only a person can unlock now." if locked else "No role was locked."
     )
     text = confusables.spell_out_controls(text)  # people read reports in a terminal
-    output = {"path": f"docs/reports/{name}", "state": state, "summary": f"Report written. {effect}"}
+    output = {
+        "path": f"docs/reports/{name}",
+        "state": state,
+        "unlocked": unlocks,
+        "summary": f"Report written. {effect}",
+    }
     content = text.encode("utf-8", "backslashreplace")
     _require_within_cap("report_bytes", len(content), view.caps.report_bytes)
     return Answer(output, (ReportDraft(name, content),), {"unlocked": unlocks})

@@ -30,6 +30,8 @@ _UNSUPPORTED_VERSION: Final = -32022
 # Bounds on what is copied from a request into answers and records.
 _MAX_ECHO: Final = 64
 _MAX_CLIENT: Final = 200
+_NO_NAME: Final = "unknown"
+_NAME_NEEDED: Final = "tools/call needs name, the tool's name as a string."
 _SERVER_CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
 _CACHE_HINTS: Final[Mapping[str, Any]] = {"ttlMs": 3_600_000, "cacheScope": "public", "resultType": "complete"}
 
@@ -178,14 +180,13 @@ def _envelope_error(request: Request) -> bytes | None:
 
 
 def _decode_call(request: Request, conversation: Conversation, client: str | None, *, modern: bool = False) -> Decoded:
-    name = request.params.get("name")
+    name, fault = request.params.get("name"), None
+    # Any name and any arguments make a call, so that it is recorded; the application refuses what it cannot use.
     if not isinstance(name, str):
-        return Decoded(conversation, _invalid_params(request, "tools/call needs name, the tool's name as a string."))
-    # Arguments of any type make a call, so that it is recorded; the boundary refuses what is not an object.
+        name, fault = _NO_NAME, InvalidMessage(request.id, "INVALID_PARAMS", _NAME_NEEDED)
     conversational = conversation.initialized and not modern
-    return Decoded(
-        conversation, call=ToolCall(name, request.params.get("arguments", {}), client, conversational, modern)
-    )
+    arguments = request.params.get("arguments", {})
+    return Decoded(conversation, call=ToolCall(name, arguments, client, conversational, modern, fault))
 
 
 def _client_name(info: object) -> str | None:

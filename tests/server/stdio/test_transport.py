@@ -82,8 +82,6 @@ MALFORMED = [
     (b'{"jsonrpc":"2.0","id":1,"method":"nope"}', -32601, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"read_file","params":{"path":"a"}}', -32601, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}', -32601, 1),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}', -32602, 1),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}', -32602, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"server/discover"}', -32602, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}', -32602, 1),
 ]

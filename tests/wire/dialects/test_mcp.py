@@ -84,11 +84,12 @@ def test_arguments_are_passed_on_unchanged(arguments):
 
 
 @pytest.mark.parametrize("params", [{}, {"name": None}, {"name": 5}, {"arguments": {}}])
-def test_a_call_without_a_tool_name_is_refused(params):
+def test_a_call_without_a_tool_name_is_passed_on_to_be_recorded(params):
     decoded = decode("tools/call", params)
 
-    assert decoded.call is None
-    assert json.loads(decoded.answer)["error"]["code"] == -32602
+    assert decoded.answer is None
+    assert decoded.call.tool_name == "unknown"
+    assert decoded.call.fault.error_code == "INVALID_PARAMS"
 
 
 def test_tools_are_listed_unchanged_and_in_order():
@@ -150,6 +151,7 @@ def test_ping_exists_only_in_revisions_with_a_handshake():
 @pytest.mark.parametrize("method", ["nope", "read_file", "resources/list", "notifications/initialized", "tools/Call"])
 def test_an_unknown_method_is_refused(method):
     assert answer(method)["error"]["code"] == -32601
+    assert answer(method)["error"]["data"]["error_code"] == "METHOD_NOT_FOUND"
     assert answer(method, {"_meta": MODERN})["error"]["code"] == -32601
 
 

@@ -100,7 +100,9 @@ def answers_of_kaiza(*requests):
             outcome = OUTCOMES.get(
                 call.tool_name, Outcome("?", envelope=UNKNOWN, code=error_codes.lookup("TOOL_NOT_FOUND"))
             )
-            answer = DIALECT.encode(parsed.id, outcome, call.reply_form)
+            answer = (
+                message.rejection(call.fault) if call.fault else DIALECT.encode(parsed.id, outcome, call.reply_form)
+            )
         answers.append(json.loads(answer))
     return answers
 
