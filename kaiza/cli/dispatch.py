@@ -12,6 +12,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "doctor": ("kaiza.cli.doctor.command", "check everything a session needs"),
         "serve": ("kaiza.cli.serve", "serve workspaces to an MCP client over stdio"),
         "plan": ("kaiza.cli.plan", "write, review, approve and revoke plans"),
+        "trust": ("kaiza.cli.trust", "show and decide what else approves plans: merges, signatures"),
         "audit": ("kaiza.cli.audit", "verify, read and export the audit log"),
         "session": ("kaiza.cli.session.command", "list sessions and what they did; unlock a role"),
         "undo": ("kaiza.cli.undo.command", "restore files that agents changed"),

@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.session import thaw, unlock
+from kaiza.queries.trust_summary import describe_trust
 from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import plans
 from kaiza.render.tables import Cell, Column, render_table
@@ -58,6 +59,8 @@ def _format_lines(workspace: Workspace, status: Mapping[str, Any]) -> Iterator[s
     yield from wrap([f"workspace  {escape(status['workspace'])}"], width)
     yield f"log        {record['verdict']}, {format_count(record['records'], 'record')}"
     yield f"changes    {_change_permission(workspace)}"
+    if status["trust"]["merged"] or status["trust"]["signers"]:
+        yield from wrap([f"trusted    {describe_trust(status['trust'])}"], width)
     if state.frozen:
         lines = [thaw.describe_freeze(state.frozen), "Lift it with: kaiza thaw"]
         yield from plans.render_section("Frozen", lines, width, colour=colour)

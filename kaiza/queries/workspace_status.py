@@ -6,6 +6,7 @@ from typing import Any
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.caps import Caps
 from kaiza.queries.plan_review import list_plans
+from kaiza.queries.trust_summary import summarize_trust
 from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace
 
@@ -28,6 +29,7 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
         "locks": [asdict(lock) for lock in state.locks.values()],
         "sessions": [_session_members(workspace, session) for session in sessions],
         "plans": list_plans(workspace),
+        "trust": summarize_trust(workspace.root),
         "intents": [
             {"request_id": request_id, "seq": intent["seq"], "paths": [change["path"] for change in intent["changes"]]}
             for request_id, intent in state.intents.items()

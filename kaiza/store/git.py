@@ -40,7 +40,7 @@ def run(
     """Run git in a directory; None where git is not installed or does not finish in time."""
     if command not in ALLOWED_COMMANDS or not _FILTER_OPTIONS.isdisjoint(arguments):
         raise ValueError(f"git {command} is not allowed with these arguments")
-    path = os.pathsep.join(_trusted_path(directory))
+    path = os.pathsep.join(trusted_path(directory))
     program = shutil.which("git", path=path)
     if program is None:
         return None
@@ -60,7 +60,7 @@ def run(
 
 def is_installed(directory: str) -> bool:
     """Whether there is a git outside of a directory."""
-    return shutil.which("git", path=os.pathsep.join(_trusted_path(directory))) is not None
+    return shutil.which("git", path=os.pathsep.join(trusted_path(directory))) is not None
 
 
 def _safe_environment(path: str) -> dict[str, str]:
@@ -70,8 +70,8 @@ def _safe_environment(path: str) -> dict[str, str]:
     return {**inherited, **_ENVIRONMENT, "PATH": path}
 
 
-def _trusted_path(directory: str) -> Iterator[str]:
-    """The directories of PATH without relative ones and those inside the repository: it may contain a `git`."""
+def trusted_path(directory: str) -> Iterator[str]:
+    """The directories of PATH without relative ones and those inside a directory, which may contain a `git`."""
     repository = os.path.realpath(directory).rstrip("/") + "/"
     for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
         if entry.startswith("/") and not f"{os.path.realpath(entry)}/".startswith(repository):

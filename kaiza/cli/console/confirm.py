@@ -5,7 +5,7 @@ import termios
 from collections.abc import Callable
 
 from kaiza.cli.console.output import CommandError
-from kaiza.render.terminal import display_width, wrap
+from kaiza.render.terminal import display_width, escape, wrap
 
 _TTY_PATH = "/dev/tty"
 _DEFAULT_COLUMNS = 80
@@ -24,6 +24,11 @@ def confirm_by_typing(facts: str, word: str) -> bool:
 def confirm_yes_no(question: str, missing: str) -> bool:
     """Whether the person agrees; no is the default. For what `--yes` may waive."""
     return _prompt("", lambda _columns: f"{question} [y/N] ", missing).lower() in {"y", "yes"}
+
+
+def ask_line(question: str, default: str, missing: str) -> str:
+    """What the person types; the default for an empty line."""
+    return _prompt("", lambda _columns: f"{question} [{escape(default)}]: ", missing) or default
 
 
 def _question(word: str) -> Callable[[int], str]:

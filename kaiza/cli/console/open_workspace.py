@@ -61,6 +61,14 @@ def require_sound_log(workspace: Workspace) -> None:
         )
 
 
+def require_adopted(workspace: Workspace) -> None:
+    """A CommandError if the workspace came from elsewhere: nothing is trusted in it before a person adopts it."""
+    if workspace.binding.is_foreign:
+        raise output.CommandError(
+            "This workspace came from elsewhere. Nothing was changed. Run `kaiza adopt` first.", output.FAILURE
+        )
+
+
 def _named_root(directory: str) -> str:
     root = Path(directory).resolve()
     if not root.is_dir():

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.doctor import clients, machine, workspace
+from kaiza.cli.doctor import clients, machine, trust, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
 from kaiza.cli.doctor.machine import errors_as_unknown
 from kaiza.render.tables import GAP
@@ -66,6 +66,7 @@ def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:
     yield from errors_as_unknown("settings", workspace.check_settings(root))
     yield from errors_as_unknown("git", workspace.check_git(root))
     yield from errors_as_unknown("plans", workspace.check_plans(root))
+    yield from errors_as_unknown("trust", trust.check_trust(root))
     yield from errors_as_unknown("nested", workspace.check_nested(root))
     yield from errors_as_unknown("journals", workspace.check_journals(root))
     yield from errors_as_unknown("record", workspace.check_log(root))

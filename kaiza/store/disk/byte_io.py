@@ -76,3 +76,11 @@ def has_no_writer(fd: int) -> bool:
 def file_stamp(status: os.stat_result) -> tuple[int, ...]:
     """Device, inode, size and both times: at least one of them changes with every write to the file."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def name_stamp(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    """The stamp of the file that has this name now; None if there is none."""
+    try:
+        return file_stamp(os.stat(path))  # noqa: PTH116  on the path of every call; three times as fast as Path.stat
+    except OSError:
+        return None

@@ -1,0 +1,305 @@
+"""Signatures of plans: exactly one text by a trusted key counts."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from agents import edit, plan
+from repositories import make_key, read_stored, signer_line
+from scenes import make_ready
+
+from kaiza.store.config import configuration
+from kaiza.store.disk import state_dir
+from kaiza.store.trust.signed_plans import (
+    MAX_SIGNATURE_BYTES,
+    compose_text,
+    read_signature,
+    sign_plan,
+    verify_signature,
+    write_signature,
+)
+from kaiza.store.trust.signers import NAME, parse_signer, parse_signers, read_signers, save_signers
+from kaiza.store.trust.ssh_keygen import SshKeygenError
+from kaiza.store.trust.trust_file import WorkspaceTrust, save_trust
+
+pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen")
+
+EXPIRES = 'expires: "2099-01-01T00:00:00Z"\n'
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMXdPnLPqAbHNDnFV9Kv37lTiGeuUw7oJlrMuHNKHqcb"
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
+    root = make_ready(tmp_path / "project")
+    plan(root, more=EXPIRES)
+    save_trust(str(root), WorkspaceTrust(project="app"))
+    return root
+
+
+@pytest.fixture
+def key(root, tmp_path):
+    key = make_key(tmp_path)
+    save_signers(str(root), parse_signers(signer_line(key)))
+    return key
+
+
+def status(root):
+    return verify_signature(str(root), state_dir.path_of(str(root)), read_stored(root))
+
+
+def sign(root, key, text=None, namespace="kaiza-plan"):
+    """Sign by hand, with any text and namespace."""
+    text = compose_text("app", "PLAN-1", read_stored(root).parsed.plan_hash) if text is None else text
+    command = ["ssh-keygen", "-Y", "sign", "-n", namespace, "-f", key]
+    signature = subprocess.run(command, input=text, capture_output=True, check=True).stdout
+    write_signature(str(root), "PLAN-1", signature)
+
+
+def test_a_signature_by_a_trusted_key_names_its_signer(root, key):
+    stored = read_stored(root)
+    signature, signer = sign_plan(str(root), state_dir.path_of(str(root)), "PLAN-1", stored.content, key)
+    write_signature(str(root), "PLAN-1", signature)
+
+    assert signer == "ann@example.org"
+    assert (status(root).signer, status(root).problem) == ("ann@example.org", None)
+
+
+def test_the_signed_text_has_four_lines(root, key):
+    plan_hash = read_stored(root).parsed.plan_hash
+
+    assert compose_text("app", "PLAN-1", plan_hash) == f"kaiza-plan 1\napp\nPLAN-1\n{plan_hash}\n".encode()
+
+
+def test_without_a_signature_nothing_is_said(root, key):
+    assert (status(root).signer, status(root).problem) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("project", "plan_id", "digest"), [("other", "PLAN-1", None), ("app", "PLAN-2", None), ("app", "PLAN-1", "0" * 64)]
+)
+def test_a_signature_of_another_project_plan_or_text_does_not_count(root, key, project, plan_id, digest):
+    sign(root, key, compose_text(project, plan_id, digest or read_stored(root).parsed.plan_hash))
+
+    assert status(root).signer is None
+    assert status(root).problem
+
+
+def test_an_edit_after_the_signature_ends_it(root, key):
+    sign(root, key)
+    assert status(root).signer
+
+    edit(root, "# Why", "# Whyever")
+
+    assert status(root).signer is None
+
+
+def test_a_signature_for_another_purpose_does_not_count(root, key):
+    sign(root, key, namespace="file")
+
+    assert status(root).signer is None
+
+
+def test_a_signature_by_another_key_does_not_count(root, key, tmp_path):
+    sign(root, make_key(tmp_path, "other"))
+
+    assert status(root).signer is None
+    assert status(root).problem
+
+
+def test_a_signature_that_is_none_does_not_count(root, key):
+    write_signature(str(root), "PLAN-1", b"-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n")
+
+    assert status(root).signer is None
+
+
+def test_a_removed_signer_counts_no_longer(root, key):
+    sign(root, key)
+    assert status(root).signer
+
+    save_signers(str(root), [])
+
+    assert status(root).signer is None
+
+
+def test_another_project_name_ends_the_signature(root, key):
+    sign(root, key)
+    assert status(root).signer
+
+    save_trust(str(root), WorkspaceTrust(project="other"))
+
+    assert status(root).signer is None
+
+
+def test_a_key_counts_only_within_its_dates(root, tmp_path):
+    key = make_key(tmp_path)
+    sign(root, key)
+    for options, signer in (('valid-before="20200101"', None), ('valid-after="20200101"', "ann@example.org")):
+        line = signer_line(key, options=f'namespaces="kaiza-plan",{options}')
+        save_signers(str(root), parse_signers(line))
+
+        assert status(root).signer == signer
+
+
+def test_a_key_for_other_signatures_of_kaizas_does_not_sign_plans(root, tmp_path):
+    key = make_key(tmp_path)
+    save_signers(str(root), parse_signers(signer_line(key, options='namespaces="kaiza-directive"')))
+    sign(root, key)
+
+    assert status(root).signer is None
+
+
+def test_a_plan_without_an_expiry_cannot_be_signed(root, key):
+    plan(root)
+    sign(root, key)
+
+    assert status(root).signer is None
+    assert "expires" in status(root).problem
+
+
+def test_a_signature_file_that_is_no_plain_small_file_does_not_count(root, key, tmp_path):
+    sign(root, key)
+    path = root / "plans/PLAN-1.md.sig"
+    outside = path.rename(tmp_path / "outside.sig")
+
+    path.symlink_to(outside)
+    assert (status(root).signer, bool(status(root).problem)) == (None, True)
+    path.unlink()
+    os.mkfifo(path)
+    assert (status(root).signer, bool(status(root).problem)) == (None, True)
+    path.unlink()
+    path.write_bytes(outside.read_bytes() + b"\n" * MAX_SIGNATURE_BYTES)
+    assert (status(root).signer, bool(status(root).problem)) == (None, True)
+
+
+def test_signers_in_the_workspace_are_not_read(root, tmp_path):
+    key = make_key(tmp_path)
+    for directory in (root, root / "plans", root / "audit", root / ".kaiza", root / ".ssh"):
+        directory.mkdir(exist_ok=True)
+        (directory / NAME).write_text(signer_line(key))
+    sign(root, key)
+
+    assert status(root).signer is None
+
+
+def test_the_machines_list_takes_the_place_of_the_workspaces_own(root, key, tmp_path):
+    sign(root, key)
+    (tmp_path / "etc").mkdir()
+    other = make_key(tmp_path, "other")
+    (tmp_path / "etc" / NAME).write_text(signer_line(other, "bob@example.org"))
+    assert status(root).signer is None
+
+    sign(root, other)
+    assert status(root).signer == "bob@example.org"
+
+
+@pytest.mark.parametrize("case", ["link", "directory", "large", "not UTF-8"])
+def test_a_list_of_the_machine_that_cannot_be_read_trusts_no_one(root, key, tmp_path, case):
+    sign(root, key)
+    (tmp_path / "etc").mkdir()
+    path, line = tmp_path / "etc" / NAME, signer_line(key).encode()
+    if case == "link":
+        path.symlink_to(tmp_path / "nothing")
+    elif case == "directory":
+        path.mkdir()
+    else:
+        path.write_bytes(line + (b"#" * 70_000 if case == "large" else b"\xff\n"))
+
+    assert status(root).signer is None
+    assert read_signers(state_dir.path_of(str(root))).problems
+
+
+def test_the_machines_configuration_names_the_project(root, key, tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "config.toml").write_text('[trust]\nproject = "theirs"\n')
+    sign(root, key)
+    assert status(root).signer is None
+
+    sign(root, key, compose_text("theirs", "PLAN-1", read_stored(root).parsed.plan_hash))
+    assert status(root).signer == "ann@example.org"
+
+
+def test_a_line_without_a_namespace_is_ignored_and_reported(root, key, tmp_path):
+    careless = make_key(tmp_path, "careless")
+    path = state_dir.path_of(str(root)) / NAME
+    path.write_text(f"bob@example.org {careless.with_suffix('.pub').read_text()}{signer_line(key)}")
+
+    sign(root, careless)
+    assert status(root).signer is None
+    assert len(read_signers(state_dir.path_of(str(root))).problems) == 1
+    sign(root, key)
+    assert status(root).signer == "ann@example.org"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"ann {KEY}",
+        f'ann namespaces="file" {KEY}',
+        f'ann namespaces="kaiza-plan,file" {KEY}',
+        f'ann namespaces="*" {KEY}',
+        f'ann namespaces="" {KEY}',
+        f'ann namespaces="kaiza-plan",namespaces="*" {KEY}',
+        f'ann namespaces="*",namespaces="kaiza-plan" {KEY}',
+        f'ann cert-authority,namespaces="kaiza-plan" {KEY}',
+        f"ann namespaces=kaiza-plan {KEY}",
+        f'* namespaces="kaiza-plan" {KEY}',
+        f'ann,bob namespaces="kaiza-plan" {KEY}',
+        f'"ann" namespaces="kaiza-plan" {KEY}',
+        'ann namespaces="kaiza-plan" ssh-ed25519',
+        'ann namespaces="kaiza-plan" ssh-ed25519 A',
+        "ann",
+    ],
+)
+def test_a_line_that_trusts_more_than_one_key_for_plans_is_refused(line):
+    with pytest.raises(ValueError, match=r"ann|line|pattern"):
+        parse_signer(line)
+
+
+def test_a_signer_has_the_fingerprint_that_ssh_keygen_prints(tmp_path):
+    key = make_key(tmp_path)
+    printed = subprocess.run(["ssh-keygen", "-l", "-f", key], capture_output=True, check=True, text=True).stdout
+
+    assert parse_signer(signer_line(key)).fingerprint == printed.split()[1]
+
+
+def test_without_ssh_keygen_no_signature_counts_and_the_reason_is_given(root, key, monkeypatch):
+    sign(root, key)
+    monkeypatch.setenv("PATH", "/nonexistent")
+
+    assert status(root).signer is None
+    assert "not installed" in status(root).problem
+
+
+def test_a_program_in_the_workspace_is_not_started(root, tmp_path, monkeypatch):
+    save_signers(str(root), parse_signers(signer_line(make_key(tmp_path))))
+    sign(root, make_key(tmp_path, "other"))
+    program = root / "ssh-keygen"
+    program.write_text("#!/bin/sh\necho ann@example.org\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root}{os.pathsep}{os.environ['PATH']}")
+
+    assert status(root).signer is None
+
+
+def test_a_signature_that_would_not_count_is_not_made(root, key, tmp_path):
+    content, state = read_stored(root).content, state_dir.path_of(str(root))
+
+    with pytest.raises(SshKeygenError):
+        sign_plan(str(root), state, "PLAN-1", content, make_key(tmp_path, "other"))
+
+
+def test_a_signature_replaces_a_link_and_not_its_target(root, key, tmp_path):
+    target = tmp_path / "target"
+    target.write_text("mine")
+    Path(root, "plans/PLAN-1.md.sig").symlink_to(target)
+
+    write_signature(str(root), "PLAN-1", b"signature")
+
+    assert target.read_text() == "mine"
+    assert read_signature(str(root), "PLAN-1") == b"signature"
+    assert sorted(path.name for path in (root / "plans").iterdir()) == ["PLAN-1.md", "PLAN-1.md.sig"]
