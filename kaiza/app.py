@@ -59,6 +59,7 @@ class App:
             bound_role=bound_role,
             server_info=_describe_server(workspaces, cards, self.caps),
             own_sessions=set(),
+            unsandboxed_checks="allow_unsandboxed_checks" in allowed,
         )
         self._handlers: Mapping[str, Handler] = {
             card.name: boundary.wrap_handler(tools[card.name], card, registry.load_tool_io(card.name), self.services)

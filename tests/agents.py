@@ -121,3 +121,16 @@ def word(root, typed, *words):
     screen.until(f"Type {typed}")
     screen.type(f"{typed}\n")
     return screen.end()
+
+
+def checking(app, root):
+    """Begin a session; return a function that runs a Python script as the only check of an approved plan."""
+    app.call("begin_session", {"role": "WINDSURF"})
+    phases = f"phases: [{{phase_id: P1, verify: {json.dumps([[sys.executable, 'check.py']])}}}]\n"
+    approved = plan(root, more=phases)
+
+    def run(script):
+        Path(root, "check.py").write_text(script)
+        return app.call("run_checks", {"plan_hash": approved, "phase_id": "P1"})
+
+    return run

@@ -120,6 +120,7 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
         now=call.timestamp,
         request_id=call.request_id,
         current_refusal=partial(find_current_refusal, case, call.workspace),
+        unsandboxed_checks=services.unsandboxed_checks,
     )
 
 

@@ -61,6 +61,8 @@ class Services:
     server_info: Mapping[str, Any]
     own_sessions: set[str]
     """Ids of the open sessions that this process began."""
+    unsandboxed_checks: bool = False
+    """Whether the operator allows checks without a sandbox."""
 
 
 def current_timestamp() -> str:

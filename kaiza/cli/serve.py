@@ -33,10 +33,13 @@ class ServeOptions(NamedTuple):
     tool_timeout_ms: int | None = None
     scan_guard_ms: int | None = None
     allow_checks: bool = False
+    allow_unsandboxed_checks: bool = False
 
     @property
     def allowed_extras(self) -> tuple[str, ...]:
         """Names of the tools' extras that the operator allows."""
+        if self.allow_unsandboxed_checks:
+            return ("allow_checks", "allow_unsandboxed_checks")
         return ("allow_checks",) if self.allow_checks else ()
 
 
@@ -55,7 +58,13 @@ def parse_options(argv: Sequence[str]) -> ServeOptions:
     add(parser)
     args = parser.parse_args(argv)
     return ServeOptions(
-        tuple(args.workspace), args.role, args.content, args.tool_timeout_ms, args.scan_guard_ms, args.allow_checks
+        tuple(args.workspace),
+        args.role,
+        args.content,
+        args.tool_timeout_ms,
+        args.scan_guard_ms,
+        args.allow_checks,
+        args.allow_unsandboxed_checks,
     )
 
 
@@ -81,11 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         default="full",
         help="the text of a result: its whole JSON, or a summary (default: full)",
     )
-    parser.add_argument(
-        "--allow-checks",
-        action="store_true",
-        help="let agents run the checks named in an approved plan; they run with your permissions (default: no)",
-    )
+    _add_check_options(parser)
     parser.add_argument(
         "--tool-timeout-ms", metavar="MS", type=_parse_milliseconds, help="time limit of a call (default: 30000)"
     )
@@ -94,6 +99,19 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         type=_parse_milliseconds,
         help="time after which a search returns what it has found (default: find_files 10000, search_text 15000)",
+    )
+
+
+def _add_check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-checks",
+        action="store_true",
+        help="let agents run the checks named in an approved plan, in a bubblewrap sandbox (default: no)",
+    )
+    parser.add_argument(
+        "--allow-unsandboxed-checks",
+        action="store_true",
+        help="like --allow-checks, but where bubblewrap does not work, run them with your permissions (default: no)",
     )
 
 

@@ -21,7 +21,7 @@ from kaiza.store.files.confined_root import OpenDirectory, OpenFile
 from kaiza.store.workspace import Workspace, verdict_output
 
 if TYPE_CHECKING:
-    from kaiza.store import check_runner
+    from kaiza.store.checks.check_run import CheckRun
     from kaiza.store.files import tree_walk
 
 
@@ -63,6 +63,8 @@ class ToolView:
     request_id: str
     current_refusal: Callable[[], errors.SystemError | None] = lambda: None
     """Refusal that applies now although the call was allowed when it began, such as a freeze since then."""
+    unsandboxed_checks: bool = False
+    """Whether the operator allows checks without a sandbox."""
 
     @property
     def root(self) -> str:
@@ -79,7 +81,9 @@ class ToolView:
     @property
     def can_release(self) -> bool:
         """Whether a report may release the role's lock: if the settings allow it, three times a day."""
-        if self.workspace.settings.release_by_person:
+        lock = self.audit_state.locks.get(self.session.role)
+        # After a violated invariant, such as a forged approval, the agent's own word must not unlock.
+        if self.workspace.settings.release_by_person or (lock and lock.error_code == "INVARIANT_VIOLATION"):
             return False
         return self.audit_state.count_releases_since(self.session.role, day_before(self.now)) < MAX_RELEASES_PER_DAY
 
@@ -138,30 +142,11 @@ class ToolView:
         phase = plan.phase(phase_id) if plan else None
         return phase.verify if phase else ()
 
-    def snapshot_protected(self) -> "check_runner.ProtectedSnapshot":
-        """Snapshot of the files that govern the agent."""
-        from kaiza.store import check_runner  # noqa: PLC0415  needed by run_checks only
+    def begin_checks(self) -> "CheckRun":
+        """Prepare to run checks; INSUFFICIENT_PERMISSIONS if this server cannot run them here."""
+        from kaiza.store.checks import check_run  # noqa: PLC0415  needed by run_checks only
 
-        return check_runner.snapshot_protected(self.workspace.files)
-
-    def run_check(self, argv: Sequence[str]) -> dict[str, Any]:
-        """Run one command; its result has no `exit_code` if it was killed at the time limit."""
-        from kaiza.store import check_runner  # noqa: PLC0415  needed by run_checks only
-
-        result = check_runner.run(argv, self.workspace.root, self.workspace.settings.checks_seconds)
-        output: dict[str, Any] = {
-            "argv": list(result.argv),
-            "duration_ms": result.duration_ms,
-            "output": result.output,
-            "truncated": result.truncated,
-        }
-        return output if result.exit_code is None else {**output, "exit_code": result.exit_code}
-
-    def changed_protected(self, before: "check_runner.ProtectedSnapshot") -> list[str]:
-        """Paths of governing files that changed since the snapshot; records appended to the log are not a change."""
-        from kaiza.store import check_runner  # noqa: PLC0415  needed by run_checks only
-
-        return check_runner.changed_protected(before, self.workspace.files)
+        return check_run.begin_checks(self.workspace.checked(), unsandboxed=self.unsandboxed_checks)
 
     def stored_size(self, digest: str) -> int | None:
         """Size of a pre-image; None if it is not in the blob store."""

@@ -14,7 +14,7 @@ from kaiza.domain.audit.record import GENESIS, LogHead, Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
-from kaiza.domain.paths.protected_names import is_unreadable
+from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_unreadable
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.plan import Plan
 from kaiza.store.audit import snapshot
@@ -34,6 +34,7 @@ from kaiza.store.trust.binding import Binding
 
 if TYPE_CHECKING:
     from kaiza.store.changes.transaction import TransactionManager
+    from kaiza.store.checks.check_run import CheckedWorkspace
 
 LOG_PATH = "audit/audit-log.jsonl"
 
@@ -99,6 +100,21 @@ class Workspace:
         """Whether no tool may read this path: secrets, and what `deny_read` adds."""
         return is_unreadable(path, self.settings.deny_read, self.settings.allow_read)
 
+    def checked(self) -> "CheckedWorkspace":
+        """The workspace as its checks see it."""
+        from kaiza.store.checks.check_run import CheckedWorkspace  # noqa: PLC0415  needed by run_checks only
+        from kaiza.store.checks.sandbox import SandboxRules  # noqa: PLC0415  as above
+
+        return CheckedWorkspace(
+            root=self.root,
+            kaiza_dir=self.blobs.kaiza_dir,
+            state_directory=self._state_path,
+            is_governing=self._is_governing,
+            is_unreadable=self.is_unreadable,
+            seconds=self.settings.checks_seconds,
+            rules=SandboxRules(self.settings.checks_network, self.settings.checks_writable),
+        )
+
     def nested_paths(self, paths: Iterable[RelPath]) -> Sequence[NestedPath]:
         """Those of the paths that control a workspace below the root, or make one whatever is written to them."""
         found = (find_nested_path(self.files, path) for path in paths)
@@ -140,6 +156,11 @@ class Workspace:
             self._transactions.close()
         self.blobs.kaiza_dir.close()
         self.files.close()
+
+    def _is_governing(self, path: RelPath) -> bool:
+        """Whether the path governs agents: control plane, here or in a workspace below, and steering files."""
+        is_named_so = is_control_plane(path) or find_steering_part(path) is not None
+        return is_named_so or bool(self.nested_paths([path]))
 
     def _unsigned_journals(self) -> Mapping[str, str]:
         """Hashes of journals from a version that did not sign them, which are accepted once."""

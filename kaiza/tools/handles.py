@@ -1,8 +1,8 @@
 """Protocols of open files, directories and walks, which the store implements."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 
@@ -96,3 +96,28 @@ class Walk(Closeable, Protocol):
     stopped_early: bool
 
     def __iter__(self) -> Iterator[WalkEntry]: ...
+
+
+class CommandResult(Protocol):
+    """Result of one command; `exit_code` is None if it was killed at the time limit."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit status."""
+        ...
+
+    def as_json(self) -> dict[str, Any]:
+        """The result for the answer; without an exit code if there is none."""
+        ...
+
+
+class CheckRunHandle(Protocol):
+    """The checks of one call. `finish` is called after the last one, also if one failed."""
+
+    def run(self, argv: Sequence[str], /) -> CommandResult:
+        """Run one command."""
+        ...
+
+    def finish(self) -> Sequence[Mapping[str, str]]:
+        """Set new files that would govern the agent aside; each with its new place."""
+        ...

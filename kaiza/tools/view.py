@@ -12,7 +12,7 @@ from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.tools.handles import ListableDirectory, ReadableFile, Walk
+from kaiza.tools.handles import CheckRunHandle, ListableDirectory, ReadableFile, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,16 +227,8 @@ class ChecksView(Protocol):
         """Check commands of one phase of a plan."""
         ...
 
-    def run_check(self, argv: Sequence[str]) -> dict[str, Any]:
-        """Run one command; return its exit code, duration and output."""
-        ...
-
-    def snapshot_protected(self) -> Any:
-        """Snapshot of the files that no check may alter."""
-        ...
-
-    def changed_protected(self, before: Any) -> list[str]:
-        """Paths that were altered since a snapshot."""
+    def begin_checks(self) -> CheckRunHandle:
+        """Prepare to run checks; INSUFFICIENT_PERMISSIONS if this server cannot run them here."""
         ...
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -227,7 +228,7 @@ def checked(make_app, workspace):
             (workspace / f"{number}.py").write_text(program)
         argvs = [[sys.executable, f"{number}.py"] for number in range(len(programs))]
         approved = plan(workspace, more=f"{more}phases: [{{phase_id: ONE, verify: {json.dumps(argvs)}}}]\n")
-        app = make_app(workspace, allowed=("allow_checks",))
+        app = make_app(workspace, allowed=("allow_checks", "allow_unsandboxed_checks"))
         app.call("begin_session", {"role": "WINDSURF"})
         return app.call("run_checks", {"plan_hash": approved, "phase_id": "ONE"}).envelope
 
@@ -235,12 +236,16 @@ def checked(make_app, workspace):
 
 
 def test_no_further_check_runs_once_a_person_has_frozen_the_workspace(checked, workspace):
-    freeze = f"""
-import os, subprocess, sys
-os.environ["XDG_STATE_HOME"] = {os.environ["XDG_STATE_HOME"]!r}
-subprocess.run([sys.executable, "-m", "kaiza", "freeze", "stop"], check=True)
-"""
-    envelope = checked(freeze, "open('ran', 'w')")
+    def freeze_during_the_check():
+        while not (workspace / "started").exists():
+            os.sched_yield()
+        person(workspace, "freeze", "stop")
+        (workspace / "frozen").touch()
+
+    meanwhile = threading.Thread(target=freeze_during_the_check, daemon=True)
+    meanwhile.start()
+    wait = "import os\nopen('started', 'w')\nwhile not os.path.exists('frozen'): os.sched_yield()"
+    envelope = checked(wait, "open('ran', 'w')")
 
     assert envelope["invariant_id"] == "WORKSPACE_FROZEN"
     assert not (workspace / "ran").exists()

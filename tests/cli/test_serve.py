@@ -24,7 +24,7 @@ NOT_FOR_A_SESSION = {
     "kaiza.domain.text.unified_diff",
     "kaiza.domain.patch",
     "kaiza.policy.content.scan",
-    "kaiza.store.check_runner",
+    "kaiza.store.checks",
     "kaiza.store.changes.transaction",
     "kaiza.store.changes.recovery",
     "kaiza.store.files.tree_walk",

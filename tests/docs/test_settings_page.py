@@ -43,10 +43,10 @@ def test_values_on_the_page_are_accepted_and_others_refused():
     for key, (values, _) in ROWS.items():
         section, _, name = key.rpartition(".")
         table = f"[{section}]\n" if section else ""
-        for word in re.findall(r'`("[a-z]+")`', values):
+        for word in re.findall(r'`("[a-z]+"|true|false)`', values):
             settings.parse(f"{table}{name} = {word}\n")
         wrong = re.fullmatch(r"(\d+) to (\d+)", values)
-        for value in (int(wrong[1]) - 1, int(wrong[2]) + 1, '"300"') if wrong else ('"another"', "1", "true"):
+        for value in (int(wrong[1]) - 1, int(wrong[2]) + 1, '"300"') if wrong else ('"another"', "1", "[1]"):
             with pytest.raises(errors.SystemError):
                 settings.parse(f"{table}{name} = {value}\n")
 

@@ -20,6 +20,8 @@ class Settings:
     required_approval: str = "edit"
     release_by_person: bool = False
     checks_seconds: int = 300
+    checks_network: bool = False
+    checks_writable: tuple[str, ...] = ()
 
 
 def read(directory: int) -> Settings:
@@ -40,4 +42,6 @@ def parse(text: str) -> Settings:
         required_approval=file.approval.require,
         release_by_person=file.lock.release == "person",
         checks_seconds=file.checks.seconds,
+        checks_network=file.checks.network,
+        checks_writable=tuple(file.checks.writable),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 
@@ -32,9 +32,11 @@ class LockSection(ClosedModel):
 
 
 class ChecksSection(ClosedModel):
-    """Time limit of each of a plan's checks."""
+    """Time limit of each of a plan's checks, and what their sandbox allows."""
 
     seconds: int = pydantic.Field(default=300, ge=1, le=3600)
+    network: bool = False
+    writable: list[Annotated[str, pydantic.Field(pattern=r"^~?/[^/\x00][^\x00]*$")]] = []
 
 
 class SettingsFile(ClosedModel):

@@ -13,11 +13,16 @@ _ID_LENGTH = 16
 def path_of(root: str, *, create: bool = False) -> Path:
     """`$XDG_STATE_HOME/kaiza/<id>` of this workspace. `create` makes it (0700); OSError if that fails."""
     real = os.fsencode(os.path.realpath(root))
-    path = _state_home() / "kaiza" / sha256(real).hexdigest()[:_ID_LENGTH]
+    path = shared_path() / sha256(real).hexdigest()[:_ID_LENGTH]
     if create:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
     return path
+
+
+def shared_path() -> Path:
+    """`$XDG_STATE_HOME/kaiza`, which holds the state directories of all workspaces."""
+    return _state_home() / "kaiza"
 
 
 def _state_home() -> Path:

@@ -1,6 +1,6 @@
 """Tool `run_checks`: run the check commands of a plan's phase. Offered only where the operator allows it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from kaiza.tools.view import Answer, ChecksView
 
 NAME = "run_checks"
 _MAX_RECORDED = 20
+_MAX_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +27,43 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(request: Request, view: ChecksView) -> Answer:
     """Run the commands in order, until one fails or the plan is not approved any more."""
-    # A command runs with the operator's rights, so nothing keeps it from the plans, the log, settings or hooks.
-    # That it altered none of them is checked afterwards.
-    before = view.snapshot_protected()
+    checks = view.begin_checks()
     results: list[dict[str, Any]] = []
     refusal = None
-    for argv in view.phase_commands(request.plan_hash, request.phase_id):
-        refusal = view.current_refusal()  # a person may freeze or revoke while a command runs
-        if refusal is not None:
-            break
-        results.append(view.run_check(argv))
-        if results[-1].get("exit_code") != 0:
-            break
-    altered = view.changed_protected(before)
-    if altered:
-        raise errors.SystemError.invariant_violation(
-            "CHECKS_MEDDLED",
-            human_message="A check altered files that govern the agent. Ask a person to review them first.",
-            cause={"paths": altered[:20], "count": len(altered)},
-        )
+    try:
+        for argv in view.phase_commands(request.plan_hash, request.phase_id):
+            refusal = view.current_refusal()  # a person may freeze or revoke while a command runs
+            if refusal is not None:
+                break
+            results.append(checks.run(argv).as_json())
+            if results[-1].get("exit_code") != 0:
+                break
+    finally:
+        set_aside = list(checks.finish())
     if refusal is not None:
         raise refusal
-    failed = [result for result in results if result.get("exit_code") != 0]
-    if failed:
-        raise errors.SystemError.tool_failure(
-            "PREFLIGHT_FAILED",
-            human_message="A check of the plan failed. Read its output, fix the files, and run it again.",
-            cause={"failed": len(results) - 1, "exit_code": failed[0].get("exit_code"), "ran": len(results)},
-            evidence={"results": results},
-        )
-    # Recorded without the output, which may contain anything.
-    recorded = [{name: result[name] for name in ("exit_code", "duration_ms")} for result in results[:_MAX_RECORDED]]
-    return Answer({"results": results, "summary": f"{len(results)} checks passed."}, detail={"checks": recorded})
+    if any(result.get("exit_code") != 0 for result in results):
+        raise _failure(results, set_aside)
+    summary = f"{len(results)} checks passed."
+    if not set_aside:
+        return Answer({"results": results, "summary": summary}, detail={"checks": _record_results(results)})
+    summary += f" {len(set_aside)} files that would govern agents were moved to .kaiza/set-aside/."
+    detail = {"checks": _record_results(results), "set_aside": set_aside[:_MAX_RECORDED]}
+    return Answer({"results": results, "set_aside": set_aside[:_MAX_SHOWN], "summary": summary}, detail=detail)
+
+
+def _record_results(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The results as the log keeps them: without the output, which may contain anything."""
+    return [{name: result[name] for name in ("exit_code", "duration_ms")} for result in results[:_MAX_RECORDED]]
+
+
+def _failure(results: Sequence[Mapping[str, Any]], set_aside: Sequence[Mapping[str, str]]) -> errors.SystemError:
+    cause = {"failed": len(results) - 1, "exit_code": results[-1].get("exit_code"), "ran": len(results)}
+    if set_aside:
+        cause["set_aside"] = set_aside[:_MAX_RECORDED]
+    return errors.SystemError.tool_failure(
+        "PREFLIGHT_FAILED",
+        human_message="A check of the plan failed. Read its output, fix the files, and run it again.",
+        cause=cause,
+        evidence={"results": results},
+    )

@@ -1,0 +1,1 @@
+"""Runs the verify commands of a plan: in a sandbox, or with a comparison of the governing files before and after."""

@@ -1,0 +1,144 @@
+"""The checks of one call: run in a sandbox, or without one where the operator allows it and nothing must be altered."""
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any, Protocol
+
+from kaiza.domain import errors
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.checks import check_runner, sandbox
+from kaiza.store.checks.check_runner import CheckResult
+from kaiza.store.checks.fingerprint import Fingerprint, find_differences, find_personal_records, take_fingerprint
+from kaiza.store.checks.guarded_paths import GuardedPath, find_guarded
+from kaiza.store.checks.sandbox import SandboxRules
+from kaiza.store.disk.kaiza_dir import KaizaDir
+
+_MAX_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedWorkspace:
+    """What the checks of a workspace need to know of it."""
+
+    root: str
+    kaiza_dir: KaizaDir
+    state_directory: Path
+    is_governing: Callable[[RelPath], bool]
+    is_unreadable: Callable[[RelPath], bool]
+    seconds: int
+    rules: SandboxRules
+
+
+class CheckRun(Protocol):
+    """The checks of one call. `finish` is called after the last one, also if one failed."""
+
+    def run(self, argv: Sequence[str], /) -> CheckResult:
+        """Run one command."""
+        ...
+
+    def finish(self) -> Sequence[Mapping[str, str]]:
+        """Set new files that would govern the agent aside; each with its new place."""
+        ...
+
+
+def begin_checks(workspace: CheckedWorkspace, *, unsandboxed: bool) -> CheckRun:
+    """Prepare to run checks. INSUFFICIENT_PERMISSIONS without a sandbox, unless `unsandboxed` allows that."""
+    program = sandbox.find_bubblewrap(workspace.root)
+    if program is not None:
+        return SandboxedChecks(workspace, program)
+    if not unsandboxed:
+        raise errors.SystemError.tool_failure(
+            "INSUFFICIENT_PERMISSIONS",
+            human_message="Checks run only in a sandbox, and bubblewrap is missing or does not work here. "
+            "Ask a person to install it, or to start the server with --allow-unsandboxed-checks.",
+            cause={"reason": "no_sandbox"},
+        )
+    return UnsandboxedChecks(workspace)
+
+
+class SandboxedChecks:
+    """Checks in a sandbox."""
+
+    def __init__(self, workspace: CheckedWorkspace, program: str) -> None:
+        # Made now, because a check could otherwise make a `.kaiza` of its own.
+        workspace.kaiza_dir.open_directory("set-aside")
+        self._workspace = workspace
+        self._before = self._find_guarded()
+        self._empty_file = tempfile.NamedTemporaryFile(prefix="kaiza-empty-")  # noqa: SIM115  closed by `finish`
+        self._sandbox = sandbox.build_sandbox(
+            program, workspace.root, workspace.rules, self._before, self._empty_file.name
+        )
+
+    def run(self, argv: Sequence[str]) -> CheckResult:
+        """Run one command in the sandbox."""
+        return check_runner.run_sandboxed(argv, self._sandbox, self._workspace.seconds)
+
+    def finish(self) -> Sequence[Mapping[str, str]]:
+        """Set new files that would govern the agent aside; each with its new place."""
+        self._empty_file.close()
+        known = {guarded.path: guarded.identity for guarded in self._before if guarded.governs}
+        # Listed before the first is moved. A path whose directory was replaced is new, although its name is not.
+        made = [
+            guarded
+            for guarded in self._find_guarded()
+            if guarded.governs and known.get(guarded.path) != guarded.identity
+        ]
+        return [self._set_aside(guarded) for guarded in made]
+
+    def _find_guarded(self) -> Sequence[GuardedPath]:
+        workspace = self._workspace
+        return tuple(find_guarded(workspace.root, workspace.is_governing, workspace.is_unreadable))
+
+    def _set_aside(self, guarded: GuardedPath) -> Mapping[str, str]:
+        aside_fd = self._workspace.kaiza_dir.open_directory("set-aside")
+        used = set(os.listdir(aside_fd))  # noqa: PTH208 (of a descriptor)
+        # A name of our own: what the check chose may be any bytes.
+        name = next(name for name in map("check-{}".format, count(1)) if name not in used)
+        try:
+            os.rename(f"{self._workspace.root}/{guarded.path}", name, dst_dir_fd=aside_fd)
+        except OSError as refused:
+            raise _meddled_error([str(guarded.path)]) from refused
+        return {"path": str(guarded.path), "moved_to": f".kaiza/set-aside/{name}"}
+
+
+class UnsandboxedChecks:
+    """Checks with the rights of this process. They can alter anything; what they alter here is detected."""
+
+    def __init__(self, workspace: CheckedWorkspace) -> None:
+        self._workspace = workspace
+        self._before = self._take_fingerprint()
+
+    def run(self, argv: Sequence[str]) -> CheckResult:
+        """Run one command."""
+        return check_runner.run_unsandboxed(argv, self._workspace.root, self._workspace.seconds)
+
+    def finish(self) -> Sequence[Mapping[str, str]]:
+        """INVARIANT_VIOLATION if a file that governs the agent was altered, or a person's decision was recorded."""
+        root, state_directory = self._workspace.root, self._workspace.state_directory
+        # A check can read the key that authenticates the snapshot. Without one, the state is computed from the log.
+        (state_directory / "index.json").unlink(missing_ok=True)
+        altered = find_differences(self._before, self._take_fingerprint(), root)
+        records = find_personal_records(self._before, root)
+        if altered or records:
+            raise _meddled_error(altered, records)
+        return ()
+
+    def _take_fingerprint(self) -> Fingerprint:
+        workspace = self._workspace
+        return take_fingerprint(workspace.root, workspace.state_directory, workspace.is_governing)
+
+
+def _meddled_error(paths: Sequence[str], records: Sequence[int] = ()) -> errors.SystemError:
+    cause: dict[str, Any] = {"paths": list(paths[:_MAX_NAMED]), "count": len(paths)}
+    if records:
+        cause["records"] = list(records[:_MAX_NAMED])
+    return errors.SystemError.invariant_violation(
+        "CHECKS_MEDDLED",
+        human_message="Files that govern the agent, or decisions in the log, changed while checks ran. "
+        "Ask a person to review them, then to run kaiza session unlock.",
+        cause=cause,
+    )

@@ -1,0 +1,160 @@
+"""Fingerprint of the files that govern the agent, compared before and after checks that run without a sandbox."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from kaiza.domain.paths.rel_path import RelPath
+
+_LOG_PATH = "audit/audit-log.jsonl"
+# git itself writes these when a check commits, fetches or looks at the status.
+_WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})
+# What other calls write in `.kaiza` while a check runs. Existing files are compared even in `_GROWING`.
+_VOLATILE = frozenset({"live", "locks", "made", "set-aside"})
+_GROWING = frozenset({"objects", "done"})
+# In the state directory, the server writes these at any time. The snapshot is deleted instead.
+_VOLATILE_STATE = ("anchor", "whole.json", "verify.lock", "sights.json", "index.json")
+_PERSONAL_KINDS = frozenset({"person", "plan"})
+# Decisions that only stop an agent may be made while a check runs.
+_STOPPING_ACTIONS = frozenset({"freeze", "reject", "revoke"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Fingerprints by path, and the hash of the log up to its size at that moment."""
+
+    files: Mapping[str, str]
+    log_size: int
+    log_hash: str
+
+
+def take_fingerprint(root: str, state_directory: Path, is_governing: Callable[[RelPath], bool]) -> Fingerprint:
+    """Take the fingerprint of a workspace and its state directory."""
+    log = Path(root) / _LOG_PATH
+    size = log.stat().st_size if log.is_file() else 0
+    files = dict(_governing_files(Path(root), is_governing))
+    files.update(_private_files(Path(root, ".kaiza"), ".kaiza", _VOLATILE))
+    files.update(_private_files(state_directory, str(state_directory), frozenset(_VOLATILE_STATE)))
+    return Fingerprint(files, size, _hash_file(log, size))
+
+
+def find_differences(before: Fingerprint, after: Fingerprint, root: str) -> list[str]:
+    """Paths that were changed, added or removed between; a log that has only grown is unchanged."""
+    paths = before.files.keys() | after.files.keys()
+    changed = {path for path in paths if before.files.get(path) != after.files.get(path)}
+    changed = {path for path in changed if not _is_ordinary(root, path, before)}
+    if _hash_file(Path(root) / _LOG_PATH, before.log_size) != before.log_hash:
+        changed.add(_LOG_PATH)
+    return sorted(changed)
+
+
+def find_personal_records(before: Fingerprint, root: str) -> list[int]:
+    """Sequence numbers of the records of a person's decisions that were appended since."""
+    try:
+        with Path(root, _LOG_PATH).open("rb") as log:
+            log.seek(before.log_size)
+            numbers = [_personal_number(line) for line in log]
+    except OSError:
+        return []
+    return [number for number in numbers if number is not None]
+
+
+def _personal_number(line: bytes) -> int | None:
+    """Sequence number of a record of a person's decision; None for any other line."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None  # damage, which the next look at the log finds
+    if not isinstance(record, dict) or record.get("kind") not in _PERSONAL_KINDS:
+        return None
+    detail = record.get("detail")
+    is_stopping = isinstance(detail, dict) and detail.get("action") in _STOPPING_ACTIONS
+    return None if record["kind"] == "person" and is_stopping else int(record["seq"])
+
+
+def _is_ordinary(root: str, path: str, before: Fingerprint) -> bool:
+    """Whether another call of a server explains a difference in `.kaiza`: an addition, or a journal being written."""
+    place = path.split("/")[1] if path.startswith(".kaiza/") else ""
+    if place in _GROWING:
+        return path not in before.files or not os.path.lexists(f"{root}/{path}")
+    return place == "journal" and (not os.path.lexists(f"{root}/{path}") or _is_being_written(f"{root}/{path}"))
+
+
+def _is_being_written(journal: str) -> bool:
+    """Whether a living process holds the lock of a journal."""
+    try:
+        descriptor = os.open(journal, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _governing_files(root: Path, is_governing: Callable[[RelPath], bool]) -> Iterator[tuple[str, str]]:
+    for directory, names, files in os.walk(root):
+        parent = RelPath(Path(directory).relative_to(root).parts)
+        names[:] = [name for name in names if _is_walked(parent / name)]
+        links = [name for name in names if os.path.islink(f"{directory}/{name}")]  # noqa: PTH114  names may be odd
+        for name in (*files, *links):
+            path = parent / name
+            if _is_walked(path) and is_governing(path):
+                yield str(path), _fingerprint_file(f"{directory}/{name}")
+
+
+def _is_walked(path: RelPath) -> bool:
+    # The log is compared by its hash, and `.kaiza` by file status.
+    if path.parts[0] in ("audit", ".kaiza"):
+        return False
+    below = path.parts[path.parts.index(".git") + 1 :] if ".git" in path.parts else ()
+    return not below or (below[0] not in _WRITTEN_BY_GIT and not path.name.endswith(".lock"))
+
+
+def _private_files(directory: Path, shown: str, skipped: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Files of Kaiza's own by their status: there are many, and a change of a file changes its change time."""
+    for place, names, files in os.walk(directory):
+        if place == str(directory):
+            names[:] = [name for name in names if name not in skipped]
+        below = place.removeprefix(str(directory))
+        for name in files:
+            if below or not name.startswith(tuple(skipped)):
+                yield f"{shown}{below}/{name}", _fingerprint_status(f"{place}/{name}")
+
+
+def _fingerprint_status(path: str) -> str:
+    try:
+        status = os.lstat(path)
+    except OSError as error:
+        return f"unreadable {error.errno}"
+    return f"{status.st_mode:o} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def _fingerprint_file(path: str) -> str:
+    try:
+        status = os.lstat(path)
+        if os.path.islink(path):  # noqa: PTH114  names may be odd
+            return f"link {os.readlink(path)}"  # noqa: PTH115  as above
+        return f"{status.st_mode:o} {_hash_file(Path(path), status.st_size)}"
+    except OSError as error:
+        return f"unreadable {error.errno}"
+
+
+def _hash_file(path: Path, size: int) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while size > 0 and (block := file.read(min(size, 1 << 20))):
+                digest.update(block)
+                size -= len(block)
+    except OSError as error:
+        return f"unreadable {error.errno}"
+    return f"{digest.hexdigest()} {size}"
