@@ -30,6 +30,8 @@ _FINISHED_INTENT: Mapping[str, Any] = MappingProxyType(
     {"session_id": None, "plan_id": None, "plan_hash": None, "changes": [], "detail": None}
 )
 _MAX_NAME_LENGTH = 64
+MAX_VERIFICATION_WAIT = 10.0
+"""Seconds that a recovery waits for the verification of the log; then the next session recovers."""
 
 
 def recover(workspace: Workspace, now: str, request_id: str) -> list[dict[str, Any]]:
@@ -57,6 +59,11 @@ class _CrashRecovery:
     request_id: str
 
     def run(self) -> list[dict[str, Any]]:
+        try:
+            if not self._is_log_verified():
+                return [_report("", "left", [], [{"path": "audit", "reason": "not_verified_yet"}])]
+        except errors.SystemError as refused:
+            return [_report_failure(refused)]
         reports = self._recover_journals()
         has_journal = {report["request_id"] for report in reports}
         try:
@@ -72,6 +79,23 @@ class _CrashRecovery:
         except (OSError, errors.SystemError) as refused:
             reports.append(_report_failure(refused))
         return reports
+
+    def _is_log_verified(self) -> bool:
+        """Whether recovery may rely on the log; waits for its verification if there is something to recover."""
+        if not self._has_abandoned():
+            return True
+        # An old record edited while no server ran could announce a forged change: nothing is moved on its word.
+        progress = self.workspace.verification_progress(MAX_VERIFICATION_WAIT)
+        return progress is None and self.workspace.damage() is None
+
+    def _has_abandoned(self) -> bool:
+        intents = self.workspace.audit_state.intents.values()
+        try:
+            return self.workspace.has_journals() or any(
+                self.workspace.transactions.is_dead(_writer_of(intent)) for intent in intents
+            )
+        except OSError:  # reported where the journals are read
+            return True
 
     def _recover_journals(self) -> list[dict[str, Any]]:
         try:

@@ -1,6 +1,7 @@
 """A server is killed in the middle of a change: the next session completes or undoes it, and the log says which."""
 
 import errno
+import fcntl
 import hashlib
 import os
 import signal
@@ -13,10 +14,13 @@ from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.boundary import change
+from kaiza.store import crash_recovery
+from kaiza.store.audit.verification import background
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.changes import recovery
 from kaiza.store.changes.directory_handles import DirectoryHandles
 from kaiza.store.changes.transaction import TransactionManager
+from kaiza.store.disk import state_dir
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 STRIDE = 1 if LONG else 41
@@ -209,12 +213,58 @@ def test_a_change_recorded_as_failed_is_rolled_back_by_the_next_session(tmp_path
     assert recovered_state(root, before, plan_hash) == "before"
 
 
+def recovered_reports(root):
+    app = App([os.path.realpath(root)])
+    reports = app.call("begin_session", {"role": "WINDSURF"}).output["recovered"]
+    app.close()
+    return reports
+
+
+@pytest.fixture
+def crashed(tmp_path, monkeypatch):
+    """A workspace whose server died before the outcome of a change, and whose log counts as long."""
+    root = tmp_path / "project"
+    plan_hash = lay_out(root)
+    before = files(root)
+    run_with_patch(root, plan_hash, monkeypatch, change, "record_outcome", lambda *_, **__: os._exit(0))
+    lose_commit_line(root)
+    monkeypatch.setattr(background, "MAX_FOREGROUND_BYTES", -1)
+    return root, before, plan_hash
+
+
+def test_recovery_waits_for_the_verification_of_a_long_log(crashed, monkeypatch):
+    root, before, plan_hash = crashed
+    left = files(root)
+    lock_fd = os.open(state_dir.path_of(os.path.realpath(root)) / "verify.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock_fd, fcntl.LOCK_EX)
+    with monkeypatch.context() as patched:
+        patched.setattr(crash_recovery, "MAX_VERIFICATION_WAIT", 0.05)
+        reports = recovered_reports(root)
+    os.close(lock_fd)
+
+    assert [each["left"] for each in reports] == [[{"path": "audit", "reason": "not_verified_yet"}]]
+    assert files(root) == left != before
+    assert recovered_state(root, before, plan_hash) == "before"
+
+
+def test_recovery_does_not_act_on_a_long_log_with_an_edited_old_record(crashed):
+    root, before, _ = crashed
+    left = files(root)
+    log = root / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"begin_session"', b'"begin_sessiom"', 1))
+    recovered_reports(root)
+
+    assert files(root) == left != before
+    assert "recovery" not in [each["kind"] for each in records(root)]
+    assert list((root / ".kaiza/journal").iterdir())
+
+
 def test_a_change_can_be_made_again_after_its_recovery(tmp_path):
     root = tmp_path / "project"
     plan_hash = lay_out(root)
     at = 1
     while not (dies(root, plan_hash, at) and any(each["kind"] == "intent" for each in records(root))):
-        at += 25
+        at += 10
     app = App([os.path.realpath(root)])
     app.call("begin_session", {"role": "WINDSURF"})
     outcome = app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})

@@ -127,6 +127,11 @@ def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dic
 _MAX_NUMBER = 1 << 40
 
 
+_TEXT_MEMBERS = (
+    "request_id", "session_id", "role", "tool_name", "plan_id", "plan_hash", "outcome", "error_code", "invariant_id"
+)  # fmt: skip
+
+
 def require_texts(members: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
     """TypeError if one of the named members is not a string. They are used as keys of the state, or as paths."""
     if not all(isinstance(members[name], str) or (or_null and members[name] is None) for name in names):
@@ -141,6 +146,14 @@ def _require_numbers(members: Mapping[str, Any], *names: str) -> None:
 
 def _require_all_texts(values: Iterable[Any]) -> None:
     if not all(isinstance(value, str) for value in values):
+        raise TypeError
+
+
+def require_members(record: Mapping[str, Any]) -> None:
+    """TypeError if a member that state is computed from has the wrong type."""
+    require_texts(record, *_TEXT_MEMBERS, or_null=True)
+    _require_numbers(record, "seq")
+    if not isinstance(record["detail"], dict | None) or not isinstance(record["changes"], list | None):
         raise TypeError
 
 

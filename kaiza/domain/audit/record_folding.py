@@ -20,7 +20,7 @@ from kaiza.domain.audit.projection import (
     is_locking_refusal,
     merge_times,
 )
-from kaiza.domain.audit.record import require_carried_state, require_intent, require_texts
+from kaiza.domain.audit.record import require_carried_state, require_intent, require_members, require_texts
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
@@ -29,7 +29,7 @@ _PLAN_DECISIONS = ("approve", "reject", "revoke")
 
 
 def apply_record(state: AuditState, record: Mapping[str, Any]) -> None:
-    """Apply the next record of the log. A record with members of the wrong type is ignored."""
+    """Apply the next record of the log, or nothing of it if a member has the wrong type; but a freeze always counts."""
     # A valid chain says nothing about a record's members: a log that came with a clone may contain anything.
     with suppress(TypeError, KeyError, AttributeError, ValueError):
         _HANDLERS.get(record.get("kind", ""), _ignore_record)(state, record)
@@ -44,15 +44,15 @@ def _ignore_record(_state: AuditState, _record: Mapping[str, Any]) -> None:
 
 
 def _apply_call(state: AuditState, record: Mapping[str, Any]) -> None:
+    _require_call(record)
     ok = record["outcome"] == "ok"
-    datetime.fromisoformat(record["timestamp"])  # ValueError here, before it is used to compute a session's expiry
-    intent = state.intents.pop(record["request_id"], None)
-    if intent is not None and not ok:
-        _charge(state, intent, -1)
     if record["tool_name"] == "begin_session":
         if ok:
             _begin_session(state, record)
         return
+    intent = state.intents.pop(record["request_id"], None)
+    if intent is not None and not ok:
+        _charge(state, intent, -1)
     session = state.sessions.get(record["session_id"] or "")
     if session is not None:
         _count_call(state, session, record, ok=ok)
@@ -63,6 +63,13 @@ def _apply_call(state: AuditState, record: Mapping[str, Any]) -> None:
         state.changed.pop(session.session_id, None)
     elif record["tool_name"] == "write_report":
         _apply_report(state, record)
+
+
+def _require_call(record: Mapping[str, Any]) -> None:
+    require_members(record)
+    datetime.fromisoformat(record["timestamp"])  # a session's expiry is computed from it
+    if record["tool_name"] == "write_report":
+        require_texts(record, "role")
 
 
 def _begin_session(state: AuditState, record: Mapping[str, Any]) -> None:
@@ -80,7 +87,6 @@ def _begin_session(state: AuditState, record: Mapping[str, Any]) -> None:
 
 
 def _count_call(state: AuditState, session: Session, record: Mapping[str, Any], *, ok: bool) -> None:
-    datetime.fromisoformat(record["timestamp"])
     changes = record["changes"] if ok and record["changes"] else ()
     state.sessions[session.session_id] = session.with_call(record["timestamp"], len(changes), refused=not ok)
     if changes:
@@ -91,10 +97,9 @@ def _apply_refusal(state: AuditState, record: Mapping[str, Any]) -> None:
     if record["error_code"] not in error_codes.SYSTEM_ERROR_CODES:
         return
     asked_for_change = is_change_attempt(record["tool_name"], record["arguments"])
-    kind = (record["error_code"], record["invariant_id"], record["cause"])
+    kind = (record["error_code"], record["invariant_id"], record.get("cause"))
     if not is_locking_refusal(*kind, asked_for_change=asked_for_change):
         return
-    require_texts(record, "plan_id", "role", "session_id", "request_id", or_null=True)
     if record["plan_id"]:
         state.usage.setdefault(record["plan_id"], PlanUsage()).refusals += 1
     role = record["role"]
@@ -110,7 +115,6 @@ def _apply_refusal(state: AuditState, record: Mapping[str, Any]) -> None:
 
 
 def _apply_report(state: AuditState, record: Mapping[str, Any]) -> None:
-    require_texts(record, "role")
     state.reports = [*state.reports, record["timestamp"]][-MAX_REPORTS_PER_DAY:]
     if (record["detail"] or {}).get("unlocked"):
         state.locks.pop(record["role"], None)
@@ -119,6 +123,7 @@ def _apply_report(state: AuditState, record: Mapping[str, Any]) -> None:
 
 
 def _apply_intent(state: AuditState, record: Mapping[str, Any]) -> None:
+    require_members(record)
     names = ("seq", "session_id", "tool_name", "plan_id", "plan_hash", "detail")
     intent = {**{name: record[name] for name in names}, "changes": record["changes"] or []}
     require_texts(record, "request_id")
@@ -134,6 +139,7 @@ def _charge(state: AuditState, intent: Mapping[str, Any], sign: int) -> None:
 
 
 def _apply_plan(state: AuditState, record: Mapping[str, Any]) -> None:
+    require_members(record)
     require_texts(record, "plan_id", "plan_hash")
     detail = record["detail"] or {}
     state.seals[record["plan_id"]] = PlanSeal(
@@ -145,6 +151,7 @@ def _apply_plan(state: AuditState, record: Mapping[str, Any]) -> None:
 
 
 def _apply_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
+    require_members(record)
     intent = state.intents.pop(record["request_id"], None)
     result = (record["detail"] or {}).get("result")
     if intent is not None and result in ("not_applied", "taken_back"):
@@ -159,7 +166,8 @@ def _apply_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     at = _text_or_none(record["timestamp"]) or ""
     if action == "freeze":
         state.frozen = _parse_freeze(detail, at)
-    elif action == "thaw":
+    require_members(record)
+    if action == "thaw":
         state.frozen = None
     elif action == "unlock":
         for role in [record["role"]] if record["role"] else ROLES:
@@ -190,23 +198,27 @@ def _apply_carried_state(state: AuditState, part: Mapping[str, Any], at: str) ->
     if part.get("frozen"):
         state.frozen = _parse_freeze(part["frozen"], at)
     require_carried_state(part)
-    state.locks.update({lock["role"]: RoleLock(**lock) for lock in part.get("locks", ())})
+    locks = {lock["role"]: RoleLock(**lock) for lock in part.get("locks", ())}
+    seals = {piece["plan_id"]: PlanSeal(**piece["seal"]) for piece in part.get("seals", ())}
+    usages = [(piece["plan_id"], _parse_usage(piece["use"])) for piece in part.get("usage", ())]
+    state.locks.update(locks)
+    state.seals.update(seals)
     state.approvals.update({piece["plan_id"]: piece["plan_hash"] for piece in part.get("approvals", ())})
     state.withdrawn.update({piece["plan_id"]: piece["action"] for piece in part.get("withdrawn", ())})
     for piece in part.get("intents", ()):
         before = state.intents.get(piece["request_id"], {"changes": []})["changes"][: piece["at"]]
         state.intents[piece["request_id"]] = {**piece["intent"], "changes": [*before, *piece["intent"]["changes"]]}
-    for piece in part.get("seals", ()):
-        state.seals[piece["plan_id"]] = PlanSeal(**piece["seal"])
     for piece in part.get("released", ()):
         known = state.released.get(piece["role"], ())
         state.released[piece["role"]] = sorted({*known, *piece["at"]})[-_MAX_RELEASES_KEPT:]
     for piece in part.get("reports", ()):
         state.reports = merge_times(state.reports, piece["at"])[-MAX_REPORTS_PER_DAY:]
-    for piece in part.get("usage", ()):
-        usage = PlanUsage(**{**piece["use"], "files": dict(piece["use"]["files"])})
-        known_usage = state.usage.get(piece["plan_id"], PlanUsage())
-        state.usage[piece["plan_id"]] = combine_usage(known_usage, usage, max)
+    for plan_id, usage in usages:
+        state.usage[plan_id] = combine_usage(state.usage.get(plan_id, PlanUsage()), usage, max)
+
+
+def _parse_usage(members: Mapping[str, Any]) -> PlanUsage:
+    return PlanUsage(**{**members, "files": dict(members["files"])})
 
 
 _HANDLERS = {

@@ -45,6 +45,8 @@ class DamageMark:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             state_dir.replace_file(self._path, orjson.dumps(verdict))
+            # Damage that a power cut made this process forget would allow changes again.
+            state_dir.sync_directory(self._path.parent)
         except OSError:
             self._in_memory = verdict
 

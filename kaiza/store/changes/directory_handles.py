@@ -18,10 +18,12 @@ from kaiza.store.changes.journal_lines import parse_json, read_file
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.fsync_batch import fsync_all
 from kaiza.store.disk.kaiza_dir import KaizaDir
+from kaiza.store.disk.state_key import StateKey
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.os_errors import to_system_error
 from kaiza.store.files.resolved import OwnedDescriptor, ResolvedPath
 
+_CREATED = "created directory"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -101,19 +103,32 @@ def remove_empty(parent_fd: int, path: RelPath) -> bool:
     return True
 
 
-def record_created(kaiza_dir: KaizaDir, paths: Iterable[RelPath]) -> None:
+def record_created(kaiza_dir: KaizaDir, key: StateKey, paths: Iterable[RelPath]) -> None:
     """Append to the list of directories that Kaiza created: an undo may remove these, and no others."""
-    lines = "".join(json.dumps(str(path)) + "\n" for path in paths)
+    lines = "".join(json.dumps([path, _created_code(key, path)]) + "\n" for path in map(str, paths))
     if lines:
         with OwnedDescriptor(os.open("list", _APPEND, 0o600, dir_fd=kaiza_dir.open_directory("made"))) as file:
             write_all(file.fd, [lines.encode()])
 
 
-def read_created(kaiza_dir: KaizaDir) -> set[str]:
-    """The directories that Kaiza created in this workspace."""
+def read_created(kaiza_dir: KaizaDir, key: StateKey) -> set[str]:
+    """The directories that Kaiza created in this workspace. Lines without a valid code may have come with a clone."""
     dir_fd = kaiza_dir.find_directory("made")
     content = read_file("list", dir_fd) if dir_fd is not None else None
-    return {path for path in map(parse_json, (content or b"").split(b"\n")[:-1]) if isinstance(path, str)}
+    created = set()
+    for line in map(parse_json, (content or b"").split(b"\n")[:-1]):
+        match line:
+            case [str(path), str(code)] if key.is_valid_code(code, _CREATED, _encode_text(path)):
+                created.add(path)
+    return created
+
+
+def _created_code(key: StateKey, path: str) -> str:
+    return key.compute_code(_CREATED, _encode_text(path))
+
+
+def _encode_text(path: str) -> bytes:
+    return path.encode(errors="surrogatepass")
 
 
 def to_write_error(error: OSError, workspace: ConfinedRoot, path: RelPath, *, missing: str) -> errors.SystemError:

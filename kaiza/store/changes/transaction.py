@@ -227,7 +227,7 @@ class TransactionManager:
     def _finalize_operations(self, active: ActiveTransaction) -> None:
         for each in active.operations:
             each.finalize()
-        record_created(self._kaiza_dir, active.directories.created)
+        record_created(self._kaiza_dir, self._journals.state_key, active.directories.created)
         if active.prepared.undone_txns:
             self._remove_empty_directories(active)
         # Last: until every temporary file is gone, recovery needs the journal to find them.
@@ -251,7 +251,7 @@ class TransactionManager:
 
     def _remove_empty_directories(self, active: ActiveTransaction) -> None:
         """Remove directories that Kaiza created and that an undo left empty, and no others."""
-        created = read_created(self._kaiza_dir)
+        created = read_created(self._kaiza_dir, self._journals.state_key)
         for operation, _ in active.prepared.operations:
             path = (operation.source or operation.path).parent
             while path.parts and str(path) in created:

@@ -157,7 +157,7 @@ def test_an_intent_is_charged_and_refunded_if_it_was_not_carried_out():
 
 
 APPLIED = {"result": "applied"}
-KINDS = st.sampled_from(
+MAKERS = (
     [
         lambda n: begin(n, f"s{n % 3}"),
         lambda n: call(n, session_id=f"s{n % 3}"),
@@ -172,7 +172,50 @@ KINDS = st.sampled_from(
         lambda n: make_record(n, "recovery", request_id=f"r{n - 1}", session_id="s1", changes=[CHANGE], detail=APPLIED),
         lambda n: make_record(n, "plan", plan_id="P", plan_hash="a" * 64, detail={"how": "edited"}),
     ]
-)
+)  # fmt: skip
+KINDS = st.sampled_from(MAKERS)
+HISTORY = (begin(1), make_record(2, "intent", request_id="r3", plan_id="P", changes=[CHANGE], detail={}))
+STANDING = {
+    "locks": [{"role": "WINDSURF", "error_code": "E", "session_id": None, "request_id": None, "seq": 1, "at": AT}],
+    "approvals": [{"plan_id": "P", "plan_hash": "a" * 64}],
+    "seals": [{"plan_id": "P", "seal": {"plan_hash": "a" * 64, "how": "edited", "approved_by": None, "seq": 1}}],
+}
+
+
+def is_freeze(one):
+    return (one["detail"] or {}).get("action") == "freeze"
+
+
+ODD_MEMBERS = ["timestamp", "request_id", "session_id", "role", "tool_name", "outcome", "error_code", "plan_id"]
+ODD_MEMBERS += ["plan_hash", "changes", "detail", "cause", "seq"]
+
+
+@pytest.mark.parametrize("name", ODD_MEMBERS)
+def test_a_record_with_a_member_of_a_wrong_type_is_applied_whole_or_not_at_all(name):
+    sound = [make(3) for make in MAKERS]
+    for one in [each for each in sound if not is_freeze(each)]:
+        odd = {**one, name: "x" if name in {"seq", "changes", "detail", "cause"} else 7}
+        after = state_of(*HISTORY, odd)
+
+        assert after in (state_of(*HISTORY), state_of(*HISTORY, one)), odd
+
+
+@pytest.mark.parametrize("name", STANDING)
+def test_carried_state_with_an_unknown_member_is_applied_whole_or_not_at_all(name):
+    odd = {**STANDING, name: [{**STANDING[name][0], "seal": {"more": 1}, "more": 1}]}
+    after = state_of(make_record(1, "person", detail={"action": "accept", "standing": odd}))
+
+    assert after in (
+        AuditState(),
+        state_of(make_record(1, "person", detail={"action": "accept", "standing": STANDING})),
+    )
+
+
+def test_a_freeze_counts_whatever_its_other_members_are():
+    odd = {"plan_id": 7, "request_id": [7], "role": {}, "timestamp": None}
+    frozen = state_of(make_record(1, "person", detail={"action": "freeze", "reason": 7}, **odd))
+
+    assert frozen.frozen is not None
 
 
 @given(st.lists(KINDS, max_size=30), st.integers(0, 30))

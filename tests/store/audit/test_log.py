@@ -14,7 +14,7 @@ from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.log import AuditLog
-from kaiza.store.audit.verification import verify
+from kaiza.store.audit.verification import accept, verify
 from kaiza.store.audit.verification.accept import accept_damage
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
@@ -564,6 +564,52 @@ def test_a_second_acceptance_keeps_the_first_archived_log(root, log):
         )
 
     assert len(list((root / "audit").glob("audit-log.damaged-*"))) == 2
+
+
+def test_of_two_acceptances_at_once_one_begins_a_new_log(root, log, monkeypatch):
+    log.append(intent, durable=True)
+    append_garbage(log_path(root))
+    refusals = []
+
+    def verify_and_accept(directory):
+        if not refusals:
+            refusals.append("")
+            try:
+                accept.accept_damage(str(root), reason="second", person="Bob")
+            except errors.SystemError as refused:
+                refusals.append(refused.error_code)
+        return verify.verify_log(directory)
+
+    monkeypatch.setattr(accept, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(accept, "verify_log", verify_and_accept)
+    accepted = accept_damage(str(root), reason="first", person="Ada")
+
+    assert refusals == ["", "AUDIT_LOCK_FAILED"]
+    assert accepted.record["detail"]["person"] == "Ada"
+    assert [path.name for path in (root / "audit").glob("*damaged*")] == ["audit-log.damaged-1.jsonl"]
+    assert accept_damage(str(root), reason="third", person="Eve") is None
+
+
+def test_an_acceptance_does_not_replace_the_new_log_of_another_state_directory(root, log, monkeypatch, tmp_path):
+    log.append(intent, durable=True)
+    append_garbage(log_path(root))
+    own = os.environ["XDG_STATE_HOME"]
+
+    def accept_elsewhere(directory):
+        found = verify.verify_log(directory)
+        if os.environ["XDG_STATE_HOME"] == own:
+            monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+            accept.accept_damage(str(root), reason="other", person="Bob")
+            monkeypatch.setenv("XDG_STATE_HOME", own)
+        return found
+
+    monkeypatch.setattr(accept, "verify_log", accept_elsewhere)
+    with pytest.raises(errors.SystemError) as refused:
+        accept_damage(str(root), reason="first", person="Ada")
+
+    assert refused.value.error_code == "AUDIT_LOG_FAILED"
+    assert records(root)[0]["detail"]["person"] == "Bob"
+    assert [path.name for path in (root / "audit").glob("*damaged*")] == ["audit-log.damaged-1.jsonl"]
 
 
 def test_an_intact_log_cannot_be_accepted(root, log):

@@ -485,6 +485,16 @@ def test_an_undo_removes_only_directories_that_kaiza_created(root, manager):
     assert not (root / "sub/a").exists()
 
 
+@pytest.mark.parametrize("line", ['"sub"', '["sub", "' + "0" * 64 + '"]', '["sub", null]', "[]", '["sub"]'])
+def test_an_undo_ignores_directories_that_a_clone_lists_as_created(root, manager, line):
+    (root / ".kaiza/made").mkdir(parents=True)
+    (root / ".kaiza/made/list").write_text(f"{line}\n")
+    commit(manager, "one", create("sub/n"), delete("sub/x", b"sub/x"))
+    commit(manager, "undo", delete("sub/n", b"new"), undoes=("one",))
+
+    assert (root / "sub").is_dir()
+
+
 def test_a_delete_leaves_its_directory(root, manager):
     commit(manager, "one", create("a/n"))
     commit(manager, "two", delete("a/n", b"new"))

@@ -6,6 +6,7 @@ so that damaging the log frees an agent of nothing.
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -19,13 +20,15 @@ from kaiza.domain.audit.record_folding import apply_record
 from kaiza.store.audit import log_file, snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark, current_timestamp, is_damage
+from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
-_NEW_LOG_NAME = "audit-log.next"
+_LOCK_NAME = "accept.lock"
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _LOCK_SECONDS = 5.0
 
 
@@ -44,22 +47,39 @@ def accept_damage(root: str, *, reason: str, person: str) -> AcceptedDamage | No
     AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
     """
     directory = state_dir.path_of(root, create=True)
-    found = verify_log(root)
-    mark = DamageMark(directory).read()
-    if mark is None and not is_damage(found.verdict):
-        return None
+    lock = FileLock(os.open(directory / _LOCK_NAME, _LOCK_FLAGS, 0o600))
+    try:
+        # Before the log is verified: the second of two acceptances finds the new log of the first, which is intact.
+        lock.acquire(_LOCK_SECONDS)
+        return _accept_alone(root, directory, {"reason": reason, "person": person})
+    finally:
+        lock.close()
+
+
+def _accept_alone(root: str, directory: Path, base: dict[str, Any]) -> AcceptedDamage | None:
     old = log_file.open_for_append(root)
     try:
-        # Held until the new log is in place, so that no record is appended to the old one after it was read.
-        if old is not None:
-            old.lock.acquire(_LOCK_SECONDS)
-        with log_file.open_audit_directory(root) as audit_fd:
-            return _start_new_log(root, audit_fd, directory, mark or found, {"reason": reason, "person": person})
+        return _verify_and_replace(root, directory, old, base)
     except OSError as refused:
         raise log_file.log_error(refused) from refused
     finally:
         if old is not None:
             old.close()
+
+
+def _verify_and_replace(root: str, directory: Path, old: LogFile | None, base: dict[str, Any]) -> AcceptedDamage | None:
+    found = verify_log(root)
+    mark = DamageMark(directory).read()
+    if mark is None and not is_damage(found.verdict):
+        return None
+    if old is not None:
+        # Held until the new log is in place, so that no record is appended to the old one after it was read.
+        old.lock.acquire(_LOCK_SECONDS)
+        # Another state directory's acceptance does not have our lock, and may have come first.
+        if not log_file.is_current(root, old.descriptor):
+            raise log_file.log_error(sentence="The log was replaced meanwhile. Run 'kaiza audit verify'.")
+    with log_file.open_audit_directory(root) as audit_fd:
+        return _start_new_log(root, audit_fd, directory, mark or found, base)
 
 
 def _collect_standing_state(root: str, directory: Path) -> list[dict[str, Any]]:
@@ -87,14 +107,17 @@ def _start_new_log(root: str, audit_fd: int, directory: Path, verdict: Verdict, 
     first, *more = _collect_standing_state(root, directory)
     base |= {**_damage_detail(verdict, checkpoint), "file": archived_path, "sha256": digest, "standing": first}
     lines, records = _compose_lines(root, [base, *({"person": base["person"], "standing": part} for part in more)])
-    lock = _write_new_log(audit_fd, b"".join(lines))
+    new_name = f".audit-log.{os.urandom(8).hex()}.new"
+    lock = _write_new_log(audit_fd, new_name, b"".join(lines))
     try:
         # After a crash between the swap and the reset the old checkpoint does not fit the new log. That is found as
         # damage, and can be accepted again. The mark goes last: until then every process refuses changes.
-        _swap_logs(audit_fd, archive_name)
+        _swap_logs(audit_fd, new_name, archive_name)
         checkpoint.reset(LogHead(len(records), records[-1]["entry_hash"], sum(map(len, lines))))
         DamageMark(directory).clear()
     finally:
+        with suppress(FileNotFoundError):  # it has the log's name by now, unless the swap failed
+            os.unlink(new_name, dir_fd=audit_fd)
         lock.close()
         checkpoint.close()
     return AcceptedDamage(verdict, archived_path, records[0])
@@ -141,35 +164,33 @@ def _choose_archive_name(audit_fd: int) -> tuple[str | None, str | None]:
     return f"audit-log.damaged-{number}.jsonl", digest
 
 
-def _write_new_log(audit_fd: int, content: bytes) -> FileLock:
+def _write_new_log(audit_fd: int, name: str, content: bytes) -> FileLock:
     """Write the new log under a temporary name, complete, durable and locked."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(_NEW_LOG_NAME, flags, 0o600, dir_fd=audit_fd)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=audit_fd)
     lock = FileLock(descriptor)
     try:
         # Locked before it has the log's name: a waiting server must not append before the checkpoint is reset.
         lock.acquire(_LOCK_SECONDS)
-        # Another acceptance may have written to this file between the open and the lock.
-        os.ftruncate(descriptor, 0)
         if os.write(descriptor, content) != len(content):
             raise log_file.log_error(sentence="The disk is full. Free some space, then accept again.")
         os.fsync(descriptor)
     except (OSError, errors.SystemError):
+        os.unlink(name, dir_fd=audit_fd)
         lock.close()
         raise
     return lock
 
 
-def _swap_logs(audit_fd: int, archive_name: str | None) -> None:
+def _swap_logs(audit_fd: int, new_name: str, archive_name: str | None) -> None:
     """Give the old log its archive name and the new one its place, so that at no moment there is no log."""
     if archive_name is not None:
         try:
             os.link(log_file.NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd, follow_symlinks=False)
         except PermissionError:  # no hard links on this file system
             os.rename(log_file.NAME, archive_name, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
-        os.rename(_NEW_LOG_NAME, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
+        os.rename(new_name, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
     else:
         # `link` and not `rename`: a log that a server has just created is not overwritten.
-        os.link(_NEW_LOG_NAME, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
-        os.unlink(_NEW_LOG_NAME, dir_fd=audit_fd)
+        os.link(new_name, log_file.NAME, src_dir_fd=audit_fd, dst_dir_fd=audit_fd)
     os.fsync(audit_fd)
