@@ -55,17 +55,21 @@ def edit(root, old, new, plan_id="PLAN-1"):
 class Agent:
     """A client with its own server process and one open session."""
 
-    def __init__(self, root, role="WINDSURF"):
-        command = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(root)]
+    def __init__(self, root, role="WINDSURF", options=()):
+        command = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(root), *options]
         self.door = Door(command, stderr=subprocess.DEVNULL)
         self._number = itertools.count(1)
         self.door.ask(request(0, "initialize", **HELLO))
         self.door.say({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        self.begun = self.call("begin_session", role=role)
+        answer = self.door.ask(call(next(self._number), "begin_session", role=role))
+        self.begun_result = answer.get("result")
+        self.begun = self._read(answer)
 
     def call(self, tool, /, **arguments):
         """Output of the call, or its error envelope."""
-        answer = self.door.ask(call(next(self._number), tool, **arguments))
+        return self._read(self.door.ask(call(next(self._number), tool, **arguments)))
+
+    def _read(self, answer):
         if "error" in answer:
             return answer["error"]["data"]
         result = answer["result"]

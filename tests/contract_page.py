@@ -21,21 +21,34 @@ Generated from the code by `python tests/contract_page.py`; a test compares the 
 The reference has four pages; where two disagree, the earlier one applies: [PROTOCOL.md](PROTOCOL.md),
 [SECURITY.md](SECURITY.md), [CONTRACT.md](CONTRACT.md), [SCHEMA.md](SCHEMA.md).
 
-A successful call answers the same for the same files, log and arguments: members have a fixed order, and lists are
-sorted (`find_files`, `search_text` and `list_directory` by path, plans by id, records by `seq`). Only times, ids and
-what the call itself appends to the log differ.
-
 A `?` marks an optional member. Lists are paged: pass `nextCursor` as `cursor` with the same arguments; the last page
 has none. `pageSize` is 1 to 200; a larger value is refused. Every tool except `server_info` and `begin_session` takes
 `session_id`, which is not repeated below. A successful result has the output below, with a `summary` of at most 200
 characters; a failed one has the envelope of PROTOCOL.md. The fingerprint is the beginning of the output of
 `kaiza schema fingerprint`: it changes with every change of a tool's two schema files.
 """
+DETERMINISM = """\
+## Determinism
+
+A read answers the same for the same files, log and arguments: members have a fixed order, and lists are sorted
+(directories, files and hits by path, plans by id, records by `seq`). A `summary` follows from the rest of its output.
+The same error has the same code, and an invariant the same id, in every run. Only times, ids and what the call itself
+appends to the log differ.
+"""
 
 
 def page() -> str:
     """The whole page."""
-    parts = [INTRO, "## Tools\n", *map(_tool, _cards()), "## Error codes\n", _codes(), "## Caps\n", _caps()]
+    parts = [
+        INTRO,
+        "## Tools\n",
+        *map(_tool, _cards()),
+        DETERMINISM,
+        "## Error codes\n",
+        _codes(),
+        "## Caps\n",
+        _caps(),
+    ]
     return "\n".join([*parts, "## Commands\n", _commands()])
 
 

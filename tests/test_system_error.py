@@ -61,6 +61,7 @@ PROVOKED_BY = {
     "::test_a_lock_holds_in_every_process_and_reports_release_it_three_times",
     "SESSION_INITIALIZATION_FAILED": "boundary/test_boundary.py::test_a_session_is_opened_only_on_a_configured_root",
     "UNAUTHORIZED_ACTION": "boundary/test_changes.py::test_the_planner_cannot_change_files",
+    "INSUFFICIENT_PERMISSIONS": "attacks/test_checks.py::test_without_bubblewrap_checks_are_refused_and_nothing_runs",
     "ROLE_MISMATCH": "boundary/test_boundary.py::test_a_server_bound_to_a_role_refuses_sessions_of_the_other_role",
     "INVALID_PATH": "boundary/test_boundary.py::test_an_unreadable_path_is_refused_with_its_code",
     "PATH_TRAVERSAL_BLOCKED": "boundary/test_boundary.py::test_an_unreadable_path_is_refused_with_its_code",
@@ -94,14 +95,13 @@ PROVOKED_BY = {
 }
 NEVER_RAISED = {
     "INVALID_TOOL_INPUT",
-    "INSUFFICIENT_PERMISSIONS",
     "CONTEXT_CACHE_MISSING",
     "CONTEXT_CACHE_INVALID",
     "CONTEXT_QUERY_INVALID",
     "CONTEXT_BUDGET_INVALID",
     "CONTEXT_IO_ERROR",
 }
-"""Registered for tiers, other dialects and context tools that do not exist yet."""
+"""Registered for other dialects and context tools that do not exist yet."""
 
 
 def failing(app, kind, **arguments):
@@ -211,8 +211,9 @@ def test_the_client_gets_the_envelope_of_the_error_with_what_the_boundary_knows_
     call = app.stamp(CallRequest("debug_fault", {"phase_id": "PHASE_6"}))
     outcome = boundary.refuse_call(call, app.services, raised)
 
-    assert outcome.envelope == raised.to_envelope({**known, "timestamp": call.timestamp})
-    assert outcome.envelope["plan_hash"] == CONTEXT["plan_hash"]
+    known["timestamp"] = call.timestamp
+    assert outcome.envelope == {**CONTEXT, "error_code": "FILE_READ_FAILED", "invariant_id": None, **known}
+    assert outcome.envelope == raised.to_envelope(known)
     assert {key: records(workspace)[-1][key] for key in error_envelope.KEYS} == outcome.envelope
 
 

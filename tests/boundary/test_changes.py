@@ -124,7 +124,7 @@ def test_after_the_first_change_no_other_bytes_of_the_plan_are_valid(begun, work
     assert {envelope["invariant_id"] for envelope in envelopes} == {"PLAN_CHANGED_AFTER_APPROVAL"}
 
 
-@pytest.mark.rows("S1-22", "S1-45", "S1-87")
+@pytest.mark.rows("S1-22", "S1-45", "S1-87", "S2-36")
 def test_a_change_out_of_scope_locks_every_session_and_a_report_unlocks(begun, make_app, workspace, approved):
     arguments = {"path": "elsewhere/b.py", "content": "x\n", "plan_hash": approved}
     first = code(begun, "write_file", **arguments)
@@ -134,9 +134,11 @@ def test_a_change_out_of_scope_locks_every_session_and_a_report_unlocks(begun, m
     third = code(other, "write_file", path="src/b.py", content="x\n", plan_hash=approved)
     reads = code(other, "read_file", path="src/a.py")
     report = begun.call("write_report", {"title": "What happened", "content": "I strayed."}).output
+    second_report = begun.call("write_report", {"title": "Again", "content": "Nothing."}).output
 
     assert [first, second, third, reads] == ["PLAN_SCOPE_VIOLATION", "SESSION_LOCKED", "SESSION_LOCKED", "ok"]
-    assert report["state"] == "active"
+    assert (report["state"], report["unlocked"]) == ("active", True)
+    assert (second_report["state"], second_report["unlocked"]) == ("active", False)
     assert "I strayed." in (workspace / report["path"]).read_text()
     assert code(other, "write_file", path="src/b.py", content="x\n", plan_hash=approved) == "ok"
 

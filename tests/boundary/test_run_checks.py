@@ -10,6 +10,7 @@ from agents import checking
 from scenes import records
 
 from kaiza.store.checks import check_runner
+from kaiza.store.config.schema_registry import SchemaRegistry
 
 
 @pytest.fixture
@@ -28,6 +29,8 @@ def test_checks_are_offered_only_where_the_operator_allows_them(begun):
 def test_a_check_that_passes_returns_its_output_and_is_recorded(checked, workspace):
     output = checked("print('fine')").output
 
+    SchemaRegistry().load_tool_io("run_checks").output.validate(output)
+    assert output["summary"] == f"{len(output['results'])} checks passed."
     assert "set_aside" not in output
     assert (output["results"][0]["exit_code"], output["results"][0]["output"]) == (0, "fine\n")
     assert records(workspace)[-1]["detail"]["checks"][0]["exit_code"] == 0

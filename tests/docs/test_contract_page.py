@@ -40,6 +40,37 @@ def test_reference_pages_state_their_order_of_precedence(name):
     assert re.findall(r"\[(\w+\.md)\]\(\1\)", introduction) == ORDER
 
 
+CONTENTS = {
+    "PROTOCOL.md": ["Transport and revisions", "Sessions", "Results", "The order of judgement", "Time limits"],
+    "SECURITY.md": ["Threat model", "What is protected", "What is not protected"],
+    "CONTRACT.md": ["Tools", "Determinism", "Error codes", "Caps", "Commands"],
+    "SCHEMA.md": ["Conventions", "Files", "Changing a schema"],
+}
+
+
+@pytest.mark.rows("S2-45", "S2-1", "S2-2")
+@pytest.mark.parametrize("name", ORDER)
+def test_each_reference_page_has_the_sections_of_its_subject(name):
+    sections = dict(re.findall(r"^## (.+)\n\n((?:(?!^## ).*\n?)+)", (DOCS / name).read_text(), re.MULTILINE))
+    others = {section for page, found in CONTENTS.items() if page != name for section in found}
+
+    assert set(CONTENTS[name]) <= sections.keys()
+    assert not others & sections.keys() - {"The order of judgement"}
+    assert all(len(sections[section].split()) >= 20 for section in CONTENTS[name])
+
+
+@pytest.mark.rows("S2-46", "S2-44")
+def test_schema_page_says_how_a_change_is_made_reviewed_and_validated():
+    page = (DOCS / "SCHEMA.md").read_text()
+    section = page.partition("\n## Changing a schema\n")[2]
+    tests = re.search(r"pytest (\S+?)`", section)[1]
+
+    assert all(word in page for word in ("`uri`", "`position`", "INVALID_PARAMS", "CAP_EXCEEDED", "structuredContent"))
+    assert all(word in section for word in ("kaiza schema lint", "contract_page.py", "kaiza schema fingerprint"))
+    assert len(re.findall(r"^def test_", (DOCS.parent / tests).read_text(), re.MULTILINE)) >= 3
+    assert "A change that no test can check is not merged." in section
+
+
 @pytest.mark.rows("S2-2")
 def test_schema_page_does_not_specify_behaviour_paging_or_security():
     words = set(re.findall(r"[a-z]+", (DOCS / "SCHEMA.md").read_text().lower()))

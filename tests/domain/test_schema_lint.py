@@ -115,6 +115,7 @@ def test_an_output_schema_that_breaks_a_rule_is_found(pointer, value, found):
     assert rules(changed(OUTPUT, pointer, value), output=True) == found
 
 
+@pytest.mark.rows("S2-32", "S2-10", "S2-31")
 def test_only_the_exempt_members_of_a_record_may_be_open():
     open_object = {"type": ["object", "null"]}
     members = dict.fromkeys(("arguments", "cause", "changes", "detail"), open_object)

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from agents import Agent, plan, sha
+from agents import HEAD, WIDE, Agent, plan, sha
 from doors import call
 
 from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
@@ -93,39 +93,179 @@ def test_arguments_beyond_their_schema_are_invalid_parameters_in_every_tool(make
     assert {envelope["cause"]["class"] for envelope in answers.values()} == {"INVALID_PARAMS"}
 
 
-@pytest.mark.rows("S2-28", "S2-29", "S2-30", "S2-34", "S2-43", "S4-18")
-def test_tool_output_conforms_to_its_schema(agent, workspace):
-    approved = plan(workspace)
-    calls = {
+def patch_of(old, new):
+    return f"--- a/src/new\n+++ b/src/new\n@@ -1 +1 @@\n-{old}\n+{new}\n"
+
+
+def every_call(workspace, approved):
+    """A call of each tool of the executor that succeeds, in an order in which they all do."""
+    new = {"path": "src/new", "plan_hash": approved}
+    return {
+        "server_info": {},
         "session_status": {},
         "read_file": {"path": "src/a"},
         "read_files": {"paths": ["src/a", "missing"]},
         "list_directory": {"path": "src"},
         "find_files": {"pattern": "**/*"},
         "search_text": {"query": "here"},
+        "read_location": {"uri": f"file://{workspace}/src/a", "position": {"line": 0, "character": 1}},
         "file_info": {"path": "src/a"},
         "list_plans": {},
         "read_plan": {"plan_id": "PLAN-1"},
         "lint_plan": {"plan_id": "PLAN-1"},
-        "write_file": {"path": "src/a", "content": "x\n", "expected_hash": sha(b"here\n"), "plan_hash": approved},
+        "write_file": {**new, "content": "one\n"},
+        "edit_file": {**new, "expected_hash": sha(b"one\n"), "edits": [{"old_text": "one", "new_text": "two"}]},
+        "apply_patch": {"patch": patch_of("two", "three"), "plan_hash": approved},
+        "move_file": {
+            "source": "src/new",
+            "destination": "src/moved",
+            "expected_hash": sha(b"three\n"),
+            "plan_hash": approved,
+        },
+        "delete_file": {"path": "src/moved", "expected_hash": sha(b"three\n"), "plan_hash": approved},
         "undo_changes": {"all_of_session": True, "plan_hash": approved},
         "write_report": {"title": "t", "content": "c"},
         "read_audit_log": {},
         "verify_audit_log": {},
-        "server_info": {},
         "end_session": {},
     }
-    for number, (tool, arguments) in enumerate(calls.items(), 1000):
-        params = {"name": tool, "arguments": arguments}
-        answer = agent.door.ask({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
-        result = answer["result"]
-        output = result["structuredContent"]
 
-        assert "error" not in answer
-        assert not result.get("isError"), tool
+
+def counted(output):
+    return "{calls} calls, {changes} changes, {refusals} refusals.".format(**output["counts"])
+
+
+def change_sentence(output):
+    verb = {"create": "Created", "modify": "Modified", "delete": "Deleted", "move": "Moved"}[output["operation"]]
+    if "source" in output:
+        return f"{verb} {output['source']} to {output['path']}."
+    return f"{verb} {output['path']}, +{output['lines_added']} -{output['lines_removed']} lines."
+
+
+def lines_sentence(output):
+    first = output["start_line"]
+    return f"Lines {first} to {first + output['line_count'] - 1} of {output['total_lines']}."
+
+
+def audit_page(output):
+    return f"{len(output['items'])} records{', more follow' if 'nextCursor' in output else ''}."
+
+
+def begin_sentence(output):
+    approved = sum(plan["status"] == "APPROVED" for plan in output["plans"])
+    return f"{output['role']} session open; approved plans: {approved}; the log is {output['audit']['verdict']}."
+
+
+SUMMARIES = {
+    "begin_session": begin_sentence,
+    "server_info": lambda output: f"Kaiza {output['server_version']}, {len(output['categories'])} tool categories.",
+    "session_status": lambda output: f"{output['state']}: {counted(output)}",
+    "read_file": lines_sentence,
+    "read_files": lambda output: (
+        f"{sum('content' in file for file in output['files'])} files read, 0 of them truncated, "
+        f"{sum('error_code' in file for file in output['files'])} not read."
+    ),
+    "list_directory": lambda output: f"{len(output['items'])} entries.",
+    "find_files": lambda output: f"{len(output['items'])} found.",
+    "search_text": lambda output: (
+        f"{len(output['items'])} hits in {len({item['path'] for item in output['items']})} files."
+    ),
+    "read_location": lambda output: f"Lines {output['lines'][0]['line']} to {output['lines'][-1]['line']}.",
+    "file_info": lambda output: f"{output['type']}, {output['size']} bytes, mode {output['mode']}.",
+    "list_plans": lambda output: f"{len(output['items'])} plan.",
+    "read_plan": lambda output: f"{output['plan_id']}: {output['status']}, {len(output['findings'])} findings.",
+    "lint_plan": lambda output: f"The plan is valid; {len(output['findings'])} findings.",
+    "save_plan": lambda output: (
+        f"{output['plan_id']} is a draft. Ask a person to approve it; list_plans then shows its plan_hash."
+    ),
+    "write_file": change_sentence,
+    "edit_file": change_sentence,
+    "apply_patch": lambda output: (
+        f"Changed {output['files']} file, +{output['lines_added']} -{output['lines_removed']} lines."
+    ),
+    "move_file": change_sentence,
+    "delete_file": change_sentence,
+    "undo_changes": lambda output: f"Restored {len(output['changes'])} files, kept {len(output['kept'])}.",
+    "write_report": lambda output: {
+        ("active", False): "Report written. No role was locked.",
+        ("active", True): "Report written. The role is unlocked.",
+        ("locked", False): "Report written. Only a person can unlock now.",
+    }[output["state"], output["unlocked"]],
+    "read_audit_log": audit_page,
+    "verify_audit_log": lambda output: f"The log is {output['verdict']}: {output['records']} records.",
+    "end_session": lambda output: "Session ended. Calls: {calls}, changes: {changes}, refusals: {refusals}.".format(
+        **output["counts"]
+    ),
+}
+
+
+def results_of(agent, planner, workspace):
+    """The result of a successful call of every tool but `run_checks`."""
+    calls = every_call(workspace, plan(workspace, scope=WIDE))
+    yield "begin_session", agent.begun_result
+    for tool, arguments in calls.items():
+        yield tool, agent.door.ask(call(tool, tool, **arguments))["result"]
+    draft = HEAD.format(plan_id="PLAN-2", status="DRAFT", scope=WIDE, more="")
+    yield "save_plan", planner.door.ask(call("save", "save_plan", plan_id="PLAN-2", content=draft))["result"]
+
+
+@pytest.mark.rows("S2-28", "S2-30", "S2-34", "S2-36", "S2-43", "S4-18")
+def test_the_output_of_every_tool_conforms_to_its_schema_and_its_summary_follows_from_the_rest(agent, workspace):
+    planner = Agent(workspace, "ANTIGRAVITY")
+    results = dict(results_of(agent, planner, workspace))
+    planner.close()
+
+    assert results.keys() | {"run_checks"} == {row["id"] for row in REGISTRY.catalog()}
+    for tool, result in results.items():
+        output = result["structuredContent"]
+        assert not result["isError"], tool
         REGISTRY.load_tool_io(tool).output.validate(output)
-        assert json.loads(result["content"][0]["text"]) == output
-        assert 0 < len(output["summary"]) <= 200
+        assert [json.loads(block["text"]) for block in result["content"]] == [output], tool
+        assert 0 < len(output["summary"]) <= 200, tool
+        assert output["summary"] == SUMMARIES[tool]({key: output[key] for key in output.keys() - {"summary"}}), tool
+
+
+@pytest.mark.rows("S2-29")
+def test_with_content_summary_the_text_of_every_result_is_its_summary(workspace):
+    (workspace / "src").mkdir()
+    (workspace / "src/a").write_text("here\n")
+    agent = Agent(workspace, options=["--content", "summary"])
+    planner = Agent(workspace, "ANTIGRAVITY", options=["--content", "summary"])
+    results = dict(results_of(agent, planner, workspace))
+    agent.close()
+    planner.close()
+
+    assert len(results) == len(SUMMARIES)
+    for tool, result in results.items():
+        output = result["structuredContent"]
+        assert result["content"] == [{"type": "text", "text": output["summary"]}], tool
+        REGISTRY.load_tool_io(tool).output.validate(output)
+
+
+@pytest.mark.rows("S2-15")
+def test_every_place_in_a_file_is_a_uri_and_a_position():
+    inputs = {row["id"]: REGISTRY.load_tool_schemas(row["id"]).input for row in REGISTRY.catalog()}
+    placed = {tool for tool, schema in inputs.items() if {"uri", "position"} & schema["properties"].keys()}
+    bare = {tool for tool, schema in inputs.items() if {"line", "character", "column"} & schema["properties"].keys()}
+
+    assert placed == {"read_location"}
+    assert all({"uri", "position"} <= set(inputs[tool]["required"]) for tool in placed)
+    assert all("path" not in inputs[tool]["properties"] for tool in placed)
+    assert bare == set()
+
+
+@pytest.mark.rows("S2-26")
+def test_an_answer_too_large_for_a_response_is_refused_whole(agent, workspace):
+    plan(workspace)
+    path = workspace / "plans" / "PLAN-1.md"
+    path.write_text(path.read_text() + '"' * 200_000)
+    result = agent.door.ask(call(1000, "read_plan", plan_id="PLAN-1"))["result"]
+    envelope = json.loads(result["content"][0]["text"])
+
+    assert (envelope["error_code"], envelope["cause"]["cap"]) == ("CAP_EXCEEDED", "response_bytes")
+    assert envelope["cause"]["size"] > envelope["cause"]["limit"] == 512 * 1024
+    assert "structuredContent" not in result
+    assert len(json.dumps(result)) < 4096
 
 
 READS = {
