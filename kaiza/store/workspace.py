@@ -22,7 +22,7 @@ from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.journal import JournalStore
-from kaiza.store.config import roots, settings
+from kaiza.store.config import configuration, roots, settings
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.state_key import StateKey
@@ -105,14 +105,16 @@ class Workspace:
         from kaiza.store.checks.check_run import CheckedWorkspace  # noqa: PLC0415  needed by run_checks only
         from kaiza.store.checks.sandbox import SandboxRules  # noqa: PLC0415  as above
 
+        user_directory = configuration.user_directory()
+        hidden = (str(state_dir.shared_path()), str(user_directory))
         return CheckedWorkspace(
             root=self.root,
             kaiza_dir=self.blobs.kaiza_dir,
-            state_directory=self._state_path,
+            private_directories=(self._state_path, user_directory),
             is_governing=self._is_governing,
             is_unreadable=self.is_unreadable,
             seconds=self.settings.checks_seconds,
-            rules=SandboxRules(self.settings.checks_network, self.settings.checks_writable),
+            rules=SandboxRules(hidden, self.settings.checks_network, self.settings.checks_writable),
         )
 
     def nested_paths(self, paths: Iterable[RelPath]) -> Sequence[NestedPath]:

@@ -156,6 +156,8 @@ def test_a_steering_file_replaced_with_its_directory_is_set_aside(sandboxed, wor
 
 @needs_bubblewrap
 def test_a_sandboxed_check_reads_no_secret_of_workspace_home_or_state(sandboxed, workspace, tmp_path, monkeypatch):
+    # The test's directories are below /tmp, which the sandbox would hide as a whole.
+    monkeypatch.setattr(sandbox, "_HIDDEN", ("/run",))
     home = tmp_path / "home"
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "config").write_text("secret")
@@ -202,6 +204,22 @@ def test_a_sandboxed_check_has_no_network(sandboxed):
         script = f"import socket; socket.create_connection({listener.getsockname()!r}, 2)"
 
         assert sandboxed(script).envelope["error_code"] == "PREFLIGHT_FAILED"
+
+
+@needs_bubblewrap
+def test_a_sandboxed_check_reaches_no_socket_of_a_service(sandboxed, tmp_path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "service"))
+        listener.listen()
+        script = f"""
+import os, socket
+print(sorted(set(os.listdir("/run")) - {{"current-system", "systemd"}}))
+socket.socket(socket.AF_UNIX).connect({str(tmp_path / "service")!r})
+"""
+        outcome = sandboxed(script)
+
+    assert outcome.envelope["error_code"] == "PREFLIGHT_FAILED"
+    assert outcome.evidence["results"][0]["output"].startswith("[]\n")
 
 
 @needs_bubblewrap
@@ -303,12 +321,17 @@ print(sorted(os.listdir("/proc/self/fd")))
         "import os; os.makedirs('.kaiza/journal'); open('.kaiza/journal/evil', 'w').write('{}')",
         "import glob; p = glob.glob(STATE + '/kaiza/*/key.json')[0]; t = open(p).read(); open(p, 'w').write(t)",
         "import glob; open(glob.glob(STATE + '/kaiza/*')[0] + '/workspace.json', 'w').write('{}')",
+        "open(CONFIG + '/kaiza/config.toml', 'w').write('[trust]')",
+        "import os; os.makedirs('below/.kaiza'); open('below/.kaiza/id', 'w').write('x')",
     ],
 )
-def test_what_an_unsandboxed_check_alters_is_detected_and_locks(unsandboxed, workspace, script):
+def test_what_an_unsandboxed_check_alters_is_detected_and_locks(unsandboxed, workspace, tmp_path, monkeypatch, script):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config" / "kaiza").mkdir(parents=True)
     # The key exists only once something was authenticated with it.
     (next(state_directory().glob("kaiza/*")) / "key.json").touch()
-    envelope = unsandboxed(f"STATE = {str(state_directory())!r}\n{script}").envelope
+    places = f"STATE, CONFIG = {str(state_directory())!r}, {str(tmp_path / 'config')!r}"
+    envelope = unsandboxed(f"{places}\n{script}").envelope
 
     assert (envelope["error_code"], envelope["invariant_id"]) == ("INVARIANT_VIOLATION", "CHECKS_MEDDLED")
     assert records(workspace)[-1]["invariant_id"] == "CHECKS_MEDDLED"

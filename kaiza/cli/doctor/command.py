@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.doctor import clients, machine, trust, workspace
+from kaiza.cli.doctor import clients, machine, sandbox_probe, trust, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
 from kaiza.cli.doctor.machine import errors_as_unknown
 from kaiza.render.tables import GAP
@@ -68,6 +68,7 @@ def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:
     yield from errors_as_unknown("plans", workspace.check_plans(root))
     yield from errors_as_unknown("trust", trust.check_trust(root))
     yield from errors_as_unknown("nested", workspace.check_nested(root))
+    yield from errors_as_unknown("checks", sandbox_probe.check_sandbox(root))
     yield from errors_as_unknown("journals", workspace.check_journals(root))
     yield from errors_as_unknown("record", workspace.check_log(root))
 

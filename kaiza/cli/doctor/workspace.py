@@ -103,7 +103,7 @@ def check_journals(root: Path) -> Iterator[DoctorCheck]:
     if count:
         yield warning(
             "journals",
-            f"{count} set aside under .kaiza/set-aside, not written by Kaiza here",
+            f"{count} set aside under .kaiza/set-aside: journals not written by Kaiza here, or files that checks made",
             "Read them and find out where they came from, then delete them. Nothing in them was executed.",
         )
 

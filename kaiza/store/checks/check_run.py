@@ -26,7 +26,8 @@ class CheckedWorkspace:
 
     root: str
     kaiza_dir: KaizaDir
-    state_directory: Path
+    private_directories: tuple[Path, ...]
+    """State and configuration, which no check may alter. The snapshot of the log's state is in the first."""
     is_governing: Callable[[RelPath], bool]
     is_unreadable: Callable[[RelPath], bool]
     seconds: int
@@ -118,7 +119,7 @@ class UnsandboxedChecks:
 
     def finish(self) -> Sequence[Mapping[str, str]]:
         """INVARIANT_VIOLATION if a file that governs the agent was altered, or a person's decision was recorded."""
-        root, state_directory = self._workspace.root, self._workspace.state_directory
+        root, (state_directory, *_) = self._workspace.root, self._workspace.private_directories
         # A check can read the key that authenticates the snapshot. Without one, the state is computed from the log.
         (state_directory / "index.json").unlink(missing_ok=True)
         altered = find_differences(self._before, self._take_fingerprint(), root)
@@ -129,7 +130,7 @@ class UnsandboxedChecks:
 
     def _take_fingerprint(self) -> Fingerprint:
         workspace = self._workspace
-        return take_fingerprint(workspace.root, workspace.state_directory, workspace.is_governing)
+        return take_fingerprint(workspace.root, workspace.private_directories, workspace.is_governing)
 
 
 def _meddled_error(paths: Sequence[str], records: Sequence[int] = ()) -> errors.SystemError:

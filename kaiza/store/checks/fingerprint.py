@@ -3,7 +3,7 @@
 import fcntl
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ _WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})
 _VOLATILE = frozenset({"live", "locks", "made", "set-aside"})
 _GROWING = frozenset({"objects", "done"})
 # In the state directory, the server writes these at any time. The snapshot is deleted instead.
-_VOLATILE_STATE = ("anchor", "whole.json", "verify.lock", "sights.json", "index.json")
+_VOLATILE_STATE = frozenset({"anchor", "whole.json", "verify.lock", "sights.", "index.json"})
 _PERSONAL_KINDS = frozenset({"person", "plan"})
 # Decisions that only stop an agent may be made while a check runs.
 _STOPPING_ACTIONS = frozenset({"freeze", "reject", "revoke"})
@@ -33,13 +33,14 @@ class Fingerprint:
     log_hash: str
 
 
-def take_fingerprint(root: str, state_directory: Path, is_governing: Callable[[RelPath], bool]) -> Fingerprint:
-    """Take the fingerprint of a workspace and its state directory."""
+def take_fingerprint(root: str, private: Sequence[Path], is_governing: Callable[[RelPath], bool]) -> Fingerprint:
+    """Take the fingerprint of a workspace and of Kaiza's own directories outside of it."""
     log = Path(root) / _LOG_PATH
     size = log.stat().st_size if log.is_file() else 0
     files = dict(_governing_files(Path(root), is_governing))
     files.update(_private_files(Path(root, ".kaiza"), ".kaiza", _VOLATILE))
-    files.update(_private_files(state_directory, str(state_directory), frozenset(_VOLATILE_STATE)))
+    for directory in private:
+        files.update(_private_files(directory, str(directory), _VOLATILE_STATE))
     return Fingerprint(files, size, _hash_file(log, size))
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from kaiza.store import git
 from kaiza.store.checks.guarded_paths import GuardedPath
-from kaiza.store.disk import state_dir
 
 _ISOLATION = ("--unshare-all", "--cap-drop", "ALL", "--new-session", "--die-with-parent")
 _SYSTEM = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
@@ -51,8 +50,10 @@ _PROBE_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class SandboxRules:
-    """What the settings allow beyond the workspace: the network, and directories that may be written."""
+    """What a sandbox hides, and what the settings allow: the network, and directories that may be written."""
 
+    hidden: tuple[str, ...]
+    """Kaiza's own directories outside the workspace."""
     network: bool = False
     writable: tuple[str, ...] = ()
 
@@ -95,7 +96,7 @@ def build_sandbox(
 ) -> Sandbox:
     """Compute the options. Later ones cover earlier ones, so that nothing uncovers what is protected."""
     homes = _home_directories()
-    kaiza_directories = _existing([str(state_dir.shared_path()), _configuration_directory()])
+    kaiza_directories = _existing(rules.hidden)
     options = [*_ISOLATION, *(["--share-net"] if rules.network else []), *_SYSTEM]
     options += _mount("--tmpfs", _existing([*_HIDDEN, *homes]))
     options += _bind("--ro-bind-try", [*_SHOWN_BELOW_RUN, *_toolchains(homes)])
@@ -127,11 +128,6 @@ def _home_directories() -> list[str]:
     with suppress(KeyError):
         homes.add(pwd.getpwuid(os.geteuid()).pw_dir)
     return [home for home in homes if home.startswith("/")]
-
-
-def _configuration_directory() -> str:
-    configured = os.environ.get("XDG_CONFIG_HOME", "")
-    return (configured if configured.startswith("/") else os.path.expanduser("~/.config")) + "/kaiza"  # noqa: PTH111  as above
 
 
 def _toolchains(homes: Sequence[str]) -> Iterator[str]:

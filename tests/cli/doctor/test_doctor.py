@@ -10,6 +10,7 @@ from kaiza.app import App
 from kaiza.cli.doctor import clients, machine, workspace
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
+from kaiza.store.checks import sandbox
 from kaiza.store.clients.client import ServerCommand
 from kaiza.store.files import probe
 
@@ -303,3 +304,36 @@ def test_journals_set_aside_are_a_warning(root, doctor):
     assert "journals" not in before
     assert (status, checks["journals"]["verdict"]) == (0, "warning")
     assert checks["journals"]["message"].startswith("1 set aside")
+
+
+def test_a_sandbox_that_works_is_ok(root, doctor):
+    if sandbox.find_bubblewrap(str(root)) is None:
+        pytest.skip("bubblewrap is missing, or cannot make a sandbox here")
+    _, checks = doctor()
+
+    assert checks["checks"]["verdict"] == "ok"
+
+
+def test_a_machine_without_bubblewrap_is_a_warning(root, doctor, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    _, checks = doctor()
+
+    assert checks["checks"]["verdict"] == "warning"
+
+
+@pytest.mark.parametrize("ending", ['exec "$@"', "exit 0"])
+def test_a_sandbox_that_does_not_hold_is_a_problem_and_one_that_fails_a_warning(
+    root, doctor, monkeypatch, tmp_path, ending
+):
+    program = tmp_path / "bin" / "bwrap"
+    program.parent.mkdir()
+    probed = '[ "$1" = --args ] || exit 0'  # the trial run has its options on the command line
+    program.write_text(f'#!/bin/sh\n{probed}\nwhile [ "$1" != -- ]; do shift; done\nshift\n{ending}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    _, checks = doctor()
+    places = ("the home directory", "the state directory", "plans/", "the network")
+
+    assert checks["checks"]["verdict"] == ("problem" if ending == 'exec "$@"' else "warning")
+    assert all(name in checks["checks"]["message"] for name in places) == (ending == 'exec "$@"')
+    assert [path.name for path in tmp_path.rglob(".kaiza-probe-*")] == []
