@@ -54,6 +54,7 @@ def read_mutants():
 def copied_tree():
     """A copy of the tree in a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="kaiza-mutant-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)  # some tests use another account
         directory = Path(name, "tree")
         shutil.copytree(ROOT, directory, ignore=shutil.ignore_patterns(".*", "__pycache__", "node_modules"))
         yield directory
@@ -66,7 +67,8 @@ def run_tests(directory, tests):
     # PYTHONPATH comes before the checkout, which the environment has installed for processes that tests start.
     environment = {**os.environ, "PYTHONPATH": str(directory), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-x", "-q", *tests],
+        # A short path for the tests' files: the address of a socket has 108 bytes.
+        [sys.executable, "-m", "pytest", "-x", "-q", f"--basetemp={directory.with_name('t')}", *tests],
         cwd=directory,
         env=environment,
         stdout=subprocess.DEVNULL,

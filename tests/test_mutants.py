@@ -1,4 +1,4 @@
-"""The table of deliberate faults fits the code; `just mutants` makes them and measures the tests."""
+"""The table of deliberate faults fits the code and the page about testing; `just mutants` makes the faults."""
 
 import ast
 from collections import Counter
@@ -27,3 +27,11 @@ def test_every_deliberate_fault_is_described_once_and_names_tests_that_exist():
     assert [fault for fault, times in Counter(mutant.fault for mutant in MUTANTS).items() if times > 1] == []
     assert all(mutant.tests for mutant in MUTANTS)
     assert [path for path in tests if not (ROOT / path).is_file()] == []
+
+
+def test_the_page_about_testing_counts_the_faults_and_explains_those_that_no_test_can_notice():
+    page = (ROOT / "docs/testing.md").read_text()
+    equivalent = [mutant for mutant in MUTANTS if mutant.equivalent]
+
+    assert f"Of {len(MUTANTS)} faults {len(MUTANTS) - len(equivalent)} are noticed" in page
+    assert [mutant.fault for mutant in equivalent if mutant.fault not in page] == []

@@ -9,6 +9,11 @@ from scenes import records
 from kaiza.domain.paths import protected_names
 from kaiza.domain.paths.rel_path import parse
 
+CONTROL = [
+    "plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/journal/x", "kaiza.toml", ".git/hooks/pre-commit",
+    ".gitmodules", ".gitattributes", ".husky/pre-commit",
+]  # fmt: skip
+ANYWHERE = (".git", ".husky")
 STEERING = [
     # agents
     ".agents/x", ".aider.conf.yml", ".amazonq/rules/x.md", ".augment-guidelines", ".augment/rules/x.md", ".claude/x",
@@ -86,6 +91,15 @@ def spellings(path):
     yield f"deep/down/{path}"
 
 
+@pytest.mark.parametrize("path", CONTROL)
+def test_the_control_plane_is_protected_in_every_spelling(path):
+    prefixed = [] if path.startswith(ANYWHERE) else [f"deep/down/{path}"]
+
+    assert [
+        each for each in spellings(path) if not protected_names.is_control_plane(parse(each)) and each not in prefixed
+    ] == []
+
+
 @pytest.mark.parametrize("path", STEERING)
 def test_steering_names_are_protected_in_every_spelling(path):
     assert [each for each in spellings(path) if protected_names.find_steering_part(parse(each)) is None] == []
@@ -109,9 +123,11 @@ def test_names_similar_to_secret_names_are_readable(path):
 
 def test_every_protected_name_is_tested():
     tested = {part for path in [*STEERING, *SECRET] for part in path.lower().split("/")}
+    control = {path.partition("/")[0] for path in CONTROL}
     below = {*protected_names.STEERING_BELOW.items(), *protected_names.UNREADABLE_BELOW.items()}
     known = {*protected_names.STEERING_NAMES, *protected_names.UNREADABLE_NAMES} - {".kaiza"}
 
+    assert {*protected_names.CONTROL_PLANE_AT_ROOT, *protected_names.CONTROL_PLANE_ANYWHERE} <= control
     assert known <= tested
     assert all(any(f"{above}/" in path and path.lower().startswith(above) for path in [*STEERING, *SECRET])
                for above, _ in below)  # fmt: skip

@@ -53,13 +53,14 @@ def test_a_protected_file_among_the_changes_refuses_all_of_them(overreach, works
     assert [entry["kind"] for entry in records(workspace)] == ["call", "call"]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(("path", "invariant"), PROTECTED.items())
 def test_a_protected_file_among_the_changes_of_an_undo_refuses_all_of_them(
-    begun, overreach, workspace, path, invariant
+    begun, overreach, workspace, path, invariant, dry_run
 ):
     approved = plan(workspace, scope=WIDE)
     made = begun.call("write_file", {"path": "a", "content": "a\n", "plan_hash": approved}).output["request_id"]
-    envelope = overreach("undo_changes", path, request_ids=[made], plan_hash=approved)
+    envelope = overreach("undo_changes", path, request_ids=[made], plan_hash=approved, dry_run=dry_run)
 
     assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", invariant)
     assert not (workspace / path).exists()

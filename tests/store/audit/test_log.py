@@ -654,6 +654,17 @@ def test_a_verified_log_need_not_contain_what_this_process_read_before(root, log
     assert log.append(intent, durable=True)["seq"] == 2
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"verdict":"intact"}', None])
+def test_a_damage_mark_that_cannot_be_read_stops_changes(root, log, content):
+    log.append(intent, durable=True)
+    mark = state_dir.path_of(str(root)) / "damage.json"
+    mark.mkdir() if content is None else mark.write_bytes(content)
+
+    assert refusal_code(log) == "SELF_AUDIT_FAILURE"
+    assert refusal_code(open_log(root)) == "SELF_AUDIT_FAILURE"
+    assert log.damage() == "broken"
+
+
 @pytest.mark.parametrize("tail", [b"{", b'{"arguments":null', b"\0" * 600, b"x" * 100_000])
 def test_a_torn_tail_is_set_aside_and_recorded(root, log, followed, tail):
     lines = chained(3)

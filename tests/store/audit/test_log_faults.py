@@ -167,6 +167,25 @@ def test_a_short_write_is_undone(root, room):
     require_nothing_lost(root, acks)
 
 
+def test_part_of_a_record_is_removed_where_the_write_then_fails(root, monkeypatch):
+    log = open_log(root)
+    log.append(body, durable=True)
+    before, real_write = log_path(root).read_bytes(), os.write
+
+    def write_half(descriptor, content):
+        real_write(descriptor, content[: len(content) // 2])
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "write", write_half)
+        with pytest.raises(errors.SystemError) as refused:
+            log.append(body, durable=True)
+
+    assert refused.value.error_code == "AUDIT_LOG_FAILED"
+    assert log_path(root).read_bytes() == before
+    assert log.append(body, durable=True)["seq"] == 2
+
+
 def test_a_full_disk_refuses_records_until_there_is_space(small_disk, monkeypatch):
     (small_disk / "audit").mkdir()
     log = open_log(small_disk)

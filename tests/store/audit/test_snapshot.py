@@ -5,7 +5,7 @@ import os
 import orjson
 import pytest
 from agents import person, plan
-from logs import error_code_of
+from logs import chained, error_code_of
 
 from kaiza.app import App
 from kaiza.store.audit import snapshot
@@ -90,6 +90,27 @@ def test_a_snapshot_with_a_valid_code_is_loaded(workspace, frozen):
     assert head is not None
     assert state.frozen is not None
     assert snapshot.load_unchecked(directory, StateKey(directory)) == (state, head.seq, True)
+
+
+@pytest.mark.parametrize(
+    ("edit", "is_used"),
+    [
+        (lambda log, head: log, True),
+        (lambda log, head: log + b"more", True),
+        (lambda log, head: log[: head.size - 1], False),
+        (lambda log, head: log[head.size // 2 :], False),
+        (lambda log, head: b"".join(chained(50)), False),
+        (lambda log, head: b"", False),
+    ],
+    ids=["the same", "longer", "cut", "without its beginning", "another", "empty"],
+)
+def test_a_snapshot_is_used_only_for_a_log_that_contains_its_last_record(workspace, frozen, edit, is_used):
+    directory, log = snapshot_path(workspace).parent, workspace / "audit/audit-log.jsonl"
+    _, head = snapshot.load(directory, log, StateKey(directory))
+    log.write_bytes(edit(log.read_bytes(), head))
+    state, loaded = snapshot.load(directory, log, StateKey(directory))
+
+    assert (state.frozen is not None, loaded) == ((True, head) if is_used else (False, None))
 
 
 def test_an_unchecked_snapshot_reports_an_invalid_code(workspace, frozen):

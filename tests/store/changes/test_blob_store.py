@@ -1,5 +1,6 @@
 """The parts of a transaction: blobs, renames that do not overwrite, path locks and liveness locks."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -322,3 +323,18 @@ def test_a_process_of_another_account_is_taken_for_alive(tmp_path):
         mine.close()
 
     assert found is False
+
+
+@pytest.mark.parametrize("other", ["../held", "./held", "", ".", "..", "a\0b", "x" * 300])
+def test_an_id_that_is_not_a_name_is_that_of_a_dead_process(tmp_path, kaiza_dir, other):
+    kaiza_dir.open_directory("live")
+    with (
+        closing(LivenessLock(kaiza_dir)) as mine,
+        (tmp_path / ".kaiza/held").open("w") as above,
+        (tmp_path / ".kaiza/live/held").open("w") as inside,
+    ):
+        for held in (above, inside):
+            fcntl.flock(held, fcntl.LOCK_EX)
+
+        assert mine.is_dead(other)
+        assert not mine.is_dead("held")

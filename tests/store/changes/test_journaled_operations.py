@@ -1,8 +1,13 @@
 """A journal's operations are compared with its intent: same kinds, paths and hashes, in order, none protected."""
 
 import json
+import os
+import signal
+from contextlib import closing
+from hashlib import sha256
 
 import pytest
+from announcing import recover_changes
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
@@ -78,6 +83,22 @@ def test_a_protected_path_is_found_as_source_and_as_target(path):
     assert read([step("put", path, after=A)]).has_protected_path()
     assert read([step("move", "x", A, source=path)]).has_protected_path()
     assert not read([step("put", "x", after=A)]).has_protected_path()
+
+
+def test_recovery_touches_no_file_of_an_announced_change_with_a_protected_path(tmp_path):
+    (tmp_path / ".git/hooks").mkdir(parents=True)
+    content = b"#!/bin/sh\n"
+    change = Change(parse(".git/hooks/pre-commit"), "create", None, sha256(content).hexdigest(), content=content)
+    with ConfinedRoot(str(tmp_path)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+        child = os.fork()
+        if child == 0:
+            manager.apply(manager.prepare("t", [change]))
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        recovered = recover_changes(manager, [change])
+
+    assert [(each.result, each.unresolved[0]["reason"]) for each in recovered] == [("set_aside", "not_as_announced")]
+    assert (tmp_path / ".git/hooks/pre-commit").read_bytes() == content
 
 
 @pytest.mark.parametrize("made", [["other"], ["new", "n"], [".git"]])
