@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cli.conftest import Screen
 from doors import Door, call, request
+from scenes import see_plans
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "agent", "version": "1"}}
 HEAD = """---
@@ -34,9 +35,12 @@ def sha(content):
 
 
 def plan(root, plan_id="PLAN-1", status="APPROVED", scope='{modify: ["src/**"], create: ["src/**"]}', more=""):
-    """Write a plan as a person would, and return its hash."""
+    """Write a draft, have it seen, set its status as a person would, and return the plan's hash."""
     path = Path(root, "plans", f"{plan_id}.md")
-    path.write_text(HEAD.format(plan_id=plan_id, status=status, scope=scope, more=more))
+    for each in ("DRAFT", status):
+        path.write_text(HEAD.format(plan_id=plan_id, status=each, scope=scope, more=more))
+        if each == "DRAFT":
+            see_plans(root)
     return sha(path.read_bytes())
 
 

@@ -1,7 +1,13 @@
 """Workspaces and their logs, as several tests set them up and read them."""
 
 import json
+import os
 from pathlib import Path
+
+from kaiza.store.disk import state_dir
+from kaiza.store.documents.plan_files import PlanFiles
+from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.trust.sights import Sights
 
 
 def make_ready(root: Path) -> Path:
@@ -9,6 +15,24 @@ def make_ready(root: Path) -> Path:
     for name in ("plans", "audit"):
         (root / name).mkdir(parents=True, exist_ok=True)
     return root
+
+
+def see_plans(root):
+    """Look at the plans as every process does that reads them: drafts are noted."""
+    real = os.path.realpath(root)
+    sights = Sights(real, state_dir.path_of(real))
+    with ConfinedRoot(real) as files:
+        PlanFiles(files, sights.notice).read_changed()
+    sights.flush()
+
+
+def put_plan(path, text):
+    """Write a plan; an approved one as a person approves it: a draft, which is seen, then one word edited."""
+    path = Path(path)
+    if "status: APPROVED" in text:
+        path.write_text(text.replace("status: APPROVED", "status: DRAFT"))
+        see_plans(path.parent.parent)
+    path.write_text(text)
 
 
 def records(root) -> list[dict]:

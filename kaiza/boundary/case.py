@@ -11,7 +11,8 @@ from kaiza.domain import errors
 from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.plans.parser import ParsedPlan
+from kaiza.domain.plans.approval import NO_EVIDENCE
+from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, rules_on_plan
@@ -72,8 +73,9 @@ def build_case(
     assert workspace is not None  # noqa: S101  find_session has set it
     paths = _request_paths(request)
     # Only changes wait: a change under a log that was tampered with could rest on a forged approval. Reads cannot.
-    unverified = _wait_for_verification(call, workspace) if card.safety_level == CHANGES_FILES else None
-    call.plan_id, parsed = _find_plan(call, workspace)
+    is_change = card.safety_level == CHANGES_FILES
+    unverified = _wait_for_verification(call, workspace) if is_change else None
+    call.plan_id, stored = _find_plan(call, workspace)
     return Case(
         card=card,
         arguments=call.arguments,
@@ -86,10 +88,11 @@ def build_case(
         fault=fault,
         paths=paths,
         hidden=tuple(path for path in paths if workspace.is_unreadable(path)),
-        nested=workspace.nested_paths(paths) if card.safety_level == CHANGES_FILES else (),
+        nested=workspace.nested_paths(paths) if is_change else (),
         plan_id=call.plan_id,
-        parsed=parsed,
+        parsed=stored.parsed if stored else None,
         required_approval=workspace.settings.required_approval,
+        evidence=workspace.plan_evidence(stored) if stored and is_change else NO_EVIDENCE,
     )
 
 
@@ -125,7 +128,12 @@ def judge_under_plan(case: Case, tool: Tool, request: object, view: ToolView) ->
 def refresh_case(case: Case, workspace: Workspace) -> Case:
     """The case with the current time, the current damage and the plan's current bytes."""
     stored = workspace.plans.read(case.plan_id) if case.plan_id else None
-    return replace(case, now=current_timestamp(), damage=workspace.damage(), parsed=stored.parsed if stored else None)
+    case = replace(case, now=current_timestamp(), damage=workspace.damage())
+    if stored is None:
+        return replace(case, parsed=None, evidence=NO_EVIDENCE)
+    is_same = case.parsed is not None and case.parsed.plan_hash == stored.parsed.plan_hash
+    evidence = workspace.refresh_evidence(stored, case.evidence if is_same else NO_EVIDENCE)
+    return replace(case, parsed=stored.parsed, evidence=evidence)
 
 
 def find_current_refusal(case: Case, workspace: Workspace) -> errors.SystemError | None:
@@ -138,7 +146,7 @@ def find_current_refusal(case: Case, workspace: Workspace) -> errors.SystemError
     return None
 
 
-def _find_plan(call: Call, workspace: Workspace) -> tuple[str | None, ParsedPlan | None]:
+def _find_plan(call: Call, workspace: Workspace) -> tuple[str | None, StoredPlan | None]:
     """Find the plan that has, or had when it was approved or sealed, the requested hash. Its text is the current one.
 
     By the old hash too, so that a plan edited after its approval is refused as changed and not as unknown.
@@ -148,12 +156,11 @@ def _find_plan(call: Call, workspace: Workspace) -> tuple[str | None, ParsedPlan
         return None, None
     stored = workspace.plans.find_by_hash(plan_hash)
     if stored is not None:
-        return stored.plan_id, stored.parsed
+        return stored.plan_id, stored
     sealed = ((plan_id, seal.plan_hash) for plan_id, seal in workspace.audit_state.seals.items())
     recorded = (*workspace.audit_state.approvals.items(), *sealed)
     plan_id = next((plan_id for plan_id, recorded_hash in recorded if recorded_hash == plan_hash), None)
-    stored = workspace.plans.read(plan_id) if plan_id else None
-    return plan_id, stored.parsed if stored else None
+    return plan_id, workspace.plans.read(plan_id) if plan_id else None
 
 
 @cache

@@ -27,6 +27,7 @@ from kaiza.domain.text import line_diff
 from kaiza.policy.case import Case
 from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
+from kaiza.policy.rules.plan_approved import approval_basis
 from kaiza.store import human_decisions
 from kaiza.store.audit.reader import read_records
 from kaiza.store.documents.nested_workspaces import find_new_plan
@@ -218,7 +219,11 @@ def _record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
         "workspace_root": workspace.root,
         "plan_id": plan.plan_id,
         "plan_hash": plan.plan_hash,
-        "detail": {"how": "edited", "approved_by": plan.approved_by, "files": workspace.count_in_scope(plan)},
+        "detail": {
+            "how": approval_basis(case),
+            "approved_by": plan.approved_by,
+            "files": workspace.count_in_scope(plan),
+        },
     }
 
     def new_seal() -> record.Body:

@@ -69,6 +69,7 @@ def _write_documents(workspace: Workspace | None, proposals: Sequence[Any]) -> R
             if isinstance(draft, PlanDraft):
                 workspace.plans.create(draft.plan_id, draft.content)
                 created.callback(partial(workspace.plans.remove_created, draft.plan_id, draft.content))
+                workspace.sights.flush()
             else:
                 workspace.reports.create(draft.name, draft.content)
                 created.callback(partial(workspace.reports.remove_created, draft.name))
@@ -160,6 +161,8 @@ def _track_session(call: Call, services: Services) -> None:
         return
     if call.call_request.tool_name == "begin_session":
         services.own_sessions.add(session.session_id)
+        if call.workspace is not None:
+            call.workspace.plan_watch.start()
     else:
         services.own_sessions.discard(session.session_id)
     if call.workspace is not None:

@@ -5,7 +5,8 @@ The values are what `plan show --json` and `plan list --json` print.
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -19,13 +20,14 @@ from kaiza.domain.text import unified_diff
 from kaiza.domain.tool_card import for_unknown_tool
 from kaiza.policy.case import Case
 from kaiza.policy.rules.plan_approved import (
+    approval_basis,
     check_plan_approved,
     check_plan_not_withdrawn,
     check_plan_unchanged,
     sealed_hash,
 )
 from kaiza.policy.rules.plan_sound import check_plan_sound
-from kaiza.render.terminal import escape
+from kaiza.render.terminal import escape, format_count
 from kaiza.store import human_decisions
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.documents.scope_preview import ScopePreview, match_files
@@ -34,6 +36,8 @@ from kaiza.store.workspace import Workspace
 BROAD_SCOPE_FILES = 200
 """A scope of more files than this gets a warning."""
 _MAX_PROSE_LINES = 400
+_STANDINGS = {"merged": "merged", "signed": "signed"}
+_CAME_BY = {"git": "brought by git", "unseen": "never seen here as a draft with this text"}
 _MAX_HIDDEN_LINES = 20
 _FRONT_MATTER = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
 
@@ -82,6 +86,13 @@ def diff_since_approval(workspace: Workspace, plan_id: str, content: bytes) -> d
     return {"approved_hash": seal.plan_hash, "diff": diff.text, "truncated": diff.truncated}
 
 
+def count_standings(listed: Sequence[Mapping[str, Any]]) -> str:
+    """One line of how many plans count and why: `3 plans: 1 approved here, 1 arrived approved, 1 merged`."""
+    counts = Counter(plan["standing"] for plan in listed)
+    parts = ", ".join(f"{count} {standing}" for standing, count in sorted(counts.items()))
+    return f"{format_count(len(listed), 'plan')}: {parts}" if listed else "none yet"
+
+
 def plan_path(plan_id: str) -> RelPath:
     """The path of a plan's file."""
     return DIRECTORY / (plan_id + SUFFIX)
@@ -117,16 +128,40 @@ def _approval_state(workspace: Workspace, stored: StoredPlan, now: str) -> dict[
     """Whether the plan allows changes now, if not why, and the content that was approved."""
     seal = workspace.audit_state.seals.get(stored.plan_id)
     case = _build_case(workspace, stored, now)
-    approved_hash = sealed_hash(case)
+    approved_hash, basis = sealed_hash(case), approval_basis(case)
     reason = _refusal_reason(case) or _exceeded_limit(workspace, stored)
     return {
         "allows": reason is None,
         "why_not": reason,
+        "standing": _standing(case),
+        "came_by": case.evidence.came_by if basis is None and _is_marked_approved(case) else None,
         "sealed": None
         if seal is None
         else {"plan_hash": seal.plan_hash, "how": seal.how, "approved_by": seal.approved_by, "seq": seal.seq},
         "changed_after_approval": approved_hash is not None and approved_hash != stored.parsed.plan_hash,
     }
+
+
+def _is_marked_approved(case: Case) -> bool:
+    plan = case.parsed.plan if case.parsed else None
+    return plan is not None and plan.status == limits.APPROVED
+
+
+def _standing(case: Case) -> str:
+    """What a plan is worth now, in a word or two, for a count of all plans."""
+    plan = case.parsed.plan if case.parsed else None
+    if plan is None:
+        return "with errors"
+    if check_plan_not_withdrawn(case) is not None:
+        return "withdrawn"
+    if plan.status != limits.APPROVED:
+        return plan.status.lower()
+    if check_plan_unchanged(case) is not None:
+        return "changed since approval"
+    basis = approval_basis(case)
+    if basis is None:
+        return "arrived approved" if case.required_approval == "edit" else "not approved as required"
+    return "expired" if plan.is_expired(case.now) else _STANDINGS.get(basis, "approved here")
 
 
 def _usage_counts(workspace: Workspace, stored: StoredPlan) -> dict[str, int]:
@@ -144,6 +179,7 @@ def _build_case(workspace: Workspace, stored: StoredPlan, now: str) -> Case:
         plan_id=stored.plan_id,
         parsed=stored.parsed,
         required_approval=workspace.settings.required_approval,
+        evidence=workspace.plan_evidence(stored),
     )
 
 
@@ -158,11 +194,18 @@ def _refusal_reason(case: Case) -> str | None:
     refusal = check_plan_approved(case)
     if refusal is None:
         return None
-    reason = refusal.cause["reason"] if isinstance(refusal.cause, dict) else None
-    return {
+    came_by = _CAME_BY[case.evidence.came_by or "unseen"]
+    arrived = f"its file says APPROVED, but it was {came_by}; `kaiza plan approve`"
+    reasons = {
         "status": f"its status is {case.parsed.plan.status}",
         "expired": f"it expired on {case.parsed.plan.expires}",
-    }.get(str(reason), "this workspace requires `kaiza plan approve`; editing the status is not enough")
+        "approval_by_command": "this workspace requires `kaiza plan approve`; editing the status is not enough",
+        "signature": "this workspace requires a signature; `kaiza plan approve --sign` makes one",
+    }
+    cause = refusal.cause if isinstance(refusal.cause, dict) else {}
+    reason = reasons.get(str(cause.get("reason")), arrived)
+    problems = (case.evidence.merge_problem, case.evidence.signature_problem)
+    return "; ".join(filter(None, (reason, *(problems if "reason" not in cause else ()))))
 
 
 def _exceeded_limit(workspace: Workspace, stored: StoredPlan) -> str | None:

@@ -16,6 +16,8 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_unreadable
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
+from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import Plan
 from kaiza.store.audit import snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
@@ -31,6 +33,9 @@ from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust.binding import Binding
+from kaiza.store.trust.plan_evidence import gather_evidence
+from kaiza.store.trust.plan_watch import PlanWatch
+from kaiza.store.trust.sights import Sights
 
 if TYPE_CHECKING:
     from kaiza.store.changes.transaction import TransactionManager
@@ -46,11 +51,13 @@ class Workspace:
         self.root = root
         self.caps = caps
         self.files = ConfinedRoot(root)
-        self.plans = PlanFiles(self.files)
+        self.plans = PlanFiles(self.files, self._notice_plan)
         self.reports = ReportFiles(self.files)
         self.blobs = BlobStore(KaizaDir(self.files.fd))
         self._state_path = state_dir.path_of(root)
         self.binding = Binding()
+        self.sights = Sights(root, self._state_path)
+        self.plan_watch = PlanWatch(self.look_at_plans)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self._journal = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None
@@ -122,6 +129,26 @@ class Workspace:
         found = (find_nested_path(self.files, path) for path in paths)
         return tuple(nested for nested in found if nested is not None)
 
+    def plan_evidence(self, stored: StoredPlan) -> ApprovalEvidence:
+        """Evidence for a plan's approval outside the log. May start git and ssh-keygen."""
+        if self.binding.is_foreign:
+            return NO_EVIDENCE
+        return gather_evidence(self.root, self._state_path, stored, self.sights)
+
+    def refresh_evidence(self, stored: StoredPlan, known: ApprovalEvidence) -> ApprovalEvidence:
+        """The evidence, with what was seen here since. Starts no process, for use under the log's lock."""
+        return known if self.binding.is_foreign else self.sights.recall(stored, known)
+
+    def look_at_plans(self) -> None:
+        """Read the plans that changed, and save what was seen of them."""
+        with suppress(OSError, errors.SystemError):
+            self.plans.read_changed()
+            self.sights.flush()
+
+    def _notice_plan(self, stored: StoredPlan) -> None:
+        if not self.binding.is_foreign:
+            self.sights.notice(stored)
+
     def count_in_scope(self, plan: Plan) -> int:
         """Number of files that a plan's scope matches now."""
         from kaiza.store.documents.scope_preview import match_files  # noqa: PLC0415  as above
@@ -150,6 +177,8 @@ class Workspace:
 
     def close(self, now: str) -> None:
         """Sync the log, save a snapshot and close all descriptors."""
+        self.plan_watch.stop()
+        self.sights.flush()
         with suppress(errors.SystemError):
             self.follow()  # the snapshot covers what other processes recorded, too
         self.log.close()

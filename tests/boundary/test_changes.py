@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from agents import sha
-from scenes import records
+from scenes import put_plan, records
 
 from kaiza.boundary import current_timestamp
 from kaiza.domain.audit import record
@@ -39,7 +39,7 @@ scope:
 
 def plan(root, plan_id="PLAN-1", status="APPROVED", more=""):
     text = HEAD.format(plan_id=plan_id, status=status, more=more)
-    (root / "plans" / f"{plan_id}.md").write_text(text)
+    put_plan(root / "plans" / f"{plan_id}.md", text)
     return sha(text.encode())
 
 

@@ -7,8 +7,8 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from agents import Agent, edit, person, plan
-from scenes import records
+from agents import Agent, edit, hash_of, person, plan
+from scenes import put_plan, records
 
 from kaiza.boundary import current_timestamp
 from kaiza.domain import errors
@@ -151,7 +151,8 @@ def test_two_first_changes_under_different_bytes_of_a_plan_do_not_both_succeed(
     real_prepare = open_workspace.transactions.prepare
 
     def prepare(*arguments, **options):
-        second = edit(workspace, "# Why", "# why")
+        put_plan(workspace / "plans/PLAN-1.md", before.decode().replace("# Why", "# why"))
+        second = hash_of(workspace)
         codes.append(other.write("src/b", second))
         if is_restored:
             (workspace / "plans/PLAN-1.md").write_bytes(before)

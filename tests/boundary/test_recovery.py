@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from boundary.test_changes import HEAD, manifest
-from scenes import make_ready, records
+from scenes import make_ready, put_plan, records
 
 from kaiza.app import App
 from kaiza.boundary import change
@@ -74,7 +74,7 @@ def lay_out(root):
     (root / "src/changed.py").write_text("before\n")
     (root / "src/gone.py").write_text("gone\n")
     text = HEAD.format(plan_id="PLAN-1", status="APPROVED", more="limits: {files: 3}\n")
-    (root / "plans/PLAN-1.md").write_text(text)
+    put_plan(root / "plans/PLAN-1.md", text)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from scenes import put_plan
 
 from kaiza.cli import dispatch
 from kaiza.domain.audit import record
@@ -84,7 +85,7 @@ def crowded(workspace, write_log, body):
     for number, status in enumerate(["DRAFT", "APPROVED", "REJECTED"]):
         plan_id = LONG_PLAN if number == 0 else f"PLAN-{number}"
         text = PLAN.format(plan_id=plan_id, status=status, path=LONG_PATH, prose="word " * 60)
-        (workspace / "plans" / f"{plan_id}.md").write_text(text)
+        put_plan(workspace / "plans" / f"{plan_id}.md", text)
     (workspace / "plans" / "PLAN-BAD.md").write_text("---\nnothing: 1\n---\n")
     Path(workspace, LONG_PATH).parent.mkdir(parents=True)
     Path(workspace, LONG_PATH).write_text("x\n")

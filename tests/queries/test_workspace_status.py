@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from scenes import put_plan
 
 from kaiza.domain.caps import Caps
 from kaiza.queries import plan_review
@@ -30,7 +31,7 @@ def workspace(tmp_path, monkeypatch):
     for name in ("plans", "audit", "src"):
         (root / name).mkdir(parents=True)
     (root / "src" / "a.py").write_text("x\n")
-    (root / "plans" / "PLAN-1.md").write_text(PLAN.format(status="APPROVED"))
+    put_plan(root / "plans" / "PLAN-1.md", PLAN.format(status="APPROVED"))
     opened = Workspace(str(root), Caps())
     yield opened
     opened.close(human_decisions.current_timestamp())

@@ -1,6 +1,5 @@
 """Checks of the workspace: settings, git, plans, journals, the audit log and its checkpoint, unfinished changes."""
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,19 +10,20 @@ from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import Verdict
 from kaiza.domain.audit.record_folding import apply_record
-from kaiza.domain.finding import has_error
+from kaiza.domain.caps import Caps
+from kaiza.domain.plans.plan import INVALID
+from kaiza.queries.plan_review import count_standings, list_plans
 from kaiza.queries.session_summary import is_complete
 from kaiza.render import log_verdict
 from kaiza.render.terminal import escape, format_count
-from kaiza.store import git
+from kaiza.store import git, human_decisions
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
 from kaiza.store.config import roots
 from kaiza.store.disk import state_dir
 from kaiza.store.documents.nested_workspaces import find_workspaces
-from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
-from kaiza.store.workspace import read_settings, verdict_output
+from kaiza.store.workspace import Workspace, read_settings, verdict_output
 
 _EARLIEST_YEAR = 2024
 _CLOCK_TOLERANCE = timedelta(minutes=1)
@@ -66,17 +66,20 @@ def check_git(root: Path) -> Iterator[DoctorCheck]:
 
 
 def check_plans(root: Path) -> Iterator[DoctorCheck]:
-    """Count plans by status; a warning names those with errors."""
-    with ConfinedRoot(str(root)) as files:
-        plans = [(stored.plan_id, stored.parsed) for stored in PlanFiles(files).read_all()]
-    invalid = [plan_id for plan_id, parsed in plans if has_error(parsed.findings)]
-    statuses = Counter(parsed.plan.status.lower() for _, parsed in plans if parsed.plan)
+    """Say how many plans count, and why; a warning names those with errors."""
+    workspace = Workspace(str(root), Caps())
+    try:
+        human_decisions.catch_up(workspace)
+        listed = list_plans(workspace)
+    finally:
+        workspace.close(human_decisions.current_timestamp())
+    invalid = [plan["plan_id"] for plan in listed if plan["status"] == INVALID]
     if invalid:
         named = ", ".join(invalid[:_MAX_NAMED]) + (" …" if len(invalid) > _MAX_NAMED else "")
         todo = f"`kaiza plan lint {invalid[0]}` lists the errors."
         yield warning("plans", f"with errors, so they allow nothing: {named}", todo)
     else:
-        yield ok("plans", ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none yet")
+        yield ok("plans", count_standings(listed))
 
 
 def check_nested(root: Path) -> Iterator[DoctorCheck]:

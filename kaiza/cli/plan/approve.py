@@ -32,13 +32,14 @@ def add(commands: arguments.Subparsers) -> None:
     arguments.describe(
         parser,
         "Shows what the plan allows, the files it matches now and, if it was approved before, what has changed since. "
-        "Asks you to type the plan's id, then sets status to APPROVED with your name and the time. The approval is "
-        "valid for exactly this content.\n"
-        "Exit status: 0 approved, 1 not approved, 3 no terminal to ask at.",
+        "Asks you to type the plan's id, then sets status to APPROVED with your name and the time; a file that says "
+        "so already is not touched. The approval is valid for exactly this content. Several plans are asked about one "
+        "after the other.\n"
+        "Exit status: 0 approved, 1 one or more not approved, 3 no terminal to ask at.",
         "kaiza plan approve PLAN-0007-rotate-tokens --as Ann",
         run=_run_approve,
     )
-    add_plan_id(parser)
+    add_plan_id(parser, nargs="+")
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
@@ -57,18 +58,48 @@ class ProposedApproval:
 def _run_approve(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         require_sound_log(workspace)
-        approval = _propose_approval(require_plan(workspace, args.plan_id), resolve_name(args.name))
-        review = review_plan(workspace, approval.stored, human_decisions.current_timestamp())
-        # Compare with the content to be approved: the status line is then no difference.
-        review["difference"] = diff_since_approval(workspace, args.plan_id, approval.content)
-        if not confirm_by_typing(_confirmation_text(review, approval), args.plan_id):
-            raise output.CommandError("Cancelled. Nothing was approved.", output.FAILURE)
-        _record_approval(workspace, approval, review["touches"]["files"])
+        plan_ids, name = list(dict.fromkeys(args.plan_id)), resolve_name(args.name)
+        if len(plan_ids) == 1:
+            approved = [_approve_plan(workspace, plan_ids[0], name)]
+        else:
+            approved = [one for plan_id in plan_ids if (one := _try_to_approve(workspace, plan_id, name)) is not None]
     if args.json:
-        output.print_json({"plan_id": args.plan_id, "plan_hash": approval.plan_hash, "approved_by": approval.person})
+        documents = [_approval_members(one) for one in approved]
+        output.print_json(documents[0] if len(plan_ids) == 1 else {"approved": documents})
     else:
-        output.print_lines([f"Approved: plans/{args.plan_id}.md", f"Hash: {approval.plan_hash}"])
-    return output.SUCCESS
+        for one in approved:
+            output.print_lines([f"Approved: plans/{one.stored.plan_id}.md", f"Hash: {one.plan_hash}"])
+    return output.SUCCESS if len(approved) == len(plan_ids) else output.FAILURE
+
+
+def _try_to_approve(workspace: Workspace, plan_id: str, name: str) -> ProposedApproval | None:
+    """Approve one of several plans; None if it was refused or declined, which does not stop the others."""
+    try:
+        return _approve_plan(workspace, plan_id, name)
+    except output.CommandError as stop:
+        if stop.status != output.FAILURE:
+            raise
+        output.print_error(f"{plan_id}: {stop.message}")
+        return None
+
+
+def _approve_plan(workspace: Workspace, plan_id: str, name: str) -> ProposedApproval:
+    approval = _propose_approval(require_plan(workspace, plan_id), name)
+    review = review_plan(workspace, approval.stored, human_decisions.current_timestamp())
+    # Compare with the content to be approved: the status line is then no difference.
+    review["difference"] = diff_since_approval(workspace, plan_id, approval.content)
+    if not confirm_by_typing(_confirmation_text(review, approval), plan_id):
+        raise output.CommandError("Cancelled. Nothing was approved.", output.FAILURE)
+    _record_approval(workspace, approval, review["touches"]["files"])
+    return approval
+
+
+def _approval_members(approval: ProposedApproval) -> dict[str, str]:
+    return {
+        "plan_id": approval.stored.plan_id,
+        "plan_hash": approval.plan_hash,
+        "approved_by": approval.person,
+    }
 
 
 def _propose_approval(stored: StoredPlan, name: str) -> ProposedApproval:
@@ -86,6 +117,9 @@ def _propose_approval(stored: StoredPlan, name: str) -> ProposedApproval:
         raise output.CommandError(
             f"This plan expired on {plan.expires}. Set a later date, or write a new plan.", output.FAILURE
         )
+    if plan.status == APPROVED:
+        # Its bytes stay: they may be what a teammate committed.
+        return ProposedApproval(stored, stored.content, plan.plan_hash, name)
     fields = {"status": APPROVED, "approved_by": name, "approved_at": human_decisions.current_timestamp()}
     try:
         content = edit_fields(stored.content, fields)
@@ -103,7 +137,7 @@ def _confirmation_text(review: dict[str, Any], approval: ProposedApproval) -> st
 
 
 def _record_approval(workspace: Workspace, approval: ProposedApproval, files: int) -> None:
-    """Record the decision and the seal, then write the file."""
+    """Record the decision and the seal, then write the file if it does not say APPROVED yet."""
     plan_id, reviewed_hash = approval.stored.plan_id, approval.stored.parsed.plan_hash
     detail = {"approved_by": approval.person, "files": files}
     human_decisions.store_plan_bytes(workspace, approval.plan_hash, approval.content)
@@ -121,5 +155,6 @@ def _record_approval(workspace: Workspace, approval: ProposedApproval, files: in
     # Checked under the log's lock: no other process can append between the check and the record.
     human_decisions.record_decision(workspace, "approve", approval.person, require_unchanged, **members)
     human_decisions.record_plan_seal(workspace, plan_id, approval.plan_hash, detail)
-    if not workspace.plans.replace(plan_id, reviewed_hash, approval.content):
+    workspace.sights.lift_withdrawal(plan_id)
+    if approval.plan_hash != reviewed_hash and not workspace.plans.replace(plan_id, reviewed_hash, approval.content):
         raise output.CommandError(_FILE_CHANGED, output.FAILURE)

@@ -5,7 +5,7 @@ import argparse
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.domain.plans.plan import INVALID, STATUSES
-from kaiza.queries.plan_review import list_plans, review_plan
+from kaiza.queries.plan_review import count_standings, list_plans, review_plan
 from kaiza.render import plans
 from kaiza.store import human_decisions
 
@@ -45,6 +45,7 @@ def _run_list(args: argparse.Namespace) -> int:
         output.print_json({"plans": listed})
     elif listed:
         output.print_lines(plans.render_list(listed, output.terminal_width(), colour=output.has_colour()))
+        output.print_error(f"{count_standings(listed)}.")
     else:
         output.print_error("No matching plans. `kaiza plan new PLAN-0001-name` writes a draft to fill in.")
     return output.SUCCESS

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import which
@@ -10,9 +11,12 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.domain import errors
+from kaiza.domain.caps import Caps
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.unified_diff import FileVersion, compare
 from kaiza.render.terminal import escape, wrap
+from kaiza.store import human_decisions
 from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
 from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget, apply_changes, removal_changes
 from kaiza.store.clients.client import Client
@@ -20,6 +24,7 @@ from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstallManifest
 from kaiza.store.config import roots
 from kaiza.store.documents import workspace_template
+from kaiza.store.workspace import Workspace
 
 _NO_TERMINAL = "There is no terminal to ask at. Use --yes to write without asking, or --print to only show the changes."
 
@@ -198,6 +203,16 @@ def _apply_actions(target: InstallTarget, actions: _InitActions, *, removing: bo
         raise output.CommandError(f"{fault.sentence}. Nothing was changed.") from fault
     if removing:
         install_manifest.save(root, actions.manifest)
+    else:
+        _note_drafts(root)
+
+
+def _note_drafts(root: str) -> None:
+    """Note the example plan as seen, so that a person may approve it in an editor before a server runs."""
+    with suppress(errors.SystemError):  # kaiza.toml may be faulty; `kaiza doctor` says so
+        workspace = Workspace(root, Caps())
+        workspace.look_at_plans()
+        workspace.close(human_decisions.current_timestamp())
 
 
 def _print_advice(

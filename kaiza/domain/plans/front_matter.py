@@ -36,6 +36,8 @@ class FrontMatter:
     """Parsed front matter. `root` is None if it could not be parsed."""
 
     text: str = ""
+    prose: str = ""
+    """The text below the front matter."""
     root: MappingNode | None = None
     findings: list[Finding] = field(default_factory=list)
 
@@ -55,6 +57,7 @@ def parse(content: bytes) -> FrontMatter:
     if bounds is None:
         return head
     start, end = bounds
+    head.prose = text[end:].partition("\n")[2]
     _reject_characters(text, end, head)
     _reject_markers(text, start, end, head)
     _reject_second_head(text, end, head)

@@ -13,6 +13,7 @@ from typing import Any
 
 from kaiza.domain.finding import Finding, has_error
 from kaiza.domain.plans import front_matter
+from kaiza.domain.plans.body_hash import compute_body_hash
 from kaiza.domain.plans.field_types import FieldReader
 from kaiza.domain.plans.plan import LIMITS, MAX_ID_LENGTH, STATUSES, ContentPolicy, Limits, Phase, Plan, is_plan_id
 from kaiza.domain.plans.scope_parser import read_phase_scope, read_scope
@@ -84,6 +85,8 @@ class ParsedPlan:
     text: str = ""
     scalars: Mapping[str, ScalarNode] = field(default_factory=dict)
     """Scalar values of the top-level keys."""
+    body_hash: str | None = None
+    """Hash of a valid plan without its approval; see `body_hash`."""
 
     @property
     def title(self) -> str:
@@ -111,7 +114,8 @@ def parse(content: bytes, plan_id: str | None = None) -> ParsedPlan:
     _warn_about_layout(reader, head.text, head.root)
     findings = tuple(sorted([*head.findings, *reader.findings]))
     plan = None if has_error(findings) else Plan(plan_hash=plan_hash, **fields)
-    return ParsedPlan(plan_hash, findings, plan, head.text, _top_level_scalars(head.root))
+    body_hash = compute_body_hash(head.root, head.prose) if plan else None
+    return ParsedPlan(plan_hash, findings, plan, head.text, _top_level_scalars(head.root), body_hash)
 
 
 def _read_fields(reader: FieldReader, root: MappingNode, plan_id: str | None) -> dict[str, Any]:

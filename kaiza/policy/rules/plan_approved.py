@@ -28,10 +28,11 @@ def check_plan_unchanged(case: Case) -> errors.SystemError | None:
 
 
 def check_plan_not_withdrawn(case: Case) -> errors.SystemError | None:
-    """Refuse a plan that a person rejected or revoked by command."""
-    # Anyone who can write the file can set its status back to APPROVED; only a new approval by command lifts this.
+    """Refuse a plan that a person withdrew here, by command or by editing its status."""
+    # Git, or an agent's test, can set the status back to APPROVED; only a new approval by command lifts this.
     plan = case.parsed.plan if case.parsed else None
-    if plan is None or plan.status != APPROVED or case.plan_id not in case.audit_state.withdrawn:
+    action = case.audit_state.withdrawn.get(case.plan_id or "") or case.evidence.withdrawn_here
+    if plan is None or plan.status != APPROVED or action is None:
         return None
     return errors.SystemError.invariant_violation(
         "PLAN_WITHDRAWN",
@@ -40,7 +41,7 @@ def check_plan_not_withdrawn(case: Case) -> errors.SystemError | None:
             "A person withdrew this plan, but its file says APPROVED. "
             "Ask a person to run kaiza plan approve, or use another plan."
         ),
-        cause={"rule": "plan_approved", "plan_id": case.plan_id, "action": case.audit_state.withdrawn[case.plan_id]},
+        cause={"rule": "plan_approved", "plan_id": case.plan_id, "action": action},
     )
 
 
@@ -55,9 +56,33 @@ def check_plan_approved(case: Case) -> errors.SystemError | None:
         )
     if plan.is_expired(case.now):
         return _not_approved_error(case, plan, "expired", "Save a new plan and ask a person to approve it.")
-    if case.required_approval != "edit" and case.audit_state.approvals.get(plan.plan_id) != plan.plan_hash:
-        return _not_approved_error(case, plan, "approval_by_command", "Ask a person to run kaiza plan approve.")
-    return None
+    if approval_basis(case) is not None:
+        return None
+    if case.required_approval == "edit":
+        return _arrived_approved_error(case, plan)
+    reason = {"signature": "signature"}.get(case.required_approval, "approval_by_command")
+    sign = " --sign" if reason == "signature" else ""
+    return _not_approved_error(case, plan, reason, f"Ask a person to run kaiza plan approve{sign}.")
+
+
+def approval_basis(case: Case) -> str | None:
+    """What a plan's approval rests on: `signed`, `command`, `edited`, `merged`, as it was sealed; None if nothing."""
+    plan, evidence = case.parsed.plan if case.parsed else None, case.evidence
+    if plan is None or plan.status != APPROVED:
+        return None
+    signed = "signed" if evidence.signer else None
+    if case.required_approval == "signature":
+        return signed
+    if case.audit_state.approvals.get(plan.plan_id) == plan.plan_hash:
+        return "command"
+    if case.required_approval == "command":
+        return signed
+    seal = case.audit_state.seals.get(plan.plan_id)
+    if seal is not None and seal.plan_hash == plan.plan_hash:
+        return seal.how
+    if evidence.edited_here:
+        return "edited"
+    return signed or ("merged" if evidence.merged_ref else None)
 
 
 def sealed_hash(case: Case) -> str | None:
@@ -66,6 +91,24 @@ def sealed_hash(case: Case) -> str | None:
         return None
     seal = case.audit_state.seals.get(case.plan_id)
     return case.audit_state.approvals.get(case.plan_id) or (seal.plan_hash if seal else None)
+
+
+def _arrived_approved_error(case: Case, plan: Plan) -> errors.SystemError:
+    evidence = case.evidence
+    came_by = evidence.came_by or "unseen"
+    how = "it was brought by git" if came_by == "git" else "it was never seen here as a draft with this text"
+    problems = [problem for problem in (evidence.merge_problem, evidence.signature_problem) if problem]
+    return errors.SystemError.invariant_violation(
+        "PLAN_ARRIVED_APPROVED",
+        error_code="PLAN_NOT_APPROVED",
+        human_message=f"Approved in the file, but {how}. Ask a person: kaiza plan approve {plan.plan_id}",
+        cause={
+            "rule": "plan_approved",
+            "plan_id": plan.plan_id,
+            "came_by": came_by,
+            **({"problems": problems} if problems else {}),
+        },
+    )
 
 
 def _not_approved_error(case: Case, plan: Plan | None, reason: str, next_step: str) -> errors.SystemError:

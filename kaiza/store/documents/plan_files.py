@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import MAX_BYTES, is_plan_id
-from kaiza.store.disk import atomic_rename, file_metadata
+from kaiza.store.disk import atomic_rename, byte_io, file_metadata
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory, OpenFile
 
 DIRECTORY = RelPath(("plans",))
@@ -32,8 +32,10 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOE
 class PlanFiles:
     """Reader and writer of the plans of a workspace. Links are not followed."""
 
-    def __init__(self, root: ConfinedRoot) -> None:
+    def __init__(self, root: ConfinedRoot, on_read: Callable[[parser.StoredPlan], None] = lambda _stored: None) -> None:
         self._root = root
+        self._on_read = on_read
+        self._stamps: dict[str, tuple[int, ...]] = {}
         self._parsed_by_hash: dict[tuple[str, str], parser.ParsedPlan] = {}
         self._id_by_hash: dict[str, str] = {}
 
@@ -50,8 +52,8 @@ class PlanFiles:
 
     def read(self, plan_id: str) -> parser.StoredPlan | None:
         """Read a plan, sound or not; None if it has no file."""
-        content_and_hash = self._read_bytes(plan_id)
-        return None if content_and_hash is None else self._parse_cached(plan_id, *content_and_hash)
+        read = self._read_bytes(plan_id)
+        return None if read is None else self._parse_cached(plan_id, read)
 
     def read_all(self) -> Iterator[parser.StoredPlan]:
         """All plans, sorted by id."""
@@ -60,14 +62,27 @@ class PlanFiles:
             if stored is not None:
                 yield stored
 
+    def read_changed(self) -> None:
+        """Read each plan whose file changed since the last time, so that it is noticed."""
+        try:
+            with self._open_directory() as directory:
+                stamps = {name: _stamp_of(directory, name) for name in directory.names() if name.endswith(SUFFIX)}
+        except (OSError, errors.SystemError):
+            stamps = {}
+        self._stamps = {name: stamp for name, stamp in list(self._stamps.items()) if name in stamps}
+        for name, stamp in stamps.items():
+            if self._stamps.get(name) != stamp:
+                self.read(name.removesuffix(SUFFIX))
+                self._stamps[name] = stamp  # also of what cannot be read
+
     def find_by_hash(self, plan_hash: str) -> parser.StoredPlan | None:
         """The plan whose file has this hash now, if any."""
         for plan_id in self._candidate_ids(plan_hash):
-            content_and_hash = self._read_bytes(plan_id)
-            if content_and_hash is not None and content_and_hash[1] == plan_hash:
+            read = self._read_bytes(plan_id)
+            if read is not None and read.plan_hash == plan_hash:
                 if self._id_by_hash.get(plan_hash) != plan_id:
                     self._id_by_hash = _add_bounded(self._id_by_hash, plan_hash, plan_id)
-                return self._parse_cached(plan_id, *content_and_hash)
+                return self._parse_cached(plan_id, read)
         return None
 
     def _candidate_ids(self, plan_hash: str) -> Iterator[str]:
@@ -97,6 +112,7 @@ class PlanFiles:
             finally:
                 os.unlink(temporary, dir_fd=directory.fd)
             os.fsync(directory.fd)
+        self.read(plan_id)  # notices the draft
         return DIRECTORY / (plan_id + SUFFIX)
 
     def remove_created(self, plan_id: str, content: bytes) -> None:
@@ -148,29 +164,45 @@ class PlanFiles:
     def _open_directory(self) -> OpenDirectory:
         return self._root.open_directory(DIRECTORY, _refuse_links(DIRECTORY))
 
-    def _read_bytes(self, plan_id: str) -> tuple[bytes, str] | None:
+    def _read_bytes(self, plan_id: str) -> "_PlanBytes | None":
         if not is_plan_id(plan_id):
             return None
         path = DIRECTORY / (plan_id + SUFFIX)
         try:
             with self._root.open_file(path, _refuse_links(path)) as file:
-                return read_limited(file)
+                return _PlanBytes(*read_limited(file), file.stamp)
         except errors.SystemError as error:
             if error.error_code in _ABSENT_CODES:
                 return None
             raise
 
-    def _parse_cached(self, plan_id: str, content: bytes, plan_hash: str) -> parser.StoredPlan:
+    def _parse_cached(self, plan_id: str, read: "_PlanBytes") -> parser.StoredPlan:
+        content, plan_hash, self._stamps[plan_id + SUFFIX] = read
         parsed = self._parsed_by_hash.get((plan_id, plan_hash))
         if parsed is None:
             parsed = replace(parser.parse(content, plan_id), plan_hash=plan_hash, text="")
             self._parsed_by_hash = _add_bounded(self._parsed_by_hash, (plan_id, plan_hash), parsed)
-        return parser.StoredPlan(plan_id, content, parsed)
+        stored = parser.StoredPlan(plan_id, content, parsed)
+        self._on_read(stored)
+        return stored
+
+
+class _PlanBytes(NamedTuple):
+    content: bytes
+    plan_hash: str
+    stamp: tuple[int, ...]
 
 
 def _add_bounded(cache: dict[K, V], key: K, value: V) -> dict[K, V]:
     """The cache with one more entry, less the oldest. A new dictionary: other threads may be reading this one."""
     return {**dict(list(cache.items())[-_MAX_CACHED:]), key: value}
+
+
+def _stamp_of(directory: OpenDirectory, name: str) -> tuple[int, ...]:
+    try:
+        return byte_io.file_stamp(os.stat(name, dir_fd=directory.fd, follow_symlinks=False))
+    except OSError:
+        return ()
 
 
 def _refuse_links(path: RelPath) -> Callable[[RelPath], None]:

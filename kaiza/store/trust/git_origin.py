@@ -1,6 +1,6 @@
 """Whether files came with git: an editor leaves no object of its bytes, a checkout or pull always does.
 
-What git may have converted on its way to the disk, and what git cannot answer, counts as brought by git.
+Where git cannot answer, or may have converted the bytes on their way to the disk, the origin is unknown.
 """
 
 import os
@@ -23,6 +23,8 @@ class Origin(StrEnum):
     """Where the bytes of a file come from."""
 
     GIT = "git"
+    UNKNOWN = "unknown"
+    """Git may have brought them: it does not answer, or may have converted them."""
     HERE = "here"
     """No object of the repository, or there is no repository or no git."""
 
@@ -33,9 +35,8 @@ def find_origins(root: str, directory: str, files: Sequence[tuple[str, bytes]]) 
     starts = (os.path.join(root, directory), root)  # noqa: PTH118  normal form is not wanted
     tops = list(dict.fromkeys(filter(None, map(_find_repository, starts))))
     origins = [_ask_repository(top, os.path.relpath(starts[0], top), files) for top in tops]
-    return [Origin.GIT if Origin.GIT in each else Origin.HERE for each in zip(*origins, strict=True)] or [
-        Origin.HERE for _ in files
-    ]
+    worst = [next(origin for origin in Origin if origin in each) for each in zip(*origins, strict=True)]
+    return worst or [Origin.HERE for _ in files]
 
 
 def _find_repository(start: str) -> str | None:
@@ -50,11 +51,10 @@ def _ask_repository(top: str, prefix: str, files: Sequence[tuple[str, bytes]]) -
     are_objects = _find_objects(top, [list(_object_names(content)) for _, content in files])
     attributes = _read_attributes(top, [os.path.normpath(os.path.join(prefix, name)) for name, _ in files])  # noqa: PTH118
     if are_objects is None or attributes is None:
-        return [Origin.GIT for _ in files]
-    return [
-        Origin.GIT if is_object or _is_converted(content, names) else Origin.HERE
-        for (_, content), is_object, names in zip(files, are_objects, attributes, strict=True)
-    ]
+        return [Origin.UNKNOWN for _ in files]
+    converted = [_is_converted(content, names) for (_, content), names in zip(files, attributes, strict=True)]
+    undecided = [Origin.UNKNOWN if is_converted else Origin.HERE for is_converted in converted]
+    return [Origin.GIT if is_object else other for is_object, other in zip(are_objects, undecided, strict=True)]
 
 
 def _object_names(content: bytes) -> Iterator[str]:

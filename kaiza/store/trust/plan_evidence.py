@@ -5,15 +5,18 @@ from pathlib import Path
 from kaiza.domain.plans.approval import ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.store.trust.merged_plans import find_merge
+from kaiza.store.trust.sights import Sights
 from kaiza.store.trust.signed_plans import verify_signature
 
 
-def gather_evidence(root: str, state_path: Path, stored: StoredPlan) -> ApprovalEvidence:
+def gather_evidence(root: str, state_path: Path, stored: StoredPlan, sights: Sights) -> ApprovalEvidence:
     """The evidence for a plan's file as it is now. May start processes, so it is not called under the log's lock."""
+    sights.flush()
     merge, signature = find_merge(root, state_path, stored), verify_signature(root, state_path, stored)
-    return ApprovalEvidence(
+    evidence = ApprovalEvidence(
         merged_ref=merge.ref,
         merge_problem=merge.problem,
         signer=signature.signer,
         signature_problem=signature.problem,
     )
+    return sights.recall(stored, evidence)

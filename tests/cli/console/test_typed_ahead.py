@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+import scenes
 
 import kaiza
 from kaiza.app import App
@@ -23,7 +24,7 @@ NO = {"outcome": "error", "error_code": "PLAN_SCOPE_VIOLATION", "human_message":
 
 
 def put_plan(workspace, status="DRAFT", text=""):
-    (workspace / "plans" / "PLAN-1.md").write_text(PLAN.format(status=status) + text)
+    scenes.put_plan(workspace / "plans" / "PLAN-1.md", PLAN.format(status=status) + text)
 
 
 def asks_to_approve(workspace, **_):

@@ -1,6 +1,7 @@
 """What a terminal of 24 lines and 80 columns shows when a person is asked: an agent's text only as a quotation."""
 
 import pytest
+from scenes import put_plan
 
 from kaiza.app import App
 from kaiza.render.plans import render_plan as shown_plan
@@ -232,7 +233,7 @@ def test_a_terminal_of_unknown_width_gets_80_columns(kaiza, screen, workspace):
 
 def test_undo_wraps_long_diff_lines_with_a_quote_mark_and_lists_the_files_last(workspace, screen, plan):
     path = plan(modify='["src/**"], create: ["src/**"]')
-    path.write_text(path.read_text().replace("DRAFT", "APPROVED"))
+    put_plan(path, path.read_text().replace("DRAFT", "APPROVED"))
     app = App([str(workspace)])
     app.call("begin_session", {"role": "WINDSURF"})
     plan_hash = app.call("list_plans", {}).output["items"][0]["plan_hash"]

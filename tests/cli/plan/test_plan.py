@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from scenes import put_plan
 
 from kaiza.domain.plans import parser
 
@@ -34,7 +35,7 @@ SCOPE = '{modify: ["src/*.py"], create: ["tests/*.py"]}'
 def plan(workspace):
     def write(status="DRAFT", scope=SCOPE, more="", text="", plan_id="PLAN-1"):
         path = workspace / "plans" / f"{plan_id}.md"
-        path.write_text(HEAD.format(status=status, scope=scope, more=more).replace("PLAN-1", plan_id) + text)
+        put_plan(path, HEAD.format(status=status, scope=scope, more=more).replace("PLAN-1", plan_id) + text)
         return path
 
     (workspace / "src").mkdir()

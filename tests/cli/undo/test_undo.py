@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from scenes import put_plan
 
 from kaiza.app import App
 from kaiza.boundary import human_undo
@@ -44,7 +45,7 @@ def manifest(root):
 @pytest.fixture
 def agent(workspace):
     """Begins a session; the function it returns makes one change and returns its request id."""
-    (workspace / "plans" / "PLAN-1.md").write_text(PLAN)
+    put_plan(workspace / "plans" / "PLAN-1.md", PLAN)
     (workspace / "src").mkdir()
     (workspace / "src" / "a.py").write_bytes(b"one\ntwo\n")
     (workspace / "src" / "run.sh").write_bytes(b"#!/bin/sh\n")

@@ -7,11 +7,13 @@ from kaiza.domain.audit.projection import AuditState, Freeze, PlanSeal, RoleLock
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths.rel_path import parse
 from kaiza.domain.plans import parser
+from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.plan import PlanUsage
 from kaiza.domain.plans.scope import RequestedOperation
 from kaiza.domain.tool_card import ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import CHANGE_RULES, PLAN_RULES, RESULT_RULES, SCOPE_RULES, judge
+from kaiza.policy.rules.plan_approved import approval_basis, check_plan_approved
 
 NOW = "2026-11-18T12:00:00.000Z"
 HEAD = """\
@@ -51,6 +53,7 @@ def case(read=GOOD, path="src/a", **more):
         "requested_operations": (RequestedOperation("modify", parse(path)),),
         "plan_id": "PLAN-1",
         "parsed": read,
+        "evidence": ApprovalEvidence(),
     }
     return Case(**{**fields, **more})
 
@@ -270,3 +273,41 @@ def test_refusals_are_bounded_in_length():
     ):
         assert len(refusal(refused).human_message) < 300
         assert len(str(refusal(refused).cause)) < 4096
+
+
+SEALED = {"PLAN-1": PlanSeal(GOOD.plan_hash, "edited", None, 1)}
+BASES = {
+    "edited here": (ApprovalEvidence(), {}, ("edited", None, None)),
+    "sealed": (NO_EVIDENCE, {"seals": SEALED}, ("edited", None, None)),
+    "by command": (NO_EVIDENCE, {"approvals": {"PLAN-1": GOOD.plan_hash}}, ("command", "command", None)),
+    "merged": (replace(NO_EVIDENCE, merged_ref="refs/heads/main"), {}, ("merged", None, None)),
+    "signed": (replace(NO_EVIDENCE, signer="ann"), {}, ("signed", "signed", "signed")),
+    "nothing": (NO_EVIDENCE, {}, (None, None, None)),
+    "of another content": (NO_EVIDENCE, {"approvals": {"PLAN-1": "0" * 64}}, (None, None, None)),
+}
+
+
+@pytest.mark.parametrize(("evidence", "state", "expected"), BASES.values(), ids=BASES)
+def test_what_an_approval_rests_on_depends_on_what_the_workspace_requires(evidence, state, expected):
+    judged = [
+        case(evidence=evidence, audit_state=AuditState(**state), required_approval=required)
+        for required in ("edit", "command", "signature")
+    ]
+
+    assert tuple(map(approval_basis, judged)) == expected
+    assert [check_plan_approved(each) is None for each in judged] == [basis is not None for basis in expected]
+
+
+@pytest.mark.parametrize("came_by", ["git", "unseen"])
+def test_a_plan_that_arrived_approved_is_refused_with_how_it_came(came_by):
+    error = check_plan_approved(case(evidence=replace(NO_EVIDENCE, came_by=came_by, merge_problem="not merged")))
+
+    assert (error.error_code, error.invariant_id) == ("PLAN_NOT_APPROVED", "PLAN_ARRIVED_APPROVED")
+    assert (error.cause["came_by"], error.cause["problems"]) == (came_by, ["not merged"])
+
+
+@pytest.mark.parametrize("evidence", [each for each, _, _ in BASES.values()], ids=BASES)
+def test_a_withdrawal_by_editing_is_stronger_than_any_evidence(evidence):
+    judged = case(evidence=replace(evidence, withdrawn_here="DONE"))
+
+    assert refusal(judged).invariant_id == "PLAN_WITHDRAWN"

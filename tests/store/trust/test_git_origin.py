@@ -58,19 +58,31 @@ def test_bytes_of_a_commit_come_from_git_and_edited_bytes_do_not(root):
     ("blob", "attributes"),
     [
         (TEXT, b"* text eol=crlf\n"),
-        (b"status: APPROVED\ntext\r\n", b"* text eol=crlf\n"),
-        (b"status: APPROVED\ntext\r\n", b"* eol=crlf\n"),
-        (b"status: APPROVED\ntext\r\n", b"* crlf\n*.md eol=crlf\n"),
         (TEXT + b"$Id$\n", b"* ident\n"),
-        (TEXT + b"$Id: abc$\n", b"* ident\n"),
-        ("stätus".encode(), b"* working-tree-encoding=latin1\n"),
     ],
 )
-def test_what_a_checkout_converts_comes_from_git(root, blob, attributes):
+def test_what_a_checkout_converts_reversibly_comes_from_git(root, blob, attributes):
     content = commit(root, blob, attributes)
 
     assert content != blob
     assert origin(root, content) == Origin.GIT
+
+
+@pytest.mark.parametrize(
+    ("blob", "attributes"),
+    [
+        (b"status: APPROVED\ntext\r\n", b"* text eol=crlf\n"),
+        (b"status: APPROVED\ntext\r\n", b"* eol=crlf\n"),
+        (b"status: APPROVED\ntext\r\n", b"* crlf\n*.md eol=crlf\n"),
+        (TEXT + b"$Id: abc$\n", b"* ident\n"),
+        ("stätus".encode(), b"* working-tree-encoding=latin1\n"),
+    ],
+)
+def test_the_origin_of_what_a_checkout_converts_otherwise_is_unknown(root, blob, attributes):
+    content = commit(root, blob, attributes)
+
+    assert content != blob
+    assert origin(root, content) == Origin.UNKNOWN
 
 
 @pytest.mark.parametrize("setting", ["core.autocrlf", "core.eol"])
@@ -83,13 +95,13 @@ def test_line_ends_converted_by_the_configuration_come_from_git(root, setting):
     assert origin(root, content) == Origin.GIT
 
 
-def test_what_a_filter_wrote_comes_from_git(root):
+def test_the_origin_of_what_a_filter_wrote_is_unknown(root):
     run_git(root, "init", "-q")
     run_git(root, "config", "filter.x.smudge", "tr a-z A-Z")
     content = commit(root, b"draft\n", b"*.md filter=x\n")
 
     assert content == b"DRAFT\n"
-    assert origin(root, content) == Origin.GIT
+    assert origin(root, content) == Origin.UNKNOWN
 
 
 def test_edited_bytes_with_usual_attributes_are_from_here(root):
@@ -148,7 +160,7 @@ def test_without_a_repository_or_without_git_everything_is_from_here(root, monke
 
 
 @pytest.mark.parametrize("damage", ["gitfile", "config", "head", "empty"])
-def test_a_repository_that_git_cannot_read_counts_as_git(root, damage):
+def test_in_a_repository_that_git_cannot_read_every_origin_is_unknown(root, damage):
     commit(root, TEXT)
     if damage == "config":
         (root / ".git/config").write_text("[core\n")
@@ -158,18 +170,18 @@ def test_a_repository_that_git_cannot_read_counts_as_git(root, damage):
         shutil.rmtree(root / ".git")
         (root / ".git").write_text("gitdir: /nowhere\n") if damage == "gitfile" else (root / ".git").mkdir()
 
-    assert origin(root, b"edited\n") == Origin.GIT
+    assert origin(root, b"edited\n") == Origin.UNKNOWN
 
 
 @pytest.mark.parametrize("command", ["cat-file", "check-attr"])
-def test_a_git_that_does_not_answer_counts_as_git(root, monkeypatch, command):
+def test_without_an_answer_of_git_the_origin_is_unknown(root, monkeypatch, command):
     commit(root, TEXT)
     run = git.run
     monkeypatch.setattr(
         git, "run", lambda top, name, *words, **more: None if name == command else run(top, name, *words, **more)
     )
 
-    assert origin(root, b"edited\n") == Origin.GIT
+    assert origin(root, b"edited\n") == Origin.UNKNOWN
 
 
 def test_a_file_beside_plans_is_found_by_the_same_question(root):

@@ -1,0 +1,42 @@
+"""The thread that looks at the plans."""
+
+import threading
+
+from kaiza.store.trust.plan_watch import PlanWatch
+
+DEADLINE = 20
+
+
+def test_it_looks_again_and_again_until_it_is_stopped():
+    looks = threading.Semaphore(0)
+    watch = PlanWatch(looks.release, seconds=0)
+    watch.start()
+    seen = [looks.acquire(timeout=DEADLINE) for _ in range(3)]
+    thread = watch._thread
+    watch.start()
+    watch.stop()
+
+    assert seen == [True] * 3
+    assert thread.daemon
+    assert not thread.is_alive()
+    assert watch._thread is thread
+
+
+def test_a_stopped_watch_does_not_start():
+    watch = PlanWatch(lambda: None)
+    watch.stop()
+    watch.start()
+
+    assert watch._thread is None
+
+
+def test_a_session_starts_the_watch_and_closing_the_workspace_ends_it(make_app, workspace):
+    app = make_app(workspace)
+    (opened,) = app.services.workspaces.values()
+    before = opened.plan_watch._thread
+    app.call("begin_session", {"role": "WINDSURF"})
+    thread = opened.plan_watch._thread
+    app.close()
+
+    assert before is None
+    assert not thread.is_alive()
