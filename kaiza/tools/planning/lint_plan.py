@@ -47,7 +47,7 @@ def run(request: Request, view: PlansView) -> Answer:
     valid = parsed.plan is not None
     output = {"valid": valid, "findings": read_plan.findings_output(parsed.findings)}
     sentence = "The plan is valid" if valid else "The plan has errors and is not valid"
-    return Answer({**output, "summary": f"{sentence}; {len(parsed.findings)} findings."})
+    return Answer({**output, "summary": f"{sentence}; {read_plan.count_findings(output)}."})
 
 
 def encode_content(content: str) -> bytes:

@@ -31,14 +31,14 @@ def run(request: Request, view: PlansView) -> Answer:
     stored = require_plan(request.plan_id, view)
     parsed = stored.parsed
     status = parsed.plan.status if parsed.plan else INVALID
-    output = {
+    output: dict[str, Any] = {
         "plan_id": stored.plan_id,
         "plan_hash": parsed.plan_hash,
         "status": status,
         "content": stored.content.decode("utf-8", "replace"),
         "findings": findings_output(parsed.findings),
     }
-    return Answer({**output, "summary": f"{stored.plan_id}: {status}, {len(parsed.findings)} findings."})
+    return Answer({**output, "summary": f"{stored.plan_id}: {status}, {count_findings(output)}."})
 
 
 def require_plan(plan_id: str, view: PlansView) -> StoredPlan:
@@ -51,6 +51,12 @@ def require_plan(plan_id: str, view: PlansView) -> StoredPlan:
             cause={"plan_id": plan_id},
         )
     return stored
+
+
+def count_findings(output: Mapping[str, Any]) -> str:
+    """How many findings an output lists, and that there may be more."""
+    count = len(output["findings"])
+    return f"{count} findings or more" if count == MAX_FINDINGS else f"{count} findings"
 
 
 def findings_output(findings: tuple[Finding, ...]) -> list[dict[str, object]]:

@@ -132,6 +132,16 @@ def test_a_text_or_a_saved_plan_is_linted(root, planner):
     assert code(planner.call("lint_plan", {"content": "a", "plan_id": "PLAN-1"})) == "INVALID_INPUT_VALUE"
 
 
+@pytest.mark.rows("S2-36")
+def test_a_plan_with_very_many_findings_is_summarized_by_those_listed(root, planner):
+    content = "---\n" + "".join(f"key_{number}: 1\n" for number in range(500)) + "---\n"
+    put(root, "PLAN-1", content=content)
+    outputs = [planner.call(tool, {"plan_id": "PLAN-1"}).output for tool in ("read_plan", "lint_plan")]
+
+    assert [len(output["findings"]) for output in outputs] == [200, 200]
+    assert all(output["summary"].endswith("200 findings or more.") for output in outputs)
+
+
 def test_a_draft_is_saved_byte_for_byte_and_recorded(root, planner):
     output = planner.call("save_plan", {"plan_id": "PLAN-1", "content": text()}).output
 
