@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import FIELDS
+from kaiza.domain.audit.record import FIELDS, is_well_formed
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
 from kaiza.render.records import recorded_paths
@@ -56,7 +56,7 @@ class SessionProjection:
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """Take in the next record of the log."""
-        if record.get("kind") != "call":
+        if record.get("kind") != "call" or not is_well_formed(record):
             return
         session_id, ok = record.get("session_id"), record.get("outcome") == "ok"
         if not isinstance(session_id, str):

@@ -68,7 +68,8 @@ def recorded_paths(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Every path that a record names, in order, each once."""
     arguments = record.get("arguments")
     paths = list(_argument_paths(arguments)) if isinstance(arguments, Mapping) else []
-    for change in record.get("changes") or ():
+    changes = record.get("changes")
+    for change in changes if isinstance(changes, list) else ():
         if isinstance(change, Mapping):
             paths += [change.get("source"), change.get("path")]
     return tuple(dict.fromkeys(path for path in paths if isinstance(path, str)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import is_rolled_back, took_effect
-from kaiza.domain.audit.record import Body, new_body
+from kaiza.domain.audit.record import Body, is_well_formed, new_body
 from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.audit.reader import read_records
@@ -135,7 +135,7 @@ class _CrashRecovery:
         for record in read_records(self.workspace.root, reverse=True):
             if record.get("request_id") != txn:
                 continue
-            if record.get("kind") == "intent":
+            if record.get("kind") == "intent" and is_well_formed(record):
                 return RecordedIntent(record["changes"], _writer_of(record), False, was_applied, was_rolled_back)
             was_applied = was_applied or took_effect(record)
             was_rolled_back = was_rolled_back or is_rolled_back(record)

@@ -2,16 +2,21 @@
 
 import pytest
 
+from kaiza.domain.audit import record
 from kaiza.queries.session_summary import summarize_sessions
 
 FRESH = "2999-01-01T00:00:00.000Z"
 
 
 def call(tool, session="s-1", outcome="ok", **members):
-    return {
-        "seq": 1, "kind": "call", "tool_name": tool, "session_id": session, "outcome": outcome, "timestamp": FRESH,
-        "role": "WINDSURF", "client": "a-client", **members,
-    }  # fmt: skip
+    given = {"tool_name": tool, "session_id": session, "outcome": outcome, "timestamp": FRESH, "role": "WINDSURF"}
+    return {**record.new_body("call", **{**given, "client": "a-client", **members}), "seq": 1}
+
+
+def change(path):
+    hashes = {"before_hash": None, "after_hash": "0" * 64}
+    return {"path": path, "source": None, "operation": "create", **hashes, "size": 1, "lines_added": 1,
+            "lines_removed": 0, "mode": None}  # fmt: skip
 
 
 def summarize(*records, detailed=None):
@@ -21,8 +26,8 @@ def summarize(*records, detailed=None):
 def test_calls_changes_and_refusals_are_counted():
     (session,) = summarize(
         call("begin_session"),
-        call("write_file", changes=[{"path": "a"}, {"path": "b"}]),
-        call("write_file", outcome="error", changes=[{"path": "c"}]),
+        call("write_file", changes=[change("a"), change("b")]),
+        call("write_file", outcome="error", changes=[change("c")]),
         call("read_file", session="another"),
     )
 
@@ -32,10 +37,10 @@ def test_calls_changes_and_refusals_are_counted():
 
 def test_details_are_kept_only_of_the_sessions_asked_for():
     records = [call("begin_session", session=session) for session in ("s-1", "t-1")]
-    records += [call("write_file", session=session, changes=[{"path": "a"}]) for session in ("s-1", "t-1")]
+    records += [call("write_file", session=session, changes=[change("a")]) for session in ("s-1", "t-1")]
     first, second = summarize(*records, detailed="s")
 
-    assert [change["path"] for change in first.changes] == ["a"]
+    assert [each["path"] for each in first.changes] == ["a"]
     assert second.changes == []
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,7 +40,7 @@ class RecordFilter:
     def matches(self, record: Mapping[str, Any]) -> bool:
         """Whether the record meets every condition."""
         return (
-            all(record.get(name) in values for name, values in self.field_values.items())
+            all(_is_one_of(record.get(name), values) for name, values in self.field_values.items())
             and self._is_in_session(record.get("session_id"))
             and self._is_in_time(str(record.get("timestamp")))
             and (self.path is None or any(map(self.path, recorded_paths(record))))
@@ -51,6 +51,10 @@ class RecordFilter:
 
     def _is_in_time(self, timestamp: str) -> bool:
         return (self.since is None or timestamp >= self.since) and (self.until is None or timestamp < self.until)
+
+
+def _is_one_of(value: object, values: Container[str]) -> bool:
+    return isinstance(value, str) and value in values
 
 
 MATCH_ALL = RecordFilter({})

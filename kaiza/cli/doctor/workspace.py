@@ -171,7 +171,7 @@ def _check_clock(root: Path) -> DoctorCheck:
     try:
         newest = datetime.fromisoformat(last["timestamp"]) if last else now
         is_ahead = newest > now + _CLOCK_TOLERANCE
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         todo = "Look at it with `kaiza audit tail -n 1`."
         return unknown("clock", "the timestamp of the last record is not valid", todo)
     if is_ahead:

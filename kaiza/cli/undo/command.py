@@ -40,7 +40,8 @@ def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Recor
     if args.request is not None:
         return _records_of_calls(set(args.request), changed)
     if args.session is not None:
-        session_ids = {record.get("session_id") or "" for record in audit_reader.read_forward(workspace.root)}
+        known = (record.get("session_id") for record in audit_reader.read_forward(workspace.root))
+        session_ids = {session_id for session_id in known if isinstance(session_id, str)}
         session_id = audit_reader.resolve_session(session_ids - {""}, args.session)
         return _effective_records(changed, lambda record: record["session_id"] == session_id)
     return _effective_records(changed, lambda record: record["plan_id"] == args.plan)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kaiza.domain.audit.record import is_well_formed
+
 
 class PathState(NamedTuple):
     """Content hash and mode of a path as recorded by a change. Hash None: no file."""
@@ -47,7 +49,7 @@ def invert(records: Iterable[Mapping[str, Any]]) -> dict[str, Inverse]:
 
 def took_effect(record: Mapping[str, Any]) -> bool:
     """Whether the record's changes were made: by a call, by a person, or by a recovery that finished them."""
-    if not record.get("changes"):
+    if not record.get("changes") or not is_well_formed(record):
         return False
     if record.get("kind") == "recovery":
         return bool((record.get("detail") or {}).get("result") == "applied")
@@ -56,8 +58,9 @@ def took_effect(record: Mapping[str, Any]) -> bool:
 
 def is_rolled_back(record: Mapping[str, Any]) -> bool:
     """Whether the record is a recovery that left none of the changes in place."""
-    result = (record.get("detail") or {}).get("result")
-    return record.get("kind") == "recovery" and result in {"taken_back", "not_applied"}
+    detail = record.get("detail")
+    result = detail.get("result") if isinstance(detail, Mapping) else None
+    return record.get("kind") == "recovery" and result in ("taken_back", "not_applied")
 
 
 def effective_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -128,8 +128,9 @@ _MAX_NUMBER = 1 << 40
 
 
 _TEXT_MEMBERS = (
-    "request_id", "session_id", "role", "tool_name", "plan_id", "plan_hash", "outcome", "error_code", "invariant_id"
-)  # fmt: skip
+    *("timestamp", "request_id", "session_id", "role", "tool_name", "plan_id", "plan_hash"),
+    *("outcome", "error_code", "human_message", "invariant_id", "client"),
+)
 
 
 def require_texts(members: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
@@ -163,7 +164,27 @@ def require_intent(intent: Mapping[str, Any]) -> None:
     _require_numbers(intent, "seq")
     if not isinstance(intent["detail"], dict | None) or not isinstance(intent["changes"], list):
         raise TypeError
-    for change in intent["changes"]:
+    _require_changes(intent["changes"])
+
+
+def is_well_formed(record: Mapping[str, Any]) -> bool:
+    """Whether the members that sessions and undos are computed from have the right types.
+
+    A valid chain says nothing about them: a log that came with a clone may contain anything.
+    """
+    try:
+        require_members(record)
+        _require_changes(record["changes"] or ())
+        detail = record["detail"] or {}
+        _require_all_texts(detail.get("undone") or ())
+        modes = [*(detail.get("modes") or {}).values(), *(change["mode"] for change in record["changes"] or ())]
+    except (KeyError, TypeError, AttributeError):
+        return False
+    return all(type(mode) is int or mode is None for mode in modes)
+
+
+def _require_changes(changes: Iterable[Mapping[str, Any]]) -> None:
+    for change in changes:
         require_texts(change, "path", "operation")
         require_texts(change, "source", "before_hash", "after_hash", or_null=True)
         _require_numbers(change, "size", "lines_added", "lines_removed")

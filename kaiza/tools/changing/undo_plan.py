@@ -73,9 +73,9 @@ def undo_changes_for(
 
 def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImagesView, reason: str | None) -> None:
     """Restore or skip one path by its current state; with a reason, skip it unless there is nothing to restore."""
-    parsed = rel_path.parse(path)
+    parsed = _parse_or_none(path)
     # Judged now and not by the record: a path may have become protected since it was changed.
-    if protected_names.is_control_plane(parsed) or view.is_unreadable(parsed):
+    if parsed is None or protected_names.is_control_plane(parsed) or view.is_unreadable(parsed):
         draft.skip(path, PROTECTED)
         return
     try:
@@ -92,6 +92,14 @@ def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImages
         draft.restorations[path] = PathRestoration(parsed, current, inverse.target)
     else:
         draft.skip(path, reason or CHANGED_SINCE)
+
+
+def _parse_or_none(path: str) -> RelPath | None:
+    """The path; None if no change could have had it, as in a log that came with a clone."""
+    try:
+        return rel_path.parse(path)
+    except errors.SystemError:
+        return None
 
 
 def _skip_move_partners(inverses: Mapping[str, Inverse], draft: UndoDraft) -> None:

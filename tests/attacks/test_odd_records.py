@@ -1,0 +1,150 @@
+"""Records of odd shape, with a valid chain, as a clone may bring them: every command and tool still answers."""
+
+import os
+import sys
+
+import pytest
+from agents import plan
+from attacks.test_hostile_log import CHANGE, MEMBERS, bodies
+from scenes import make_ready
+
+from kaiza.app import App
+from kaiza.cli import dispatch
+from kaiza.domain.audit import record
+
+COMMANDS = [
+    ["audit", "tail", "-n", "5000"],
+    ["audit", "tail", "--json"],
+    ["audit", "show"],
+    ["audit", "show", "--json"],
+    ["audit", "show", "7"],
+    ["audit", "show", "--session", "s", "--tool", "x", "--role", "WINDSURF", "--plan", "x", "--outcome", "ok"],
+    ["audit", "show", "--path", "src/**", "--code", "x", "--kind", "call", "--since", "1h"],
+    ["audit", "verify"],
+    ["audit", "verify", "--json"],
+    ["audit", "export"],
+    ["audit", "export", "--session", "s"],
+    ["undo", "--dry-run", "--session", "s"],
+    ["undo", "--dry-run", "--request", "r"],
+    ["undo", "--dry-run", "--plan", "PLAN-1"],
+    ["undo", "--dry-run", "--json", "--plan", "PLAN-1"],
+    ["status"],
+    ["status", "--json"],
+    ["session", "list"],
+    ["session", "list", "--json"],
+    ["session", "show", "s"],
+    ["session", "show", "s", "--json"],
+    ["plan", "list"],
+    ["plan", "list", "--json"],
+    ["plan", "show", "PLAN-1"],
+    ["plan", "show", "PLAN-1", "--json"],
+    ["doctor"],
+    ["doctor", "--json"],
+]
+ODD_CHANGES = [
+    *({"path": path} for path in ["", ".", "..", "../x", "/etc/passwd", "a\0b", "a//b", "x" * 5000, "\x1b[2J"]),
+    *({"path": path} for path in ["plans/PLAN-1.md", ".kaiza/id", ".env", "a\nb", "~", "audit"]),
+    *({"source": source, "operation": "move"} for source in ["", "../x", "a", "/etc/passwd", ".git/config"]),
+    *({"after_hash": digest, "before_hash": digest} for digest in ["", "zz", "../../x", "a" * 5000, "\0", "0" * 64]),
+    *({"operation": operation} for operation in ["", "modify", "delete", "move", "chmod"]),
+    *({"mode": mode} for mode in [-1, 0, 0o7777, 1 << 40]),
+    *({"size": size, "lines_added": size} for size in [0, 1 << 40]),
+]
+LAST = [{}, {"timestamp": None}, {"timestamp": 7}, {"timestamp": "x"}, {"timestamp": "9999-12-31T23:59:59+14:00"}]
+LAST += [{"timestamp": "0001-01-01T00:00:00"}, {"kind": []}, {"detail": []}, {"changes": 7}]
+
+
+def changed_bodies():
+    """Records of changes whose members have the right types and odd values, all of one session and plan."""
+    yield record.new_body("call", **MEMBERS)
+    for number, odd in enumerate(ODD_CHANGES):
+        for kind in ("intent", "call", "person", "recovery"):
+            ids = {"request_id": f"{kind}-{number}", "tool_name": "write_file", "detail": {"result": "applied"}}
+            whole = record.new_body(kind, **{**MEMBERS, **ids})
+            yield {**whole, "changes": [{**CHANGE, **odd}]}
+
+
+def ship_log(root, all_bodies):
+    lines, link = [], record.GENESIS
+    for seq, body in enumerate(all_bodies, 1):
+        line, whole = record.serialize_and_hash(body, seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+
+
+LOGS = {"odd members": bodies, "odd changes": changed_bodies}
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    root = make_ready(tmp_path / "clone")
+    plan(root)
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return root
+
+
+def status_of(words):
+    """Exit status of a command. An exception that it raises fails the test: a person would see a traceback."""
+    try:
+        return dispatch.main(words)
+    except SystemExit as ended:
+        return ended.code
+    finally:
+        sys.stdout.flush()
+
+
+@pytest.mark.usefixtures("capfdbinary")
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_answers_on_a_log_of_odd_records(clone, log, words):
+    ship_log(clone, LOGS[log]())
+
+    assert status_of(words) in {0, 1, 3}
+
+
+@pytest.mark.usefixtures("capfdbinary")
+@pytest.mark.parametrize("last", LAST, ids=str)
+def test_commands_answer_when_the_last_record_is_odd(clone, last):
+    ship_log(clone, [record.new_body("call", **MEMBERS), {**record.new_body("call", **MEMBERS), **last}])
+    commands = [["doctor"], ["status"], ["audit", "tail"], ["session", "list"], ["session", "show", "s"]]
+
+    assert {status_of(words) for words in commands} <= {0, 1, 3}
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_every_tool_answers_on_a_log_of_odd_records(clone, log):
+    ship_log(clone, LOGS[log]())
+    approved = plan(clone)
+    app = App([os.path.realpath(clone)])
+    begun = app.call("begin_session", {"role": "WINDSURF"})
+    calls = [
+        ("session_status", {}),
+        ("read_audit_log", {}),
+        ("verify_audit_log", {}),
+        ("list_plans", {}),
+        ("read_plan", {"plan_id": "PLAN-1"}),
+        ("undo_changes", {"all_of_session": True, "plan_hash": approved}),
+        ("undo_changes", {"request_ids": ["call-1"], "plan_hash": approved}),
+    ]
+    codes = {(app.call(tool, arguments).envelope or {}).get("error_code") for tool, arguments in calls}
+    app.close()
+
+    assert begun.envelope is None
+    assert codes.isdisjoint({"INTERNAL_ERROR", "UNKNOWN_TOOL_FAILURE", "AUDIT_LOG_FAILED", "INVARIANT_VIOLATION"})
+
+
+@pytest.mark.usefixtures("capfdbinary")
+def test_an_undo_restores_sound_changes_beside_odd_ones(clone):
+    approved = plan(clone)
+    ship_log(clone, changed_bodies())
+    app = App([os.path.realpath(clone)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    written = app.call("write_file", {"path": "src/new", "content": "x", "plan_hash": approved})
+    app.close()
+    status = status_of(["undo", "--plan", "PLAN-1", "--yes"])
+
+    assert written.envelope is None
+    assert status == 1
+    assert not (clone / "src/new").exists()
