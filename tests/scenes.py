@@ -4,10 +4,13 @@ import json
 import os
 from pathlib import Path
 
+from kaiza.domain.caps import Caps
 from kaiza.store.disk import state_dir
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.settings_adoption import adopt_settings
 from kaiza.store.trust.sights import Sights
+from kaiza.store.workspace import Workspace
 
 
 def make_ready(root: Path) -> Path:
@@ -15,6 +18,14 @@ def make_ready(root: Path) -> Path:
     for name in ("plans", "audit"):
         (root / name).mkdir(parents=True, exist_ok=True)
     return root
+
+
+def write_adopted_settings(root: Path, text: str) -> None:
+    """Write kaiza.toml as a person who then runs `kaiza adopt`."""
+    (root / "kaiza.toml").write_text(text)
+    workspace = Workspace(str(root), Caps())
+    adopt_settings(workspace)
+    workspace.close("2026-11-18T09:00:00.000Z")
 
 
 def see_plans(root):

@@ -163,32 +163,32 @@ def _find_roots(named: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
-    from kaiza.store.config.roots import require_state_outside, resolve_roots  # noqa: PLC0415  as above
+    from kaiza.store.config.roots import require_own_directories_outside, resolve_roots  # noqa: PLC0415  as above
     from kaiza.store.files.confined_root import ConfinedRoot  # noqa: PLC0415  as above
-    from kaiza.store.workspace import read_settings  # noqa: PLC0415  see the top
+    from kaiza.store.trust.adopted_settings import read_layers  # noqa: PLC0415  as above
+    from kaiza.store.trust.binding import Binding  # noqa: PLC0415  as above
 
     roots = resolve_roots(named, dict(os.environ))
-    require_state_outside(roots)
+    require_own_directories_outside(roots)
     for root in roots:
         with ConfinedRoot(root) as files:
-            read_settings(files)
+            read_layers(root, files.fd, Binding())  # the binding has no effect on whether they can be read
     return roots
 
 
 def _has_no_settings(root: str) -> bool:
-    """Whether the directory certainly has no settings and no state directory in it; False if in doubt."""
+    """Whether certainly no settings apply, and no directory of Kaiza's is in the workspace; False if in doubt."""
     try:
         # A name that is not ASCII may be kaiza.toml to a file system that folds case or normalizes.
         settings = any(not name.isascii() or name.lower().startswith("kaiza.toml") for name in os.listdir(root))  # noqa: PTH208  see the top
-        return not settings and not _can_hold_state(root, "XDG_STATE_HOME", ".local/state")
+        return not settings and not _can_hold_state(root) and not _has_configuration(root)
     except OSError:
         return False
 
 
-def _can_hold_state(root: str, variable: str, default: str) -> bool:
-    base = os.environ.get(variable, "")
-    state = os.path.realpath((base if base.startswith("/") else os.path.expanduser(f"~/{default}")) + "/kaiza")  # noqa: PTH111  see the top
-    if f"{state}/".startswith(root.rstrip("/") + "/"):
+def _can_hold_state(root: str) -> bool:
+    state = _own_directory("XDG_STATE_HOME", ".local/state")
+    if _is_inside(state, root):
         return True
     try:
         with os.scandir(state) as entries:
@@ -196,6 +196,21 @@ def _can_hold_state(root: str, variable: str, default: str) -> bool:
             return any(entry.is_symlink() for entry in entries)
     except FileNotFoundError:
         return False
+
+
+def _has_configuration(root: str) -> bool:
+    """Whether there is a configuration directory, or could be one in the workspace."""
+    directories = ("/etc/kaiza", _own_directory("XDG_CONFIG_HOME", ".config"))
+    return any(os.path.lexists(path) or _is_inside(os.path.realpath(path), root) for path in directories)
+
+
+def _own_directory(variable: str, default: str) -> str:
+    base = os.environ.get(variable, "")
+    return os.path.realpath((base if base.startswith("/") else os.path.expanduser(f"~/{default}")) + "/kaiza")  # noqa: PTH111  see the top
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return f"{path}/".startswith(root.rstrip("/") + "/")
 
 
 def _system_error() -> "type[errors.SystemError]":

@@ -10,8 +10,10 @@ from kaiza.cli.session import thaw, unlock
 from kaiza.queries.trust_summary import describe_trust
 from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import plans
+from kaiza.render.settings import render_setting, render_unadopted
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import INDENT, escape, format_count, wrap
+from kaiza.store.config.settings_layers import DEFAULT
 from kaiza.store.workspace import Workspace
 
 _MAX_ROWS = 10
@@ -68,6 +70,14 @@ def _format_lines(workspace: Workspace, status: Mapping[str, Any]) -> Iterator[s
     if locks:
         locks.append("Unlock with: kaiza session unlock")
     yield from plans.render_section("Locked", locks, width, colour=colour)
+    settings = [
+        render_setting(setting["key"], setting["value"], setting["from"])
+        for setting in status["settings"]
+        if setting["from"] != [DEFAULT]
+    ]
+    yield from plans.render_section("Settings", settings, width, colour=colour)
+    unadopted = list(render_unadopted(status["unadopted_settings"]))
+    yield from plans.render_section("Settings in kaiza.toml that are not adopted", unadopted, width, colour=colour)
     yield from _format_tables(status, width, colour=colour)
     unfinished = [line for intent in status["intents"][:_MAX_ROWS] for line in _intent_lines(intent)]
     unfinished += _more(status["intents"])

@@ -25,6 +25,11 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
             "records": head.seq if head else 0,
             "head": {"seq": head.seq, "entry_hash": head.entry_hash} if head else None,
         },
+        "settings": [
+            {"key": setting.key, "value": setting.value, "from": setting.places}
+            for setting in workspace.settings_layers.list_in_force()
+        ],
+        "unadopted_settings": list_unadopted(workspace),
         "frozen": asdict(state.frozen) if state.frozen else None,
         "locks": [asdict(lock) for lock in state.locks.values()],
         "sessions": [_session_members(workspace, session) for session in sessions],
@@ -35,6 +40,14 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
             for request_id, intent in state.intents.items()
         ],
     }
+
+
+def list_unadopted(workspace: Workspace) -> list[dict[str, Any]]:
+    """Values of `kaiza.toml` that count only once a person has adopted them."""
+    return [
+        {"key": setting.key, "value": setting.wanted, "in_force": setting.in_force}
+        for setting in workspace.settings_layers.list_loosening()
+    ]
 
 
 def _session_members(workspace: Workspace, session: Session) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.crash_recovery import recover
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import OpenDirectory, OpenFile
+from kaiza.store.settings_adoption import adopt_stricter_edits
 from kaiza.store.workspace import Workspace, verdict_output
 
 if TYPE_CHECKING:
@@ -134,6 +135,11 @@ class ToolView:
     def recover(self) -> list[dict[str, Any]]:
         """Finish or roll back changes that a crash interrupted; what was done, one item a change."""
         return recover(self.workspace, self.now, self.request_id)
+
+    def adopt_settings(self) -> list[str]:
+        """Adopt stricter settings that a person wrote here; the keys of looser ones, which wait for a person."""
+        adopt_stricter_edits(self.workspace, self.now)
+        return [setting.key for setting in self.workspace.settings_layers.list_loosening()]
 
     def phase_commands(self, plan_hash: str, phase_id: str) -> Sequence[Sequence[str]]:
         """The `verify` commands of a phase of a plan."""

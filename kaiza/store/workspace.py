@@ -24,7 +24,9 @@ from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.journal import JournalStore
-from kaiza.store.config import configuration, roots, settings
+from kaiza.store.config import configuration, roots
+from kaiza.store.config.settings import Settings
+from kaiza.store.config.settings_layers import SettingsLayers
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.state_key import StateKey
@@ -32,6 +34,7 @@ from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.trust.adopted_settings import read_layers
 from kaiza.store.trust.binding import Binding
 from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.plan_watch import PlanWatch
@@ -47,7 +50,7 @@ LOG_PATH = "audit/audit-log.jsonl"
 class Workspace:
     """Files, plans, audit log and projected state of one root. Opening it writes nothing; the first append does."""
 
-    def __init__(self, root: str, caps: Caps, known_settings: settings.Settings | None = None) -> None:
+    def __init__(self, root: str, caps: Caps, known_settings: Settings | None = None) -> None:
         self.root = root
         self.caps = caps
         self.files = ConfinedRoot(root)
@@ -62,7 +65,8 @@ class Workspace:
         self._journal = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
-        self.settings = known_settings or read_settings(self.files)
+        self.settings_layers = SettingsLayers() if known_settings else read_layers(root, self.files.fd, self.binding)
+        self.settings = known_settings or self.settings_layers.settings_in_force()
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
         self.audit_state, head = snapshot.load(self._state_path, Path(self._log_path), self.state_key)
@@ -207,11 +211,6 @@ class Workspace:
             size = -1
         if (head is None or head.size != size) and self.is_recording():
             self.log.follow()
-
-
-def read_settings(workspace: ConfinedRoot) -> settings.Settings:
-    """Read the settings of a workspace; the defaults if there is no `kaiza.toml`."""
-    return settings.read(workspace.fd)
 
 
 def verdict_output(verdict: Verdict) -> dict[str, Any]:

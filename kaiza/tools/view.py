@@ -195,6 +195,10 @@ class RecoveryView(SessionView, PlansView, AuditView, Protocol):
         """Finish or roll back the changes that a crash interrupted; return what was done."""
         ...
 
+    def adopt_settings(self) -> list[str]:
+        """Adopt stricter settings that a person wrote; return the keys of looser ones, which wait for a person."""
+        ...
+
 
 class ReportView(SessionView, Protocol):
     """Time, id and lock state, for writing a report."""

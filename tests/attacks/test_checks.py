@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agents import checking
-from scenes import records
+from scenes import records, write_adopted_settings
 
 from kaiza.store.checks import sandbox
 
@@ -186,7 +186,7 @@ print(os.listdir(".kaiza"), os.listdir("/run"), os.environ)
 
 @needs_bubblewrap
 def test_a_file_that_the_settings_allow_can_be_read_by_a_check(make_app, workspace):
-    (workspace / "kaiza.toml").write_text('allow_read = ["tests/server.key"]\ndeny_read = ["customers/**"]\n')
+    write_adopted_settings(workspace, 'allow_read = ["tests/server.key"]\ndeny_read = ["customers/**"]\n')
     for name in ("tests/server.key", "customers/list.txt"):
         (workspace / name).parent.mkdir()
         (workspace / name).write_text("content")
@@ -226,7 +226,7 @@ socket.socket(socket.AF_UNIX).connect({str(tmp_path / "service")!r})
 def test_the_settings_give_a_check_the_network_and_a_directory(make_app, workspace, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    (workspace / "kaiza.toml").write_text(f"[checks]\nnetwork = true\nwritable = [{json.dumps(str(cache))}]\n")
+    write_adopted_settings(workspace, f"[checks]\nnetwork = true\nwritable = [{json.dumps(str(cache))}]\n")
     run = checking(make_app(workspace, allowed=("allow_checks",)), workspace)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -243,7 +243,7 @@ def test_the_settings_give_a_check_the_network_and_a_directory(make_app, workspa
 @pytest.mark.parametrize("writable", ["workspace's parent", "state"])
 def test_a_writable_directory_never_uncovers_what_is_protected(make_app, workspace, writable):
     named = workspace.parent if writable == "workspace's parent" else state_directory()
-    (workspace / "kaiza.toml").write_text(f"[checks]\nwritable = [{json.dumps(str(named))}]\n")
+    write_adopted_settings(workspace, f"[checks]\nwritable = [{json.dumps(str(named))}]\n")
     run = checking(make_app(workspace, allowed=("allow_checks",)), workspace)
     run(f"open({str(named / 'planted')!r}, 'w')")
 

@@ -8,6 +8,7 @@ import pytest
 from agents import plan, sha
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scenes import write_adopted_settings
 
 from kaiza.app import App
 from kaiza.domain.paths import confusables
@@ -133,7 +134,7 @@ def reader(workspace):
     opened = []
 
     def begin(denied, *more):
-        (workspace / "kaiza.toml").write_text(f'deny_read = ["{denied}"]\n' + "\n".join(more))
+        write_adopted_settings(workspace, f'deny_read = ["{denied}"]\n' + "\n".join(more))
         opened.append(App([str(workspace)]))
         opened[-1].call("begin_session", {"role": "WINDSURF"})
         return opened[-1]

@@ -155,7 +155,7 @@ def test_an_unreadable_settings_file_stops_the_start(root):
         "from kaiza.store.config import settings\n"
         "from kaiza.domain import errors\n"
         "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
-        "try: settings.read(directory)\n"
+        "try: settings.read_settings_text(directory)\n"
         "except errors.SystemError as error: print(error.error_code, error.cause['why'])\n"
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)

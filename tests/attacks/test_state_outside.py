@@ -74,10 +74,34 @@ def root_is_the_home(root, tmp_path):
     return {"XDG_STATE_HOME": None, "HOME": str(root)}
 
 
+def configuration_in_the_root(root, tmp_path):
+    return {"XDG_CONFIG_HOME": str(root / "configuration")}
+
+
+def link_of_configuration_into_the_root(root, tmp_path):
+    (tmp_path / "configuration").mkdir()
+    (tmp_path / "configuration/kaiza").symlink_to(root / "deep")
+    return {"XDG_CONFIG_HOME": str(tmp_path / "configuration")}
+
+
+def configuration_is_in_the_home(root, tmp_path):
+    return {"XDG_CONFIG_HOME": None, "HOME": str(root)}
+
+
+def both_are_in_the_home(root, tmp_path):
+    return {"XDG_CONFIG_HOME": None, "XDG_STATE_HOME": None, "HOME": str(root)}
+
+
 def relative_setting_and_root_is_the_home(root, tmp_path):
     return {"XDG_STATE_HOME": "../state", "HOME": str(root)}
 
 
+CONFIGURATION_LAYOUTS = [
+    configuration_in_the_root,
+    link_of_configuration_into_the_root,
+    configuration_is_in_the_home,
+    both_are_in_the_home,
+]
 LAYOUTS = [
     state_in_the_root,
     state_is_the_root,
@@ -88,6 +112,7 @@ LAYOUTS = [
     root_is_the_home,
     relative_setting_and_root_is_the_home,
     link_of_state_directory_to_the_root,
+    *CONFIGURATION_LAYOUTS,
 ]
 
 
@@ -106,13 +131,13 @@ def test_a_server_whose_state_is_inside_the_workspace_does_not_start_and_prints_
 
     assert (ended.returncode, ended.stdout) == (3, b"")
     assert envelope["error_code"] == "BOOTSTRAP_FAILURE"
-    assert "export XDG_STATE_HOME=" in envelope["human_message"]
+    assert "export XDG_" in envelope["human_message"]
     assert str(root) not in ended.stderr.decode()
 
 
 def test_the_printed_fix_works(root, inside):
     ended = run(root, "serve", "--workspace", str(root), **inside)
-    line = re.search(r"export XDG_STATE_HOME=\S+", json.loads(ended.stderr)["human_message"])[0]
+    line = re.search(r"export XDG_.*", json.loads(ended.stderr)["human_message"])[0]
     env = {name: value for name, value in {**os.environ, **inside}.items() if value is not None}
     again = subprocess.run(
         ["sh", "-c", f'{line}; exec "$0" -m kaiza serve --workspace "$1"', sys.executable, root],
@@ -125,10 +150,11 @@ def test_the_printed_fix_works(root, inside):
 def test_doctor_reports_the_problem_with_the_same_fix(root, inside):
     served = json.loads(run(root, "serve", "--workspace", str(root), **inside).stderr)
     doctor = run(root, "doctor", "--json", **inside)
-    (state,) = [check for check in json.loads(doctor.stdout)["checks"] if check["check"] == "state"]
+    places = [check for check in json.loads(doctor.stdout)["checks"] if check["check"] in ("state", "configuration")]
+    todos = [check["todo"] for check in places if check["verdict"] == "problem"]
 
-    assert (doctor.returncode, state["verdict"]) == (1, "problem")
-    assert state["todo"] == served["human_message"]
+    assert doctor.returncode == 1
+    assert set(todos) == {served["human_message"]}
 
 
 def test_the_state_of_one_workspace_must_not_be_inside_another(root, tmp_path):

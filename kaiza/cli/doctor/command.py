@@ -57,6 +57,7 @@ def _run_checks(root: Path) -> Iterator[DoctorCheck]:
     if roots.is_initialized(str(root)):
         yield from _run_workspace_checks(root)
     yield from errors_as_unknown("state", machine.check_state_directory(root))
+    yield from errors_as_unknown("configuration", machine.check_configuration_directory(root))
     yield from errors_as_unknown("clients", clients.check_clients(root))
 
 

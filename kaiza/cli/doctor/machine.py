@@ -79,7 +79,7 @@ def check_state_directory(root: Path) -> Iterator[DoctorCheck]:
     directory = state_dir.path_of(str(root))
     shown = escape(str(directory))
     if roots.has_state_inside(str(root), of=str(root)):
-        yield problem("state", f"{shown} is inside the workspace", roots.state_inside_message([str(root)]))
+        yield problem("state", f"{shown} is inside the workspace", roots.explain_inside([str(root)]))
         return
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     fault = probe.try_writing(existing) if existing.is_dir() else "it is not a directory"
@@ -91,6 +91,13 @@ def check_state_directory(root: Path) -> Iterator[DoctorCheck]:
         yield warning("state", f"other users can write {shown}", f"Run `chmod 700 {shown}`")
     else:
         yield ok("state", f"the checkpoint is kept in {shown}")
+
+
+def check_configuration_directory(root: Path) -> Iterator[DoctorCheck]:
+    """A problem if the configuration is inside the workspace; no result if it is not."""
+    if roots.has_configuration_inside(str(root)):
+        todo = roots.explain_inside([str(root)])
+        yield problem("configuration", "the configuration directory is inside the workspace", todo)
 
 
 def check_permissions(root: Path) -> Iterator[DoctorCheck]:

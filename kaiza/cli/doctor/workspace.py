@@ -15,15 +15,19 @@ from kaiza.domain.plans.plan import INVALID
 from kaiza.queries.plan_review import count_standings, list_plans
 from kaiza.queries.session_summary import is_complete
 from kaiza.render import log_verdict
+from kaiza.render.settings import render_setting
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import git, human_decisions
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
 from kaiza.store.config import roots
+from kaiza.store.config.settings_layers import DEFAULT
 from kaiza.store.disk import state_dir
 from kaiza.store.documents.nested_workspaces import find_workspaces
 from kaiza.store.files.confined_root import ConfinedRoot
-from kaiza.store.workspace import Workspace, read_settings, verdict_output
+from kaiza.store.trust.adopted_settings import read_layers
+from kaiza.store.trust.binding import Binding
+from kaiza.store.workspace import Workspace, verdict_output
 
 _EARLIEST_YEAR = 2024
 _CLOCK_TOLERANCE = timedelta(minutes=1)
@@ -39,15 +43,23 @@ def check_initialized(root: Path) -> Iterator[DoctorCheck]:
 
 
 def check_settings(root: Path) -> Iterator[DoctorCheck]:
-    """Check that kaiza.toml is valid."""
+    """Check that the settings are valid; a warning names those of kaiza.toml that are not adopted."""
     try:
         with ConfinedRoot(str(root)) as files:
-            read_settings(files)
+            layers = read_layers(str(root), files.fd, Binding())
     except errors.SystemError as error:
         yield problem("settings", error.human_message, "`kaiza serve` does not start until this is corrected.")
-    else:
-        message = "kaiza.toml is valid" if (root / "kaiza.toml").exists() else "no kaiza.toml; the defaults apply"
-        yield ok("settings", message)
+        return
+    changed = [
+        render_setting(setting.key, setting.value, setting.places)
+        for setting in layers.list_in_force()
+        if setting.places != [DEFAULT]
+    ]
+    yield ok("settings", "; ".join(changed) or "the defaults apply")
+    loosening = layers.list_loosening()
+    if loosening:
+        keys = ", ".join(setting.key for setting in loosening)
+        yield warning("settings", f"kaiza.toml loosens what is not adopted: {keys}", "Run `kaiza adopt` to adopt it.")
 
 
 def check_git(root: Path) -> Iterator[DoctorCheck]:

@@ -59,7 +59,7 @@ def user_directory() -> Path:
 
 def _read(directory: Path, place: FilePlace) -> Configuration:
     text = _read_text(directory, place)
-    if not text.strip():
+    if text is None or not text.strip():
         return Configuration(place.title)
     file = parse_file(text, place)
     trust = file.model_dump()["trust"]
@@ -70,13 +70,13 @@ def _read(directory: Path, place: FilePlace) -> Configuration:
     return Configuration(place.title, file.list_values(), merged, trust["project"])
 
 
-def _read_text(directory: Path, place: FilePlace) -> str:
+def _read_text(directory: Path, place: FilePlace) -> str | None:
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         # A dangling link is not the same as no configuration.
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.lexists(directory):
-            return ""
+            return None
         raise file_error(place, "unreadable") from error
     try:
         return read_text(descriptor, place)

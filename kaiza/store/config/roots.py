@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kaiza.domain import errors
+from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
 
 
@@ -22,26 +23,42 @@ def resolve_roots(named: Sequence[str], environment: dict[str, str]) -> tuple[st
     return roots
 
 
-def require_state_outside(roots: Sequence[str]) -> None:
-    """BOOTSTRAP_FAILURE if a state directory is inside a workspace, where an agent could reach it."""
+def require_own_directories_outside(roots: Sequence[str]) -> None:
+    """BOOTSTRAP_FAILURE if a state or configuration directory is inside a workspace, where an agent could reach it."""
     for number, root in enumerate(roots):
-        if any(has_state_inside(other, of=root) for other in roots):
-            raise _startup_error(state_inside_message(roots), number)
+        if has_configuration_inside(root) or any(has_state_inside(other, of=root) for other in roots):
+            raise _startup_error(explain_inside(roots), number)
 
 
 def has_state_inside(root: str, *, of: str) -> bool:
     """Whether the state directory of the workspace `of` is `root` or below it."""
-    path = os.path.realpath(state_dir.path_of(of))
-    return path == root or _is_parent_of(root, path)
+    return _is_inside(state_dir.path_of(of), root)
 
 
-def state_inside_message(roots: Sequence[str]) -> str:
-    """Error message for a state directory inside a workspace, with the line that moves it out."""
-    problem = "Kaiza's state directory is inside a workspace, where an agent could change it."
-    for path, line in state_dir.alternative_locations():
-        if not any(path == root or _is_parent_of(root, path) for root in roots):
-            return f"{problem} Move it and run kaiza init again to update the clients: export XDG_STATE_HOME={line}"
-    return f"{problem} Name a narrower workspace."
+def has_configuration_inside(root: str) -> bool:
+    """Whether a directory of configuration, existing or not, is `root` or below it."""
+    return _is_inside(configuration.MACHINE_DIRECTORY, root) or _is_inside(configuration.user_directory(), root)
+
+
+def explain_inside(roots: Sequence[str]) -> str:
+    """Error message for Kaiza's directories inside a workspace, with the line that moves them out."""
+    moved = {}
+    if any(has_state_inside(root, of=other) for root in roots for other in roots):
+        moved["state"] = _find_place_outside(roots, ".local/state")
+    if any(map(has_configuration_inside, roots)):
+        moved["configuration"] = _find_place_outside(roots, ".config")
+    problem = f"Kaiza's {' and '.join(moved)} directory is inside a workspace, where an agent could change it."
+    if None in moved.values() or any(_is_inside(configuration.MACHINE_DIRECTORY, root) for root in roots):
+        return f"{problem} Name a narrower workspace."
+    variables = {"state": "XDG_STATE_HOME", "configuration": "XDG_CONFIG_HOME"}
+    line = " ".join(f"{variables[kind]}={place}" for kind, place in moved.items())
+    return f"{problem} Move it and run kaiza init again to update the clients: export {line}"
+
+
+def _find_place_outside(roots: Sequence[str], usual: str) -> str | None:
+    """A directory outside of the workspaces, as a shell spells it."""
+    places = state_dir.alternative_locations(usual)
+    return next((line for path, line in places if not any(_is_inside(path, root) for root in roots)), None)
 
 
 def is_initialized(root: str) -> bool:
@@ -68,6 +85,11 @@ def find_nearest(start: str) -> str | None:
     """The closest initialized directory: `start` or one of its parents."""
     directory = Path(os.path.realpath(start))
     return next((str(path) for path in (directory, *directory.parents) if is_initialized(str(path))), None)
+
+
+def _is_inside(path: str | Path, root: str) -> bool:
+    real = os.path.realpath(path)
+    return real == root or _is_parent_of(root, real)
 
 
 def _is_parent_of(outer: str, inner: str) -> bool:

@@ -1,10 +1,12 @@
-"""Settings of a workspace, read from `kaiza.toml`."""
+"""Settings of a workspace, and their file `kaiza.toml`."""
 
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.store.config.settings_file import FilePlace, parse_file, read_text
+from kaiza.store.config.settings_merge import DIRECTIONS, Values
 
 NAME = "kaiza.toml"
 _PLACE = FilePlace("workspace", NAME, NAME)
@@ -24,24 +26,30 @@ class Settings:
     checks_writable: tuple[str, ...] = ()
 
 
-def read(directory: int) -> Settings:
-    """Read the settings in an open directory; the defaults if there is no file, BOOTSTRAP_FAILURE if it is invalid."""
-    return parse(read_text(directory, _PLACE))
+def make_settings(values: Values) -> Settings:
+    """Settings from values by key; ValueError if a glob is invalid."""
+    full = {key: values.get(key, direction.default) for key, direction in DIRECTIONS.items()}
+    return Settings(
+        deny_read=tuple(DenyGlob.parse(glob) for glob in full["deny_read"]),
+        allow_read=frozenset(full["allow_read"]),
+        sync_every=full["audit.sync"] == "every",
+        required_approval=full["approval.require"],
+        release_by_person=full["lock.release"] == "person",
+        checks_seconds=full["checks.seconds"],
+        checks_network=full["checks.network"],
+        checks_writable=tuple(full["checks.writable"]),
+    )
+
+
+def read_settings_text(directory: int) -> str | None:
+    """Text of the `kaiza.toml` in an open directory, None if there is none; BOOTSTRAP_FAILURE if it is invalid."""
+    text = read_text(directory, _PLACE)
+    if text is not None:
+        parse_values(text)
+    return text
 
 
 @lru_cache(maxsize=16)
-def parse(text: str) -> Settings:
-    """Parse the text of a `kaiza.toml`; BOOTSTRAP_FAILURE with the line of the first error."""
-    if not text.strip():
-        return Settings()
-    file = parse_file(text, _PLACE)
-    return Settings(
-        deny_read=tuple(DenyGlob.parse(glob) for glob in file.deny_read),
-        allow_read=frozenset(file.allow_read),
-        sync_every=file.audit.sync == "every",
-        required_approval=file.approval.require,
-        release_by_person=file.lock.release == "person",
-        checks_seconds=file.checks.seconds,
-        checks_network=file.checks.network,
-        checks_writable=tuple(file.checks.writable),
-    )
+def parse_values(text: str) -> Values:
+    """Values that the text of a `kaiza.toml` sets; BOOTSTRAP_FAILURE with the line of the first error."""
+    return MappingProxyType(parse_file(text, _PLACE).list_values() if text.strip() else {})

@@ -45,12 +45,12 @@ class FilePlace:
     title: str
 
 
-def read_text(directory: int, place: FilePlace) -> str:
-    """Text of the file in an open directory; empty if there is none."""
+def read_text(directory: int, place: FilePlace) -> str | None:
+    """Text of the file in an open directory; None if there is none."""
     # Compared by skeleton: on a case-insensitive file system, or to a person, KAIZA.TOML is the same file.
     names = [name for name in os.listdir(directory) if skeleton(name) == place.name]
     if not names:
-        return ""
+        return None
     if names != [place.name]:
         raise file_error(place, "misnamed")
     content = _read_content(directory, place)

@@ -31,9 +31,12 @@ def _state_home() -> Path:
     return configured if configured.is_absolute() else Path("~/.local/state").expanduser()
 
 
-def alternative_locations() -> Iterator[tuple[str, str]]:
-    """Other directories that could hold the state, best first: the real path, and its spelling in a shell."""
-    yield os.path.realpath(Path("~/.local/state").expanduser()), '"$HOME/.local/state"'
+def alternative_locations(usual: str) -> Iterator[tuple[str, str]]:
+    """Other directories that could hold the state, or the configuration: the real path, and its spelling in a shell.
+
+    The best is first: `usual`, a directory below the home directory.
+    """
+    yield os.path.realpath(Path("~", usual).expanduser()), f'"$HOME/{usual}"'
     for path in ("/var/lib/kaiza", f"/var/tmp/kaiza-{os.geteuid()}"):  # noqa: S108  survives restarts; what Kaiza makes in there is 0700
         if os.access(os.path.dirname(path), os.W_OK):  # noqa: PTH120
             yield os.path.realpath(path), path

@@ -28,6 +28,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     """Describe the session. It is open once the record of this call is written."""
     session = view.session
     recovered = view.recover()
+    loosening = view.adopt_settings()
     audit = view.log.catch_up()  # the head before this call's own record, which the receipt names
     plans = _list_plan_rows(view)
     output = {
@@ -43,6 +44,8 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     }
     approved = sum(1 for plan in plans if plan["status"] == APPROVED)
     summary = f"{session.role} session open; approved plans: {approved}; the log is {audit['verdict']}."
+    if loosening:
+        summary += f" kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
     return Answer({**output, "summary": summary})
 
 

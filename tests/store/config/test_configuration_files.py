@@ -88,7 +88,7 @@ def test_only_the_machine_can_trust_everything_below_a_directory(etc, home):
 
 def test_a_workspace_cannot_give_trust():
     with pytest.raises(errors.SystemError) as caught:
-        settings.parse(TRUST)
+        settings.parse_values(TRUST)
 
     assert (caught.value.error_code, caught.value.cause) == ("BOOTSTRAP_FAILURE", {"file": "kaiza.toml", "line": 1})
     assert "config.toml" in caught.value.human_message
