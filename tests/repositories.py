@@ -4,7 +4,12 @@ import os
 import subprocess
 from pathlib import Path
 
+from kaiza.domain.caps import Caps
 from kaiza.domain.plans.parser import StoredPlan, parse
+from kaiza.store import human_decisions
+from kaiza.store.trust.signers import parse_signers, save_signers
+from kaiza.store.trust.trust_file import WorkspaceTrust, save_trust
+from kaiza.store.workspace import Workspace
 
 TRUSTED = "refs/remotes/origin/main"
 NAMESPACES = 'namespaces="kaiza-plan"'
@@ -53,3 +58,16 @@ def read_stored(root, plan_id="PLAN-1"):
     """A plan's file as the store reads it."""
     content = Path(root, "plans", f"{plan_id}.md").read_bytes()
     return StoredPlan(plan_id, content, parse(content, plan_id))
+
+
+def trust(root, *refs, project=None, signers=None):
+    """Trust refs, and signers by their lines, as `kaiza trust` does after its question: recorded, then saved."""
+    real = os.path.realpath(root)
+    workspace = Workspace(real, Caps())
+    try:
+        human_decisions.record_decision(workspace, "trust", "Ann")
+    finally:
+        workspace.close(human_decisions.current_timestamp())
+    save_trust(real, WorkspaceTrust(refs, project))
+    if signers is not None:
+        save_signers(real, parse_signers(signers))

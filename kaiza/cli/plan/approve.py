@@ -5,12 +5,15 @@ approved: the person would answer for content they did not see.
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan, require_sound_log, resolve_name
+from kaiza.cli.plan import sign
+from kaiza.cli.plan.sign import SignedApproval
 from kaiza.domain.plans import parser as plan_parser
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DONE, REJECTED, REVOKED, STATUS_TRANSITIONS
@@ -18,6 +21,7 @@ from kaiza.domain.plans.status_edit import edit_fields
 from kaiza.queries.plan_review import diff_since_approval, review_plan
 from kaiza.render import plans
 from kaiza.store import human_decisions
+from kaiza.store.trust.signed_plans import write_signature
 from kaiza.store.workspace import Workspace
 
 _ENDED = {REJECTED: "was rejected", REVOKED: "was revoked", DONE: "is done"}
@@ -36,10 +40,11 @@ def add(commands: arguments.Subparsers) -> None:
         "so already is not touched. The approval is valid for exactly this content. Several plans are asked about one "
         "after the other.\n"
         "Exit status: 0 approved, 1 one or more not approved, 3 no terminal to ask at.",
-        "kaiza plan approve PLAN-0007-rotate-tokens --as Ann",
+        "kaiza plan approve PLAN-0007-rotate-tokens --as Ann\nkaiza plan approve PLAN-0007-rotate-tokens --sign",
         run=_run_approve,
     )
     add_plan_id(parser, nargs="+")
+    sign.add_options(parser)
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
@@ -53,16 +58,27 @@ class ProposedApproval:
     content: bytes
     plan_hash: str
     person: str
+    signed: SignedApproval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The person who approves, and the key they sign with."""
+
+    name: str
+    key: Path | None
 
 
 def _run_approve(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         require_sound_log(workspace)
-        plan_ids, name = list(dict.fromkeys(args.plan_id)), resolve_name(args.name)
+        plan_ids = list(dict.fromkeys(args.plan_id))
+        approver = Approver(resolve_name(args.name), sign.choose_key(args, workspace))
         if len(plan_ids) == 1:
-            approved = [_approve_plan(workspace, plan_ids[0], name)]
+            approved = [_approve_plan(workspace, plan_ids[0], approver)]
         else:
-            approved = [one for plan_id in plan_ids if (one := _try_to_approve(workspace, plan_id, name)) is not None]
+            tried = [_try_to_approve(workspace, plan_id, approver) for plan_id in plan_ids]
+            approved = [one for one in tried if one is not None]
     if args.json:
         documents = [_approval_members(one) for one in approved]
         output.print_json(documents[0] if len(plan_ids) == 1 else {"approved": documents})
@@ -72,10 +88,10 @@ def _run_approve(args: argparse.Namespace) -> int:
     return output.SUCCESS if len(approved) == len(plan_ids) else output.FAILURE
 
 
-def _try_to_approve(workspace: Workspace, plan_id: str, name: str) -> ProposedApproval | None:
+def _try_to_approve(workspace: Workspace, plan_id: str, approver: Approver) -> ProposedApproval | None:
     """Approve one of several plans; None if it was refused or declined, which does not stop the others."""
     try:
-        return _approve_plan(workspace, plan_id, name)
+        return _approve_plan(workspace, plan_id, approver)
     except output.CommandError as stop:
         if stop.status != output.FAILURE:
             raise
@@ -83,13 +99,18 @@ def _try_to_approve(workspace: Workspace, plan_id: str, name: str) -> ProposedAp
         return None
 
 
-def _approve_plan(workspace: Workspace, plan_id: str, name: str) -> ProposedApproval:
-    approval = _propose_approval(require_plan(workspace, plan_id), name)
+def _approve_plan(workspace: Workspace, plan_id: str, approver: Approver) -> ProposedApproval:
+    approval = _propose_approval(require_plan(workspace, plan_id), approver.name)
+    if approver.key is not None:
+        sign.require_expiry(approval.stored.parsed.plan)
     review = review_plan(workspace, approval.stored, human_decisions.current_timestamp())
     # Compare with the content to be approved: the status line is then no difference.
     review["difference"] = diff_since_approval(workspace, plan_id, approval.content)
-    if not confirm_by_typing(_confirmation_text(review, approval), plan_id):
+    if not confirm_by_typing(_confirmation_text(review, approval, approver.key), plan_id):
         raise output.CommandError("Cancelled. Nothing was approved.", output.FAILURE)
+    if approver.key is not None:
+        # Before anything is recorded: a key that is refused approves nothing.
+        approval = replace(approval, signed=sign.sign_approval(workspace, plan_id, approval.content, approver.key))
     _record_approval(workspace, approval, review["touches"]["files"])
     return approval
 
@@ -99,6 +120,7 @@ def _approval_members(approval: ProposedApproval) -> dict[str, str]:
         "plan_id": approval.stored.plan_id,
         "plan_hash": approval.plan_hash,
         "approved_by": approval.person,
+        **({"signer": approval.signed.signer} if approval.signed else {}),
     }
 
 
@@ -130,16 +152,19 @@ def _propose_approval(stored: StoredPlan, name: str) -> ProposedApproval:
     return ProposedApproval(stored, content, plan_parser.parse(content, stored.plan_id).plan_hash, name)
 
 
-def _confirmation_text(review: dict[str, Any], approval: ProposedApproval) -> str:
+def _confirmation_text(review: dict[str, Any], approval: ProposedApproval, key: Path | None) -> str:
     person = plans.escape_visibly(approval.person)
     agreement = f"You are approving as {person}. The plan's hash will be\n{approval.plan_hash}"
-    return "\n".join([*plans.render_plan(review, None), "", agreement])
+    signing = [f"It will be signed with {plans.escape_visibly(str(key))}"] if key else []
+    return "\n".join([*plans.render_plan(review, None), "", agreement, *signing])
 
 
 def _record_approval(workspace: Workspace, approval: ProposedApproval, files: int) -> None:
     """Record the decision and the seal, then write the file if it does not say APPROVED yet."""
     plan_id, reviewed_hash = approval.stored.plan_id, approval.stored.parsed.plan_hash
-    detail = {"approved_by": approval.person, "files": files}
+    detail: dict[str, Any] = {"approved_by": approval.person, "files": files}
+    if approval.signed is not None:
+        detail["signer"] = approval.signed.signer
     human_decisions.store_plan_bytes(workspace, approval.plan_hash, approval.content)
 
     def require_unchanged() -> None:
@@ -154,7 +179,11 @@ def _record_approval(workspace: Workspace, approval: ProposedApproval, files: in
     }
     # Checked under the log's lock: no other process can append between the check and the record.
     human_decisions.record_decision(workspace, "approve", approval.person, require_unchanged, **members)
-    human_decisions.record_plan_seal(workspace, plan_id, approval.plan_hash, detail)
+    human_decisions.record_plan_seal(
+        workspace, plan_id, approval.plan_hash, {"how": "signed", **detail} if approval.signed else detail
+    )
     workspace.sights.lift_withdrawal(plan_id)
     if approval.plan_hash != reviewed_hash and not workspace.plans.replace(plan_id, reviewed_hash, approval.content):
         raise output.CommandError(_FILE_CHANGED, output.FAILURE)
+    if approval.signed is not None:
+        write_signature(workspace.root, plan_id, approval.signed.signature)

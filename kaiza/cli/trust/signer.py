@@ -174,10 +174,10 @@ def _choose_project(workspace: Workspace, name: str | None) -> str:
 
 def _save_signers(workspace: Workspace, added: list[Signer], project: str) -> None:
     state_path = state_dir.path_of(workspace.root)
-    if find_project(state_path) is None:
-        save_trust(workspace.root, replace(read_trust(state_path), project=project))
     keys = {(signer.principal, signer.key) for signer in added}
     kept = [each for each in read_signers(state_path).signers if (each.principal, each.key) not in keys]
+    own_project = project if find_project(state_path) is None else read_trust(state_path).project
+    save_trust(workspace.root, replace(read_trust(state_path), project=own_project))
     save_signers(workspace.root, [*kept, *added])
 
 

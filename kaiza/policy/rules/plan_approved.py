@@ -94,10 +94,8 @@ def sealed_hash(case: Case) -> str | None:
 
 
 def _arrived_approved_error(case: Case, plan: Plan) -> errors.SystemError:
-    evidence = case.evidence
-    came_by = evidence.came_by or "unseen"
+    came_by = case.evidence.came_by or "unseen"
     how = "it was brought by git" if came_by == "git" else "it was never seen here as a draft with this text"
-    problems = [problem for problem in (evidence.merge_problem, evidence.signature_problem) if problem]
     return errors.SystemError.invariant_violation(
         "PLAN_ARRIVED_APPROVED",
         error_code="PLAN_NOT_APPROVED",
@@ -106,7 +104,7 @@ def _arrived_approved_error(case: Case, plan: Plan) -> errors.SystemError:
             "rule": "plan_approved",
             "plan_id": plan.plan_id,
             "came_by": came_by,
-            **({"problems": problems} if problems else {}),
+            **_list_problems(case),
         },
     )
 
@@ -121,5 +119,12 @@ def _not_approved_error(case: Case, plan: Plan | None, reason: str, next_step: s
             "plan_id": case.plan_id,
             "status": plan.status if plan else None,
             "expires": plan.expires if plan else None,
+            **_list_problems(case),
         },
     )
+
+
+def _list_problems(case: Case) -> dict[str, list[str]]:
+    """Why a trusted merge or a signature that is there does not count."""
+    problems = [problem for problem in (case.evidence.merge_problem, case.evidence.signature_problem) if problem]
+    return {"problems": problems} if problems else {}

@@ -12,8 +12,8 @@ from pathlib import Path
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
+from kaiza.store.trust.trust_file import SIGNERS_NAME, is_of_another_workspace
 
-NAME = "allowed_signers"
 MAX_BYTES = 64 * 1024
 _LINE = re.compile(
     r'(?P<principal>[^\s"#]\S*)[ \t]+(?:(?P<options>(?:[^\s"]|"[^"]*")+)[ \t]+)?'
@@ -63,12 +63,15 @@ def read_signers(state_path: Path) -> SignerList:
     """The machine's signers; those of the workspace only where the machine has no list."""
     # An account that may write its own list could otherwise add itself to the machine's.
     machine = machine_path()
-    return _read_list(machine if os.path.lexists(machine) else state_path / NAME)
+    if os.path.lexists(machine):
+        return _read_list(machine)
+    own = state_path / SIGNERS_NAME
+    return SignerList(own) if is_of_another_workspace(state_path) else _read_list(own)
 
 
 def machine_path() -> Path:
     """The machine's list, which takes the place of every workspace's own."""
-    return configuration.MACHINE_DIRECTORY / NAME
+    return configuration.MACHINE_DIRECTORY / SIGNERS_NAME
 
 
 def parse_signers(text: str) -> list[Signer]:
@@ -95,7 +98,7 @@ def parse_signer(line: str) -> Signer:
 def save_signers(root: str, signers: Iterable[Signer]) -> None:
     """Replace the workspace's list; durable when this returns."""
     state_path = state_dir.path_of(root, create=True)
-    state_dir.replace_file(state_path / NAME, "".join(f"{signer.line}\n" for signer in signers).encode())
+    state_dir.replace_file(state_path / SIGNERS_NAME, "".join(f"{signer.line}\n" for signer in signers).encode())
     state_dir.sync_directory(state_path)
 
 

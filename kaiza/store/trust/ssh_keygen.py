@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,6 +27,8 @@ def sign_text(root: str, key: Path, namespace: str, text: bytes) -> bytes:
 
 def find_signer(root: str, allowed_signers: bytes, namespace: str, signature: bytes, text: bytes) -> str:
     """The principal whose key made a valid signature of the text; SshKeygenError if there is none."""
+    import tempfile  # noqa: PLC0415  a session without signed plans does not pay for it
+
     with tempfile.TemporaryDirectory(prefix="kaiza-") as directory:
         # Copies: what is verified is what was read, whatever happens to the files.
         signers_path, signature_path = Path(directory, "allowed_signers"), Path(directory, "signature")

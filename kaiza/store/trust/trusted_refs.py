@@ -41,10 +41,8 @@ def find_project(state_path: Path) -> tuple[str, str] | None:
 
 def read_configurations() -> tuple[Configuration, ...]:
     """The machine's and the user's configuration."""
-    paths = [
-        directory / "config.toml" for directory in (configuration.MACHINE_DIRECTORY, configuration.user_directory())
-    ]
-    key = tuple((path, name_stamp(path)) for path in paths)
+    directories = configuration.MACHINE_DIRECTORY, configuration.user_directory()
+    key = tuple((directory, name_stamp(f"{directory}/config.toml")) for directory in directories)
     # An invalid file is an exception and is not kept.
     return _configurations.get(
         key, lambda: (configuration.read_machine_configuration(), configuration.read_user_configuration())

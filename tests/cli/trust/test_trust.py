@@ -15,8 +15,8 @@ from scenes import records
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.binding import Binding, Standing
-from kaiza.store.trust.signers import NAME, read_signers
-from kaiza.store.trust.trust_file import read_trust
+from kaiza.store.trust.signers import read_signers
+from kaiza.store.trust.trust_file import SIGNERS_NAME, read_trust
 from kaiza.store.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(
@@ -209,7 +209,7 @@ def test_signers_are_listed_as_lines_and_one_that_does_not_count_is_reported(wor
     listed = kaiza("trust", "signer", "list")
     assert (listed.status, listed.out.split()[:2]) == (0, line.split()[:2])
 
-    with (state_dir.path_of(str(workspace)) / NAME).open("a") as file:
+    with (state_dir.path_of(str(workspace)) / SIGNERS_NAME).open("a") as file:
         file.write("* ssh-ed25519 AAAA\n")
     assert kaiza("trust", "signer", "list").status == 1
     assert kaiza("trust").status == 1
@@ -217,11 +217,11 @@ def test_signers_are_listed_as_lines_and_one_that_does_not_count_is_reported(wor
 
 def test_the_machines_signers_are_not_changed_here(workspace, line, kaiza, tmp_path):
     (tmp_path / "etc").mkdir()
-    (tmp_path / "etc" / NAME).write_text(line)
+    (tmp_path / "etc" / SIGNERS_NAME).write_text(line)
 
     assert kaiza("trust", "signer", "add", line, "--project", "app").status == 1
     assert kaiza("trust", "signer", "remove", "ann@example.org").status == 1
-    assert json.loads(kaiza("trust", "--json").out)["signers"][0]["source"] == str(tmp_path / "etc" / NAME)
+    assert json.loads(kaiza("trust", "--json").out)["signers"][0]["source"] == str(tmp_path / "etc" / SIGNERS_NAME)
 
 
 def test_what_is_trusted_by_configuration_is_shown_with_its_source(merged, kaiza):

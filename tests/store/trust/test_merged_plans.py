@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from agents import edit, plan
-from repositories import TRUSTED, merge, read_stored, run_git
+from repositories import TRUSTED, merge, read_stored, run_git, trust
 from scenes import make_ready
 
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.merged_plans import check_ref, find_default_branch, find_merge
-from kaiza.store.trust.trust_file import NAME, WorkspaceTrust, read_trust, save_trust
+from kaiza.store.trust.trust_file import NAME, read_trust
+from kaiza.store.trust.trusted_refs import expand_ref
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
 
@@ -32,10 +33,6 @@ def status(root):
     return find_merge(str(root), state_dir.path_of(str(root)), read_stored(root))
 
 
-def trust(root, *refs):
-    save_trust(str(root), WorkspaceTrust(refs or (TRUSTED,)))
-
-
 def write_configuration(directory, repository, ref="origin/main", more=""):
     directory.mkdir(parents=True, exist_ok=True)
     text = f'[[trust.merged]]\nrepository = "{repository}"\nref = "{ref}"\n{more}'
@@ -44,7 +41,7 @@ def write_configuration(directory, repository, ref="origin/main", more=""):
 
 def test_a_plan_in_a_trusted_ref_is_merged(root):
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
 
     assert (status(root).ref, status(root).problem) == (TRUSTED, None)
 
@@ -57,7 +54,7 @@ def test_without_a_trusted_ref_nothing_is_merged_and_nothing_is_wrong(root):
 
 def test_an_edit_after_the_merge_is_another_text(root):
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
     assert status(root).ref
 
     edit(root, "# Why", "# Whyever")
@@ -69,7 +66,7 @@ def test_an_edit_after_the_merge_is_another_text(root):
 def test_a_draft_is_not_looked_for(root):
     plan(root, status="DRAFT")
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
 
     assert status(root).ref is None
 
@@ -79,7 +76,7 @@ def test_a_merge_counts_as_soon_as_the_ref_moves_and_no_longer_when_it_moves_bac
     merge(root)
     before = run_git(root, "rev-parse", "HEAD")
     (root / "aside").rename(root / "plans/PLAN-1.md")
-    trust(root)
+    trust(root, TRUSTED)
     assert status(root).ref is None
 
     merge(root)
@@ -92,12 +89,23 @@ def test_a_merge_counts_as_soon_as_the_ref_moves_and_no_longer_when_it_moves_bac
     assert status(root).ref is None
 
 
+def test_a_packed_ref_that_is_deleted_counts_no_longer(root):
+    merge(root)
+    trust(root, TRUSTED)
+    run_git(root, "pack-refs", "--all")
+    assert status(root).ref == TRUSTED
+
+    run_git(root, "update-ref", "-d", TRUSTED)
+
+    assert status(root).ref is None
+
+
 def test_the_commit_at_head_is_not_the_trusted_ref(root):
     (root / "plans/PLAN-1.md").rename(root / "aside")
     merge(root)
     (root / "aside").rename(root / "plans/PLAN-1.md")
     merge(root, "refs/remotes/origin/pull-request")
-    trust(root)
+    trust(root, TRUSTED)
 
     assert status(root).ref is None
     assert "does not contain" in status(root).problem
@@ -115,7 +123,7 @@ def test_a_tag_or_branch_with_the_name_of_the_trusted_branch_does_not_stand_in_f
 def test_a_replaced_object_is_not_the_merged_one(root):
     edit(root, "# Why", "# Harmless")
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
     merged = run_git(root, "rev-parse", "HEAD:plans/PLAN-1.md")
     edit(root, "# Harmless", "# Evil")
     evil = run_git(root, "hash-object", "-w", "plans/PLAN-1.md")
@@ -127,7 +135,7 @@ def test_a_replaced_object_is_not_the_merged_one(root):
 
 def test_a_checkout_with_other_line_ends_is_still_merged(root):
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
     path = root / "plans/PLAN-1.md"
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
@@ -139,7 +147,7 @@ def test_a_workspace_below_the_top_of_its_repository_has_its_own_plans(root):
     plan(below, scope='{modify: ["api/**"]}')
     merge(root)
     for each in (root, below):
-        trust(each)
+        trust(each, TRUSTED)
 
     assert status(below).ref == TRUSTED
     shutil.copy(root / "plans/PLAN-1.md", below / "plans/PLAN-1.md")
@@ -162,7 +170,7 @@ def test_what_git_cannot_answer_is_not_merged_and_says_why(root, case, monkeypat
 
 def test_a_program_in_the_repository_is_not_started(root, tmp_path, monkeypatch):
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
     trace = tmp_path / "trace"
     program = root / "git"
     program.write_text(f"#!/bin/sh\necho started >> {trace}\n")
@@ -183,6 +191,16 @@ def test_a_program_in_the_repository_is_not_started(root, tmp_path, monkeypatch)
     assert not trace.exists()
 
 
+def test_another_workspace_at_the_same_path_is_not_trusted(root):
+    merge(root)
+    trust(root, TRUSTED)
+    assert status(root).ref
+
+    (state_dir.path_of(str(root)) / "workspace.json").write_text('{"id": "another"}')
+
+    assert (status(root).ref, status(root).problem) == (None, None)
+
+
 def test_a_trust_file_in_the_workspace_is_not_read(root):
     merge(root)
     for directory in (root, root / "plans", root / "audit", root / ".kaiza"):
@@ -195,7 +213,7 @@ def test_a_trust_file_in_the_workspace_is_not_read(root):
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"merged": [{"ref": 1}], "project": null}', '{"merged": 1}'])
 def test_a_damaged_trust_file_gives_no_authority(root, content):
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
     (state_dir.path_of(str(root)) / NAME).write_text(content)
 
     assert status(root).ref is None
@@ -223,10 +241,16 @@ def test_only_the_machines_configuration_trusts_everything_below_a_directory(roo
     assert status(root).problem
 
 
-@pytest.mark.parametrize("name", ["", "origin/main:plans", "main~1", "HEAD@{1}", "a..b", "origin/*", "-x\n"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "origin/main~0", "origin/main^0", "origin/main@{0}", "origin/main..", "o*", "origin/main:", "origin/ma in\n"],
+)
 def test_what_is_no_name_of_a_ref_is_refused(root, name):
     merge(root)
+    assert check_ref(str(root), "origin/main") is None
 
+    with pytest.raises(ValueError, match="not the name of a ref"):
+        expand_ref(name)
     assert check_ref(str(root), name)
 
 
@@ -247,7 +271,7 @@ def test_the_default_branch_is_the_one_behind_origin_head(root):
 
 def test_the_same_question_starts_git_once(root, tmp_path, monkeypatch):
     merge(root)
-    trust(root)
+    trust(root, TRUSTED)
     count = tmp_path / "count"
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agents import edit, plan
-from repositories import make_key, read_stored, signer_line
+from repositories import make_key, read_stored, signer_line, trust
 from scenes import make_ready
 
 from kaiza.store.config import configuration
@@ -20,9 +20,9 @@ from kaiza.store.trust.signed_plans import (
     verify_signature,
     write_signature,
 )
-from kaiza.store.trust.signers import NAME, parse_signer, parse_signers, read_signers, save_signers
+from kaiza.store.trust.signers import parse_signer, parse_signers, read_signers, save_signers
 from kaiza.store.trust.ssh_keygen import SshKeygenError
-from kaiza.store.trust.trust_file import WorkspaceTrust, save_trust
+from kaiza.store.trust.trust_file import SIGNERS_NAME, WorkspaceTrust, save_trust
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen")
 
@@ -37,7 +37,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(configuration, "MACHINE_DIRECTORY", tmp_path / "etc")
     root = make_ready(tmp_path / "project")
     plan(root, more=EXPIRES)
-    save_trust(str(root), WorkspaceTrust(project="app"))
+    trust(root, project="app")
     return root
 
 
@@ -170,17 +170,37 @@ def test_a_signature_file_that_is_no_plain_small_file_does_not_count(root, key, 
     assert (status(root).signer, bool(status(root).problem)) == (None, True)
     path.unlink()
     os.mkfifo(path)
-    assert (status(root).signer, bool(status(root).problem)) == (None, True)
+    pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        os.write(pipe, outside.read_bytes())
+        assert (status(root).signer, bool(status(root).problem)) == (None, True)
+    finally:
+        os.close(pipe)
     path.unlink()
     path.write_bytes(outside.read_bytes() + b"\n" * MAX_SIGNATURE_BYTES)
     assert (status(root).signer, bool(status(root).problem)) == (None, True)
+
+
+def test_another_workspace_at_the_same_path_has_no_signers(root, key):
+    sign(root, key)
+    assert status(root).signer
+    state = state_dir.path_of(str(root))
+
+    (state / "workspace.json").write_text('{"id": "another"}')
+    assert status(root).signer is None
+    assert read_signers(state).signers == ()
+
+    trust(root, project="app")
+    (state / "workspace.json").unlink(missing_ok=True)
+    save_trust(str(root), WorkspaceTrust(project="app"))
+    assert read_signers(state).signers == ()
 
 
 def test_signers_in_the_workspace_are_not_read(root, tmp_path):
     key = make_key(tmp_path)
     for directory in (root, root / "plans", root / "audit", root / ".kaiza", root / ".ssh"):
         directory.mkdir(exist_ok=True)
-        (directory / NAME).write_text(signer_line(key))
+        (directory / SIGNERS_NAME).write_text(signer_line(key))
     sign(root, key)
 
     assert status(root).signer is None
@@ -190,7 +210,7 @@ def test_the_machines_list_takes_the_place_of_the_workspaces_own(root, key, tmp_
     sign(root, key)
     (tmp_path / "etc").mkdir()
     other = make_key(tmp_path, "other")
-    (tmp_path / "etc" / NAME).write_text(signer_line(other, "bob@example.org"))
+    (tmp_path / "etc" / SIGNERS_NAME).write_text(signer_line(other, "bob@example.org"))
     assert status(root).signer is None
 
     sign(root, other)
@@ -201,7 +221,7 @@ def test_the_machines_list_takes_the_place_of_the_workspaces_own(root, key, tmp_
 def test_a_list_of_the_machine_that_cannot_be_read_trusts_no_one(root, key, tmp_path, case):
     sign(root, key)
     (tmp_path / "etc").mkdir()
-    path, line = tmp_path / "etc" / NAME, signer_line(key).encode()
+    path, line = tmp_path / "etc" / SIGNERS_NAME, signer_line(key).encode()
     if case == "link":
         path.symlink_to(tmp_path / "nothing")
     elif case == "directory":
@@ -225,7 +245,7 @@ def test_the_machines_configuration_names_the_project(root, key, tmp_path):
 
 def test_a_line_without_a_namespace_is_ignored_and_reported(root, key, tmp_path):
     careless = make_key(tmp_path, "careless")
-    path = state_dir.path_of(str(root)) / NAME
+    path = state_dir.path_of(str(root)) / SIGNERS_NAME
     path.write_text(f"bob@example.org {careless.with_suffix('.pub').read_text()}{signer_line(key)}")
 
     sign(root, careless)
