@@ -5,8 +5,8 @@ import json
 import os
 
 import pytest
-from agents import person, plan
-from logs import error_code_of
+from agents import person, plan, several
+from logs import body, error_code_of, open_log
 from scenes import records
 
 from kaiza.app import App
@@ -82,6 +82,28 @@ def test_an_edited_old_record_in_a_long_log_is_found_before_the_first_change(wor
 
     assert (refused["error_code"], again["error_code"]) == ("SELF_AUDIT_FAILURE", "SELF_AUDIT_FAILURE")
     assert not (workspace / "src/x.py").exists()
+
+
+@pytest.mark.rows("S1-51")
+def test_a_server_process_finds_an_edited_old_record_in_a_log_of_megabytes_before_its_first_change(workspace):
+    approved = plan(workspace)
+    with several(workspace) as begin:
+        first = begin()
+        listed = first.code("list_directory", path=".")
+        written = first.write("src/before.py", approved)
+    log = open_log(workspace, [])
+    for _ in range(60):
+        log.append(lambda: body(detail={"note": "x" * 30_000}), durable=False)
+    log.close()
+    with several(workspace) as begin:
+        untouched = begin().write("src/untouched.py", approved)
+    edit_old_record(workspace)
+    with several(workspace) as begin:
+        refused = begin().write("src/after.py", approved)
+
+    assert (workspace / "audit/audit-log.jsonl").stat().st_size > background.MAX_FOREGROUND_BYTES
+    assert (listed, written, untouched, refused) == ("ok", "ok", "ok", "SELF_AUDIT_FAILURE")
+    assert not (workspace / "src/after.py").exists()
 
 
 @pytest.mark.usefixtures("every_log_is_long")

@@ -13,6 +13,7 @@ from kaiza.domain.paths.protected_names import is_control_plane, is_unreadable
 from kaiza.domain.paths.rel_path import ROOT, RelPath
 from kaiza.domain.plans.plan import Plan, Scope
 from kaiza.domain.plans.scope import DELETE, MODIFY, MOVE, RequestedOperation, is_allowed, is_unlocked
+from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.files import tree_walk
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -40,7 +41,7 @@ def match_files(plan: Plan, root: ConfinedRoot, *, seconds: float = 5.0) -> Scop
     listed: dict[str, tuple[str, ...]] = {}
     count = 0
     with tree_walk.walk(root, ROOT, include_ignored=True, over=lambda: time.monotonic() > deadline, since="") as walk:
-        for path, real, operations in _files_in_scope(plan, walk):
+        for path, real, operations in _files_in_scope(plan, walk, root):
             count += 1
             if count <= MAX_LISTED:
                 listed[path] = operations
@@ -56,12 +57,14 @@ def _scope_patterns(scope: Scope) -> Iterator[tuple[str, Glob]]:
     yield from ((MOVE, pair.source) for pair in scope.move)
 
 
-def _files_in_scope(plan: Plan, walk: tree_walk.TreeWalk) -> Iterator[tuple[str, RelPath, tuple[str, ...]]]:
+def _files_in_scope(
+    plan: Plan, walk: tree_walk.TreeWalk, root: ConfinedRoot
+) -> Iterator[tuple[str, RelPath, tuple[str, ...]]]:
     for entry in walk:
         if entry.type != "file":
             continue
         operations = tuple(_allowed_operations(plan.scope, entry.real))
-        if operations and _is_reachable(plan, entry.real):
+        if operations and _is_reachable(plan, entry.real) and find_nested_path(root, entry.real) is None:
             yield entry.path, entry.real, operations
 
 
