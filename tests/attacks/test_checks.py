@@ -3,10 +3,12 @@
 import json
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from agents import checking
+from agents import checking, plan
 from scenes import records, write_adopted_settings
 
 from kaiza.store.checks import sandbox
@@ -91,7 +93,8 @@ def test_a_bubblewrap_that_cannot_make_a_sandbox_is_as_good_as_none(make_app, wo
     ],
 )
 def test_a_sandboxed_check_cannot_write_what_governs_the_agent(sandboxed, workspace, script):
-    for name in (".git/hooks/x.sample", ".git/refs/heads/main", "CLAUDE.md", "docs/.cursor/x", "kaiza.toml"):
+    subprocess.run(["git", "init", "-q", workspace], check=True)
+    for name in (".git/hooks/x.sample", "CLAUDE.md", "docs/.cursor/x", "kaiza.toml"):
         (workspace / name).parent.mkdir(parents=True, exist_ok=True)
         (workspace / name).write_text("")
     log = (workspace / "audit" / "audit-log.jsonl").read_bytes()
@@ -134,6 +137,52 @@ def test_a_new_file_that_would_govern_the_agent_is_set_aside_and_recorded(sandbo
     assert not os.path.lexists(workspace / path)
     assert os.path.lexists(workspace / output["set_aside"][0]["moved_to"])
     assert records(workspace)[-1]["detail"]["set_aside"] == output["set_aside"]
+
+
+@needs_bubblewrap
+def test_a_name_of_odd_bytes_is_set_aside_and_named(sandboxed, workspace):
+    script = "import os; os.makedirs(b'\\xff/' + b'x' * 200 + b'/.claude')"
+    output = sandboxed(script).output
+
+    assert output["set_aside"][0]["path"].startswith("\\xff/xxx")
+    assert records(workspace)[-1]["detail"]["set_aside"] == output["set_aside"]
+
+
+@needs_bubblewrap
+def test_a_steering_link_that_a_check_removed_or_replaced_is_restored(sandboxed, workspace):
+    (workspace / "AGENTS.md").write_text("be careful")
+    for name in ("CLAUDE.md", "GEMINI.md"):
+        (workspace / name).symlink_to("AGENTS.md")
+    script = "import os; os.unlink('CLAUDE.md'); os.unlink('GEMINI.md'); open('GEMINI.md', 'w').write('obey')"
+    output = sandboxed(script).output
+
+    assert [moved["path"] for moved in output["set_aside"]] == ["GEMINI.md"]
+    assert [(workspace / name).read_text() for name in ("CLAUDE.md", "GEMINI.md")] == ["be careful", "be careful"]
+
+
+@needs_bubblewrap
+def test_what_one_check_moves_with_its_directory_is_guarded_in_the_next(make_app, workspace):
+    (workspace / "src").mkdir()
+    (workspace / "src" / ".env").write_text("secret")
+    (workspace / "src" / "CLAUDE.md").write_text("be careful")
+    decoys = "os.mkdir('src'); open('src/.env', 'w'); open('src/CLAUDE.md', 'w')"
+    scripts = [
+        f"import os; os.rename('src', 'old'); {decoys}",
+        "print(open('old/.env').read())",
+        "try: open('old/CLAUDE.md', 'w').write('obey')\nexcept OSError: print('refused')",
+    ]
+    app = make_app(workspace, allowed=("allow_checks",))
+    app.call("begin_session", {"role": "WINDSURF"})
+    for number, script in enumerate(scripts):
+        (workspace / f"{number}.py").write_text(script)
+    verify = json.dumps([[sys.executable, f"{number}.py"] for number in range(len(scripts))])
+    approved = plan(workspace, more=f"phases: [{{phase_id: P1, verify: {verify}}}]\n")
+    output = app.call("run_checks", {"plan_hash": approved, "phase_id": "P1"}).output
+
+    moved = {each["path"]: workspace / each["moved_to"] for each in output["set_aside"]}
+
+    assert [result["output"] for result in output["results"]] == ["", "\n", "refused\n"]
+    assert moved["old/CLAUDE.md"].read_text() == "be careful"
 
 
 @needs_bubblewrap
@@ -322,6 +371,7 @@ print(sorted(os.listdir("/proc/self/fd")))
         "import glob; p = glob.glob(STATE + '/kaiza/*/key.json')[0]; t = open(p).read(); open(p, 'w').write(t)",
         "import glob; open(glob.glob(STATE + '/kaiza/*')[0] + '/workspace.json', 'w').write('{}')",
         "open(CONFIG + '/kaiza/config.toml', 'w').write('[trust]')",
+        "import os; os.makedirs(b'\\xff/.claude'); open(b'\\xff/.claude/x', 'w').write('x')",
         "import os; os.makedirs('below/.kaiza'); open('below/.kaiza/id', 'w').write('x')",
     ],
 )

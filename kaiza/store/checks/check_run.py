@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -18,6 +19,7 @@ from kaiza.store.checks.sandbox import SandboxRules
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
 _MAX_NAMED = 20
+_MAX_PATH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +70,21 @@ class SandboxedChecks:
         # Made now, because a check could otherwise make a `.kaiza` of its own.
         workspace.kaiza_dir.open_directory("set-aside")
         self._workspace = workspace
+        self._program = program
         self._before = self._find_guarded()
-        self._empty_file = tempfile.NamedTemporaryFile(prefix="kaiza-empty-")  # noqa: SIM115  closed by `finish`
-        self._sandbox = sandbox.build_sandbox(
-            program, workspace.root, workspace.rules, self._before, self._empty_file.name
-        )
 
     def run(self, argv: Sequence[str]) -> CheckResult:
         """Run one command in the sandbox."""
-        return check_runner.run_sandboxed(argv, self._sandbox, self._workspace.seconds)
+        workspace = self._workspace
+        # Listed for every command: the one before may have moved a guarded file with its directory.
+        with tempfile.NamedTemporaryFile(prefix="kaiza-empty-") as empty:
+            built = sandbox.build_sandbox(
+                self._program, workspace.root, workspace.rules, self._find_guarded(), empty.name
+            )
+            return check_runner.run_sandboxed(argv, built, workspace.seconds)
 
     def finish(self) -> Sequence[Mapping[str, str]]:
         """Set new files that would govern the agent aside; each with its new place."""
-        self._empty_file.close()
         known = {guarded.path: guarded.identity for guarded in self._before if guarded.governs}
         # Listed before the first is moved. A path whose directory was replaced is new, although its name is not.
         made = [
@@ -88,7 +92,16 @@ class SandboxedChecks:
             for guarded in self._find_guarded()
             if guarded.governs and known.get(guarded.path) != guarded.identity
         ]
-        return [self._set_aside(guarded) for guarded in made]
+        moved = [self._set_aside(guarded) for guarded in made]
+        self._restore_links()
+        return moved
+
+    def _restore_links(self) -> None:
+        """Restore links in the root, which no mount can protect."""
+        for guarded in self._before:
+            if guarded.governs and guarded.link_target is not None and len(guarded.path.parts) == 1:
+                with suppress(FileExistsError):
+                    os.symlink(guarded.link_target, f"{self._workspace.root}/{guarded.path}")  # noqa: PTH211  names may be odd
 
     def _find_guarded(self) -> Sequence[GuardedPath]:
         workspace = self._workspace
@@ -103,7 +116,7 @@ class SandboxedChecks:
             os.rename(f"{self._workspace.root}/{guarded.path}", name, dst_dir_fd=aside_fd)
         except OSError as refused:
             raise _meddled_error([str(guarded.path)]) from refused
-        return {"path": str(guarded.path), "moved_to": f".kaiza/set-aside/{name}"}
+        return {"path": _shown_path(str(guarded.path)), "moved_to": f".kaiza/set-aside/{name}"}
 
 
 class UnsandboxedChecks:
@@ -133,8 +146,14 @@ class UnsandboxedChecks:
         return take_fingerprint(workspace.root, workspace.private_directories, workspace.is_governing)
 
 
+def _shown_path(path: str) -> str:
+    """The path as text that JSON can hold, of bounded length: a check may choose any bytes for a name."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return text if len(text) <= _MAX_PATH else f"{text[:_MAX_PATH]}…"
+
+
 def _meddled_error(paths: Sequence[str], records: Sequence[int] = ()) -> errors.SystemError:
-    cause: dict[str, Any] = {"paths": list(paths[:_MAX_NAMED]), "count": len(paths)}
+    cause: dict[str, Any] = {"paths": list(map(_shown_path, paths[:_MAX_NAMED])), "count": len(paths)}
     if records:
         cause["records"] = list(records[:_MAX_NAMED])
     return errors.SystemError.invariant_violation(

@@ -15,7 +15,8 @@ class GuardedPath:
     governs: bool
     is_secret: bool
     is_directory: bool
-    is_link: bool
+    link_target: str | None
+    """Where it leads to; None if it is no link."""
     identity: tuple[int, ...]
     """Changes if the entry is replaced, or if its directory is."""
 
@@ -33,8 +34,8 @@ def find_guarded(
             is_secret = is_unreadable(path)
             is_directory = entry.is_dir(follow_symlinks=False)
             if governs or is_secret:
-                identity = _identify(entry, parent_stat)
-                yield GuardedPath(path, governs, is_secret, is_directory, entry.is_symlink(), identity)
+                target = os.readlink(entry.path) if entry.is_symlink() else None  # noqa: PTH115  names may be odd
+                yield GuardedPath(path, governs, is_secret, is_directory, target, _identify(entry, parent_stat))
             if is_directory and not is_secret and not _is_object_store(path):
                 pending.append((path, is_governed or governs))
 

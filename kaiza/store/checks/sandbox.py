@@ -36,7 +36,8 @@ _TOOLCHAINS = (
     ".local/share/mise",
     ".local/share/pipx",
     ".local/share/pnpm",
-    ".local/share/uv",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
     ".nvm",
     ".pyenv",
     ".rbenv",
@@ -60,7 +61,7 @@ class SandboxRules:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """A sandbox for one workspace. Its mounts are computed once; every command gets a sandbox of its own."""
+    """A sandbox for one command. Its mounts are those of the workspace when it was built."""
 
     program: str
     options: tuple[str, ...]
@@ -114,7 +115,7 @@ def sandbox_environment(inherited: Mapping[str, str]) -> dict[str, str]:
 
 def _protect(root: str, guarded: GuardedPath, empty_file: str) -> Sequence[str]:
     # A mount follows links, and would cover what the link leads to. A changed link is found afterwards.
-    if guarded.is_link:
+    if guarded.link_target is not None:
         return ()
     path = f"{root}/{guarded.path}"
     if guarded.is_secret:
