@@ -38,6 +38,10 @@ class LegacyError(Exception):  # has a registered code, as older error classes h
     error_code = "HASH_MISMATCH"
 
 
+class ForeignError(Exception):  # has a code of its library's own
+    code = "E_FOREIGN"
+
+
 class OwnError(Exception):
     pass
 
@@ -58,6 +62,8 @@ def _fault(kind, view):
         raise errors.SystemError.invariant_violation("MANDATORY_DIAGNOSTICS", human_message="No diagnostics. Run them.")
     if kind == "legacy":
         raise LegacyError("old")
+    if kind == "foreign":
+        raise ForeignError("theirs")
     if kind == "oserror":
         raise PermissionError(13, "Permission denied", "/somewhere/private")
     if kind == "exit":

@@ -61,28 +61,27 @@ def copied_tree():
 
 
 def run_tests(directory, tests):
-    """Run tests in a copy; `noticed`, `survived`, `timeout` or `not run`."""
+    """Run tests in a copy; `noticed`, `survived`, `timeout` or `not run`, and what pytest printed last."""
     temporary = directory.with_name("tmp")
     temporary.mkdir()
     # PYTHONPATH comes before the checkout, which the environment has installed for processes that tests start.
     environment = {**os.environ, "PYTHONPATH": str(directory), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.Popen(
-        # A short path for the tests' files: the address of a socket has 108 bytes.
-        [sys.executable, "-m", "pytest", "-x", "-q", f"--basetemp={directory.with_name('t')}", *tests],
-        cwd=directory,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        return RESULTS.get(process.wait(TIMEOUT_SECONDS), "not run")
-    except subprocess.TimeoutExpired:
-        return "timeout"
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    # A short path for the tests' files: the address of a socket has 108 bytes.
+    command = [sys.executable, "-m", "pytest", "-x", "-q", f"--basetemp={directory.with_name('t')}", *tests]
+    with directory.with_name("output").open("w+", errors="replace") as output:
+        process = subprocess.Popen(
+            command, cwd=directory, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+        try:
+            result = RESULTS.get(process.wait(TIMEOUT_SECONDS), "not run")
+        except subprocess.TimeoutExpired:
+            result = "timeout"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        return result, output.read()[-2000:]
 
 
 def try_mutant(mutant):
@@ -90,15 +89,16 @@ def try_mutant(mutant):
     with copied_tree() as directory:
         source = directory / "kaiza" / mutant.file
         source.write_text(mutant.edit(source.read_text()))
-        result = run_tests(directory, mutant.test_paths)
+        result, _ = run_tests(directory, mutant.test_paths)
     print(f"{result:8}  {mutant.file}: {mutant.fault}", flush=True)
     return result
 
 
-def passes_without_faults(mutants):
-    """Whether the tests pass in a copy without any edit. Otherwise every fault would seem to be noticed."""
+def check_passing(path):
+    """What pytest printed last where a test file fails without any edit: every fault would seem to be noticed."""
     with copied_tree() as directory:
-        return run_tests(directory, sorted({path for mutant in mutants for path in mutant.test_paths})) == "survived"
+        result, output = run_tests(directory, [path])
+    return "" if result == "survived" else f"{path}: {result}\n{output}"
 
 
 def main(words):
@@ -107,10 +107,11 @@ def main(words):
         for mutant in read_mutants()
         if not words or any(word in f"{mutant.file} {mutant.fault}" for word in words)
     ]
-    if not passes_without_faults(mutants):
-        print("The tests do not pass without a fault. Run them with just test.", file=sys.stderr)
-        return 3
     with ThreadPoolExecutor(AT_ONCE) as executor:
+        failures = list(executor.map(check_passing, sorted({path for mutant in mutants for path in mutant.test_paths})))
+        if any(failures):
+            print(*filter(None, failures), "Tests fail without a fault; see above.", sep="\n", file=sys.stderr)
+            return 3
         results = list(executor.map(try_mutant, mutants))
     counts = Counter(results)
     noticed = counts["noticed"] + counts["timeout"]

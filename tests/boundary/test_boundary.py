@@ -47,6 +47,7 @@ FAULTS = {
     "surplus": "INTERNAL_ERROR",
     "invariant": "INVARIANT_VIOLATION",
     "legacy": "HASH_MISMATCH",
+    "foreign": "UNKNOWN_TOOL_FAILURE",
     "huge": "CAP_EXCEEDED",
     "cycle": "INVALID_PATH",
 }
@@ -107,6 +108,11 @@ def test_the_cause_of_an_exception_has_message_code_and_name_without_paths(begun
     envelope = failing(begun, "debug_fault", {"kind": "oserror"})
 
     assert envelope["cause"] == {"message": "Permission denied", "code": 13, "name": "PermissionError"}
+
+
+@pytest.mark.parametrize(("kind", "type_name"), [("str", "str"), ("object", "dict")])
+def test_an_answer_of_the_wrong_type_is_reported_by_its_type(begun, kind, type_name):
+    assert failing(begun, "debug_fault", {"kind": kind})["cause"] == {"type": type_name}
 
 
 @pytest.mark.rows("S1-13", "S1-14", "S1-81", "S1-95")
