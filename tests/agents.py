@@ -35,12 +35,11 @@ def sha(content):
 
 
 def plan(root, plan_id="PLAN-1", status="APPROVED", scope='{modify: ["src/**"], create: ["src/**"]}', more=""):
-    """Write a draft, have it seen, set its status as a person would, and return the plan's hash."""
+    """Write a draft and set its status as a person would, each seen by a server; return the plan's hash."""
     path = Path(root, "plans", f"{plan_id}.md")
     for each in ("DRAFT", status):
         path.write_text(HEAD.format(plan_id=plan_id, status=each, scope=scope, more=more))
-        if each == "DRAFT":
-            see_plans(root)
+        see_plans(root)
     return sha(path.read_bytes())
 
 

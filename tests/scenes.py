@@ -40,10 +40,10 @@ def see_plans(root):
 def put_plan(path, text):
     """Write a plan; an approved one as a person approves it: a draft, which is seen, then one word edited."""
     path = Path(path)
-    if "status: APPROVED" in text:
-        path.write_text(text.replace("status: APPROVED", "status: DRAFT"))
-        see_plans(path.parent.parent)
-    path.write_text(text)
+    for each in (text.replace("status: APPROVED", "status: DRAFT"), text):
+        path.write_text(each)
+        if "status: APPROVED" in text:
+            see_plans(path.parent.parent)
 
 
 def records(root) -> list[dict]:

@@ -66,6 +66,7 @@ def review_plan(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str,
         review["warnings"] = list(_list_warnings(stored, plan, preview))
         review["used"] = _usage_counts(workspace, stored)
     review["difference"] = diff_since_approval(workspace, stored.plan_id, stored.content)
+    review["draft_difference"] = _diff_since_draft(workspace, stored) if review["came_by"] else None
     prose = _prose_lines(stored.content)
     review["prose"] = "\n".join(prose[:_MAX_PROSE_LINES])
     review["more_prose"] = len(prose[_MAX_PROSE_LINES:])
@@ -80,10 +81,19 @@ def diff_since_approval(workspace: Workspace, plan_id: str, content: bytes) -> d
     before, path = human_decisions.load_plan_bytes(workspace, seal.plan_hash), plan_path(plan_id)
     if before is None:
         return {"approved_hash": seal.plan_hash, "diff": None}
-    diff = unified_diff.compare(unified_diff.FileVersion(path, before), unified_diff.FileVersion(path, content))
-    if not diff.data:
-        return None
-    return {"approved_hash": seal.plan_hash, "diff": diff.text, "truncated": diff.truncated}
+    diff = _diff_versions(path, before, content)
+    return None if diff is None else {"approved_hash": seal.plan_hash, **diff}
+
+
+def _diff_since_draft(workspace: Workspace, stored: StoredPlan) -> dict[str, Any] | None:
+    """The diff from the draft that was seen here last; None if none was seen."""
+    draft = workspace.load_seen_draft(stored.plan_id)
+    return None if draft is None else _diff_versions(plan_path(stored.plan_id), draft, stored.content)
+
+
+def _diff_versions(path: RelPath, before: bytes, after: bytes) -> dict[str, Any] | None:
+    diff = unified_diff.compare(unified_diff.FileVersion(path, before), unified_diff.FileVersion(path, after))
+    return {"diff": diff.text, "truncated": diff.truncated} if diff.data else None
 
 
 def count_standings(listed: Sequence[Mapping[str, Any]]) -> str:

@@ -38,6 +38,7 @@ def render_plan(plan: Mapping[str, Any], width: int | None, *, colour: bool = Fa
     if "scope" in plan:
         yield from _prose_lines(plan, width, colour=colour)
         yield from render_change_since_approval(plan["difference"], width, colour=colour)
+        yield from _render_change(plan.get("draft_difference"), "Changed since the draft", width, colour=colour)
         yield from _permission_lines(plan, width, colour=colour)
     errors = (format_finding(plan["path"], one) for one in plan["findings"] if "scope" not in plan)
     yield from render_section("Errors", errors, width, colour=colour)
@@ -56,7 +57,15 @@ def render_change_since_approval(
         lines.append(f"Its hash: {escape(difference['approved_hash'])}")
         yield from render_section("Changed since approval", lines, width, colour=colour)
         return
-    yield from ("", paint("Changed since approval:", "bold", colour=colour))
+    yield from _render_change(difference, "Changed since approval", width, colour=colour)
+
+
+def _render_change(
+    difference: Mapping[str, Any] | None, title: str, width: int | None, *, colour: bool
+) -> Iterator[str]:
+    if difference is None:
+        return
+    yield from ("", paint(f"{title}:", "bold", colour=colour))
     yield from render_diff(difference["diff"], width or _DEFAULT_WIDTH, QUOTE, colour=colour)
     if difference["truncated"]:
         yield "The rest of the difference is not shown. Read the file."

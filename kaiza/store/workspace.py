@@ -38,6 +38,7 @@ from kaiza.store.trust.adopted_settings import read_layers
 from kaiza.store.trust.binding import Binding
 from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.plan_watch import PlanWatch
+from kaiza.store.trust.seen_drafts import load_draft
 from kaiza.store.trust.sights import Sights
 
 if TYPE_CHECKING:
@@ -142,6 +143,10 @@ class Workspace:
     def refresh_evidence(self, stored: StoredPlan, known: ApprovalEvidence) -> ApprovalEvidence:
         """The evidence, with what was seen here since. Starts no process, for use under the log's lock."""
         return known if self.binding.is_foreign else self.sights.recall(stored, known)
+
+    def load_seen_draft(self, plan_id: str) -> bytes | None:
+        """The text of a plan's draft that was seen here last; None if there is none."""
+        return load_draft(self._state_path, plan_id)
 
     def look_at_plans(self) -> None:
         """Read the plans that changed, and save what was seen of them."""

@@ -3,6 +3,7 @@
 import base64
 import os
 import random
+import shutil
 import unicodedata
 from pathlib import Path
 
@@ -103,12 +104,13 @@ MINE_HASH = sha(b"mine\n")
 @pytest.fixture
 def scene(workspace):
     """A workspace with every kind of protected file, and a plan with the widest scope."""
-    for path in [*ROOTS[:3], *ANYWHERE, *AGENT_FILES, *SECRET, ".kaiza/objects/00/x"]:
+    approved = plan(workspace, scope=WIDE)  # before the broken .git, which makes the origin of new plans unknown
+    for path in [*ROOTS[1:3], *ANYWHERE, *AGENT_FILES, *SECRET, ".kaiza/objects/00/x"]:
         (workspace / path).parent.mkdir(parents=True, exist_ok=True)
         (workspace / path).write_text("theirs\n")
     (workspace / "kaiza.toml").write_text("")
     (workspace / "src" / "mine").write_text("mine\n")
-    return plan(workspace, scope=WIDE)
+    return approved
 
 
 def manifest(root):
@@ -205,6 +207,7 @@ def test_a_hard_link_to_a_plan_is_not_written_through(begun, workspace, scene):
 
 
 def test_a_plan_can_unlock_agent_instructions_by_name_but_no_governing_file(begun, workspace, scene):
+    shutil.rmtree(workspace / ".git")
     unlocks = ', unlock: ["AGENTS.md", ".claude/settings.json"]}'
     wide = plan(workspace, "PLAN-2", scope=WIDE.replace("}]}", "}]" + unlocks))
     asked = {"content": "ours\n", "expected_hash": sha(b"theirs\n"), "plan_hash": wide}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from agents import Agent, edit, hash_of, person, plan, sha, word
-from scenes import make_ready, records, see_plans
+from scenes import make_ready, records
 
 from kaiza.boundary import current_timestamp
 from kaiza.domain.audit import record
@@ -281,7 +281,6 @@ def test_deleting_snapshots_kaizas_directory_or_untracked_files_does_not_unlock_
     if ignored:
         (workspace / "audit/.gitignore").write_text("*\n!.gitignore\n")
     approved = plan(workspace, more="limits: {files: 1}\n")
-    see_plans(workspace)  # before git has an object of the approved bytes
     git(workspace, "init", "-q")
     git(workspace, "add", "-A")
     git(workspace, "commit", "-qm", "all")

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import orjson
 
@@ -24,6 +23,7 @@ from kaiza.store.disk.byte_io import file_stamp
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.trust.git_origin import Origin, find_origins
+from kaiza.store.trust.seen_drafts import save_draft
 
 _NAME = "sights.json"
 _LOCK_NAME = "sights.lock"
@@ -75,12 +75,6 @@ class PlanSights:
         return replace(seen, withdrawn=status) if is_edit else seen
 
 
-class _Notice(NamedTuple):
-    plan_id: str
-    parsed: ParsedPlan
-    content: bytes | None
-
-
 _KnownSights = tuple[tuple[int, ...] | None, Mapping[str, PlanSights]]
 """The stamp of the file and what it contained."""
 
@@ -93,7 +87,7 @@ class Sights:
         self._directory = directory
         self._path = directory / _NAME
         self._known: _KnownSights = (None, {})
-        self._noticed: deque[_Notice] = deque()
+        self._noticed: deque[StoredPlan] = deque()
         self._last_noticed: dict[str, str] = {}
         self._flush_lock = threading.Lock()
 
@@ -104,10 +98,7 @@ class Sights:
             return
         if len(self._noticed) < _MAX_NOTICED:
             self._last_noticed[stored.plan_id] = parsed.plan_hash
-            # Git is asked about the bytes of an approval, never about those of a draft.
-            self._noticed.append(
-                _Notice(stored.plan_id, parsed, None if parsed.plan.status == DRAFT else stored.content)
-            )
+            self._noticed.append(stored)
 
     def flush(self) -> None:
         """Decide about everything noticed, and save it. Asks git about contents seen for the first time."""
@@ -133,19 +124,22 @@ class Sights:
             if plan_id in plans:
                 self._write_plans({**plans, plan_id: replace(plans[plan_id], withdrawn=None)})
 
-    def _save_sights(self, noticed: Sequence[_Notice]) -> None:
+    def _save_sights(self, noticed: Sequence[StoredPlan]) -> None:
         origins = self._find_origins(noticed)
         try:
             with self._locked():
                 self._write_plans(_add_sights(self._load(), noticed, origins))
+                for one in filter(_is_draft, noticed):
+                    save_draft(self._directory, one.plan_id, one.content)
         except (OSError, errors.SystemError):
             # This process still knows. Another one has not seen the drafts and approves nothing by them.
             self._known = (self._known[0], _add_sights(self._known[1], noticed, origins))
 
-    def _find_origins(self, noticed: Sequence[_Notice]) -> Sequence[Origin]:
-        files = [(one.plan_id + SUFFIX, one.content) for one in noticed if one.content is not None]
+    def _find_origins(self, noticed: Sequence[StoredPlan]) -> Sequence[Origin]:
+        # Git is asked about the bytes of an approval, never about those of a draft.
+        files = [(one.plan_id + SUFFIX, one.content) for one in noticed if not _is_draft(one)]
         found = iter(find_origins(self._root, str(DIRECTORY), files) if files else ())
-        return [Origin.GIT if one.content is None else next(found) for one in noticed]
+        return [Origin.GIT if _is_draft(one) else next(found) for one in noticed]
 
     def _load(self) -> Mapping[str, PlanSights]:
         """The sights, read again if another process wrote them."""
@@ -175,8 +169,12 @@ class Sights:
             lock.close()
 
 
+def _is_draft(stored: StoredPlan) -> bool:
+    return stored.parsed.plan is not None and stored.parsed.plan.status == DRAFT
+
+
 def _add_sights(
-    plans: Mapping[str, PlanSights], noticed: Sequence[_Notice], origins: Sequence[Origin]
+    plans: Mapping[str, PlanSights], noticed: Sequence[StoredPlan], origins: Sequence[Origin]
 ) -> Mapping[str, PlanSights]:
     """The sights with those noticed, in order; the plans noticed last come last."""
     result = dict(plans)

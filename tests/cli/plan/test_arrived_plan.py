@@ -1,0 +1,79 @@
+"""What a person is shown of a plan that arrived approved."""
+
+import json
+
+import pytest
+from scenes import put_plan, see_plans
+
+PLAN = """---
+kaiza_plan: 1
+plan_id: PLAN-1
+title: A plan
+status: {status}
+author: ANTIGRAVITY
+created: "2026-11-18T09:00:00Z"
+scope: {{modify: ["src/a.py"]}}
+---
+# Why
+"""
+
+
+@pytest.fixture
+def path(workspace):
+    return workspace / "plans/PLAN-1.md"
+
+
+@pytest.fixture
+def arrive(path):
+    """A draft is seen, then a plan with another scope is there, approved."""
+    path.write_text(PLAN.format(status="DRAFT"))
+    see_plans(path.parent.parent)
+    path.write_text(PLAN.format(status="APPROVED").replace("src/a.py", "**"))
+
+
+def test_the_list_counts_what_counts_and_why(path, kaiza, arrive):
+    put_plan(path.with_name("PLAN-2.md"), PLAN.format(status="APPROVED").replace("PLAN-1", "PLAN-2"))
+    path.with_name("PLAN-3.md").write_text(PLAN.format(status="DRAFT").replace("PLAN-1", "PLAN-3"))
+    listed = kaiza("plan", "list")
+    plans = json.loads(kaiza("plan", "list", "--json").out)["plans"]
+    (check,) = [one for one in json.loads(kaiza("doctor", "--json").out)["checks"] if one["check"] == "plans"]
+
+    assert listed.err == "3 plans: 1 approved here, 1 arrived approved, 1 draft.\n"
+    assert check["message"] == listed.err.strip(".\n")
+    assert [(plan["came_by"], plan["allows"]) for plan in plans] == [("unseen", False), (None, True), (None, False)]
+
+
+def test_show_and_the_question_contain_what_differs_from_the_draft(path, kaiza, screen, arrive):
+    shown = kaiza("plan", "show", "PLAN-1").out.splitlines()
+    review = json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)
+    at = screen("plan", "approve", "PLAN-1", columns=80, NO_COLOR="1")
+    asked = at.until("Type PLAN-1").splitlines()
+    at.type("PLAN-1\n")
+
+    for lines in (shown, asked):
+        assert {'│ -scope: {modify: ["src/a.py"]}', '│ +scope: {modify: ["**"]}'} <= set(lines)
+    assert "+status: APPROVED" in review["draft_difference"]["diff"]
+    assert at.end() == 0
+    assert json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)["draft_difference"] is None
+
+
+def test_without_a_draft_no_difference_is_shown(path, kaiza):
+    path.write_text(PLAN.format(status="APPROVED"))
+
+    assert json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)["draft_difference"] is None
+    assert "Changed since the draft" not in kaiza("plan", "show", "PLAN-1").out
+
+
+@pytest.mark.parametrize("answers", [["PLAN-1", "PLAN-2"], ["no", "PLAN-2"], ["PLAN-1", "no"]])
+def test_several_plans_are_asked_about_one_after_the_other(path, kaiza, screen, answers):
+    for plan_id in ("PLAN-1", "PLAN-2"):
+        path.with_name(f"{plan_id}.md").write_text(PLAN.format(status="DRAFT").replace("PLAN-1", plan_id))
+    at = screen("plan", "approve", "PLAN-1", "PLAN-2", "PLAN-1")
+    for plan_id, answer in zip(("PLAN-1", "PLAN-2"), answers, strict=True):
+        at.until(f"Type {plan_id}")
+        at.type(f"{answer}\n")
+    status = at.end()
+    allowed = [plan["allows"] for plan in json.loads(kaiza("plan", "list", "--json").out)["plans"]]
+
+    assert allowed == [answer != "no" for answer in answers]
+    assert status == ("no" in answers)
