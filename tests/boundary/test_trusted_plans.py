@@ -10,6 +10,7 @@ from scenes import records
 
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
+from kaiza.store.trust import timed_cache
 from kaiza.store.trust.signed_plans import sign_plan, write_signature
 from kaiza.store.trust.signers import save_signers
 
@@ -129,6 +130,7 @@ def test_an_edit_after_the_merge_is_refused(arrived, write):
 
 
 def test_no_program_is_started_for_each_change(arrived, key, write, tmp_path, monkeypatch):
+    monkeypatch.setattr(timed_cache, "SECONDS", 3600)
     trust(arrived, "refs/remotes/origin/other", project="app")
     assert write("a")["error_code"] == "ok"
     count = tmp_path / "count"

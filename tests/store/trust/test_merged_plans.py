@@ -11,6 +11,7 @@ from scenes import make_ready
 
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
+from kaiza.store.trust import timed_cache
 from kaiza.store.trust.merged_plans import check_ref, find_default_branch, find_merge
 from kaiza.store.trust.trust_file import NAME, read_trust
 from kaiza.store.trust.trusted_refs import expand_ref
@@ -270,6 +271,7 @@ def test_the_default_branch_is_the_one_behind_origin_head(root):
 
 
 def test_the_same_question_starts_git_once(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(timed_cache, "SECONDS", 3600)
     merge(root)
     trust(root, TRUSTED)
     count = tmp_path / "count"
