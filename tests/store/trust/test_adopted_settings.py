@@ -1,6 +1,8 @@
 """Adopted settings: kept in the state directory, and made stricter only by edits on this machine."""
 
+import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,11 @@ from scenes import records
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
+from kaiza.store.config.settings_layers import SettingsLayers
 from kaiza.store.disk import state_dir
+from kaiza.store.human_decisions import catch_up
 from kaiza.store.settings_adoption import adopt_settings, adopt_stricter_edits
-from kaiza.store.trust.adopted_settings import load_adopted, save_adopted
-from kaiza.store.trust.binding import Binding, Standing
+from kaiza.store.trust.adopted_settings import find_edits, load_adopted, save_adopted
 from kaiza.store.workspace import Workspace
 
 NOW = "2026-11-18T09:00:00.000Z"
@@ -28,11 +31,10 @@ def adopted(workspace):
 def reading(workspace):
     """Reads the settings as a new session does; the values that were adopted then."""
 
-    def read(*, is_foreign=False):
+    def read():
         opened = Workspace(str(workspace), Caps())
         try:
-            if is_foreign:
-                opened.binding = Binding(Standing.FOREIGN)
+            catch_up(opened)
             return adopt_stricter_edits(opened, NOW)
         finally:
             opened.close(NOW)
@@ -95,6 +97,37 @@ def test_an_edit_in_a_repository_is_adopted(workspace, reading, adopted):
     (workspace / "kaiza.toml").write_text(STRICT)
 
     assert reading() == {"approval.require": "command"}
+
+
+def test_nothing_is_adopted_in_a_workspace_from_elsewhere(workspace):
+    layers = SettingsLayers(text=STRICT)
+
+    assert find_edits(str(workspace), layers) == {"approval.require": "command"}
+    assert find_edits(str(workspace), replace(layers, is_foreign=True)) == {}
+
+
+def test_nothing_is_adopted_where_the_log_is_damaged(workspace, reading, adopted):
+    (workspace / "kaiza.toml").write_text(STRICT)
+    reading()
+    log = workspace / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"settings_adopted", b"settings_dropped"))
+    (workspace / "kaiza.toml").write_text('deny_read = ["a"]\n')
+
+    assert reading() == {}
+    assert adopted() == {"approval.require": "command"}
+
+
+def test_exemptions_are_adopted_with_the_denials_that_they_are_from(workspace, reading, adopted):
+    configuration = Path(os.environ["XDG_CONFIG_HOME"], "kaiza/config.toml")
+    configuration.parent.mkdir()
+    configuration.write_text('allow_read = ["a/x"]\n')
+    (workspace / "kaiza.toml").write_text('deny_read = ["a/**"]\nallow_read = ["a/x"]\n')
+    reading()
+    opened = Workspace(str(workspace), Caps())
+    opened.close(NOW)
+
+    assert adopted() == {"deny_read": ["a/**"], "allow_read": ["a/x"]}
+    assert opened.settings.allow_read == {"a/x"}
 
 
 def test_an_exemption_that_a_person_removed_is_no_longer_adopted(workspace, reading, adopted):
