@@ -7,13 +7,15 @@ and files that steer agents unless the plan unlocks them.
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 from kaiza.domain.paths.glob import Glob
+from kaiza.domain.paths.nested_names import possible_workspaces
 from kaiza.domain.paths.protected_names import is_control_plane, is_unreadable
 from kaiza.domain.paths.rel_path import ROOT, RelPath
 from kaiza.domain.plans.plan import Plan, Scope
 from kaiza.domain.plans.scope import DELETE, MODIFY, MOVE, RequestedOperation, is_allowed, is_unlocked
-from kaiza.store.documents.nested_workspaces import find_nested_path
+from kaiza.store.documents.nested_workspaces import is_workspace
 from kaiza.store.files import tree_walk
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -60,11 +62,13 @@ def _scope_patterns(scope: Scope) -> Iterator[tuple[str, Glob]]:
 def _files_in_scope(
     plan: Plan, walk: tree_walk.TreeWalk, root: ConfinedRoot
 ) -> Iterator[tuple[str, RelPath, tuple[str, ...]]]:
+    # Once for each directory: a folder of plans is read whole to answer.
+    is_nested = cache(partial(is_workspace, root))
     for entry in walk:
-        if entry.type != "file":
+        if entry.type != "file" or any(map(is_nested, possible_workspaces(entry.real))):
             continue
         operations = tuple(_allowed_operations(plan.scope, entry.real))
-        if operations and _is_reachable(plan, entry.real) and find_nested_path(root, entry.real) is None:
+        if operations and _is_reachable(plan, entry.real):
             yield entry.path, entry.real, operations
 
 
