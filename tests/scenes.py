@@ -9,6 +9,7 @@ from kaiza.store.disk import state_dir
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.settings_adoption import adopt_settings
+from kaiza.store.trust import binding
 from kaiza.store.trust.sights import Sights
 from kaiza.store.workspace import Workspace
 
@@ -17,6 +18,23 @@ def make_ready(root: Path) -> Path:
     """Create the directories that `kaiza init` would."""
     for name in ("plans", "audit"):
         (root / name).mkdir(parents=True, exist_ok=True)
+    return root
+
+
+def bind(root: Path, adopted: int = 0) -> Path:
+    """Make a workspace one that belongs to this machine, as a person's adoption would."""
+    binding.adopt(str(Path(root).resolve()), state_dir.path_of(str(root), create=True), adopted)
+    return root
+
+
+def set_up_by_0_1_0(root: Path) -> Path:
+    """Make the state directory one that version 0.1.0 left after `kaiza init` and sessions: no key and no id."""
+    state_path = state_dir.path_of(str(root), create=True)
+    for name in ("key.json", "index.json", "workspace.json"):
+        (state_path / name).unlink(missing_ok=True)
+    (root / ".kaiza/id").unlink(missing_ok=True)
+    created = {str(root.resolve() / name): "workspace" for name in ("plans", "audit")}
+    (state_path / "init.json").write_text(json.dumps({"format": 1, "files": {}, "directories": created}))
     return root
 
 

@@ -92,6 +92,7 @@ def build_case(
         plan_id=call.plan_id,
         parsed=stored.parsed if stored else None,
         required_approval=workspace.settings.required_approval,
+        foreign=workspace.binding.is_foreign,
         evidence=workspace.plan_evidence(stored) if stored and is_change else NO_EVIDENCE,
     )
 

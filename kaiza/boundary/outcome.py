@@ -47,6 +47,7 @@ def record_outcome(
     written = None
     try:
         if workspace is not None and workspace.is_recording():
+            workspace.begin_recording()
             written = workspace.log.append(lambda: body, durable=durable)
     except BaseException as raised:  # noqa: BLE001  no outcome without its record
         error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), roll_back() if roll_back else ())

@@ -8,6 +8,7 @@ from types import MappingProxyType
 COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "init": ("kaiza.cli.setup.init", "set up a workspace and configure a client"),
+        "adopt": ("kaiza.cli.setup.adopt", "let changes happen in a workspace that came from elsewhere"),
         "demo": ("kaiza.cli.demo.command", "play a whole session in a scratch workspace"),
         "doctor": ("kaiza.cli.doctor.command", "check everything a session needs"),
         "serve": ("kaiza.cli.serve", "serve workspaces to an MCP client over stdio"),

@@ -9,7 +9,7 @@ from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.session import thaw, unlock
 from kaiza.queries.trust_summary import describe_trust
 from kaiza.queries.workspace_status import workspace_status
-from kaiza.render import plans
+from kaiza.render import log_verdict, plans
 from kaiza.render.settings import render_setting, render_unadopted
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import INDENT, escape, format_count, wrap
@@ -60,6 +60,8 @@ def _format_lines(workspace: Workspace, status: Mapping[str, Any]) -> Iterator[s
     record = status["record"]
     yield from wrap([f"workspace  {escape(status['workspace'])}"], width)
     yield f"log        {record['verdict']}, {format_count(record['records'], 'record')}"
+    if status["states"] > 1:
+        yield f"           {log_verdict.describe_states(status['states'])}"
     yield f"changes    {_change_permission(workspace)}"
     if status["trust"]["merged"] or status["trust"]["signers"]:
         yield from wrap([f"trusted    {describe_trust(status['trust'])}"], width)
@@ -101,6 +103,8 @@ def _change_permission(workspace: Workspace) -> str:
     damage, state = workspace.damage(), workspace.audit_state
     if damage is not None:
         return f"none: the log is damaged ({damage}); run kaiza audit verify"
+    if workspace.binding.is_foreign:
+        return "none: this workspace came from elsewhere; run kaiza adopt"
     if state.frozen:
         return "none: frozen"
     if state.locks:

@@ -40,14 +40,15 @@ from kaiza.policy.rules.role_bound import check_role_bound
 from kaiza.policy.rules.session_open import check_session_open
 from kaiza.policy.rules.steering_files_unlocked import check_steering_files_unlocked
 from kaiza.policy.rules.within_limits import check_limits_after, check_limits_before
+from kaiza.policy.rules.workspace_adopted import check_workspace_adopted
 
 Rule = Callable[[Case], errors.SystemError | None]
 
 # 1. Session and arguments.
 #
-# The session comes first because every later rule needs its role. The state of the workspace (damaged log, freeze,
-# lock) comes before the path: while nothing may be changed it does not matter which path was named. Whether a path is
-# well-formed comes before any comparison of it with protected names.
+# The session comes first because every later rule needs its role. The state of the workspace (not adopted, damaged
+# log, freeze, lock) comes before the path: while nothing may be changed it does not matter which path was named.
+# Whether a path is well-formed comes before any comparison of it with protected names.
 
 OPENING_RULES: tuple[Rule, ...] = (check_role_bound,)
 """For tools that need no session: `begin_session` and `server_info`."""
@@ -58,6 +59,7 @@ REPORT_RULES: tuple[Rule, ...] = (check_session_open, check_role_allowed, check_
 ADD_RULES: tuple[Rule, ...] = (
     check_session_open,
     check_role_allowed,
+    check_workspace_adopted,
     check_log_sound,
     check_not_frozen,
     check_not_locked,
@@ -108,7 +110,13 @@ UNDO_RULES: tuple[Rule, ...] = (check_control_plane_untouched, check_steering_fi
 # file may have been edited or expired. Judging again under the lock closes that race. The intent is appended in the
 # same section, so no record can come between the judgement and the intent.
 
-INTENT_RULES: tuple[Rule, ...] = (check_log_sound, check_not_frozen, check_not_locked, *APPROVAL_RULES)
+INTENT_RULES: tuple[Rule, ...] = (
+    check_workspace_adopted,
+    check_log_sound,
+    check_not_frozen,
+    check_not_locked,
+    *APPROVAL_RULES,
+)
 """Also checked before each command of `run_checks`, without the lock, in `boundary.case.find_current_refusal`."""
 
 EXEMPT_TOOLS = frozenset({"undo_changes"})

@@ -20,11 +20,13 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
     ]
     return {
         "workspace": workspace.root,
+        "standing": workspace.binding.standing.value,
         "record": {
             "verdict": workspace.damage() or "intact",
             "records": head.seq if head else 0,
             "head": {"seq": head.seq, "entry_hash": head.entry_hash} if head else None,
         },
+        "states": len(state.states),
         "settings": [
             {"key": setting.key, "value": setting.value, "from": setting.places}
             for setting in workspace.settings_layers.list_in_force()

@@ -24,6 +24,11 @@ def describe(verdict: Mapping[str, Any]) -> list[str]:
     return _DESCRIPTIONS[name](verdict) if name in _DESCRIPTIONS else [f"Verdict: {escape(str(name))}."]
 
 
+def describe_states(count: int) -> str:
+    """Warning that sessions were recorded from several state directories; none of them has all checkpoints."""
+    return f"its sessions were recorded from {count} state directories"
+
+
 def _describe_intact(verdict: Mapping[str, Any]) -> list[str]:
     head, count = verdict.get("head"), verdict["records"]
     if not count:

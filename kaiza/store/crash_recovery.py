@@ -37,16 +37,17 @@ MAX_VERIFICATION_WAIT = 10.0
 def recover(workspace: Workspace, now: str, request_id: str) -> list[dict[str, Any]]:
     """Complete or roll back what dead processes left; returns `begin_session.recovered`.
 
-    Does nothing where the log is damaged: whether a journal belongs to a recorded intent cannot be trusted then.
+    Does nothing where the log is damaged: whether a journal belongs to a recorded intent cannot be trusted then. Nor in
+    a workspace that came from elsewhere, whose journals are not ours.
     """
     if not workspace.is_recording():
         return []
+    workspace.begin_recording()
     workspace.log.catch_up()
     # Started before anything is changed: on a short log it has the verdict by now.
     workspace.log.background_check.start()
-    if workspace.damage() is not None:
+    if workspace.damage() is not None or workspace.binding.is_foreign:
         return []
-    workspace.state_key.ensure_exists()
     return _CrashRecovery(workspace, now, request_id).run()
 
 

@@ -21,7 +21,7 @@ def current_timestamp() -> str:
 
 def catch_up(workspace: Workspace) -> None:
     """Follow the log to its end, verifying what is new."""
-    if workspace.is_recording():
+    if workspace.is_recording() and not workspace.binding.is_new:
         workspace.log.catch_up()
 
 
@@ -33,6 +33,7 @@ def record_decision(
     `check` runs under the log's lock, so that no other process can record anything between it and the append; if it
     raises, nothing is written. `members` are further members of the record, `detail` of its detail.
     """
+    workspace.begin_recording()
     detail = {"action": action, "person": person, **members.pop("detail", {})}
 
     def compose() -> Body:
@@ -52,6 +53,7 @@ def record_decision(
 
 def record_plan_seal(workspace: Workspace, plan_id: str, plan_hash: str, detail: Mapping[str, Any]) -> None:
     """Append the seal of a plan approved by command: from now on only these bytes are valid under its id."""
+    workspace.begin_recording()
     members = {"plan_id": plan_id, "plan_hash": plan_hash, "detail": {"how": "command", **detail}}
     workspace.log.append(
         lambda: new_body("plan", timestamp=current_timestamp(), workspace_root=workspace.root, **members), durable=True
@@ -67,6 +69,7 @@ def store_approved_plan(workspace: Workspace, plan: Plan) -> None:
 
 def store_plan_bytes(workspace: Workspace, plan_hash: str, content: bytes) -> None:
     """Store a plan's bytes in the blob store, durable when this returns."""
+    workspace.begin_recording()
     with closing(FsyncBatch()) as batch:
         workspace.blobs.store(plan_hash, [content], pack=True, batch=batch)
         batch.sync()

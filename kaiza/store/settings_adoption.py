@@ -14,6 +14,7 @@ def adopt_stricter_edits(workspace: Workspace, now: str) -> Values:
         return {}
     edits = find_edits(workspace.root, workspace.settings_layers)
     if edits:
+        workspace.begin_recording()
         _save(workspace, {**workspace.settings_layers.adopted, **edits})
         detail = {"result": "settings_adopted", "settings": dict(edits)}
         body = new_body("recovery", timestamp=now, workspace_root=workspace.root, detail=detail)

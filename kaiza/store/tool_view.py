@@ -86,6 +86,8 @@ class ToolView:
         # After a violated invariant, such as a forged approval, the agent's own word must not unlock.
         if self.workspace.settings.release_by_person or (lock and lock.error_code == "INVARIANT_VIOLATION"):
             return False
+        if self.workspace.binding.is_foreign:
+            return False
         return self.audit_state.count_releases_since(self.session.role, day_before(self.now)) < MAX_RELEASES_PER_DAY
 
     @property
@@ -113,12 +115,13 @@ class ToolView:
     def changes_since(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
         """Records of all changes since the earliest of these calls, in order.
 
-        Reads the log from its end. An undo by a person is included, but cannot be asked for: it has no request id.
+        Reads the log from its end, down to records from elsewhere. An undo by a person is included, but cannot be
+        asked for: it has no request id.
         """
         missing = set(request_ids)
         changes: list[Mapping[str, Any]] = []
         for record in self._until_out_of_time(read_records(self.workspace.root, reverse=True)):
-            if not missing:
+            if not missing or record["seq"] <= self.workspace.binding.adopted_seq:
                 break
             if took_effect(record):
                 missing.discard(record["request_id"])
@@ -131,6 +134,19 @@ class ToolView:
             if self.is_out_of_time():
                 raise errors.SystemError.tool_failure("CAP_EXCEEDED", cause={"cap": "timeout"})
             yield record
+
+    @property
+    def arrival(self) -> str | None:
+        """Sentence about a workspace that came from elsewhere or was bound just now; None if there is none."""
+        if not self.workspace.binding.is_foreign:
+            return self.workspace.notice
+        what = f"This workspace came from elsewhere, with {self.last_seq} records."
+        return f"{what} Changes are refused until a person runs kaiza adopt."
+
+    @property
+    def state_id(self) -> str:
+        """Id of the state directory, which the session's record carries."""
+        return self.workspace.state_key.state_id
 
     def recover(self) -> list[dict[str, Any]]:
         """Finish or roll back changes that a crash interrupted; what was done, one item a change."""

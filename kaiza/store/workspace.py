@@ -2,16 +2,16 @@
 
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
-from kaiza.domain.audit.projection import Session
-from kaiza.domain.audit.record import GENESIS, LogHead, Verdict
-from kaiza.domain.audit.record_folding import apply_record
+from kaiza.domain.audit.projection import AuditState, Session
+from kaiza.domain.audit.record import GENESIS, Body, LogHead, Verdict
+from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_unreadable
@@ -20,7 +20,6 @@ from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import Plan
 from kaiza.store.audit import snapshot
-from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.journal import JournalStore
@@ -34,8 +33,9 @@ from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers
-from kaiza.store.trust.binding import Binding
+from kaiza.store.trust.binding import Binding, Standing, read_binding
 from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.plan_watch import PlanWatch
 from kaiza.store.trust.seen_drafts import load_draft
@@ -59,7 +59,11 @@ class Workspace:
         self.reports = ReportFiles(self.files)
         self.blobs = BlobStore(KaizaDir(self.files.fd))
         self._state_path = state_dir.path_of(root)
-        self.binding = Binding()
+        self.binding = read_binding(root, self._state_path)
+        self._binding_lock = threading.RLock()  # protects `binding`, `_has_begun` and what is projected with them
+        self._has_begun = False
+        self.notice: str | None = None
+        """Sentence about what `begin_recording` did, for the agent or person whose call it was."""
         self.sights = Sights(root, self._state_path)
         self.plan_watch = PlanWatch(self.look_at_plans)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
@@ -70,10 +74,12 @@ class Workspace:
         self.settings = known_settings or self.settings_layers.settings_in_force()
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
-        self.audit_state, head = snapshot.load(self._state_path, Path(self._log_path), self.state_key)
+        self.audit_state, head = snapshot.load(
+            self._state_path, Path(self._log_path), self.state_key, self.binding.restricted_seq
+        )
         self.log = AuditLog(
             root,
-            follow=partial(apply_record, self.audit_state),
+            follow=self._new_projection(self.audit_state, self.binding),
             start=head,
             sync_every=self.settings.sync_every,
             lock_seconds=caps.audit_lock_ms / 1000,
@@ -106,7 +112,8 @@ class Workspace:
 
     def damage(self) -> str | None:
         """Verdict that forbids changes until the log is verified or the damage accepted; None if there is none."""
-        return self.log.damage()
+        # Of a new workspace there is no log yet: a mark is about the log that an earlier one had at this path.
+        return None if self.binding.is_new else self.log.damage()
 
     def is_unreadable(self, path: RelPath) -> bool:
         """Whether no tool may read this path: secrets, and what `deny_read` adds."""
@@ -166,7 +173,7 @@ class Workspace:
 
     def has_journals(self) -> bool:
         """Whether there is a journal of an unfinished change, including one that another process is making."""
-        return not self._journal.is_empty()
+        return not self.binding.is_foreign and not self._journal.is_empty()
 
     def verification_progress(self, seconds: float) -> Mapping[str, int] | None:
         """Progress of the background verification of the log after waiting `seconds`; None once it has ended."""
@@ -178,11 +185,12 @@ class Workspace:
         if head is not None and self._state_path.is_dir():
             with suppress(OSError):
                 self.log.background_check.save_stamp()
-                _, known = snapshot.load(self._state_path, Path(self._log_path), self.state_key)
+                restricted_seq = self.binding.restricted_seq
+                _, known = snapshot.load(self._state_path, Path(self._log_path), self.state_key, restricted_seq)
                 # Another process that followed the log further may have saved its snapshot already: never go back.
                 if known is None or known.seq <= head.seq:
                     state = self.audit_state.without_expired(now, self.caps.session_idle_hours)
-                    snapshot.save(self._state_path, state, head, self.state_key)
+                    snapshot.save(self._state_path, state, head, self.state_key, restricted_seq)
 
     def close(self, now: str) -> None:
         """Sync the log, save a snapshot and close all descriptors."""
@@ -197,6 +205,61 @@ class Workspace:
         self.blobs.kaiza_dir.close()
         self.files.close()
 
+    def begin_recording(self) -> None:
+        """Before the first record: write the identity that is missing, and carry over what an earlier state forbids.
+
+        Idempotent. AUDIT_LOG_FAILED if the identity cannot be written.
+        """
+        if self._has_begun:
+            return
+        with self._binding_lock:
+            # First, because the journals of a version without keys are accepted only when the key is created.
+            self.state_key.ensure_exists()
+            with identity.lock_identity(self._state_path):
+                self.refresh_binding()
+                first = binding.establish(self.root, self._state_path, self.binding, self.state_key)
+                self.refresh_binding()
+                for body in first:
+                    self._append(body)
+                    self.notice = binding.describe_establishment(body)
+            self._has_begun = True
+
+    def adopt(self, adopted_seq: int) -> None:
+        """Bind a foreign workspace by a person's decision, of which the log has a record already."""
+        with identity.lock_identity(self._state_path):
+            binding.adopt(self.root, self._state_path, adopted_seq)
+        self.refresh_binding()
+
+    def refresh_binding(self) -> None:
+        """Read the binding again. After an adoption, here or by another process, the state is projected again."""
+        with self._binding_lock:
+            found = read_binding(self.root, self._state_path)
+            if found.restricted_seq != self.binding.restricted_seq:
+                # Until all records are applied, calls are judged with the state of the foreign workspace.
+                state = AuditState()
+                self.log.replay(self._new_projection(state, found))
+                self.log.catch_up()
+                self.audit_state = state
+            self.binding = found
+
+    def _append(self, body: Body) -> None:
+        self.log.append(lambda: body, durable=True)
+
+    def _new_projection(self, state: AuditState, known: Binding) -> Callable[[Mapping[str, Any]], None]:
+        """The function that applies a record to a state, with records from elsewhere restricted."""
+        restricted_seq = known.restricted_seq
+        if restricted_seq == 0:
+            return partial(apply_record, state)
+
+        def apply(record: Mapping[str, Any]) -> None:
+            if restricted_seq < 0 or record["seq"] <= restricted_seq:
+                is_begin = record.get("tool_name") == "begin_session"
+                apply_restrictions(state, record, self.state_key.find_state_id() if is_begin else None)
+            else:
+                apply_record(state, record)
+
+        return apply
+
     def _is_governing(self, path: RelPath) -> bool:
         """Whether the path governs agents: control plane, here or in a workspace below, and steering files."""
         is_named_so = is_control_plane(path) or find_steering_part(path) is not None
@@ -204,11 +267,15 @@ class Workspace:
 
     def _unsigned_journals(self) -> Mapping[str, str]:
         """Hashes of journals from a version that did not sign them, which are accepted once."""
-        # Only if that version also left a checkpoint: otherwise the journals came with a copied or cloned workspace.
-        return self._journal.journal_hashes() if Checkpoint(self._state_path).read() is not None else {}
+        # Only where that version set up the workspace: otherwise the journals came with a copied or cloned one.
+        return self._journal.journal_hashes() if self.binding.is_legacy else {}
 
     def follow(self) -> None:
         """Follow the log: apply the records that other processes appended."""
+        if self.binding.standing is not Standing.BOUND:
+            self.refresh_binding()
+            if self.binding.is_new:
+                return
         head = self.log.head
         try:
             size = os.stat(self._log_path).st_size  # noqa: PTH116  on the path of every call; three times as fast as Path.stat

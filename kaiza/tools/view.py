@@ -191,6 +191,16 @@ class ChangesView(SessionView, Protocol):
 class RecoveryView(SessionView, PlansView, AuditView, Protocol):
     """Plans, log and crash recovery, for the beginning of a session."""
 
+    @property
+    def arrival(self) -> str | None:
+        """Sentence about a workspace that came from elsewhere or was bound just now; None if there is none."""
+        ...
+
+    @property
+    def state_id(self) -> str:
+        """Id of the state directory."""
+        ...
+
     def recover(self) -> list[dict[str, Any]]:
         """Finish or roll back the changes that a crash interrupted; return what was done."""
         ...

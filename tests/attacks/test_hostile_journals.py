@@ -13,7 +13,7 @@ from agents import person
 from agents import plan as plan_for
 from boundary.test_changes import code, manifest, sha
 from boundary.test_recovery import files, lay_out, recovered_state, run_with_patch
-from scenes import make_ready, records
+from scenes import bind, make_ready, records, set_up_by_0_1_0
 
 from kaiza.app import App
 from kaiza.boundary import change
@@ -86,7 +86,8 @@ def clone(tmp_path):
     (root / ".git/hooks").mkdir(parents=True)
     (root / "hook").write_text("#!/bin/sh\necho taken\n")
     (tmp_path / "victim.txt").write_text("mine")
-    return root
+    # A person has adopted it: otherwise nothing in `.kaiza` is even read.
+    return bind(root)
 
 
 def snapshot_of_victims(root):
@@ -145,6 +146,19 @@ def test_a_journal_that_came_with_a_clone_moves_and_deletes_nothing(clone, attac
     assert (clone / "hook").exists()
     assert not (clone / "setup.py").exists()
     assert not (clone / f".kaiza/journal/{TXN}").exists()
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_journal_that_came_with_a_clone_is_left_unread_until_the_clone_is_adopted(clone, attack):
+    ship_log(clone, ATTACKS[attack](clone))
+    (clone / ".kaiza/id").unlink()
+    victims = snapshot_of_victims(clone)
+    journal = (clone / ".kaiza/journal" / TXN).read_bytes()
+    reported = begin_session(clone)["recovered"]
+
+    assert reported == []
+    assert snapshot_of_victims(clone) == victims
+    assert (clone / ".kaiza/journal" / TXN).read_bytes() == journal
 
 
 def test_a_journal_that_is_set_aside_is_reported_and_recorded(clone):
@@ -214,6 +228,8 @@ def test_a_link_file_or_fifo_in_place_of_a_kaiza_directory_stops_no_session(clon
     if directory not in {".kaiza/journal", ".kaiza"}:
         change = ATTACKS["relative"](clone)
     ship_log(clone, change)
+    if directory == ".kaiza":
+        shutil.rmtree(clone / directory)
     (clone / directory).parent.mkdir(exist_ok=True)
     if shape == "link":
         (clone / directory).symlink_to(elsewhere)
@@ -436,6 +452,7 @@ def test_a_journal_of_another_state_directory_is_left_in_place_and_reported(cras
     name = journal_of(crashed).name
     content = journal_of(crashed).read_bytes()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    bind(crashed)
     reported = begin_session(crashed)["recovered"]
 
     assert [(each["request_id"], each["result"]) for each in reported] == [(name, "left")]
@@ -583,15 +600,13 @@ def test_a_recovery_is_recorded_even_where_the_outcome_was(tmp_path, monkeypatch
 
 def as_version_0_1_0(root):
     """Turn journals and state directory into those of version 0.1.0: no codes and no key."""
-    state_path = state_dir.path_of(os.path.realpath(root))
     for journal in [*(root / ".kaiza/journal").iterdir(), *(root / ".kaiza").glob("done/*")]:
         lines = [json.loads(line.rsplit(b" ", 1)[0]) for line in journal.read_bytes().splitlines()]
         for number, operation in enumerate(lines[0]["steps"]):
             operation["temp"] = f".kaiza-{journal.name}-{number}"
         del lines[0]["state"], lines[0]["live"]
         journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (state_path / "key.json").unlink()
-    (state_path / "index.json").unlink(missing_ok=True)
+    set_up_by_0_1_0(root)
 
 
 @pytest.mark.parametrize("first", ["session", "status", "undo", "freeze"])
@@ -605,7 +620,9 @@ def test_journals_of_version_0_1_0_are_recovered_without_codes(crashed, first):
         assert person(crashed, "freeze", "wait") == 0
     begin_session(crashed)
 
-    assert [each["detail"]["result"] for each in records(crashed) if each["kind"] == "recovery"] == ["applied"]
+    recovered = [each["detail"]["result"] for each in records(crashed) if each["kind"] == "recovery"]
+
+    assert recovered == ["workspace_bound", "applied"]
     assert set(files(crashed)) == {"src/new.py", "src/changed.py"}
     assert list((crashed / ".kaiza/journal").iterdir()) == []
 
@@ -643,8 +660,11 @@ def test_an_undo_takes_no_metadata_from_a_finished_journal_that_was_tampered_wit
 def test_a_copy_of_the_workspace_does_not_act_on_journals_of_the_original(crashed, tmp_path):
     shutil.copytree(crashed, tmp_path / "copy", symlinks=True)
     before = files(tmp_path / "copy")
+    in_foreign = begin_session(tmp_path / "copy")["recovered"]
+    bind(tmp_path / "copy")
     (reported,) = begin_session(tmp_path / "copy")["recovered"]
 
+    assert in_foreign == []
     assert reported["result"] == "left"
     assert files(tmp_path / "copy") == before
     assert recovered_state(crashed, None, None) == "after"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from agents import plan
-from scenes import make_ready, records
+from scenes import bind, make_ready, records
 
 from kaiza.app import App
 from kaiza.domain.audit import record
@@ -152,7 +152,7 @@ def test_no_record_of_a_clone_sends_control_characters_to_a_terminal(tmp_path, a
 
 
 def test_a_freeze_with_a_malformed_reason_is_shown_and_enforced(tmp_path):
-    root = make_ready(tmp_path / "clone")
+    root = bind(make_ready(tmp_path / "clone"))
     approved = plan(root)
     log = root / "audit/audit-log.jsonl"
     log.write_bytes(log_of_one_record(detail={"action": "freeze", "reason": ["x"], "person": {"a": 1}}))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from agents import HEAD, WIDE, Agent, plan, sha
-from scenes import records
+from scenes import bind, records
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
 
@@ -110,6 +110,7 @@ def scene(workspace):
         (workspace / path).write_text("theirs\n")
     (workspace / "kaiza.toml").write_text("")
     (workspace / "src" / "mine").write_text("mine\n")
+    bind(workspace)
     return approved
 
 
@@ -245,7 +246,7 @@ def test_no_spelling_of_an_approved_status_can_be_saved_and_attempts_are_recorde
 
 @pytest.mark.parametrize("name", ["../PLAN-9", "PLAN-9.md", "plan-9", "PLAN-9/../../x", "", "PLAN 9", "PLAN-\u0417"])
 def test_no_plan_id_can_direct_a_draft_elsewhere(planner, workspace, name):
-    before = manifest(workspace) if (workspace / ".kaiza").exists() else sorted(os.listdir(workspace))
+    before = sorted(os.listdir(workspace))
     outcome = planner.call("save_plan", {"plan_id": name, "content": DRAFT})
 
     assert outcome.envelope is not None

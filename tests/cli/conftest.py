@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from scenes import bind
 
 from kaiza.cli import dispatch
 from kaiza.domain.audit import record
@@ -32,7 +33,7 @@ def workspace(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
     monkeypatch.chdir(root)
-    return root
+    return bind(root)
 
 
 @pytest.fixture

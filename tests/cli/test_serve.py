@@ -1,6 +1,7 @@
 """`kaiza serve`: options, failed starts, and what a start imports and writes."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,8 @@ def test_debug_stack_is_documented():
 
 
 def test_the_server_starts_without_writing_anything(process, workspace, tmp_path):
+    shutil.rmtree(workspace / ".kaiza")
+    shutil.rmtree(tmp_path / "state")
     hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     result = process("serve", "--workspace", str(workspace), input=json.dumps(hello).encode() + b"\n")
 

@@ -14,6 +14,7 @@ from kaiza.store.audit import log_file
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification.accept import AcceptedDamage, accept_damage
 from kaiza.store.disk import state_dir
+from kaiza.store.trust import binding, identity
 
 
 def add(commands: arguments.Subparsers) -> None:
@@ -39,18 +40,30 @@ def add(commands: arguments.Subparsers) -> None:
 def _run_accept(args: argparse.Namespace) -> int:
     root, name = resolve_root(args), resolve_name(args.name)
     verdict = verify.verify_with_progress(root)
-    marked = DamageMark(state_dir.path_of(root)).read()
+    directory = state_dir.path_of(root)
+    marked = None if binding.read_binding(root, directory).is_new else DamageMark(directory).read()
     if marked is None and not is_damage(verdict["verdict"]):
         raise output.CommandError(f"There is nothing to accept. {log_verdict.describe(verdict)[0]}", output.FAILURE)
     if not confirm_by_typing(_confirmation_text(root, verdict, args.reason, name), "accept"):
         raise output.CommandError("Cancelled. Nothing was accepted.", output.FAILURE)
-    accepted = accept_damage(root, reason=args.reason, person=name)
+    accepted = _accept(root, args.reason, name)
     if accepted is None:
         raise output.CommandError(
             "The log was repaired in the meantime. Nothing was accepted; nothing was changed.", output.FAILURE
         )
     _print_result(args, accepted)
     return output.SUCCESS
+
+
+def _accept(root: str, reason: str, person: str) -> AcceptedDamage | None:
+    """Begin a new log; of the old one's records, those from elsewhere may only restrict."""
+    directory = state_dir.path_of(root)
+    with identity.lock_identity(directory):
+        restricted_seq = binding.read_binding(root, directory).restricted_seq
+        accepted = accept_damage(root, reason=reason, person=person, restricted_seq=restricted_seq)
+        if accepted is not None:
+            binding.forget_adopted_records(directory)
+    return accepted
 
 
 def _confirmation_text(root: str, verdict: dict[str, Any], reason: str, name: str) -> str:

@@ -5,10 +5,13 @@ import re
 from typing import Any
 
 from kaiza.cli.console import arguments, audit_reader, output
-from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.cli.console.open_workspace import open_workspace, resolve_root
 from kaiza.domain.audit.record import Verdict
 from kaiza.render import log_verdict
-from kaiza.store.audit.verification.verify import verify_log
+from kaiza.store.audit.verification.verify import NO_RECORDS, verify_log
+from kaiza.store.config.settings import Settings
+from kaiza.store.disk import state_dir
+from kaiza.store.trust.binding import read_binding
 from kaiza.store.workspace import verdict_output
 
 _CHECKPOINT_PATTERN = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
@@ -52,17 +55,29 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
 
 def verify_with_progress(root: str, checkpoint: tuple[int, str] | None = None) -> dict[str, Any]:
     """Verify the whole log, with progress on a terminal."""
+    if read_binding(root, state_dir.path_of(root)).is_new:
+        # What the state directory knows is about an earlier workspace at this path.
+        return verdict_document(NO_RECORDS)
     with output.Progress("verifying") as progress:
         return verdict_document(verify_log(root, head=checkpoint, progress=progress))
 
 
 def _run_verify(args: argparse.Namespace) -> int:
     verdict = verify_with_progress(resolve_root(args), args.head)
+    states = _count_states(args) if verdict["verdict"] == "intact" and verdict["records"] else 0
     if args.json:
-        output.print_json(verdict)
+        output.print_json({**verdict, "states": states} if states > 1 else verdict)
     else:
         output.print_sentences(log_verdict.describe(verdict))
+        if states > 1:
+            output.print_error(f"Note: {log_verdict.describe_states(states)}.")
     return output.SUCCESS if verdict["verdict"] == "intact" else output.FAILURE
+
+
+def _count_states(args: argparse.Namespace) -> int:
+    """Number of state directories that sessions were recorded from."""
+    with open_workspace(args, Settings()) as workspace:
+        return len(workspace.audit_state.states)
 
 
 def _run_head(args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import getpass
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,13 @@ from kaiza.cli.console import output
 from kaiza.domain.caps import Caps
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import MAX_ID_LENGTH, is_plan_id
+from kaiza.render.terminal import escape
 from kaiza.store import git, human_decisions
 from kaiza.store.config import roots
 from kaiza.store.config.settings import Settings
+from kaiza.store.disk import state_dir
 from kaiza.store.documents.plan_files import SUFFIX
+from kaiza.store.trust.binding import Standing, read_binding
 from kaiza.store.workspace import Workspace
 
 _POLL_SECONDS = 0.1
@@ -21,8 +25,45 @@ _GIT_SECONDS = 5
 
 
 def resolve_root(args: argparse.Namespace) -> str:
-    """The real path of the workspace: `--workspace`, else the nearest directory upwards that is one."""
-    return _named_root(args.workspace) if args.workspace is not None else _nearest_root()
+    """The real path of the workspace: `--workspace`, else the nearest directory upwards that is one.
+
+    A CommandError if that one does not belong to this machine and one above it does: an agent may have made it.
+    """
+    if args.workspace is not None:
+        return _named_root(args.workspace)
+    root = _nearest_root()
+    outer = find_bound_above(root)
+    if outer is not None:
+        raise output.CommandError(
+            f"Which workspace? {escape(root)} does not belong to this machine, and it is inside {escape(outer)}, which "
+            "does. Name one with --workspace DIR.",
+            output.USAGE_ERROR,
+        )
+    return root
+
+
+def resolve_all_roots(args: argparse.Namespace) -> list[str]:
+    """The workspace, and the one around it where `resolve_root` would ask which. For decisions that only restrict."""
+    if args.workspace is not None:
+        return [_named_root(args.workspace)]
+    root = _nearest_root()
+    outer = find_bound_above(root)
+    return [root] if outer is None else [root, outer]
+
+
+def find_bound_above(root: str) -> str | None:
+    """The nearest workspace above that belongs to this machine; None if there is none or `root` does itself."""
+    if _is_bound(root):
+        return None
+    outer = roots.find_nearest(os.path.dirname(root))  # noqa: PTH120  a root may hold any bytes
+    while outer is not None and not _is_bound(outer):
+        above = os.path.dirname(outer)  # noqa: PTH120  as above
+        outer = roots.find_nearest(above) if above != outer else None
+    return outer
+
+
+def _is_bound(root: str) -> bool:
+    return read_binding(root, state_dir.path_of(root)).standing is Standing.BOUND
 
 
 def resolve_name(name: str | None) -> str:
@@ -33,12 +74,21 @@ def resolve_name(name: str | None) -> str:
 @contextmanager
 def open_workspace(args: argparse.Namespace, settings: Settings | None = None) -> Iterator[Workspace]:
     """The workspace, with every record that any process has appended; under these settings if given."""
-    workspace = Workspace(resolve_root(args), Caps(), settings)
+    with open_root(resolve_root(args), settings) as workspace:
+        yield workspace
+
+
+@contextmanager
+def open_root(root: str, settings: Settings | None = None) -> Iterator[Workspace]:
+    """The workspace at a root, as `open_workspace` opens it."""
+    workspace = Workspace(root, Caps(), settings)
     try:
         if not workspace.is_recording():
             raise output.CommandError("There is no audit/ directory to record in. Run `kaiza init` first.")
         human_decisions.catch_up(workspace)
         yield workspace
+        if workspace.notice:
+            output.print_error(workspace.notice)
     finally:
         workspace.close(human_decisions.current_timestamp())
 
@@ -52,7 +102,8 @@ def verify_whole_log(workspace: Workspace) -> None:
 
 
 def require_sound_log(workspace: Workspace) -> None:
-    """A CommandError if the log is damaged: a decision that loosens something needs a log that can be trusted."""
+    """A CommandError if the log is damaged or foreign: a decision that loosens needs a log that can be trusted."""
+    require_adopted(workspace)
     verdict = workspace.damage()
     if verdict is not None:
         raise output.CommandError(

@@ -64,6 +64,7 @@ def _run_checks(root: Path) -> Iterator[DoctorCheck]:
 def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:
     yield from errors_as_unknown("permissions", machine.check_permissions(root))
     yield from errors_as_unknown("file-system", machine.check_file_system(root))
+    yield from errors_as_unknown("binding", workspace.check_binding(root))
     yield from errors_as_unknown("settings", workspace.check_settings(root))
     yield from errors_as_unknown("git", workspace.check_git(root))
     yield from errors_as_unknown("plans", workspace.check_plans(root))

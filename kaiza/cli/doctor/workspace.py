@@ -20,13 +20,14 @@ from kaiza.render.terminal import escape, format_count
 from kaiza.store import git, human_decisions
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
+from kaiza.store.audit.verification.verify import NO_RECORDS
 from kaiza.store.config import roots
 from kaiza.store.config.settings_layers import DEFAULT
 from kaiza.store.disk import state_dir
 from kaiza.store.documents.nested_workspaces import find_workspaces
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust.adopted_settings import read_layers
-from kaiza.store.trust.binding import Binding
+from kaiza.store.trust.binding import Standing, read_binding
 from kaiza.store.workspace import Workspace, verdict_output
 
 _EARLIEST_YEAR = 2024
@@ -42,11 +43,22 @@ def check_initialized(root: Path) -> Iterator[DoctorCheck]:
         yield problem("workspace", "plans/ or audit/ is missing", "Run `kaiza init` there.")
 
 
+def check_binding(root: Path) -> Iterator[DoctorCheck]:
+    """Check that the workspace belongs to this machine."""
+    standing = read_binding(str(root), state_dir.path_of(str(root))).standing
+    if standing is Standing.FOREIGN:
+        message = "this workspace came from elsewhere, so changes are refused"
+        yield warning("binding", message, "Look at what came with it: `kaiza adopt --show`. Then `kaiza adopt`.")
+    else:
+        new = "nothing is recorded yet; the first call binds the workspace to this machine"
+        yield ok("binding", new if standing is Standing.NEW else "this workspace belongs to this machine")
+
+
 def check_settings(root: Path) -> Iterator[DoctorCheck]:
     """Check that the settings are valid; a warning names those of kaiza.toml that are not adopted."""
     try:
         with ConfinedRoot(str(root)) as files:
-            layers = read_layers(str(root), files.fd, Binding())
+            layers = read_layers(str(root), files.fd, read_binding(str(root), state_dir.path_of(str(root))))
     except errors.SystemError as error:
         yield problem("settings", error.human_message, "`kaiza serve` does not start until this is corrected.")
         return
@@ -126,6 +138,10 @@ def check_journals(root: Path) -> Iterator[DoctorCheck]:
 def check_log(root: Path) -> Iterator[DoctorCheck]:
     """Verify the whole log; if it is sound, check its checkpoint, unfinished changes and the clock."""
     state = state_dir.path_of(str(root))
+    if read_binding(str(root), state).is_new:
+        # What the state directory knows is about an earlier workspace at this path.
+        yield ok("record", log_verdict.describe(verdict_output(NO_RECORDS))[0])
+        return
     try:
         with output.Progress("verifying") as progress:
             verdict = verify.compute_verdict(str(root), state, progress)
@@ -135,7 +151,7 @@ def check_log(root: Path) -> Iterator[DoctorCheck]:
     yield from _check_verdict(verdict, DamageMark(state).read())
     if not is_damage(verdict.verdict):
         yield _check_checkpoint(verdict)
-        yield _check_open_changes(root)
+        yield from _check_projection(root)
         yield _check_clock(root)
 
 
@@ -161,18 +177,22 @@ def _check_checkpoint(verdict: Verdict) -> DoctorCheck:
     return warning("anchor", "no checkpoint of the log is kept outside the workspace", todo)
 
 
-def _check_open_changes(root: Path) -> DoctorCheck:
+def _check_projection(root: Path) -> Iterator[DoctorCheck]:
     state = AuditState()
     with output.Progress("reading") as progress:
         for record in audit_reader.read_forward(str(root)):
             if is_complete(record):
                 apply_record(state, record)
             progress(record["seq"], 0)
+    if len(state.states) > 1:
+        todo = "Use one XDG_STATE_HOME for all: no state directory has the checkpoints of the others."
+        yield warning("states", log_verdict.describe_states(len(state.states)), todo)
     count = len(state.intents)
     if not count:
-        return ok("open-changes", "no unfinished change")
+        yield ok("open-changes", "no unfinished change")
+        return
     todo = "They are in progress now, or the next begin_session of a client recovers them."
-    return warning("open-changes", f"{format_count(count, 'change')} begun and not finished", todo)
+    yield warning("open-changes", f"{format_count(count, 'change')} begun and not finished", todo)
 
 
 def _check_clock(root: Path) -> DoctorCheck:

@@ -1,9 +1,11 @@
 """`kaiza freeze`: stop every change, in every session of every process, until a person thaws the workspace."""
 
 import argparse
+from typing import Any
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name
+from kaiza.cli.console.open_workspace import open_root, resolve_all_roots, resolve_name
+from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
 
@@ -26,13 +28,21 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.add_json(parser)
 
 
-def _run_freeze(args: argparse.Namespace) -> int:
+def _freeze(args: argparse.Namespace, root: str) -> dict[str, Any]:
     # Default settings: a kaiza.toml that cannot be read must not stop a person from freezing.
-    with open_workspace(args, Settings()) as workspace:
+    with open_root(root, Settings()) as workspace:
         detail = {"reason": args.reason}
         record = human_decisions.record_decision(workspace, "freeze", resolve_name(args.name), detail=detail)
+    at = {"at": record["timestamp"], "seq": record["seq"]}
+    return {"frozen": True, "workspace": root, "reason": args.reason, **at}
+
+
+def _run_freeze(args: argparse.Namespace) -> int:
+    frozen = [_freeze(args, root) for root in resolve_all_roots(args)]
     if args.json:
-        output.print_json({"frozen": True, "reason": args.reason, "at": record["timestamp"], "seq": record["seq"]})
+        output.print_json(frozen[0])
     else:
         output.print_sentences(["Frozen. All changes are refused until a person runs `kaiza thaw`."])
+        if len(frozen) > 1:
+            output.print_sentences([f"Both: {escape(' and '.join(each['workspace'] for each in frozen))}"])
     return output.SUCCESS

@@ -11,6 +11,8 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.open_workspace import open_root, resolve_name
+from kaiza.cli.setup.adopt import confirm_adoption
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.rel_path import RelPath
@@ -23,7 +25,9 @@ from kaiza.store.clients.client import Client
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstallManifest
 from kaiza.store.config import roots
+from kaiza.store.disk import state_dir
 from kaiza.store.documents import workspace_template
+from kaiza.store.trust.binding import read_binding
 from kaiza.store.workspace import Workspace
 
 _NO_TERMINAL = "There is no terminal to ask at. Use --yes to write without asking, or --print to only show the changes."
@@ -84,6 +88,8 @@ def _run_init(args: argparse.Namespace) -> int:
         raise output.CommandError(
             f"There is no directory {args.directory}. Create it first, then run `kaiza init` again.", output.FAILURE
         )
+    if not args.remove and not args.only_print:
+        _adopt_if_foreign(args, str(root))
     target = InstallTarget(root, Path.home(), install_manifest.load(str(root)))
     client = CLIENTS[args.client] if args.client else None
     try:
@@ -100,6 +106,20 @@ def _run_init(args: argparse.Namespace) -> int:
     else:
         _print_advice(target, client, actions, args)
     return output.SUCCESS
+
+
+def _adopt_if_foreign(args: argparse.Namespace, root: str) -> None:
+    """Ask for the adoption of a workspace from elsewhere, which setting it up would otherwise hide."""
+    if not read_binding(root, state_dir.path_of(root)).is_foreign:
+        return
+    if args.yes:
+        raise output.CommandError(
+            "This workspace came from elsewhere, and --yes does not adopt it. Nothing was written. "
+            "Run `kaiza adopt` first.",
+            output.FAILURE,
+        )
+    with open_root(root) as workspace:
+        confirm_adoption(workspace, resolve_name(None))
 
 
 def _install_actions(target: InstallTarget, client: Client | None) -> _InitActions:

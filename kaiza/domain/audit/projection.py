@@ -115,6 +115,8 @@ class AuditState:
     usage: dict[str, PlanUsage] = field(default_factory=dict)
     intents: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Intents without an outcome, by request id."""
+    states: list[str] = field(default_factory=list)
+    """Ids of the state directories that sessions were recorded from; the first few only."""
 
     def find_open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, unless it is unknown, ended or expired."""
@@ -159,6 +161,7 @@ class AuditState:
             withdrawn=dict(members.get("withdrawn", {})),
             usage={key: PlanUsage(**usage) for key, usage in members["usage"].items()},
             intents=dict(members["intents"]),
+            states=list(members.get("states", ())),
         )
 
 

@@ -25,6 +25,9 @@ from kaiza.domain.caps import MAX_REPORTS_PER_DAY
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 _MAX_RELEASES_KEPT = 10
+_MAX_STATES_KEPT = 8
+_MAX_STATE_ID = 64
+_INTENT_MEMBERS = ("seq", "session_id", "tool_name", "plan_id", "plan_hash", "detail", "changes")
 _PLAN_DECISIONS = ("approve", "reject", "revoke")
 
 
@@ -33,6 +36,62 @@ def apply_record(state: AuditState, record: Mapping[str, Any]) -> None:
     # A valid chain says nothing about a record's members: a log that came with a clone may contain anything.
     with suppress(TypeError, KeyError, AttributeError, ValueError):
         _HANDLERS.get(record.get("kind", ""), _ignore_record)(state, record)
+
+
+def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: str | None) -> None:
+    """Apply a record that may have been written elsewhere: only what restricts, and sessions of this machine.
+
+    `own_state` is the id of this machine's state directory, which its `begin_session` records carry.
+    """
+    with suppress(TypeError, KeyError, AttributeError, ValueError):
+        if record["kind"] == "call":
+            _restrict_by_call(state, record, own_state)
+        elif record["kind"] == "person":
+            _restrict_by_decision(state, record)
+        elif record["kind"] == "recovery" and (record["detail"] or {}).get("result") == "state_retired":
+            _apply_carried_restrictions(state, record)
+
+
+def _restrict_by_call(state: AuditState, record: Mapping[str, Any], own_state: str | None) -> None:
+    _require_call(record)
+    ok = record["outcome"] == "ok"
+    if record["tool_name"] == "begin_session":
+        _note_state(state, record)
+        if ok and own_state is not None and (record["detail"] or {}).get("state") == own_state:
+            _begin_session(state, record)
+        return
+    _apply_session_call(state, record, ok=ok)
+    if ok and record["changes"]:
+        # Its intent was written elsewhere too. The outcome alone charges, so that a refund is never needed.
+        intent = {name: record[name] for name in _INTENT_MEMBERS}
+        require_intent(intent)
+        _charge(state, intent, 1)
+
+
+def _restrict_by_decision(state: AuditState, record: Mapping[str, Any]) -> None:
+    detail = record["detail"] or {}
+    action = detail.get("action")
+    if action == "freeze":
+        state.frozen = _parse_freeze(detail, _text_or_none(record["timestamp"]) or "")
+    elif action == "accept":
+        _apply_carried_restrictions(state, record)
+    elif action in ("reject", "revoke"):
+        require_texts(record, "plan_id")
+        state.withdrawn[record["plan_id"]] = action
+
+
+def _apply_carried_restrictions(state: AuditState, record: Mapping[str, Any]) -> None:
+    """Apply the part of a carried state that restricts; approvals and seals in it never count."""
+    part = (record["detail"] or {}).get("standing") or {}
+    restrictions = {name: part[name] for name in ("frozen", "locks", "withdrawn", "usage") if name in part}
+    _apply_carried_state(state, restrictions, _text_or_none(record["timestamp"]) or "")
+
+
+def _note_state(state: AuditState, record: Mapping[str, Any]) -> None:
+    """Note the state directory that a session was recorded from."""
+    state_id = (record["detail"] or {}).get("state")
+    if isinstance(state_id, str) and state_id not in state.states and len(state.states) < _MAX_STATES_KEPT:
+        state.states = [*state.states, state_id[:_MAX_STATE_ID]]
 
 
 def _text_or_none(value: object) -> str | None:
@@ -47,12 +106,19 @@ def _apply_call(state: AuditState, record: Mapping[str, Any]) -> None:
     _require_call(record)
     ok = record["outcome"] == "ok"
     if record["tool_name"] == "begin_session":
+        _note_state(state, record)
         if ok:
             _begin_session(state, record)
         return
     intent = state.intents.pop(record["request_id"], None)
     if intent is not None and not ok:
         _charge(state, intent, -1)
+    _apply_session_call(state, record, ok=ok)
+    if ok and record["tool_name"] == "write_report":
+        _apply_report(state, record)
+
+
+def _apply_session_call(state: AuditState, record: Mapping[str, Any], *, ok: bool) -> None:
     session = state.sessions.get(record["session_id"] or "")
     if session is not None:
         _count_call(state, session, record, ok=ok)
@@ -61,8 +127,6 @@ def _apply_call(state: AuditState, record: Mapping[str, Any]) -> None:
     elif record["tool_name"] == "end_session" and session is not None:
         del state.sessions[session.session_id]
         state.changed.pop(session.session_id, None)
-    elif record["tool_name"] == "write_report":
-        _apply_report(state, record)
 
 
 def _require_call(record: Mapping[str, Any]) -> None:
@@ -156,6 +220,8 @@ def _apply_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
     result = (record["detail"] or {}).get("result")
     if intent is not None and result in ("not_applied", "taken_back"):
         _charge(state, intent, -1)
+    if result == "state_retired":
+        _apply_carried_restrictions(state, record)
     if result == "applied" and record["changes"] and record["session_id"] in state.sessions:
         state.changed.setdefault(record["session_id"], []).append(record["seq"])
 

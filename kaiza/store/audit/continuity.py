@@ -57,6 +57,12 @@ class ContinuityCheck:
         self.follower.silent = self._delivered is not None
         self._needs_full_check = True
 
+    def replay(self, on_record: RecordCallback) -> None:
+        """Pass every record on again, from the first, to another callback."""
+        self.restart()
+        self._on_record, self._delivered = on_record, None
+        self.follower = Follower(on_record)
+
     def check_missing(self) -> Verdict | None:
         """Damage if there is no log but one is known to have existed; else an earlier damage mark, or None."""
         self.restart()

@@ -112,6 +112,14 @@ class AuditLog:
         if not done:
             self.catch_up()
 
+    def replay(self, follow: Callable[[dict[str, Any]], None]) -> None:
+        """Pass every record on again, from the first, to another function; the next `catch_up` does so."""
+        self._acquire_thread_lock()
+        try:
+            self._continuity.replay(follow)
+        finally:
+            self._thread_lock.release()
+
     def catch_up(self) -> Verdict:
         """Follow what is new under the lock, and check it, the last known record and the checkpoint. Read-only."""
         deadline = self._acquire_thread_lock()

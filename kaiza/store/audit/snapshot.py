@@ -11,21 +11,26 @@ import orjson
 
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead
+from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
 from kaiza.store.disk.state_key import StateKey
 
-_FORMAT = 2
+_FORMAT = 3
 _NAME = "index.json"
 _PURPOSE = "snapshot"
 _TAIL_BYTES = 128
 
 
-def load(directory: Path, log: Path, key: StateKey) -> tuple[AuditState, LogHead | None]:
-    """The state up to a verified head; an empty state if the snapshot is missing, invalid or not of this log."""
+def load(directory: Path, log: Path, key: StateKey, restricted_seq: int = 0) -> tuple[AuditState, LogHead | None]:
+    """The state up to a verified head; an empty state if the snapshot is missing, invalid or not of this log.
+
+    Also if it was projected with other records restricted (`Binding.restricted_seq`): an approval that counted when the
+    snapshot was saved need not count now.
+    """
     try:
         body, has_valid_code = _read_body(directory, key)
         content = orjson.loads(body) if has_valid_code else {}
         head = LogHead(**content["head"])
-        if content["format"] == _FORMAT and _is_in_log(log, head):
+        if (content["format"], content["restricted_seq"]) == (_FORMAT, restricted_seq) and is_head_in_log(log, head):
             return AuditState.from_json(content["facts"]), head
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return AuditState(), None
@@ -46,11 +51,12 @@ def load_unchecked(directory: Path, key: StateKey) -> tuple[AuditState, int, boo
         return AuditState(), 0, False
 
 
-def save(directory: Path, state: AuditState, head: LogHead, key: StateKey) -> None:
+def save(directory: Path, state: AuditState, head: LogHead, key: StateKey, restricted_seq: int = 0) -> None:
     """Replace the snapshot."""
     body = orjson.dumps(
         {
             "format": _FORMAT,
+            "restricted_seq": restricted_seq,
             "head": {"seq": head.seq, "entry_hash": head.entry_hash, "size": head.size},
             "facts": state.as_json(),
         }
@@ -69,9 +75,14 @@ def _read_body(directory: Path, key: StateKey) -> tuple[bytes, bool]:
     return body, key.is_valid_code(code.decode("ascii", "replace"), _PURPOSE, body)
 
 
-def _is_in_log(log: Path, head: LogHead) -> bool:
+def is_head_in_log(log: Path, head: LogHead) -> bool:
     """Whether the record with this hash still ends at this offset: the log was neither cut nor replaced."""
-    with log.open("rb") as file:
-        file.seek(max(0, head.size - _TAIL_BYTES))
-        tail = file.read(min(_TAIL_BYTES, head.size))
+    try:
+        descriptor = os.open(log, READ_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        tail = read_range(descriptor, max(0, head.size - _TAIL_BYTES), head.size)
+    finally:
+        os.close(descriptor)
     return tail.endswith(f'"entry_hash":"{head.entry_hash}"}}\n'.encode())

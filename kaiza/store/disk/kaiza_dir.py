@@ -27,6 +27,11 @@ class KaizaDir:
             home = self._open_cached(NAME, self._root_fd)
             return self._open_cached(name.encode(), home)
 
+    def open_home(self) -> int:
+        """Descriptor of `.kaiza/` itself, which is created if missing. OSError if it cannot be opened."""
+        with self._mutex:
+            return self._open_cached(NAME, self._root_fd)
+
     def find_directory(self, name: str) -> int | None:
         """Descriptor of a subdirectory; None if it does not exist. OSError if something else has its name."""
         try:

@@ -41,6 +41,10 @@ class StateKey:
         """Public name of the state directory, derived from the key."""
         return sha256(b"kaiza state\n" + self._load_or_create()).hexdigest()[:_ID_LENGTH]
 
+    def find_state_id(self) -> str | None:
+        """The same name; None while there is no key."""
+        return self.state_id if self._key is not None or self._read_key() is not None else None
+
     def compute_code(self, purpose: str, *parts: bytes) -> str:
         """Authentication code of these bytes for one purpose: 64 hex digits."""
         # The lengths are authenticated too: otherwise ("ab", "c") and ("a", "bc") would have the same code.

@@ -46,7 +46,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     summary = f"{session.role} session open; approved plans: {approved}; the log is {audit['verdict']}."
     if loosening:
         summary += f" kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
-    return Answer({**output, "summary": summary})
+    return Answer({**output, "summary": f"{summary} {view.arrival or ''}".rstrip()}, detail={"state": view.state_id})
 
 
 def _list_plan_rows(view: RecoveryView) -> list[dict[str, Any]]:

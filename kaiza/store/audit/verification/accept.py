@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit import carry_over, record
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead, Verdict
-from kaiza.domain.audit.record_folding import apply_record
+from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
 from kaiza.store.audit import log_file, snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark, current_timestamp, is_damage
@@ -41,25 +42,25 @@ class AcceptedDamage:
     record: dict[str, Any]
 
 
-def accept_damage(root: str, *, reason: str, person: str) -> AcceptedDamage | None:
+def accept_damage(root: str, *, reason: str, person: str, restricted_seq: int = 0) -> AcceptedDamage | None:
     """Archive a damaged log and begin a new one; None, with nothing changed, if the log is intact or only torn.
 
-    AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
+    Records up to `restricted_seq` (-1: all) came from elsewhere. AUDIT_LOG_FAILED, AUDIT_LOCK_FAILED: not accepted.
     """
     directory = state_dir.path_of(root, create=True)
     lock = FileLock(os.open(directory / _LOCK_NAME, _LOCK_FLAGS, 0o600))
     try:
         # Before the log is verified: the second of two acceptances finds the new log of the first, which is intact.
         lock.acquire(_LOCK_SECONDS)
-        return _accept_alone(root, directory, {"reason": reason, "person": person})
+        return _accept_alone(root, directory, {"reason": reason, "person": person}, restricted_seq)
     finally:
         lock.close()
 
 
-def _accept_alone(root: str, directory: Path, base: dict[str, Any]) -> AcceptedDamage | None:
+def _accept_alone(root: str, directory: Path, base: dict[str, Any], restricted_seq: int) -> AcceptedDamage | None:
     old = log_file.open_for_append(root)
     try:
-        return _verify_and_replace(root, directory, old, base)
+        return _verify_and_replace(root, directory, old, base, restricted_seq)
     except OSError as refused:
         raise log_file.log_error(refused) from refused
     finally:
@@ -67,7 +68,9 @@ def _accept_alone(root: str, directory: Path, base: dict[str, Any]) -> AcceptedD
             old.close()
 
 
-def _verify_and_replace(root: str, directory: Path, old: LogFile | None, base: dict[str, Any]) -> AcceptedDamage | None:
+def _verify_and_replace(
+    root: str, directory: Path, old: LogFile | None, base: dict[str, Any], restricted_seq: int
+) -> AcceptedDamage | None:
     found = verify_log(root)
     mark = DamageMark(directory).read()
     if mark is None and not is_damage(found.verdict):
@@ -79,10 +82,11 @@ def _verify_and_replace(root: str, directory: Path, old: LogFile | None, base: d
         if not log_file.is_current(root, old.descriptor):
             raise log_file.log_error(sentence="The log was replaced meanwhile. Run 'kaiza audit verify'.")
     with log_file.open_audit_directory(root) as audit_fd:
-        return _start_new_log(root, audit_fd, directory, mark or found, base)
+        parts = _collect_standing_state(root, directory, restricted_seq)
+        return _start_new_log(root, audit_fd, mark or found, base, parts)
 
 
-def _collect_standing_state(root: str, directory: Path) -> list[dict[str, Any]]:
+def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> list[dict[str, Any]]:
     """State to carry over: from the last snapshot and from the records that can still be read."""
     known, seq, has_valid_code = snapshot.load_unchecked(directory, StateKey(directory))
     if not has_valid_code:
@@ -91,20 +95,25 @@ def _collect_standing_state(root: str, directory: Path) -> list[dict[str, Any]]:
     readable, since = AuditState(), AuditState()
     for entry in read_records(root):
         if entry.keys() >= set(record.FIELDS):
-            apply_record(readable, entry)
+            is_restricted = restricted_seq < 0 or entry["seq"] <= restricted_seq
+            apply = partial(apply_restrictions, own_state=None) if is_restricted else apply_record
+            apply(readable, entry)
             if entry["seq"] > seq:
-                apply_record(since, entry)
+                apply(since, entry)
             if entry["kind"] != "intent":
                 known.intents.pop(entry["request_id"], None)
     known.usage = carry_over.sum_usage_by_plan(known.usage, since.usage)
     return carry_over.split(carry_over.merge(known, readable, current_timestamp()))
 
 
-def _start_new_log(root: str, audit_fd: int, directory: Path, verdict: Verdict, base: dict[str, Any]) -> AcceptedDamage:
+def _start_new_log(
+    root: str, audit_fd: int, verdict: Verdict, base: dict[str, Any], parts: Sequence[Mapping[str, Any]]
+) -> AcceptedDamage:
+    directory = state_dir.path_of(root)
     checkpoint = Checkpoint(directory)
     archive_name, digest = _choose_archive_name(audit_fd)
     archived_path = f"{log_file.DIRECTORY}/{archive_name}" if archive_name else None
-    first, *more = _collect_standing_state(root, directory)
+    first, *more = parts
     base |= {**_damage_detail(verdict, checkpoint), "file": archived_path, "sha256": digest, "standing": first}
     lines, records = _compose_lines(root, [base, *({"person": base["person"], "standing": part} for part in more)])
     new_name = f".audit-log.{os.urandom(8).hex()}.new"

@@ -24,6 +24,7 @@ from kaiza.store.disk.file_lock import FileLock
 
 Progress = Callable[[int, int], None]
 _LOCK_SECONDS = 5.0
+NO_RECORDS = Verdict("intact", 0, None, None, anchored=False)
 _MAX_ATTEMPTS = 3
 
 

@@ -1,0 +1,140 @@
+"""`kaiza adopt`: let changes happen in a workspace from elsewhere, once a person has seen what came with it."""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kaiza.cli.console import arguments, output
+from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.open_workspace import open_workspace, resolve_name
+from kaiza.domain.audit.record import GENESIS, LogHead
+from kaiza.queries.arrival import describe_arrival
+from kaiza.queries.workspace_status import list_unadopted
+from kaiza.render import log_verdict
+from kaiza.render.settings import render_value
+from kaiza.render.terminal import escape, format_count
+from kaiza.store import human_decisions
+from kaiza.store.audit.damage_mark import is_damage
+from kaiza.store.audit.verification.verify import verify_log
+from kaiza.store.settings_adoption import adopt_settings
+from kaiza.store.trust.binding import Standing
+from kaiza.store.workspace import Workspace, verdict_output
+
+_MAX_NAMED = 10
+_NOT_INTACT = "The audit log is damaged. Nothing was adopted. Run `kaiza audit accept` first, then `kaiza adopt` again."
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    arguments.describe(
+        parser,
+        "Let changes happen in a workspace that came from elsewhere: a clone with a log, an unpacked backup, "
+        "a directory that was moved. Adopts what its kaiza.toml loosens, too, there or in your own workspace. Shows "
+        "what it would adopt and asks you to confirm at the terminal. Approves no plan: of the records so far only "
+        "what forbids counts, such as a freeze.\n"
+        "Exit status: 0 adopted or nothing to adopt, 1 not adopted, 3 no terminal to ask at.",
+        "kaiza adopt --show\nkaiza adopt --as Ann",
+        run=_run_adopt,
+    )
+    parser.add_argument("--show", action="store_true", help="only show; exit status 1 if there is something to adopt")
+    arguments.add_operator(parser)
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
+
+
+def _run_adopt(args: argparse.Namespace) -> int:
+    with open_workspace(args) as workspace:
+        is_foreign = workspace.binding.is_foreign
+        if not is_foreign and not list_unadopted(workspace):
+            return _print_arrival(args, workspace, "Nothing to adopt: this workspace belongs to this machine.")
+        if args.show:
+            return _print_arrival(args, workspace, "Adopt it with: kaiza adopt")
+        adopted_seq = confirm_adoption(workspace, resolve_name(args.name))
+        if args.json:
+            output.print_json({"adopted": True, "records": adopted_seq})
+        elif is_foreign:
+            output.print_sentences(_next_steps(workspace))
+        else:
+            output.print_sentences(["Adopted. A running server applies settings when it is started again."])
+    return output.SUCCESS
+
+
+def confirm_adoption(workspace: Workspace, name: str) -> int:
+    """Ask for the word, record the adoption, and return the number up to which records may only restrict."""
+    arrival = _describe(workspace)
+    if is_damage(arrival["log"]["verdict"]):
+        raise output.CommandError(_NOT_INTACT, output.FAILURE)
+    what = "this workspace" if workspace.binding.is_foreign else "these settings"
+    facts = "\n".join([*_arrival_lines(arrival), "", f"{escape(name)} adopts {what} on this machine."])
+    if not confirm_by_typing(facts, "adopt"):
+        raise output.CommandError("Cancelled. Nothing was adopted.", output.FAILURE)
+
+    def require_sound() -> None:
+        """Checked under the log's lock, so that no other damage is adopted with it."""
+        if workspace.damage() is not None:
+            raise output.CommandError(_NOT_INTACT, output.FAILURE)
+
+    detail = {"records": arrival["records"], "roots": arrival["roots"], "settings": arrival["settings"]}
+    written = human_decisions.record_decision(workspace, "adopt", name, require_sound, detail=detail)
+    # After the record, so that an adoption without a record does not exist.
+    if workspace.binding.is_foreign:
+        workspace.adopt(int(written["seq"]) - 1)
+    adopt_settings(workspace)
+    return workspace.binding.adopted_seq
+
+
+def _describe(workspace: Workspace) -> dict[str, Any]:
+    verdict = verify_log(workspace.root) if workspace.log.head or workspace.damage() else None
+    log = verdict_output(verdict) if verdict else {"verdict": "intact", "records": 0, "head": LogHead(0, GENESIS, 0)}
+    return {**describe_arrival(workspace), "log": log}
+
+
+def _print_arrival(args: argparse.Namespace, workspace: Workspace, last: str) -> int:
+    """Print what an adoption would cover; the exit status of `--show`."""
+    arrival = _describe(workspace)
+    has_news = workspace.binding.is_foreign or bool(arrival["settings"])
+    if args.json:
+        output.print_json(arrival)
+    else:
+        output.print_sentences([*(_arrival_lines(arrival) if has_news else ()), last])
+    return output.FAILURE if has_news else output.SUCCESS
+
+
+def _arrival_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
+    if arrival["standing"] == Standing.FOREIGN:
+        yield from _foreign_lines(arrival)
+    if arrival["settings"]:
+        yield "Settings in kaiza.toml that loosen what is in force:"
+        for setting in arrival["settings"]:
+            value, now = (render_value(setting[name]) for name in ("value", "in_force"))
+            yield f"  {setting['key']} = {value}, in force: {now}"
+
+
+def _foreign_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
+    yield f"This workspace came from elsewhere: {escape(arrival['workspace'])}"
+    yield from log_verdict.describe(arrival["log"])
+    for root in arrival["roots"]:
+        yield f"Its records were written in: {escape(root)}"
+    plans = ", ".join(f"{count} {escape(status)}" for status, count in arrival["plans"].items())
+    yield f"Plans: {plans or 'none'}. None is approved by adopting."
+    named = arrival["approved"][:_MAX_NAMED]
+    if named:
+        more = len(arrival["approved"]) - len(named)
+        yield f"Say APPROVED: {', '.join(map(escape, named))}" + (f" and {more} more" if more else "")
+    yield from _restriction_lines(arrival)
+
+
+def _restriction_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
+    if arrival["frozen"]:
+        yield "It stays frozen until `kaiza thaw`."
+    if arrival["locked"]:
+        yield f"Locked until `kaiza session unlock`: {', '.join(map(escape, arrival['locked']))}"
+    if arrival["withdrawn"]:
+        yield f"{format_count(len(arrival['withdrawn']), 'plan')} withdrawn until `kaiza plan approve`."
+
+
+def _next_steps(workspace: Workspace) -> Iterator[str]:
+    yield "Adopted. Plans need your approval before they allow changes: `kaiza plan list` shows them."
+    state = workspace.audit_state
+    arrival = {"frozen": state.frozen, "locked": sorted(state.locks), "withdrawn": state.withdrawn}
+    yield from _restriction_lines(arrival)

@@ -1,0 +1,164 @@
+"""A clone that brings its own log: nothing in it gives authority, and what it forbids is kept."""
+
+import os
+
+import pytest
+from agents import Agent, hash_of, plan, word
+from scenes import make_ready, records
+
+from kaiza.app import App
+from kaiza.domain.audit import record
+from kaiza.store.audit.verification.accept import accept_damage
+from kaiza.store.audit.verification.verify import verify_log
+
+AT = "2026-11-18T09:00:00.000Z"
+SESSION = "3f2b1c00-0000-4000-8000-000000000001"
+
+
+def person_record(action, **members):
+    detail = {"action": action, "person": "Mallory", **members.pop("detail", {})}
+    return record.new_body("person", timestamp=AT, outcome="ok", detail=detail, **members)
+
+
+def ship_log(root, *bodies):
+    lines, link = [], record.GENESIS
+    for seq, body in enumerate(bodies, 1):
+        line, whole = record.serialize_and_hash(body, seq, link)
+        link = whole["entry_hash"]
+        lines.append(line)
+    (root / "audit/audit-log.jsonl").write_bytes(b"".join(lines))
+
+
+def forged_approval(root):
+    approved = {"plan_id": "PLAN-1", "plan_hash": hash_of(root)}
+    seal = record.new_body("plan", timestamp=AT, detail={"how": "command"}, **approved)
+    begun = {"session_id": SESSION, "role": "WINDSURF", "workspace_root": os.path.realpath(root), "client": "c"}
+    session = record.new_body("call", timestamp=AT, tool_name="begin_session", outcome="ok", request_id="r", **begun)
+    return [person_record("approve", **approved), seal, session]
+
+
+@pytest.fixture
+def clone(tmp_path):
+    root = make_ready(tmp_path / "clone")
+    (root / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+    (root / "a.txt").write_text("text\n")
+    plan(root)
+    ship_log(root, *forged_approval(root))
+    return root
+
+
+def call(root, *calls, role="WINDSURF"):
+    app = App([os.path.realpath(root)])
+    try:
+        return [app.call("begin_session", {"role": role}), *(app.call(*each) for each in calls)]
+    finally:
+        app.close()
+
+
+def change(root):
+    return "write_file", {"path": "src/a", "content": "x\n", "plan_hash": hash_of(root)}
+
+
+def test_a_made_up_approval_in_a_clones_log_allows_no_change(clone):
+    begun, refused, read, again = call(clone, change(clone), ("read_file", {"path": "a.txt"}), change(clone))
+
+    assert "kaiza adopt" in begun.output["summary"]
+    assert begun.output["recovered"] == []
+    assert refused.envelope["error_code"] == "SELF_AUDIT_FAILURE"
+    assert refused.envelope["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
+    assert read.envelope is None
+    assert again.envelope["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
+    assert not (clone / "src").exists()
+    assert [each["tool_name"] for each in records(clone)[3:]] == [
+        "begin_session",
+        "write_file",
+        "read_file",
+        "write_file",
+    ]
+    assert not (clone / ".kaiza").exists()
+
+
+@pytest.mark.parametrize("tool", ["save_plan", "delete_file", "undo_changes"])
+def test_no_tool_that_changes_files_works_before_the_adoption(clone, tool):
+    arguments = {
+        "save_plan": {
+            "plan_id": "PLAN-2",
+            "content": (clone / "plans/PLAN-1.md").read_text().replace("PLAN-1", "PLAN-2"),
+        },
+        "delete_file": {"path": "a.txt", "expected_hash": "0" * 64, "plan_hash": hash_of(clone)},
+        "undo_changes": {"request_ids": ["r"], "plan_hash": hash_of(clone)},
+    }
+    role = "ANTIGRAVITY" if tool == "save_plan" else "WINDSURF"
+    refused = call(clone, (tool, arguments[tool]), role=role)[-1].envelope
+
+    assert refused["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
+
+
+def test_a_session_in_a_clones_log_is_unknown(clone):
+    refused = call(clone, ("session_status", {"session_id": SESSION}))[-1].envelope
+
+    assert refused["error_code"] == "SESSION_NOT_INITIALIZED"
+
+
+def test_an_adoption_approves_no_plan_and_a_persons_word_counts_after_it(clone):
+    agent = Agent(clone)
+    try:
+        before = agent.call(*change(clone)[:1], **change(clone)[1])
+        adopted = word(clone, "adopt", "adopt", "--as", "Ann")
+        after = agent.call(*change(clone)[:1], **change(clone)[1])
+        approved = word(clone, "PLAN-1", "plan", "approve", "PLAN-1", "--as", "Ann")
+        allowed = agent.code(*change(clone)[:1], **change(clone)[1])
+    finally:
+        agent.close()
+    fresh = call(clone, ("write_file", {"path": "src/b", "content": "x\n", "plan_hash": hash_of(clone)}))[-1]
+
+    assert before["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
+    assert (adopted, approved) == (0, 0)
+    assert after["error_code"] == "PLAN_NOT_APPROVED"
+    assert allowed == "ok"
+    assert fresh.envelope is None
+    assert [each["detail"]["action"] for each in records(clone)[3:] if each["kind"] == "person"] == ["adopt", "approve"]
+
+
+def test_what_a_clones_log_forbids_counts_and_what_it_lifts_does_not(clone):
+    withdrawn = person_record("revoke", plan_id="PLAN-1", plan_hash=hash_of(clone))
+    refusal = {"session_id": SESSION, "role": "WINDSURF", "request_id": "q", "arguments": {}, "plan_id": None}
+    lock = record.new_body(
+        "call", timestamp=AT, tool_name="write_file", outcome="error", error_code="OUTSIDE_WORKSPACE", **refusal
+    )
+    ship_log(
+        clone,
+        person_record("freeze", detail={"reason": "r"}),
+        person_record("thaw"),
+        lock,
+        person_record("unlock", role="WINDSURF"),
+        withdrawn,
+        *forged_approval(clone),
+    )
+    app = App([os.path.realpath(clone)])
+    begun = app.call("begin_session", {"role": "WINDSURF"})
+    state = app.services.workspaces[os.path.realpath(clone)].audit_state
+    app.close()
+
+    assert begun.output["state"] == "locked"
+    assert state.frozen is not None
+    assert state.withdrawn == {"PLAN-1": "revoke"}
+    assert (state.approvals, state.seals, list(state.locks)) == ({}, {}, ["WINDSURF"])
+    assert list(state.sessions) == [begun.output["session_id"]]
+
+
+def test_an_adoption_in_a_clones_own_log_counts_for_nothing(clone):
+    ship_log(clone, person_record("adopt"), *forged_approval(clone))
+
+    assert call(clone, change(clone))[-1].envelope["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
+
+
+def test_an_accepted_new_log_in_a_clone_makes_it_no_less_foreign(clone):
+    log = clone / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes() + b"no record\n")
+    call(clone)
+    accept_damage(os.path.realpath(clone), reason="r", person="p", restricted_seq=-1)
+
+    assert verify_log(os.path.realpath(clone)).verdict == "intact"
+    assert call(clone, change(clone))[-1].envelope["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
+    assert "seals" not in records(clone)[0]["detail"]["standing"]

@@ -1,0 +1,290 @@
+"""A workspace is new, bound to this machine, or foreign; only the first two may give authority."""
+
+import json
+import os
+import shutil
+import threading
+
+import pytest
+from agents import hash_of, person, plan, word
+from scenes import bind, make_ready, records, set_up_by_0_1_0
+
+from kaiza.app import App
+from kaiza.domain.caps import Caps
+from kaiza.store.audit.verification.verify import verify_log
+from kaiza.store.disk import state_dir
+from kaiza.store.trust import identity, retired_state
+from kaiza.store.trust.binding import Standing, read_binding
+from kaiza.store.workspace import Workspace
+
+
+def state_of(root):
+    return state_dir.path_of(str(root))
+
+
+def standing(root):
+    return read_binding(os.path.realpath(root), state_of(root)).standing
+
+
+def use(root, *calls):
+    """Begin a session in an application of its own, make calls, and return all outcomes."""
+    app = App([os.path.realpath(root)])
+    try:
+        return [app.call("begin_session", {"role": "WINDSURF"}), *(app.call(*call) for call in calls)]
+    finally:
+        app.close()
+
+
+def write(root, plan_hash):
+    """The refusal of a change; None if it was made."""
+    return use(root, ("write_file", {"path": "src/a", "content": "x\n", "plan_hash": plan_hash}))[-1].envelope
+
+
+def begin_again(root):
+    """Remove a workspace and make another one at its path, as a second clone does."""
+    shutil.rmtree(root)
+    return make_ready(root)
+
+
+def clean(root):
+    """Remove what git ignores, as `git clean -fdx` does."""
+    shutil.rmtree(root / ".kaiza")
+    (root / "audit/audit-log.jsonl").unlink()
+    return root
+
+
+def recoveries(root):
+    return [each["detail"] for each in records(root) if each["kind"] == "recovery"]
+
+
+def test_a_new_workspace_is_bound_by_its_first_recorded_call(workspace):
+    Workspace(os.path.realpath(workspace), Caps()).close("2026-11-18T09:00:00.000Z")
+    before = standing(workspace), (workspace / ".kaiza").exists(), state_of(workspace).exists()
+    use(workspace)
+    known = json.loads((state_of(workspace) / "workspace.json").read_bytes())
+
+    assert before == (Standing.NEW, False, False)
+    assert standing(workspace) is Standing.BOUND
+    assert (workspace / ".kaiza/id").read_text().strip() == known["id"]
+    assert (state_of(workspace) / "workspace.json").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "command", [["status"], ["doctor"], ["plan", "list"], ["audit", "verify"], ["adopt", "--show"]]
+)
+def test_reading_commands_write_nothing_into_a_new_workspace(workspace, command):
+    person(workspace, *command)
+
+    assert sorted(path.name for path in workspace.rglob("*")) == ["audit", "plans"]
+
+
+def test_a_persons_decision_binds_a_new_workspace(workspace):
+    plan(workspace)
+    assert person(workspace, "plan", "revoke", "PLAN-1") == 0
+
+    assert standing(workspace) is Standing.BOUND
+
+
+def test_two_processes_that_begin_at_once_agree_on_one_id(workspace):
+    both = [Workspace(os.path.realpath(workspace), Caps()) for _ in range(2)]
+    threads = [threading.Thread(target=each.begin_recording) for each in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for each in both:
+        each.close("2026-11-18T09:00:00.000Z")
+
+    assert standing(workspace) is Standing.BOUND
+    assert {each.binding.standing for each in both} == {Standing.BOUND}
+
+
+def test_a_lost_id_is_written_anew_where_the_log_continues_the_checkpoint(workspace):
+    approved = plan(workspace)
+    assert write(workspace, approved) is None
+    shutil.rmtree(workspace / ".kaiza")
+    refused = write(workspace, approved)
+
+    assert refused is None or refused["error_code"] != "SELF_AUDIT_FAILURE"
+    assert (workspace / ".kaiza/id").exists()
+    assert [each["result"] for each in recoveries(workspace)] == ["workspace_bound"]
+
+
+def test_another_log_without_an_id_is_foreign(workspace, tmp_path):
+    use(workspace)
+    other = make_ready(tmp_path / "other")
+    use(other)
+    shutil.copy(other / "audit/audit-log.jsonl", workspace / "audit/audit-log.jsonl")
+    shutil.rmtree(workspace / ".kaiza")
+
+    assert standing(workspace) is Standing.FOREIGN
+
+
+@pytest.mark.parametrize("place", ["state", "path", "id", "copy"])
+def test_a_workspace_is_foreign_without_its_state_or_with_another_id(workspace, tmp_path, place):
+    use(workspace)
+    root = workspace
+    if place == "state":
+        shutil.rmtree(state_of(workspace))
+    elif place == "path":
+        root = workspace.rename(tmp_path / "moved")
+    elif place == "id":
+        (workspace / ".kaiza/id").write_text("0" * 32)
+    else:
+        root = shutil.copytree(workspace, tmp_path / "copy")
+
+    assert standing(root) is Standing.FOREIGN
+    assert write(root, plan(root))["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
+    assert standing(root) is Standing.FOREIGN
+
+
+@pytest.mark.parametrize("content", ["", "x" * 32, "0" * 33, "0" * 31])
+def test_an_id_that_is_none_makes_the_workspace_foreign(workspace, content):
+    use(workspace)
+    (workspace / ".kaiza/id").write_text(content)
+
+    assert standing(workspace) is Standing.FOREIGN
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"format": 2}'])
+def test_a_malformed_workspace_file_gives_no_authority(workspace, content):
+    use(workspace)
+    (state_of(workspace) / "workspace.json").write_bytes(content)
+
+    assert standing(workspace) is Standing.FOREIGN
+
+
+def test_a_clone_without_a_log_is_new_and_works_at_once(workspace):
+    (workspace / "audit/.gitignore").write_text("*\n!.gitignore\n")
+
+    assert write(workspace, plan(workspace)) is None
+
+
+@pytest.mark.parametrize("replace", [begin_again, clean])
+def test_a_new_workspace_at_an_old_path_keeps_the_freeze_and_names_the_old_head(workspace, replace):
+    use(workspace)
+    person(workspace, "freeze", "wait")
+    old = records(workspace)[-1]
+    key = (state_of(workspace) / "key.json").read_bytes()
+    replace(workspace)
+    verdict = person(workspace, "audit", "verify")
+    begun, refused = use(workspace, ("write_file", {"path": "src/a", "content": "x\n", "plan_hash": plan(workspace)}))
+    first = records(workspace)[0]
+
+    assert verdict == 0
+    assert begun.envelope is None
+    assert "retired" in begun.output["summary"]
+    assert first["detail"]["result"] == "state_retired"
+    assert first["detail"]["old_head"] == {"seq": old["seq"], "entry_hash": old["entry_hash"]}
+    assert refused.envelope["invariant_id"] == "WORKSPACE_FROZEN"
+    assert verify_log(os.path.realpath(workspace)).verdict == "intact"
+    assert (state_of(workspace) / "key.json").read_bytes() == key
+    assert (state_of(workspace) / "retired-1/workspace.json").exists()
+
+
+def test_approvals_of_a_retired_state_do_not_count(workspace):
+    (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+    approved = plan(workspace)
+    app = App([os.path.realpath(workspace)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    app.services.workspaces[os.path.realpath(workspace)].audit_state.approvals["PLAN-1"] = approved
+    app.close()
+    begin_again(workspace)
+    (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+
+    assert write(workspace, plan(workspace))["error_code"] == "PLAN_NOT_APPROVED"
+
+
+def test_a_snapshot_from_before_an_adoption_is_not_used_after_it(workspace):
+    (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+    plan(workspace, status="DRAFT")
+    use(workspace)
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    before = write(workspace, hash_of(workspace))
+    (workspace / ".kaiza/id").write_text("0" * 32)
+    bind(workspace, adopted=len(records(workspace)))
+
+    assert before is None
+    assert write(workspace, hash_of(workspace))["error_code"] == "PLAN_NOT_APPROVED"
+
+
+def test_a_crash_while_a_state_is_retired_loses_no_freeze(workspace):
+    use(workspace)
+    person(workspace, "freeze", "wait")
+    clean(workspace)
+    state = state_of(workspace)
+    (state / "retiring").mkdir()
+    (state / "index.json").rename(state / "retiring/index.json")
+    refused = write(workspace, plan(workspace))
+
+    assert refused["invariant_id"] == "WORKSPACE_FROZEN"
+
+
+def test_a_crash_before_the_first_record_of_a_new_log_loses_no_freeze(workspace):
+    use(workspace)
+    person(workspace, "freeze", "wait")
+    clean(workspace)
+    retired_state.retire(state_of(workspace))
+    bind(workspace)
+    refused = write(workspace, plan(workspace))
+
+    assert refused["invariant_id"] == "WORKSPACE_FROZEN"
+
+
+def test_a_log_that_is_deleted_while_the_id_is_left_is_missing(workspace):
+    use(workspace)
+    (workspace / "audit/audit-log.jsonl").unlink()
+
+    assert verify_log(os.path.realpath(workspace)).verdict == "missing"
+    assert write(workspace, plan(workspace))["error_code"] == "SELF_AUDIT_FAILURE"
+
+
+def test_a_workspace_that_init_of_0_1_0_made_is_bound_once_without_a_question(workspace):
+    approved = plan(workspace)
+    assert write(workspace, approved) is None
+    set_up_by_0_1_0(workspace)
+    said = use(workspace)[0].output["summary"]
+    again = use(workspace)[0].output["summary"]
+    refused = write(workspace, approved)
+
+    assert "anew" in said
+    assert "anew" not in again
+    assert [each["from"] for each in recoveries(workspace)] == ["0.1.0"]
+    assert refused is None or refused["error_code"] == "HASH_MISMATCH"
+
+
+@pytest.mark.parametrize("missing", ["init", "checkpoint", "audit-was-there"])
+def test_a_workspace_of_0_1_0_that_init_did_not_make_waits_for_an_adoption(workspace, missing):
+    use(workspace)
+    set_up_by_0_1_0(workspace)
+    if missing == "init":
+        (state_of(workspace) / "init.json").unlink()
+    elif missing == "checkpoint":
+        (state_of(workspace) / "anchor").unlink()
+    else:
+        manifest = {"format": 1, "files": {}, "directories": {str(workspace / "docs"): "workspace"}}
+        (state_of(workspace) / "init.json").write_text(json.dumps(manifest))
+    use(workspace)
+
+    assert standing(workspace) is Standing.FOREIGN
+
+
+def test_sessions_of_another_state_directory_are_counted(workspace, monkeypatch, tmp_path):
+    use(workspace)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+    bind(workspace)
+    use(workspace)
+    opened = Workspace(os.path.realpath(workspace), Caps())
+    opened.log.catch_up()
+    states = opened.audit_state.states
+    opened.close("2026-11-18T09:00:00.000Z")
+
+    assert len(states) == 2
+
+
+def test_an_id_is_never_replaced(workspace):
+    use(workspace)
+    before = (workspace / ".kaiza/id").read_bytes()
+    identity.write_local_id(str(workspace), identity.new_id())
+
+    assert (workspace / ".kaiza/id").read_bytes() == before
