@@ -28,5 +28,6 @@ def adopt_settings(workspace: Workspace) -> None:
 
 
 def _save(workspace: Workspace, values: Values) -> None:
+    workspace.begin_recording()  # first, because it retires the settings of an earlier workspace at the path
     save_adopted(workspace.root, values)
     workspace.settings_layers = replace(workspace.settings_layers, adopted=values)

@@ -34,7 +34,7 @@ from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust import binding, identity
-from kaiza.store.trust.adopted_settings import read_layers
+from kaiza.store.trust.adopted_settings import read_layers, save_adopted
 from kaiza.store.trust.binding import Binding, Standing, read_binding
 from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.plan_watch import PlanWatch
@@ -217,6 +217,8 @@ class Workspace:
             self.state_key.ensure_exists()
             with identity.lock_identity(self._state_path):
                 self.refresh_binding()
+                if self.binding.is_legacy and self.settings_layers.adopted:
+                    save_adopted(self.root, self.settings_layers.adopted)
                 first = binding.establish(self.root, self._state_path, self.binding, self.state_key)
                 self.refresh_binding()
                 for body in first:

@@ -2,12 +2,13 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
-from agents import several
-from scenes import make_ready, records, write_adopted_settings
+from agents import person, several, word
+from scenes import make_ready, records, set_up_by_0_1_0, write_adopted_settings
 
 LOOSE = 'allow_read = [".env"]\n'
 STRICT = 'deny_read = ["src/**"]\n'
@@ -57,6 +58,39 @@ def test_an_edit_that_loosens_counts_only_once_it_is_adopted(root):
     assert read(root, ".env") == "POLICY_VIOLATION"
     write_adopted_settings(root, LOOSE)
     assert read(root, ".env") == "ok"
+
+
+def test_a_person_adopts_what_loosens_at_the_terminal(root):
+    (root / "kaiza.toml").write_text(LOOSE)
+    before = [read(root, ".env"), person(root, "adopt", "--show"), person(root, "adopt")]
+    confirmed = word(root, "adopt", "adopt")
+    (record,) = [each for each in records(root) if each["kind"] == "person"]
+
+    assert before == ["POLICY_VIOLATION", 1, 3]
+    assert (confirmed, read(root, ".env"), person(root, "adopt")) == (0, "ok", 0)
+    assert record["detail"]["action"] == "adopt"
+    assert [setting["key"] for setting in record["detail"]["settings"]] == ["allow_read"]
+
+
+def test_settings_of_version_0_1_0_are_adopted_as_they_were_and_later_edits_are_not(root):
+    read(root, "src/a.py")
+    set_up_by_0_1_0(root)
+    (root / "kaiza.toml").write_text(LOOSE)
+    first = read(root, ".env")
+    (root / "kaiza.toml").write_text('allow_read = [".env", "src/server.key"]\n')
+    (root / "src/server.key").write_text("key\n")
+
+    assert (first, read(root, ".env"), read(root, "src/server.key")) == ("ok", "ok", "POLICY_VIOLATION")
+
+
+def test_adopted_settings_of_an_earlier_workspace_at_the_path_do_not_count(root):
+    write_adopted_settings(root, LOOSE)
+    before = read(root, ".env")
+    for name in ("audit", ".kaiza"):
+        shutil.rmtree(root / name)
+    make_ready(root)
+
+    assert (before, read(root, ".env"), read(root, ".env")) == ("ok", "POLICY_VIOLATION", "POLICY_VIOLATION")
 
 
 def test_what_was_adopted_counts_only_while_the_file_says_it(root):

@@ -14,8 +14,8 @@ from kaiza.store.disk import state_dir
 from kaiza.store.disk.state_key import StateKey
 
 RESULT = "state_retired"
-# The key stays, and what does not belong to the log: sights, settings, the manifest of `kaiza init`.
-_LOG_STATE = re.compile(r"anchor(-[0-9]+)?|(index|whole|damage|workspace)\.json")
+# The key stays, and what does not belong to the log: sights and the manifest of `kaiza init`.
+_LOG_STATE = re.compile(r"anchor(-[0-9]+)?|(index|settings|whole|damage|workspace)\.json")
 _UNFINISHED_NAME = "retiring"
 _NAME = re.compile(r"retired-([0-9]+)")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scenes import records
+from scenes import bind, records
 
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
@@ -76,7 +76,7 @@ def test_a_looser_value_is_not_adopted(workspace, reading, adopted):
 
 
 def test_keys_are_adopted_one_by_one(workspace, reading, adopted):
-    save_adopted(str(workspace), {"approval.require": "command", "deny_read": ["a"]})
+    save_adopted(str(bind(workspace)), {"approval.require": "command", "deny_read": ["a"]})
     (workspace / "kaiza.toml").write_text('deny_read = ["b"]\n[approval]\nrequire = "edit"\n[checks]\nseconds = 10\n')
     reading()
 
@@ -131,7 +131,7 @@ def test_exemptions_are_adopted_with_the_denials_that_they_are_from(workspace, r
 
 
 def test_an_exemption_that_a_person_removed_is_no_longer_adopted(workspace, reading, adopted):
-    save_adopted(str(workspace), {"allow_read": [".env"]})
+    save_adopted(str(bind(workspace)), {"allow_read": [".env"]})
     (workspace / "kaiza.toml").write_text("# no exemption any more\n")
 
     assert reading() == {"allow_read": []}
