@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 from agents import edit, hash_of, person, plan, word
-from scenes import put_plan, records, see_plans
+from scenes import make_ready, put_plan, records, see_plans
 
+from kaiza.boundary.case import refresh_case
+from kaiza.domain.plans.approval import ApprovalEvidence
+from kaiza.domain.tool_card import for_unknown_tool
+from kaiza.policy.case import Case
 from kaiza.store import git
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.binding import Binding, Standing
@@ -304,11 +308,13 @@ def test_a_draft_that_an_agent_saves_is_seen_at_once(make_app, workspace):
     app = make_app(workspace)
     planner = app.call("begin_session", {"role": "ANTIGRAVITY"}).output["session_id"]
     app.call("save_plan", {"plan_id": "PLAN-1", "content": plan_text("DRAFT"), "session_id": planner})
+    seen = (state_dir.path_of(str(workspace)) / "sights.json").read_text()
     os.unlink(path_of(workspace))
     path_of(workspace).write_text(plan_text("APPROVED"))
     app.call("begin_session", {"role": "WINDSURF"})
     (opened,) = app.services.workspaces.values()
 
+    assert "PLAN-1" in seen
     assert opened.plan_evidence(opened.plans.read("PLAN-1")).edited_here
 
 
@@ -320,6 +326,33 @@ def test_a_draft_written_by_plan_new_may_be_approved_in_an_editor(begun, workspa
     assert opened.plan_evidence(opened.plans.read("PLAN-1")).edited_here
 
 
+def test_the_example_plan_of_init_may_be_approved_in_an_editor(make_app, tmp_path):
+    root = tmp_path / "new"
+    root.mkdir()
+    assert person(root, "init", "--yes") == 0
+    path = root / "plans/PLAN-0001-example.md"
+    path.write_text(path.read_text().replace("status: DRAFT", "status: APPROVED", 1))
+    (opened,) = make_app(root).services.workspaces.values()
+
+    assert opened.plan_evidence(opened.plans.read(path.stem)).edited_here
+
+
+def test_evidence_of_earlier_bytes_is_not_used_for_those_at_the_intent(begun, workspace):
+    (opened,) = begun.services.workspaces.values()
+    plan(workspace)
+    evidence = ApprovalEvidence(merged_ref="refs/heads/main", signer="ann")
+    judged = Case(
+        card=for_unknown_tool("write_file"), arguments={}, now="", audit_state=opened.audit_state,
+        plan_id="PLAN-1", parsed=opened.plans.read("PLAN-1").parsed, evidence=evidence,
+    )  # fmt: skip
+    same = refresh_case(judged, opened).evidence
+    edit(workspace, "# Why", "# why")
+    other = refresh_case(judged, opened).evidence
+
+    assert (same.merged_ref, same.signer, same.edited_here) == ("refs/heads/main", "ann", True)
+    assert (other.merged_ref, other.signer, other.edited_here) == (None, None, False)
+
+
 def test_several_plans_are_approved_one_after_the_other(workspace, write):
     put_plan(path_of(workspace), plan_text("DRAFT"))
     put_plan(path_of(workspace, "PLAN-2"), plan_text("DRAFT").replace("PLAN-1", "PLAN-2"))
@@ -327,3 +360,25 @@ def test_several_plans_are_approved_one_after_the_other(workspace, write):
 
     assert status == 1
     assert (write(), write("PLAN-2")) == (None, "ok")
+
+
+@needs_git
+def test_an_approval_of_an_earlier_workspace_at_the_same_path_does_not_count(make_app, workspace):
+    def try_write():
+        app = make_app(workspace)
+        app.call("begin_session", {"role": "WINDSURF"})
+        arguments = {"path": "src/a", "content": "x\n", "plan_hash": hash_of(workspace)}
+        envelope = app.call("write_file", arguments).envelope
+        app.close()
+        return envelope and envelope["cause"].get("came_by")
+
+    plan(workspace)
+    content = path_of(workspace).read_bytes()
+    before = try_write()
+    shutil.rmtree(workspace)
+    make_ready(workspace)
+    path_of(workspace).write_bytes(content)
+    run_git(workspace, "init", "-q")
+    run_git(workspace, "add", "plans")
+
+    assert (before, try_write()) == (None, "git")

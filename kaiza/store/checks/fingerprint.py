@@ -18,7 +18,7 @@ _WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})
 _VOLATILE = frozenset({"live", "locks", "made", "set-aside"})
 _GROWING = frozenset({"objects", "done"})
 # In the state directory, the server writes these at any time. The snapshot is deleted instead.
-_VOLATILE_STATE = frozenset({"anchor", "whole.json", "verify.lock", "identity.lock", "sights.", "index.json"})
+_VOLATILE_STATE = frozenset({"anchor", "whole.json", "verify.lock", "identity.lock", "sights.", "drafts", "index.json"})
 _PERSONAL_KINDS = frozenset({"person", "plan"})
 # Decisions that only stop an agent may be made while a check runs.
 _STOPPING_ACTIONS = frozenset({"freeze", "reject", "revoke"})

@@ -11,7 +11,7 @@ from kaiza.store.trust.signed_plans import verify_signature
 
 def gather_evidence(root: str, state_path: Path, stored: StoredPlan, sights: Sights) -> ApprovalEvidence:
     """The evidence for a plan's file as it is now. May start processes, so it is not called under the log's lock."""
-    sights.flush()
+    sights.decide(stored)
     merge, signature = find_merge(root, state_path, stored), verify_signature(root, state_path, stored)
     evidence = ApprovalEvidence(
         merged_ref=merge.ref,

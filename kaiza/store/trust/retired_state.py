@@ -12,6 +12,7 @@ from kaiza.store.audit import snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.state_key import StateKey
+from kaiza.store.trust.sights import Sights
 
 RESULT = "state_retired"
 # The key stays, and what does not belong to the log: sights and the manifest of `kaiza init`.
@@ -26,6 +27,7 @@ def retire(state_path: Path) -> None:
     names = [name for name in os.listdir(state_path) if _LOG_STATE.fullmatch(name)]  # noqa: PTH208  names, not paths
     if not names and not unfinished.exists():
         return
+    Sights("", state_path).forget_approvals()
     unfinished.mkdir(mode=0o700, exist_ok=True)
     for name in names:
         (state_path / name).rename(unfinished / name)

@@ -109,6 +109,14 @@ class Sights:
             if any(known.get(one.plan_id, PlanSights()).has_news(one.parsed) for one in noticed):
                 self._save_sights(noticed)
 
+    def decide(self, stored: StoredPlan) -> None:
+        """Flush, and decide about this plan again if what was decided is no longer kept."""
+        self.flush()
+        plan, known = stored.parsed.plan, self._load().get(stored.plan_id, PlanSights())
+        if plan is not None and plan.status == APPROVED and stored.parsed.plan_hash not in known.approved:
+            self._noticed.append(stored)
+            self.flush()
+
     def recall(self, stored: StoredPlan, evidence: ApprovalEvidence) -> ApprovalEvidence:
         """The evidence with what was seen of a plan. Starts no process and takes no lock."""
         sights = self._load().get(stored.plan_id, PlanSights())
@@ -123,6 +131,13 @@ class Sights:
             plans = self._load()
             if plan_id in plans:
                 self._write_plans({**plans, plan_id: replace(plans[plan_id], withdrawn=None)})
+
+    def forget_approvals(self) -> None:
+        """Forget which approvals count: the workspace was replaced by another one at its path. Drafts stay."""
+        with self._flush_lock, self._locked():
+            plans = self._load()
+            if plans:
+                self._write_plans({plan_id: replace(each, approved={}) for plan_id, each in plans.items()})
 
     def _save_sights(self, noticed: Sequence[StoredPlan]) -> None:
         origins = self._find_origins(noticed)

@@ -101,6 +101,26 @@ def test_an_unknown_origin_approves_nothing_and_withdraws(open_sights, monkeypat
     assert recall(sights, stored("APPROVED")) == expected
 
 
+def test_an_ended_plan_that_git_brought_is_not_withdrawn_by_looking_again(open_sights, monkeypatch):
+    for origin in (Origin.GIT, Origin.HERE):
+        monkeypatch.setattr(module, "find_origins", lambda *words, known=origin: [known for _ in words[2]])
+        see(open_sights(), stored("DONE"), stored(plan_id="PLAN-2", title=str(origin)))
+
+    assert recall(open_sights(), stored("APPROVED"))[2] is None
+
+
+def test_forgotten_approvals_are_decided_again_from_what_git_says_then(open_sights, monkeypatch):
+    sights = open_sights()
+    see(sights, stored(), stored("APPROVED"))
+    open_sights().forget_approvals()
+    forgotten = recall(sights, stored("APPROVED"))
+    monkeypatch.setattr(module, "find_origins", lambda *words: [Origin.GIT for _ in words[2]])
+    sights.decide(stored("APPROVED"))
+
+    assert forgotten == (False, "unseen", None)
+    assert recall(sights, stored("APPROVED")) == (False, "git", None)
+
+
 def test_lifting_what_was_never_withdrawn_writes_nothing(open_sights, tmp_path):
     open_sights().lift_withdrawal("PLAN-1")
 
