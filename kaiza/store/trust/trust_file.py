@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from kaiza.store.disk import state_dir
+from kaiza.store.trust.identity import read_known
 
 NAME = "trust.json"
 SIGNERS_NAME = "allowed_signers"
@@ -59,9 +60,9 @@ def save_trust(root: str, trust: WorkspaceTrust) -> None:
     state_dir.sync_directory(state_path)
 
 
-def _read_workspace_id(state_path: Path) -> object:
-    document = _read_json(f"{state_path}/workspace.json")
-    return None if document is None else document["id"]
+def _read_workspace_id(state_path: Path) -> str | None:
+    known = read_known(state_path)
+    return known.workspace_id if known else None
 
 
 def _read_json(path: str) -> dict[str, Any] | None:

@@ -14,10 +14,8 @@ from scenes import records
 
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
-from kaiza.store.trust.binding import Binding, Standing
 from kaiza.store.trust.signers import read_signers
 from kaiza.store.trust.trust_file import SIGNERS_NAME, read_trust
-from kaiza.store.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("git") and shutil.which("ssh-keygen")), reason="there is no git or no ssh-keygen"
@@ -135,18 +133,14 @@ def test_trust_can_be_ended_under_settings_that_cannot_be_read(merged, screen, k
     assert trusted(merged).merged_refs == ()
 
 
-def test_a_foreign_workspace_is_not_trusted_before_it_is_adopted(merged, line, kaiza, monkeypatch):
-    real = Workspace.__init__
-
-    def make_foreign(self, *arguments, **options):
-        real(self, *arguments, **options)
-        self.binding = Binding(Standing.FOREIGN)
-
-    monkeypatch.setattr(Workspace, "__init__", make_foreign)
+def test_a_foreign_workspace_is_not_trusted_before_it_is_adopted(story, merged, line, kaiza):
+    shutil.rmtree(state_dir.path_of(str(merged)))  # as if its log came from another machine
+    before = records(merged)
 
     assert kaiza("trust", "merged", "--ref", "origin/main").status == 1
     assert kaiza("trust", "signer", "add", line, "--project", "app").status == 1
     assert (trusted(merged).merged_refs, signers(merged)) == ((), [])
+    assert records(merged) == before
 
 
 def test_a_ref_that_is_gone_is_shown_with_the_reason(merged, screen, kaiza):
