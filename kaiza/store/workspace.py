@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -77,6 +78,11 @@ class Workspace:
         self.audit_state, head = snapshot.load(
             self._state_path, Path(self._log_path), self.state_key, self.binding.restricted_seq
         )
+        if self.binding.is_new and self._state_path.is_dir():
+            from kaiza.store.trust import retired_state  # noqa: PLC0415  most workspaces are not new
+
+            # In force before the first record carries it over, too.
+            self.audit_state = retired_state.load_restrictions(self._state_path, self.state_key)
         self.log = AuditLog(
             root,
             follow=self._new_projection(self.audit_state, self.binding),
@@ -242,7 +248,9 @@ class Workspace:
                 self.log.replay(self._new_projection(state, found))
                 self.log.catch_up()
                 self.audit_state = state
-            self.binding = found
+            was_foreign, self.binding = self.binding.is_foreign, found
+            if was_foreign and not found.is_foreign:
+                deque(self.plans.read_all(), maxlen=0)  # drafts count as seen from the adoption on
 
     def _append(self, body: Body) -> None:
         self.log.append(lambda: body, durable=True)

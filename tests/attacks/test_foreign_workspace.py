@@ -120,6 +120,17 @@ def test_an_adoption_approves_no_plan_and_a_persons_word_counts_after_it(clone):
     assert [each["detail"]["action"] for each in records(clone)[3:] if each["kind"] == "person"] == ["adopt", "approve"]
 
 
+def test_a_draft_that_was_there_at_the_adoption_can_be_approved_in_an_editor(clone):
+    (clone / "kaiza.toml").unlink()
+    path = clone / "plans/PLAN-1.md"
+    path.write_text(path.read_text().replace("status: APPROVED", "status: DRAFT").replace("A plan", "Another plan"))
+    adopted = word(clone, "adopt", "adopt")
+    path.write_text(path.read_text().replace("status: DRAFT", "status: APPROVED"))
+
+    assert adopted == 0
+    assert call(clone, change(clone))[-1].envelope is None
+
+
 def test_what_a_clones_log_forbids_counts_and_what_it_lifts_does_not(clone):
     withdrawn = person_record("revoke", plan_id="PLAN-1", plan_hash=hash_of(clone))
     refusal = {"session_id": SESSION, "role": "WINDSURF", "request_id": "q", "arguments": {}, "plan_id": None}

@@ -69,9 +69,16 @@ def _run_verify(args: argparse.Namespace) -> int:
         output.print_json({**verdict, "states": states} if states > 1 else verdict)
     else:
         output.print_sentences(log_verdict.describe(verdict))
+        if _is_foreign(args):
+            output.print_error("Note: this workspace came from elsewhere. The checkpoint covers only what came since.")
         if states > 1:
             output.print_error(f"Note: {log_verdict.describe_states(states)}.")
     return output.SUCCESS if verdict["verdict"] == "intact" else output.FAILURE
+
+
+def _is_foreign(args: argparse.Namespace) -> bool:
+    root = resolve_root(args)
+    return read_binding(root, state_dir.path_of(root)).is_foreign
 
 
 def _count_states(args: argparse.Namespace) -> int:

@@ -90,6 +90,8 @@ def establish(root: str, state_path: Path, found: Binding, key: StateKey) -> Seq
 def describe_establishment(body: Body) -> str:
     """What a record of `establish` means, in one sentence."""
     detail = body["detail"]
+    if detail.get("from") == "0.1.0":
+        return "This workspace of version 0.1.0 belongs to this machine from now on."
     if detail["result"] == "workspace_bound":
         return "The workspace's id was written anew: its log continues what this machine knows."
     head = detail["old_head"]

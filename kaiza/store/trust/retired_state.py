@@ -35,18 +35,22 @@ def retire(state_path: Path) -> None:
     state_dir.sync_directory(state_path)
 
 
+def load_restrictions(directory: Path, key: StateKey) -> AuditState:
+    """What the snapshot in a state directory forbids: freeze, locks, withdrawals and used limits."""
+    old, _, _ = snapshot.load_unchecked(directory, key)
+    return AuditState(frozen=old.frozen, locks=old.locks, withdrawn=old.withdrawn, usage=old.usage)
+
+
 def collect_restrictions(state_path: Path, key: StateKey) -> Iterator[Mapping[str, Any]]:
     """Details of the records that carry over what the state retired last forbids; none if there is no such state."""
     number = _newest_number(state_path)
     if not number:
         return
     directory = state_path / f"retired-{number}"
-    old, _, _ = snapshot.load_unchecked(directory, key)
-    checkpoint = Checkpoint(directory).read()
-    if checkpoint is None and old == AuditState():
+    kept, checkpoint = load_restrictions(directory, key), Checkpoint(directory).read()
+    if checkpoint is None and kept == AuditState():
         return
     head = {"seq": checkpoint.head.seq, "entry_hash": checkpoint.head.entry_hash} if checkpoint else None
-    kept = AuditState(frozen=old.frozen, locks=old.locks, withdrawn=old.withdrawn, usage=old.usage)
     for part in carry_over.split(kept):
         yield {"result": RESULT, "old_head": head, "standing": part}
 

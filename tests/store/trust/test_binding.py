@@ -167,10 +167,14 @@ def test_a_new_workspace_at_an_old_path_keeps_the_freeze_and_names_the_old_head(
     old = records(workspace)[-1]
     key = (state_of(workspace) / "key.json").read_bytes()
     replace(workspace)
+    opened = Workspace(os.path.realpath(workspace), Caps())
+    frozen = opened.audit_state.frozen
+    opened.close("2026-11-18T09:00:00.000Z")
     verdict = person(workspace, "audit", "verify")
     begun, refused = use(workspace, ("write_file", {"path": "src/a", "content": "x\n", "plan_hash": plan(workspace)}))
     first = records(workspace)[0]
 
+    assert frozen is not None
     assert verdict == 0
     assert begun.envelope is None
     assert "retired" in begun.output["summary"]
@@ -206,6 +210,19 @@ def test_a_snapshot_from_before_an_adoption_is_not_used_after_it(workspace):
 
     assert before is None
     assert write(workspace, hash_of(workspace))["error_code"] == "PLAN_NOT_APPROVED"
+
+
+def test_an_agent_undoes_no_change_from_before_an_adoption(workspace):
+    approved = plan(workspace)
+    asked = {"path": "src/a", "content": "x\n", "plan_hash": approved}
+    made = use(workspace, ("write_file", asked))[-1].output["request_id"]
+    undo = ("undo_changes", {"request_ids": [made], "plan_hash": approved, "dry_run": True})
+    before = use(workspace, undo)[-1].envelope
+    bind(workspace, adopted=len(records(workspace)))
+    after = use(workspace, undo)[-1].envelope
+
+    assert before is None
+    assert after is not None
 
 
 def test_a_crash_while_a_state_is_retired_loses_no_freeze(workspace):
@@ -247,8 +264,8 @@ def test_a_workspace_that_init_of_0_1_0_made_is_bound_once_without_a_question(wo
     again = use(workspace)[0].output["summary"]
     refused = write(workspace, approved)
 
-    assert "anew" in said
-    assert "anew" not in again
+    assert "0.1.0" in said
+    assert "0.1.0" not in again
     assert [each["from"] for each in recoveries(workspace)] == ["0.1.0"]
     assert refused is None or refused["error_code"] == "HASH_MISMATCH"
 
