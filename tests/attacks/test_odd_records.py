@@ -6,7 +6,7 @@ import sys
 import pytest
 from agents import plan
 from attacks.test_hostile_log import CHANGE, MEMBERS, bodies
-from scenes import make_ready
+from scenes import bind, make_ready
 
 from kaiza.app import App
 from kaiza.cli import dispatch
@@ -78,7 +78,7 @@ LOGS = {"odd members": bodies, "odd changes": changed_bodies}
 
 @pytest.fixture
 def clone(tmp_path, monkeypatch):
-    root = make_ready(tmp_path / "clone")
+    root = bind(make_ready(tmp_path / "clone"))
     plan(root)
     monkeypatch.chdir(root)
     monkeypatch.setenv("HOME", str(tmp_path))
