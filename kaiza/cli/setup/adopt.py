@@ -112,7 +112,8 @@ def _arrival_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
 
 def _foreign_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
     yield f"This workspace came from elsewhere: {escape(arrival['workspace'])}"
-    yield from log_verdict.describe(arrival["log"])
+    verdict = log_verdict.describe(arrival["log"])
+    yield from verdict if is_damage(arrival["log"]["verdict"]) else verdict[:1]
     for root in arrival["roots"]:
         yield f"Its records were written in: {escape(root)}"
     plans = ", ".join(f"{count} {escape(status)}" for status, count in arrival["plans"].items())
