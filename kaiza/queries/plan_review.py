@@ -27,6 +27,7 @@ from kaiza.policy.rules.plan_approved import (
     sealed_hash,
 )
 from kaiza.policy.rules.plan_sound import check_plan_sound
+from kaiza.policy.rules.workspace_adopted import check_workspace_adopted
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import human_decisions
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
@@ -190,11 +191,14 @@ def _build_case(workspace: Workspace, stored: StoredPlan, now: str) -> Case:
         parsed=stored.parsed,
         required_approval=workspace.settings.required_approval,
         evidence=workspace.plan_evidence(stored),
+        foreign=workspace.binding.is_foreign,
     )
 
 
 def _refusal_reason(case: Case) -> str | None:
     """Why a change would be refused: the boundary's own rules, in words for a person."""
+    if check_workspace_adopted(case) is not None:
+        return "this workspace came from elsewhere; `kaiza adopt` comes first"
     if check_plan_not_withdrawn(case) is not None:
         return "a person withdrew it; `kaiza plan approve` approves it again"
     if check_plan_unchanged(case) is not None:

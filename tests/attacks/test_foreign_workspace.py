@@ -1,5 +1,6 @@
 """A clone that brings its own log: nothing in it gives authority, and what it forbids is kept."""
 
+import json
 import os
 
 import pytest
@@ -7,6 +8,7 @@ from agents import Agent, hash_of, plan, word
 from scenes import make_ready, records
 
 from kaiza.app import App
+from kaiza.cli import dispatch
 from kaiza.domain.audit import record
 from kaiza.store.audit.verification.accept import accept_damage
 from kaiza.store.audit.verification.verify import verify_log
@@ -118,6 +120,25 @@ def test_an_adoption_approves_no_plan_and_a_persons_word_counts_after_it(clone):
     assert allowed == "ok"
     assert fresh.envelope is None
     assert [each["detail"]["action"] for each in records(clone)[3:] if each["kind"] == "person"] == ["adopt", "approve"]
+
+
+def test_the_reason_why_a_plan_allows_nothing_names_the_adoption_before_the_approval(clone, monkeypatch, capsys):
+    monkeypatch.chdir(clone)
+
+    def reasons():
+        shown = []
+        for words in (["plan", "list", "--json"], ["plan", "show", "PLAN-1", "--json"]):
+            assert dispatch.main(words) == 0
+            document = json.loads(capsys.readouterr().out)
+            shown.append(document.get("plans", [document])[0]["why_not"])
+        return shown
+
+    before = reasons()
+    assert word(clone, "adopt", "adopt") == 0
+    after = reasons()
+
+    assert all("kaiza adopt" in why and "kaiza plan approve" not in why for why in before)
+    assert all("kaiza plan approve" in why and "kaiza adopt" not in why for why in after)
 
 
 def test_a_draft_that_was_there_at_the_adoption_can_be_approved_in_an_editor(clone):

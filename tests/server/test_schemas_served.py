@@ -153,7 +153,9 @@ def audit_page(output):
 
 def begin_sentence(output):
     approved = sum(plan["status"] == "APPROVED" for plan in output["plans"])
-    return f"{output['role']} session open; approved plans: {approved}; the log is {output['audit']['verdict']}."
+    return (
+        f"{output['role']} session open; plans that say APPROVED: {approved}; the log is {output['audit']['verdict']}."
+    )
 
 
 SUMMARIES = {

@@ -1,6 +1,5 @@
 """Fingerprint of the files that govern the agent, compared before and after checks that run without a sandbox."""
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.disk.process_liveness import is_locked
 
 _LOG_PATH = "audit/audit-log.jsonl"
 # git itself writes these when a check commits, fetches or looks at the status.
@@ -83,22 +83,7 @@ def _is_ordinary(root: str, path: str, before: Fingerprint) -> bool:
     place = path.split("/")[1] if path.startswith(".kaiza/") else ""
     if place in _GROWING:
         return path not in before.files or not os.path.lexists(f"{root}/{path}")
-    return place == "journal" and (not os.path.lexists(f"{root}/{path}") or _is_being_written(f"{root}/{path}"))
-
-
-def _is_being_written(journal: str) -> bool:
-    """Whether a living process holds the lock of a journal."""
-    try:
-        descriptor = os.open(journal, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    return place == "journal" and (not os.path.lexists(f"{root}/{path}") or is_locked(f"{root}/{path}"))
 
 
 def _governing_files(root: Path, is_governing: Callable[[RelPath], bool]) -> Iterator[tuple[str, str]]:

@@ -95,8 +95,9 @@ def describe_establishment(body: Body) -> str:
     if detail["result"] == "workspace_bound":
         return "The workspace's id was written anew: its log continues what this machine knows."
     head = detail["old_head"]
-    what = f" of {head['seq']} records" if head else ""
-    return f"Another workspace was at this path before. Its state{what} was retired; its freeze and locks hold."
+    count = head["seq"] if head else 0
+    what = f" with a log of {count} {'record' if count == 1 else 'records'}" if count else ""
+    return f"Another workspace{what} was at this path before. What was known of it is retired; what it forbids holds."
 
 
 def adopt(root: str, state_path: Path, adopted_seq: int) -> None:

@@ -43,7 +43,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         "recovered": recovered,
     }
     approved = sum(1 for plan in plans if plan["status"] == APPROVED)
-    summary = f"{session.role} session open; approved plans: {approved}; the log is {audit['verdict']}."
+    summary = f"{session.role} session open; plans that say APPROVED: {approved}; the log is {audit['verdict']}."
     if loosening:
         summary += f" kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
     return Answer({**output, "summary": f"{summary} {view.arrival or ''}".rstrip()}, detail={"state": view.state_id})

@@ -186,6 +186,14 @@ def test_a_new_workspace_at_an_old_path_keeps_the_freeze_and_names_the_old_head(
     assert (state_of(workspace) / "retired-1/workspace.json").exists()
 
 
+def test_a_retired_log_of_one_record_is_one_record(workspace):
+    use(workspace)
+    begin_again(workspace)
+    begun = use(workspace)[0].output["summary"]
+
+    assert "a log of 1 record " in begun
+
+
 def test_approvals_of_a_retired_state_do_not_count(workspace):
     (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
     approved = plan(workspace)
