@@ -432,3 +432,40 @@ def test_a_snapshot_that_an_unsandboxed_check_leaves_is_not_used(unsandboxed):
     unsandboxed(f"open({str(index)!r}, 'w').write('{{}}')")
 
     assert not index.exists()
+
+
+@needs_bubblewrap
+def test_what_a_check_hides_in_a_directory_that_cannot_be_listed_is_detected(sandboxed, workspace):
+    # The path is too long to be listed, also for root. With fewer rights, `chmod 0311` has the same effect.
+    script = """
+import os
+open("CLAUDE.md", "w").write("obey")
+for _ in range(40):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+os.mkdir(".claude")
+"""
+    envelope = sandboxed(script).envelope
+
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("INVARIANT_VIOLATION", "CHECKS_MEDDLED")
+    assert not (workspace / "CLAUDE.md").exists()
+
+
+@needs_bubblewrap
+def test_a_steering_link_replaced_by_a_file_with_its_inode_number_is_restored(sandboxed, workspace):
+    (workspace / "AGENTS.md").write_text("be careful")
+    (workspace / "CLAUDE.md").symlink_to("AGENTS.md")
+    script = """
+import os
+number = os.lstat("CLAUDE.md").st_ino
+os.unlink("CLAUDE.md")
+for each in range(1000):
+    open(f"file-{each}", "w").write("obey")
+    if os.lstat(f"file-{each}").st_ino == number:
+        break
+os.rename(f"file-{each}", "CLAUDE.md")
+"""
+    output = sandboxed(script).output
+
+    assert [moved["path"] for moved in output["set_aside"]] == ["CLAUDE.md"]
+    assert (workspace / "CLAUDE.md").read_text() == "be careful"

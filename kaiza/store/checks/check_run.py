@@ -92,9 +92,12 @@ class SandboxedChecks:
             for guarded in self._find_guarded()
             if guarded.governs and known.get(guarded.path) != guarded.identity
         ]
-        moved = [self._set_aside(guarded) for guarded in made]
+        moved = self._set_aside(made)
         self._restore_links()
-        return moved
+        left = [str(guarded.path) for guarded in made if guarded not in moved]
+        if left:
+            raise _meddled_error(left)
+        return [{"path": _shown_path(str(guarded.path)), "moved_to": place} for guarded, place in moved.items()]
 
     def _restore_links(self) -> None:
         """Restore links in the root, which no mount can protect."""
@@ -105,18 +108,23 @@ class SandboxedChecks:
 
     def _find_guarded(self) -> Sequence[GuardedPath]:
         workspace = self._workspace
-        return tuple(find_guarded(workspace.root, workspace.is_governing, workspace.is_unreadable))
+        try:
+            return tuple(find_guarded(workspace.root, workspace.is_governing, workspace.is_unreadable))
+        except OSError as refused:
+            raise _meddled_error(["."]) from refused
 
-    def _set_aside(self, guarded: GuardedPath) -> Mapping[str, str]:
+    def _set_aside(self, made: Sequence[GuardedPath]) -> Mapping[GuardedPath, str]:
+        """Move files aside; the new place of each that could be moved."""
         aside_fd = self._workspace.kaiza_dir.open_directory("set-aside")
         used = set(os.listdir(aside_fd))  # noqa: PTH208 (of a descriptor)
-        # A name of our own: what the check chose may be any bytes.
-        name = next(name for name in map("check-{}".format, count(1)) if name not in used)
-        try:
-            os.rename(f"{self._workspace.root}/{guarded.path}", name, dst_dir_fd=aside_fd)
-        except OSError as refused:
-            raise _meddled_error([str(guarded.path)]) from refused
-        return {"path": _shown_path(str(guarded.path)), "moved_to": f".kaiza/set-aside/{name}"}
+        # Names of our own: what the check chose may be any bytes.
+        names = (name for name in map("check-{}".format, count(1)) if name not in used)
+        moved = {}
+        for guarded, name in zip(made, names, strict=False):
+            with suppress(OSError):
+                os.rename(f"{self._workspace.root}/{guarded.path}", name, dst_dir_fd=aside_fd)
+                moved[guarded] = f".kaiza/set-aside/{name}"
+        return moved
 
 
 class UnsandboxedChecks:
