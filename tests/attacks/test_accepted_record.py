@@ -12,6 +12,7 @@ from scenes import records
 
 from kaiza.app import App
 from kaiza.boundary import change
+from kaiza.domain.audit import record
 
 SCOPE = '{modify: ["src/**"], create: ["src/**"]}'
 
@@ -294,3 +295,29 @@ def test_usage_since_the_snapshot_is_added_although_older_records_are_lost(agent
     accepted(shortened, other)
 
     assert try_write(agent(), limited) == ("PLAN_SCOPE_VIOLATION", "PLAN_LIMIT_REACHED")
+
+
+@pytest.mark.parametrize("has_snapshot", [True, False])
+def test_a_seal_that_only_the_damaged_log_has_approves_nothing(agent, workspace, accepted, has_snapshot):
+    one = agent()
+    assert one.write("src/a", plan(workspace, scope=SCOPE)) == "ok"
+
+    def pull(root):
+        """What git does to an ignored file that a commit contains: replaces it without a question."""
+        path = root / "plans/PLAN-2.md"
+        path.write_text((root / "plans/PLAN-1.md").read_text().replace("PLAN-1", "PLAN-2"))
+        seal = record.new_body(
+            "plan",
+            timestamp="2026-11-18T09:00:00.000Z",
+            plan_id="PLAN-2",
+            plan_hash=hash_of(root, "PLAN-2"),
+            detail={"how": "edited"},
+        )
+        log_of(root).write_bytes(record.serialize_and_hash(seal, 1, record.GENESIS)[0])
+        for each in () if has_snapshot else snapshots():
+            each.unlink()
+
+    accepted(pull, one)
+
+    assert try_write(agent(), hash_of(workspace, "PLAN-2")) == ("PLAN_NOT_APPROVED", "PLAN_ARRIVED_APPROVED")
+    assert agent().write("src/b", hash_of(workspace, "PLAN-1")) == "ok"

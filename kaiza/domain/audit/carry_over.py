@@ -1,7 +1,7 @@
 """State carried over into a new log when a person accepts a damaged one; of two accounts the stricter is kept.
 
 `known` is this machine's snapshot from before the damage, `read` comes from the records that are still readable. Those
-may be forged, so they can only restrict: an approval by command is carried over only if it was known.
+may be forged, so they can only restrict: approvals by command and seals approve only what was known.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from operator import add
 from typing import Any
 
 from kaiza.domain.audit import canonical_json
-from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, PlanSeal, day_before, merge_times
+from kaiza.domain.audit.projection import UNMATCHABLE_HASH, UNPROVEN, AuditState, PlanSeal, day_before, merge_times
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 MAX_PART_BYTES = 160 * 1024
@@ -44,6 +44,11 @@ def merge(known: AuditState, read: AuditState, now: str) -> AuditState:
         },
         intents={**known.intents, **read.intents},
     )
+
+
+def distrust_seals(seals: Mapping[str, PlanSeal]) -> dict[str, PlanSeal]:
+    """The seals as ones that may be forged."""
+    return {plan_id: replace(seal, how=UNPROVEN) for plan_id, seal in seals.items()}
 
 
 def sum_usage_by_plan(known: Mapping[str, PlanUsage], since: Mapping[str, PlanUsage]) -> dict[str, PlanUsage]:
@@ -80,8 +85,8 @@ def _agreed_hash(one: str, other: str) -> str:
 
 def _merge_seals(known: Mapping[str, PlanSeal], read: Mapping[str, PlanSeal]) -> dict[str, PlanSeal]:
     return {
-        plan_id: replace(seal, plan_hash=_agreed_hash(seal.plan_hash, known.get(plan_id, seal).plan_hash))
-        for plan_id, seal in {**known, **read}.items()
+        plan_id: replace(seal, plan_hash=_agreed_hash(seal.plan_hash, read.get(plan_id, seal).plan_hash))
+        for plan_id, seal in {**distrust_seals(read), **known}.items()
     }
 
 

@@ -23,6 +23,8 @@ MAX_RELEASES_PER_DAY = 3
 """How often in 24 hours a report unlocks a role."""
 UNMATCHABLE_HASH = "0" * 64
 """Hash of no plan. An approval or seal with it matches nothing until a person approves again."""
+UNPROVEN = "unproven"
+"""`how` of a seal that only a damaged log had: it keeps other content out, but approves nothing."""
 # Reaching a limit is expected in normal work, unlike leaving the scope, which has the same code.
 NON_LOCKING_INVARIANTS = frozenset({"PLAN_LIMIT_REACHED"})
 NEW_WORKSPACE = "new_workspace"

@@ -1,6 +1,7 @@
 """The plan is approved: by a person, in exactly these bytes, not withdrawn and not expired."""
 
 from kaiza.domain import errors
+from kaiza.domain.audit.projection import UNPROVEN
 from kaiza.domain.plans.plan import APPROVED, Plan
 from kaiza.policy.case import Case
 
@@ -78,7 +79,7 @@ def approval_basis(case: Case) -> str | None:
     if case.required_approval == "command":
         return signed
     seal = case.audit_state.seals.get(plan.plan_id)
-    if seal is not None and seal.plan_hash == plan.plan_hash:
+    if seal is not None and seal.plan_hash == plan.plan_hash and seal.how != UNPROVEN:
         return seal.how
     if evidence.edited_here:
         return "edited"

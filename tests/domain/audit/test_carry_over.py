@@ -3,7 +3,7 @@
 import pytest
 
 from kaiza.domain.audit import carry_over, record
-from kaiza.domain.audit.projection import UNMATCHABLE_HASH, AuditState, Freeze, PlanSeal, RoleLock
+from kaiza.domain.audit.projection import UNMATCHABLE_HASH, UNPROVEN, AuditState, Freeze, PlanSeal, RoleLock
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.plans import plan
 from kaiza.domain.plans.plan import Limits, PlanUsage
@@ -64,6 +64,10 @@ def test_merging_keeps_the_stricter_of_two_accounts():
         "DIFFER": UNMATCHABLE_HASH,
         "KNOWN": ONE,
         "READ": ONE,
+    }
+    assert {name: one.how for name, one in merged.seals.items()} == {
+        **dict.fromkeys(("SAME", "DIFFER", "KNOWN"), "edited"),
+        "READ": UNPROVEN,
     }
     assert merged.withdrawn == {"PLAN-1": "revoke", "PLAN-2": "reject"}
     assert merged.usage == {"PLAN-1": PlanUsage({"a": 1, "b": 2, "c": 1}, 9, 9, 9, 9)}

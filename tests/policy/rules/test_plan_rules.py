@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from kaiza.domain import errors
-from kaiza.domain.audit.projection import AuditState, Freeze, PlanSeal, RoleLock, Session
+from kaiza.domain.audit.projection import UNPROVEN, AuditState, Freeze, PlanSeal, RoleLock, Session
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths.rel_path import parse
 from kaiza.domain.plans import parser
@@ -279,6 +279,11 @@ SEALED = {"PLAN-1": PlanSeal(GOOD.plan_hash, "edited", None, 1)}
 BASES = {
     "edited here": (ApprovalEvidence(), {}, ("edited", None, None)),
     "sealed": (NO_EVIDENCE, {"seals": SEALED}, ("edited", None, None)),
+    "sealed by a damaged log": (
+        NO_EVIDENCE,
+        {"seals": {"PLAN-1": replace(SEALED["PLAN-1"], how=UNPROVEN)}},
+        (None, None, None),
+    ),
     "by command": (NO_EVIDENCE, {"approvals": {"PLAN-1": GOOD.plan_hash}}, ("command", "command", None)),
     "merged": (replace(NO_EVIDENCE, merged_ref="refs/heads/main"), {}, ("merged", None, None)),
     "signed": (replace(NO_EVIDENCE, signer="ann"), {}, ("signed", "signed", "signed")),

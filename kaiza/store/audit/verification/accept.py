@@ -92,6 +92,7 @@ def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> 
     if not has_valid_code:
         # Anyone could have written it: it may restrict, but approve nothing.
         known.approvals.clear()
+        known.seals = carry_over.distrust_seals(known.seals)
     readable, since = AuditState(), AuditState()
     for entry in read_records(root):
         if entry.keys() >= set(record.FIELDS):
