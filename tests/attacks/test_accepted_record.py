@@ -96,6 +96,22 @@ def test_an_exhausted_limit_stays_exhausted(agent, workspace, accepted, damage):
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+def test_a_locked_role_stays_locked_and_a_frozen_workspace_frozen(agent, workspace, accepted, damage):
+    approved = plan(workspace, scope=SCOPE)
+    one = agent()
+    refused = try_write(one, approved, "outside")
+    assert person(workspace, "freeze", "wait") == 0
+    accepted(damage, one)
+    later = agent()
+    frozen = try_write(later, approved)
+    assert word(workspace, "thaw", "thaw") == 0
+
+    assert refused[0] == "PLAN_SCOPE_VIOLATION"
+    assert frozen[1] == "WORKSPACE_FROZEN"
+    assert try_write(later, approved)[0] == "SESSION_LOCKED"
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("used", [True, False])
 def test_a_revoked_plan_stays_revoked_when_its_file_is_restored(agent, workspace, accepted, damage, used):
     approved, before = plan(workspace), (workspace / "plans/PLAN-1.md").read_bytes()

@@ -2,13 +2,15 @@
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from agents import checking, plan
+from agents import Agent, checking, plan
+from doors import PATIENCE, call
 from scenes import records, write_adopted_settings
 
 from kaiza.store.checks import sandbox
@@ -354,6 +356,31 @@ print(sorted(os.listdir("/proc/self/fd")))
 
     assert output[0] == "['0000000000000000']"
     assert output[1] == "['0', '1', '2', '3']"  # the last one lists the directory
+
+
+@needs_bubblewrap
+def test_a_sandboxed_check_has_a_session_of_its_own(sandboxed):
+    output = sandboxed("import os; print(os.getsid(0))").output["results"][0]["output"]
+
+    assert int(output) > 0  # 0 is a session outside, whose terminal the check could type into
+
+
+@needs_bubblewrap
+def test_a_sandboxed_check_ends_with_the_server_that_started_it(workspace):
+    agent = Agent(workspace, options=["--allow-checks"])
+    try:
+        approved = plan(workspace, more=f"phases: [{{phase_id: P1, verify: [[{sys.executable!r}, check.py]]}}]\n")
+        os.mkfifo(workspace / "alive")
+        Path(workspace, "check.py").write_text("import signal\nalive = open('alive', 'w')\nsignal.pause()\n")
+        agent.door.say(call(99, "run_checks", plan_hash=approved, phase_id="P1"))
+        with Path(workspace, "alive").open() as alive:
+            agent.door.process.kill()
+            ready, _, _ = select.select([alive], [], [], PATIENCE)
+    finally:
+        agent.door.process.kill()
+        agent.close()
+
+    assert ready
 
 
 @pytest.mark.rows("S1-49")

@@ -10,6 +10,7 @@ from agents import hash_of, person, plan, word
 from scenes import bind, make_ready, records, set_up_by_0_1_0
 
 from kaiza.app import App
+from kaiza.cli import dispatch
 from kaiza.domain.caps import Caps
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import state_dir
@@ -186,6 +187,26 @@ def test_a_new_workspace_at_an_old_path_keeps_the_freeze_and_names_the_old_head(
     assert (state_of(workspace) / "retired-1/workspace.json").exists()
 
 
+@pytest.mark.parametrize("replace", [begin_again, clean])
+def test_a_new_workspace_at_an_old_path_keeps_locks_withdrawals_and_used_limits(workspace, replace):
+    approved = plan(workspace, more="limits: {operations: 1}\n")
+    outside = ("write_file", {"path": "outside", "content": "x\n", "plan_hash": approved})
+    assert write(workspace, approved) is None
+    assert use(workspace, outside)[-1].envelope["error_code"] == "PLAN_SCOPE_VIOLATION"
+    assert person(workspace, "plan", "revoke", "PLAN-1") == 0
+    replace(workspace)
+    use(workspace)
+    opened = Workspace(os.path.realpath(workspace), Caps())
+    opened.log.catch_up()
+    state = opened.audit_state
+    opened.close("2026-11-18T09:00:00.000Z")
+
+    assert list(state.locks) == ["WINDSURF"]
+    assert state.withdrawn == {"PLAN-1": "revoke"}
+    assert (state.usage["PLAN-1"].operations, sorted(state.usage["PLAN-1"].files)) == (1, ["src/a"])
+    assert (state.approvals, state.seals) == ({}, {})
+
+
 def test_a_retired_log_of_one_record_is_one_record(workspace):
     use(workspace)
     begin_again(workspace)
@@ -294,17 +315,42 @@ def test_a_workspace_of_0_1_0_that_init_did_not_make_waits_for_an_adoption(works
     assert standing(workspace) is Standing.FOREIGN
 
 
-def test_sessions_of_another_state_directory_are_counted(workspace, monkeypatch, tmp_path):
+def test_a_second_state_directory_is_named_by_status_verify_and_doctor(workspace, monkeypatch, tmp_path, capfd):
+    monkeypatch.chdir(workspace)
     use(workspace)
+    one = states_named(capfd)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
     bind(workspace)
     use(workspace)
-    opened = Workspace(os.path.realpath(workspace), Caps())
-    opened.log.catch_up()
-    states = opened.audit_state.states
-    opened.close("2026-11-18T09:00:00.000Z")
 
-    assert len(states) == 2
+    assert one == (1, None, None)
+    assert states_named(capfd) == (2, 2, "warning")
+
+
+def states_named(capfd):
+    """How many state directories `status` and `audit verify` name, and the verdict of `doctor` about them."""
+    printed = []
+    for words in (["status"], ["audit", "verify"], ["doctor"]):
+        dispatch.main([*words, "--json"])
+        printed.append(json.loads(capfd.readouterr().out))
+    status, verified, doctor = printed
+    verdicts = {check["check"]: check["verdict"] for check in doctor["checks"]}
+    return status["states"], verified.get("states"), verdicts.get("states")
+
+
+def test_after_two_state_directories_adopted_a_log_a_persons_word_counts_in_both(workspace, monkeypatch, tmp_path):
+    (workspace / "kaiza.toml").write_text('[approval]\nrequire = "command"\n')
+    plan(workspace, status="DRAFT")
+    use(workspace)
+    first, second = os.environ["XDG_STATE_HOME"], str(tmp_path / "another")
+    monkeypatch.setenv("XDG_STATE_HOME", second)
+    bind(workspace, adopted=len(records(workspace)))
+    use(workspace)
+    monkeypatch.setenv("XDG_STATE_HOME", first)
+    assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    monkeypatch.setenv("XDG_STATE_HOME", second)
+
+    assert write(workspace, hash_of(workspace)) is None
 
 
 def test_an_id_is_never_replaced(workspace):
