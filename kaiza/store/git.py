@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-ALLOWED_COMMANDS = ("cat-file", "check-attr", "check-ignore", "config", "hash-object", "rev-parse")
+ALLOWED_COMMANDS = ("cat-file", "check-attr", "check-ignore", "config", "hash-object", "rev-parse", "show-ref")
 # `config` without --get could write; `hash-object` without --no-filters runs the clean filter of the configuration.
 _REQUIRED_OPTIONS = {"config": ("--get",), "hash-object": ("--no-filters",)}
 # With these, `cat-file` runs programs of the configuration.

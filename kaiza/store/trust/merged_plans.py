@@ -103,7 +103,11 @@ def _compare(root: str, ref: str, location: _RefLocation, stored: StoredPlan) ->
 
 
 def _resolve_commit(root: str, ref: str) -> str:
-    output = _ask_git(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+    # `rev-parse` alone would look further, for a tag or a branch of this whole name, and anyone can push one.
+    found = _ask_git(root, "show-ref", "--verify", "--hash", ref)
+    output = (
+        _ask_git(root, "rev-parse", "--verify", "--quiet", f"{found.decode().strip()}^{{commit}}") if found else None
+    )
     if not output:
         raise _NotMergedError(f"git does not resolve {ref} to a commit")
     return output.decode().strip()
