@@ -71,7 +71,7 @@ class Workspace:
         self._journal = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
-        self.settings_layers = SettingsLayers() if known_settings else read_layers(root, self.files.fd, self.binding)
+        self.settings_layers = self._read_layers(is_required=known_settings is None)
         self.settings = known_settings or self.settings_layers.settings_in_force()
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
@@ -90,6 +90,17 @@ class Workspace:
             sync_every=self.settings.sync_every,
             lock_seconds=caps.audit_lock_ms / 1000,
         )
+
+    def _read_layers(self, *, is_required: bool) -> SettingsLayers:
+        """The settings from all places; none where they are not required and cannot be read, or adopt nothing."""
+        try:
+            # Any first record binds a workspace of version 0.1.0, which must keep the settings that it had.
+            is_read = is_required or self.binding.is_legacy
+            return read_layers(self.root, self.files.fd, self.binding) if is_read else SettingsLayers()
+        except errors.SystemError:
+            if is_required:
+                raise
+            return SettingsLayers()
 
     @property
     def transactions(self) -> "TransactionManager":
