@@ -3,10 +3,11 @@
 import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from agents import checking
+from agents import checking, hash_of
 from scenes import records
 
 from kaiza.store.checks import check_runner
@@ -92,3 +93,25 @@ def test_checks_do_not_inherit_secrets_from_the_environment(workspace, monkeypat
 
 def test_a_command_that_does_not_exist_fails_with_status_127(workspace):
     assert check_runner.run_unsandboxed(["no-such-program"], str(workspace), 5).exit_code == 127
+
+
+def test_checks_of_one_workspace_run_one_after_the_other(make_app, workspace):
+    allowed = ("allow_checks", "allow_unsandboxed_checks")
+    run = checking(make_app(workspace, allowed=allowed), workspace)
+    other = make_app(workspace, allowed=allowed)
+    other.call("begin_session", {"role": "WINDSURF"})
+    arguments = {"plan_hash": hash_of(workspace), "phase_id": "P1"}
+    waiting = "import os\nopen('up', 'w').close()\nwhile not os.path.exists('go'): pass\nos.unlink('go')"
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(run, waiting)
+        try:
+            while not (workspace / "up").exists() and not first.done():
+                pass
+            refused = other.call("run_checks", arguments).envelope
+        finally:
+            (workspace / "go").touch()
+    (workspace / "go").touch()
+
+    assert (refused["error_code"], refused["cause"]["reason"]) == ("FILE_WRITE_FAILED", "checks_running")
+    assert first.result().envelope is None
+    assert other.call("run_checks", arguments).envelope is None

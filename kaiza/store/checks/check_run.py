@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -16,6 +16,7 @@ from kaiza.store.checks.check_runner import CheckResult
 from kaiza.store.checks.fingerprint import Fingerprint, find_differences, find_personal_records, take_fingerprint
 from kaiza.store.checks.guarded_paths import GuardedPath, find_guarded
 from kaiza.store.checks.sandbox import SandboxRules
+from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
 _MAX_NAMED = 20
@@ -49,7 +50,17 @@ class CheckRun(Protocol):
 
 
 def begin_checks(workspace: CheckedWorkspace, *, unsandboxed: bool) -> CheckRun:
-    """Prepare to run checks. INSUFFICIENT_PERMISSIONS without a sandbox, unless `unsandboxed` allows that."""
+    """Prepare to run checks. INSUFFICIENT_PERMISSIONS without a sandbox, unless `unsandboxed` allows that.
+
+    FILE_WRITE_FAILED while other checks of the workspace run.
+    """
+    with ExitStack() as held:
+        held.callback(_lock_checks(workspace.kaiza_dir).close)
+        checks = _prepare_checks(workspace, unsandboxed=unsandboxed)
+        return ExclusiveChecks(checks, held.pop_all())
+
+
+def _prepare_checks(workspace: CheckedWorkspace, *, unsandboxed: bool) -> CheckRun:
     program = sandbox.find_bubblewrap(workspace.root)
     if program is not None:
         return SandboxedChecks(workspace, program)
@@ -61,6 +72,37 @@ def begin_checks(workspace: CheckedWorkspace, *, unsandboxed: bool) -> CheckRun:
             cause={"reason": "no_sandbox"},
         )
     return UnsandboxedChecks(workspace)
+
+
+def _lock_checks(kaiza_dir: KaizaDir) -> FileLock:
+    """The lock of the workspace's checks: while others run, names may change between their listing and their use."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    lock = FileLock(os.open("checks", flags, 0o600, dir_fd=kaiza_dir.open_directory("locks")))
+    if lock.try_acquire():
+        return lock
+    lock.close()
+    raise errors.SystemError.tool_failure(
+        "FILE_WRITE_FAILED",
+        human_message="Other checks of this workspace are running. Try again when they have ended.",
+        cause={"reason": "checks_running"},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusiveChecks:
+    """Checks that hold the lock of their workspace until they have finished."""
+
+    checks: CheckRun
+    held: ExitStack
+
+    def run(self, argv: Sequence[str]) -> CheckResult:
+        """Run one command."""
+        return self.checks.run(argv)
+
+    def finish(self) -> Sequence[Mapping[str, str]]:
+        """Finish, and release the lock."""
+        with self.held:
+            return self.checks.finish()
 
 
 class SandboxedChecks:
