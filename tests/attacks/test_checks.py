@@ -496,3 +496,19 @@ os.rename(f"file-{each}", "CLAUDE.md")
 
     assert [moved["path"] for moved in output["set_aside"]] == ["CLAUDE.md"]
     assert (workspace / "CLAUDE.md").read_text() == "be careful"
+
+
+@needs_bubblewrap
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root owns the kernel's settings")
+def test_a_sandboxed_check_of_root_cannot_open_the_kernels_settings_for_writing(sandboxed):
+    # Opened only: to write would change the machine that runs the test.
+    script = """
+import os
+for name in ("kernel/core_pattern", "kernel/modprobe", "vm/overcommit_memory"):
+    try:
+        os.close(os.open("/proc/sys/" + name, os.O_WRONLY))
+        print("opened", name)
+    except OSError:
+        pass
+"""
+    assert sandboxed(script).output["results"][0]["output"] == ""

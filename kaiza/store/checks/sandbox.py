@@ -99,6 +99,9 @@ def build_sandbox(
     homes = _home_directories()
     kaiza_directories = _existing(rules.hidden)
     options = [*_ISOLATION, *(["--share-net"] if rules.network else []), *_SYSTEM]
+    if os.geteuid() == 0:
+        # Root owns the kernel's settings in /proc/sys, and may write them without any capability.
+        options += ["--remount-ro", "/proc"]
     options += _mount("--tmpfs", _existing([*_HIDDEN, *homes]))
     options += _bind("--ro-bind-try", [*_SHOWN_BELOW_RUN, *_toolchains(homes)])
     options += _bind("--bind-try", _writable(rules.writable, [root, *kaiza_directories]))
