@@ -53,6 +53,7 @@ def record_outcome(
         error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), roll_back() if roll_back else ())
         body = outcome_body(call, error)
     if error is not None or answer is None:
+        _keep_lock(call)
         return _failure_outcome(call, error, written or body)
     if written is not None:
         _track_session(call, services)
@@ -168,6 +169,15 @@ def _track_session(call: Call, services: Services) -> None:
         services.own_sessions.discard(session.session_id)
     if call.workspace is not None:
         call.workspace.save_snapshot(call.timestamp)
+
+
+def _keep_lock(call: Call) -> None:
+    """Save a snapshot if this call locked its role: the lock then holds even if the log is deleted."""
+    role = call.session.role if call.session else ""
+    if call.workspace is not None:
+        lock = call.workspace.audit_state.locks.get(role)
+        if lock is not None and lock.request_id == call.request_id:
+            call.workspace.save_snapshot(call.timestamp)
 
 
 def as_system_error(raised: BaseException, error_code: str) -> errors.SystemError:

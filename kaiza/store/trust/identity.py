@@ -20,7 +20,7 @@ from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
 _FORMAT = 1
-_RECORD_NAME = "workspace.json"
+RECORD_NAME = "workspace.json"
 _LOCK_NAME = "identity.lock"
 _ID_NAME = "id"
 _ID_BYTES = 16
@@ -42,7 +42,7 @@ class KnownWorkspace:
 def read_known(state_path: Path) -> KnownWorkspace | None:
     """The workspace that the state directory belongs to; None if it never saw one. OSError if it cannot be read."""
     try:
-        content = orjson.loads((state_path / _RECORD_NAME).read_bytes())
+        content = orjson.loads((state_path / RECORD_NAME).read_bytes())
         known = KnownWorkspace(content["id"], content["root"], content["created"], content["adopted"] or 0)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -54,7 +54,7 @@ def read_known(state_path: Path) -> KnownWorkspace | None:
 def write_known(state_path: Path, known: KnownWorkspace) -> None:
     """Replace `workspace.json`, durable when this returns."""
     content = {"id": known.workspace_id, "root": known.root, "created": known.created, "adopted": known.adopted_seq}
-    state_dir.replace_file(state_path / _RECORD_NAME, orjson.dumps({"format": _FORMAT, **content}))
+    state_dir.replace_file(state_path / RECORD_NAME, orjson.dumps({"format": _FORMAT, **content}))
     state_dir.sync_directory(state_path)
 
 

@@ -12,6 +12,7 @@ from kaiza.store.audit import snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.state_key import StateKey
+from kaiza.store.trust.identity import RECORD_NAME as WORKSPACE_NAME
 from kaiza.store.trust.sights import Sights
 
 RESULT = "state_retired"
@@ -28,6 +29,8 @@ def retire(state_path: Path) -> None:
     if not names and not unfinished.exists():
         return
     Sights("", state_path).forget_approvals()
+    if names == [WORKSPACE_NAME] and not unfinished.exists():
+        return  # nothing was recorded yet, so what was retired last is still to be carried over
     unfinished.mkdir(mode=0o700, exist_ok=True)
     for name in names:
         (state_path / name).rename(unfinished / name)

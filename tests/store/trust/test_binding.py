@@ -277,6 +277,32 @@ def test_a_crash_before_the_first_record_of_a_new_log_loses_no_freeze(workspace)
     assert refused["invariant_id"] == "WORKSPACE_FROZEN"
 
 
+def test_a_workspace_removed_before_its_first_record_loses_no_freeze_of_the_one_before(workspace):
+    use(workspace)
+    person(workspace, "freeze", "wait")
+    clean(workspace)
+    retired_state.retire(state_of(workspace))
+    bind(workspace)
+    begin_again(workspace)
+    refused = write(workspace, plan(workspace))
+
+    assert refused["invariant_id"] == "WORKSPACE_FROZEN"
+
+
+def test_a_lock_outlives_its_log_even_if_the_server_was_killed(workspace):
+    outside = {"path": "outside", "content": "x\n", "plan_hash": plan(workspace)}
+    killed = App([os.path.realpath(workspace)])
+    killed.call("begin_session", {"role": "WINDSURF"})
+    assert killed.call("write_file", outside).envelope["error_code"] == "PLAN_SCOPE_VIOLATION"
+    try:
+        begin_again(workspace)
+        refused = write(workspace, plan(workspace))
+    finally:
+        killed.close()
+
+    assert refused["error_code"] == "SESSION_LOCKED"
+
+
 def test_a_log_that_is_deleted_while_the_id_is_left_is_missing(workspace):
     use(workspace)
     (workspace / "audit/audit-log.jsonl").unlink()
