@@ -1,5 +1,6 @@
 """Runs ssh-keygen to sign texts and to verify signatures; the only module that starts it."""
 
+import base64
 import os
 import shutil
 import subprocess
@@ -11,6 +12,11 @@ from kaiza.store.git import trusted_path
 _VERIFY_SECONDS = 10
 _SIGN_SECONDS = 120
 """Time for a passphrase, or a touch of the key."""
+_BEGIN, _END = b"-----BEGIN SSH SIGNATURE-----", b"\n-----END SSH SIGNATURE-----"
+_FIELDS_START = len(b"SSHSIG") + 4
+"""Before the fields are a magic word and a version."""
+_TOUCHED = 1
+"""The flag of a hardware key that was touched for a signature."""
 
 
 class SshKeygenError(Exception):
@@ -40,10 +46,37 @@ def find_signer(root: str, allowed_signers: bytes, namespace: str, signature: by
         for principal in filter(None, principals):
             options = ["verify", "-n", namespace, "-I", principal, *files]
             if _run(root, options, text, _VERIFY_SECONDS).returncode == 0:
+                _require_touch(signature)
                 return principal
     if not any(principals):
         raise SshKeygenError("the signature is not by a trusted key, or is no signature")
     raise SshKeygenError("the signature is not one of this plan in this project, or the key is not valid now")
+
+
+def _require_touch(signature: bytes) -> None:
+    """SshKeygenError if a valid signature is by a hardware key that was not touched for it."""
+    # sshd checks this, but `ssh-keygen -Y verify` does not: a program can ask most keys to sign without it.
+    encoded = signature.removeprefix(_BEGIN).partition(_END)[0]
+    try:
+        fields, _ = _split_fields(base64.b64decode(b"".join(encoded.split()), validate=True)[_FIELDS_START:], 5)
+        # After type and signature only a hardware key has more: flags, and a counter.
+        _, flags = _split_fields(fields[-1], 2)
+    except ValueError as error:
+        raise SshKeygenError("the signature cannot be read") from error
+    if flags and not flags[0] & _TOUCHED:
+        raise SshKeygenError("the hardware key was not touched for the signature")
+
+
+def _split_fields(content: bytes, count: int) -> tuple[list[bytes], bytes]:
+    """Fields that each follow their length, and what comes after them. ValueError if one is cut off."""
+    fields = []
+    for _ in range(count):
+        end = 4 + int.from_bytes(content[:4])
+        if len(content) < end:
+            raise ValueError("cut off")
+        fields.append(content[4:end])
+        content = content[end:]
+    return fields, content
 
 
 def _run(

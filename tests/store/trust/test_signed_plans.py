@@ -1,5 +1,7 @@
 """Signatures of plans: exactly one text by a trusted key counts."""
 
+import base64
+import hashlib
 import os
 import shutil
 import subprocess
@@ -7,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from agents import edit, plan
-from repositories import make_key, read_stored, signer_line, trust
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from repositories import NAMESPACES, make_key, read_stored, signer_line, trust
 from scenes import make_ready
 
 from kaiza.store.config import configuration
@@ -109,6 +112,33 @@ def test_a_signature_by_another_key_does_not_count(root, key, tmp_path):
 
     assert status(root).signer is None
     assert status(root).problem
+
+
+def sign_with_token(root, flags):
+    """Sign as a hardware key does that sets these flags: 1 means that it was touched. The trusted line of the key."""
+
+    def pack(*fields):
+        return b"".join(len(field).to_bytes(4) + field for field in fields)
+
+    token, key_type, application = Ed25519PrivateKey.generate(), b"sk-ssh-ed25519@openssh.com", b"ssh:"
+    public = pack(key_type, token.public_key().public_bytes_raw(), application)
+    text = compose_text("app", "PLAN-1", read_stored(root).parsed.plan_hash)
+    signed = b"SSHSIG" + pack(b"kaiza-plan", b"", b"sha256", hashlib.sha256(text).digest())
+    state = bytes([flags]) + bytes(4)
+    digests = [hashlib.sha256(each).digest() for each in (application, signed)]
+    made = pack(key_type, token.sign(digests[0] + state + digests[1])) + state
+    whole = b"SSHSIG" + (1).to_bytes(4) + pack(public, b"kaiza-plan", b"", b"sha256", made)
+    lines = (b"-----BEGIN SSH SIGNATURE-----\n", base64.encodebytes(whole), b"-----END SSH SIGNATURE-----\n")
+    write_signature(str(root), "PLAN-1", b"".join(lines))
+    return f"ann {NAMESPACES} {key_type.decode()} {base64.b64encode(public).decode()}"
+
+
+@pytest.mark.parametrize(("flags", "signer"), [(1, "ann"), (5, "ann"), (0, None), (4, None)])
+def test_a_signature_by_a_hardware_key_counts_only_if_the_key_was_touched(root, flags, signer):
+    save_signers(str(root), parse_signers(sign_with_token(root, flags)))
+
+    assert status(root).signer == signer
+    assert (status(root).problem is None) is (signer is not None)
 
 
 def test_a_signature_that_is_none_does_not_count(root, key):
