@@ -40,7 +40,7 @@ The agent writes a greeting of a few lines into `notes/hello.md`, and may correc
 # How to check
 
 1. Before you approve, ask your agent to write `notes/hello.md`: it is refused, and says PLAN_NOT_APPROVED.
-2. Change `status: DRAFT` to `status: APPROVED` above and save. From the first change on these bytes are sealed:
+2. Above, change the status from `DRAFT` to `APPROVED` and save. From the first change on these bytes are sealed:
    edit anything in this file afterwards, and the plan is invalid until you approve it again.
 3. Ask again: the file is written. Ask for `notes/other.md`: it is refused, because no list above names it.
 4. Read the log: `kaiza audit show`, `kaiza audit verify`.

@@ -527,3 +527,12 @@ def test_the_manifest_holds_the_earlier_content_and_is_private(kaiza, bare):
 
 def test_every_client_is_covered_by_these_tests():
     assert set(MAIN) == set(CLIENTS)
+
+
+def test_replacing_the_status_everywhere_in_the_example_plan_approves_it(bare, kaiza):
+    kaiza("init", "--yes")
+    path = bare / "plans/PLAN-0001-example.md"
+    path.write_text(path.read_text().replace("status: DRAFT", "status: APPROVED"))
+    (listed,) = json.loads(kaiza("plan", "list", "--json").out)["plans"]
+
+    assert listed["allows"]
