@@ -25,10 +25,19 @@ def describe_arrival(workspace: Workspace) -> dict[str, Any]:
         "plans": dict(sorted(Counter(plan["status"].lower() for plan in plans).items())),
         "approved": [plan["plan_id"] for plan in plans if plan["status"] == "APPROVED"],
         "settings": list_unadopted(workspace),
+        "journals": _count_journals(workspace),
         "frozen": state.frozen is not None,
         "locked": sorted(state.locks),
         "withdrawn": sorted(state.withdrawn),
     }
+
+
+def _count_journals(workspace: Workspace) -> int:
+    """Number of journals of unfinished changes; 0 where they cannot be read, and so none is used."""
+    try:
+        return workspace.count_journals()
+    except OSError:
+        return 0
 
 
 def _earlier_roots(workspace: Workspace) -> list[str]:

@@ -192,6 +192,10 @@ class Workspace:
         """Whether there is a journal of an unfinished change, including one that another process is making."""
         return not self.binding.is_foreign and not self._journal.is_empty()
 
+    def count_journals(self) -> int:
+        """Number of journals that there are, also of those that came with the workspace. OSError if unreadable."""
+        return self._journal.count()
+
     def verification_progress(self, seconds: float) -> Mapping[str, int] | None:
         """Progress of the background verification of the log after waiting `seconds`; None once it has ended."""
         return None if self.damage() is not None else self.log.background_check.wait(seconds)

@@ -122,6 +122,8 @@ def _foreign_lines(arrival: Mapping[str, Any]) -> Iterator[str]:
     if named:
         more = len(arrival["approved"]) - len(named)
         yield f"Say APPROVED: {', '.join(map(escape, named))}" + (f" and {more} more" if more else "")
+    if arrival["journals"]:
+        yield f"{format_count(arrival['journals'], 'journal')} of unfinished changes. Only those of this machine count."
     yield from _restriction_lines(arrival)
 
 

@@ -149,8 +149,12 @@ class JournalStore:
 
     def is_empty(self) -> bool:
         """Whether no transaction is under way and none waits for recovery."""
+        return self.count() == 0
+
+    def count(self) -> int:
+        """Number of entries among the journals, valid or not."""
         dir_fd = self.kaiza_dir.find_directory("journal")
-        return dir_fd is None or not os.listdir(dir_fd)  # noqa: PTH208 (of a descriptor)
+        return 0 if dir_fd is None else len(os.listdir(dir_fd))  # noqa: PTH208 (of a descriptor)
 
     def find_abandoned(self, first: Sequence[str] = ()) -> Iterator[AbandonedJournal]:
         """Yield the journals without a living writer; those named in `first` before all others, the last one first."""

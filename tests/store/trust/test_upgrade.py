@@ -3,6 +3,7 @@
 `version_0_1_0/make.py` made the archive with that version.
 """
 
+import json
 import tarfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from agents import edit, hash_of, person, word
 from scenes import records
 
 from kaiza.app import App
+from kaiza.cli import dispatch
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import state_dir
 
@@ -158,8 +160,11 @@ def test_settings_that_cannot_be_read_do_not_stop_a_freeze(root):
     assert bindings(root)
 
 
-def test_one_whose_directories_were_made_by_hand_waits_for_one_adoption(root, begin):
+def test_one_whose_directories_were_made_by_hand_waits_for_one_adoption(root, begin, monkeypatch, capsys):
     (state_dir.path_of(str(root)) / "init.json").unlink()
+    monkeypatch.chdir(root)
+    shown = dispatch.main(["adopt", "--show", "--json"])
+    waiting = json.loads(capsys.readouterr().out)
     app, begun = begin()
     before = write(app, root, "PLAN-2", "src/a")
     adopted = word(root, "adopt", "adopt")
@@ -169,6 +174,10 @@ def test_one_whose_directories_were_made_by_hand_waits_for_one_adoption(root, be
     approved = word(root, "PLAN-2", "plan", "approve", "PLAN-2")
     exempt = begin()[0].call("read_file", {"path": "tests/.env"}).envelope
 
+    assert shown == 1
+    assert waiting["journals"] == 2
+    assert [setting["key"] for setting in waiting["settings"]] == ["allow_read"]
+    assert waiting["approved"] == ["PLAN-1", "PLAN-2", "PLAN-4"]
     assert begun["recovered"] == []
     assert before == "WORKSPACE_NOT_ADOPTED"
     assert (adopted, *again, approved) == (0, 0, 0, 0)
