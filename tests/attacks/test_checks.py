@@ -397,6 +397,7 @@ def test_a_sandboxed_check_ends_with_the_server_that_started_it(workspace):
         "import os; os.makedirs('.kaiza/journal'); open('.kaiza/journal/evil', 'w').write('{}')",
         "import glob; p = glob.glob(STATE + '/kaiza/*/key.json')[0]; t = open(p).read(); open(p, 'w').write(t)",
         "import glob; open(glob.glob(STATE + '/kaiza/*')[0] + '/workspace.json', 'w').write('{}')",
+        "import glob; open(glob.glob(STATE + '/kaiza/*')[0] + '/sights.json', 'w').write('{}')",
         "open(CONFIG + '/kaiza/config.toml', 'w').write('[trust]')",
         "import os; os.makedirs(b'\\xff/.claude'); open(b'\\xff/.claude/x', 'w').write('x')",
         "import os; os.makedirs('below/.kaiza'); open('below/.kaiza/id', 'w').write('x')",

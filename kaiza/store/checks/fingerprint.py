@@ -17,8 +17,11 @@ _WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})
 # What other calls write in `.kaiza` while a check runs. Existing files are compared even in `_GROWING`.
 _VOLATILE = frozenset({"live", "locks", "made", "set-aside"})
 _GROWING = frozenset({"objects", "done"})
-# In the state directory, the server writes these at any time. The snapshot is deleted instead.
-_VOLATILE_STATE = frozenset({"anchor", "whole.json", "verify.lock", "identity.lock", "sights.", "drafts", "index.json"})
+# In the state directory, the server writes these at any time. The snapshot is deleted instead. What was seen of the
+# plans is compared: it approves, and changes only if a plan does, which is not allowed meanwhile either.
+_VOLATILE_STATE = frozenset(
+    {"anchor", "whole.json", "verify.lock", "identity.lock", "sights.lock", "drafts", "index.json"}
+)
 _PERSONAL_KINDS = frozenset({"person", "plan"})
 # Decisions that only stop an agent may be made while a check runs.
 _STOPPING_ACTIONS = frozenset({"freeze", "reject", "revoke"})
