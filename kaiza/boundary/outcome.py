@@ -52,7 +52,6 @@ def record_outcome(
     except BaseException as raised:  # noqa: BLE001  no outcome without its record
         error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), roll_back() if roll_back else ())
         body = outcome_body(call, error)
-    _save_new_lock(call)
     if error is not None or answer is None:
         _keep_lock(call)
         return _failure_outcome(call, error, written or body)
@@ -60,15 +59,6 @@ def record_outcome(
         _track_session(call, services)
     receipt = _new_receipt(written) if written else None
     return Outcome(call.call_request.tool_name, output=answer.output, receipt=receipt)
-
-
-def _save_new_lock(call: Call) -> None:
-    """Save a snapshot if this call's refusal has locked its role."""
-    # Of a log that is deleted after the server was killed, the snapshot is all that is left.
-    if call.workspace is not None:
-        locks = call.workspace.audit_state.locks.values()
-        if any(lock.request_id == call.request_id for lock in locks):
-            call.workspace.save_snapshot(call.timestamp)
 
 
 def _write_documents(workspace: Workspace | None, proposals: Sequence[Any]) -> RollBack | None:

@@ -6,7 +6,7 @@ import shutil
 import threading
 
 import pytest
-from agents import Agent, hash_of, person, plan, word
+from agents import hash_of, person, plan, word
 from scenes import bind, make_ready, records, set_up_by_0_1_0
 
 from kaiza.app import App
@@ -213,20 +213,6 @@ def test_a_retired_log_of_one_record_is_one_record(workspace):
     begun = use(workspace)[0].output["summary"]
 
     assert "a log of 1 record " in begun
-
-
-def test_a_lock_holds_although_the_server_was_killed_and_the_log_deleted(workspace):
-    approved = plan(workspace)
-    killed = Agent(workspace)
-    try:
-        refused = killed.write("outside", approved)
-        killed.door.process.kill()
-    finally:
-        killed.close()
-    clean(workspace)
-
-    assert refused == "PLAN_SCOPE_VIOLATION"
-    assert use(workspace)[0].output["state"] == "locked"
 
 
 def test_approvals_of_a_retired_state_do_not_count(workspace):
