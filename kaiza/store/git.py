@@ -8,9 +8,19 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-ALLOWED_COMMANDS = ("cat-file", "check-attr", "check-ignore", "config", "hash-object", "rev-parse", "show-ref")
+ALLOWED_COMMANDS = (
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "config",
+    "hash-object",
+    "ls-files",
+    "rev-parse",
+    "show-ref",
+)
 # `config` without --get could write; `hash-object` without --no-filters runs the clean filter of the configuration.
-_REQUIRED_OPTIONS = {"config": ("--get",), "hash-object": ("--no-filters",)}
+# `ls-files` could compare contents, which runs filters, too; with --debug it prints the index.
+_REQUIRED_OPTIONS = {"config": ("--get",), "hash-object": ("--no-filters",), "ls-files": ("--debug", "-z", "--")}
 # With these, `cat-file` runs programs of the configuration.
 _FILTER_OPTIONS = frozenset({"--filters", "--textconv"})
 # Options on the command line override the repository's configuration.

@@ -6,6 +6,7 @@ Where git cannot answer, or may have converted the bytes on their way to the dis
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha1, sha256
 from pathlib import Path
@@ -16,6 +17,7 @@ _EXPANDED_ID = re.compile(rb"\$Id:[^$\n]*\$")
 _CONVERTING = ("filter", "working-tree-encoding")
 _LINE_ENDS = ("crlf", "eol", "text")
 _ATTRIBUTES = (*_CONVERTING, *_LINE_ENDS, "ident")
+_INDEX_ENTRY = re.compile(rb"([^\0]+)\0(?:  [^\n]*\n)*?  mtime: (\d+):(\d+)\n(?:  [^\n]*\n)*?  size: (\d+)\t[^\n]*\n")
 _UNSET = frozenset({"unspecified", "unset"})
 
 
@@ -49,10 +51,14 @@ def _ask_repository(top: str, prefix: str, files: Sequence[tuple[str, bytes]]) -
     if not files or not git.is_installed(top):
         return [Origin.HERE for _ in files]
     are_objects = _find_objects(top, [list(_object_names(content)) for _, content in files])
-    attributes = _read_attributes(top, [os.path.normpath(os.path.join(prefix, name)) for name, _ in files])  # noqa: PTH118
-    if are_objects is None or attributes is None:
+    paths = [os.path.normpath(os.path.join(prefix, name)) for name, _ in files]  # noqa: PTH118
+    attributes, checked_out = _read_attributes(top, paths), _find_checked_out(top, paths)
+    if are_objects is None or attributes is None or checked_out is None:
         return [Origin.UNKNOWN for _ in files]
-    converted = [_is_converted(content, names) for (_, content), names in zip(files, attributes, strict=True)]
+    converted = [
+        checked_out.get(path) == len(content) or _is_converted(content, names)
+        for path, (_, content), names in zip(paths, files, attributes, strict=True)
+    ]
     undecided = [Origin.UNKNOWN if is_converted else Origin.HERE for is_converted in converted]
     return [Origin.GIT if is_object else other for is_object, other in zip(are_objects, undecided, strict=True)]
 
@@ -102,6 +108,24 @@ def _read_attributes(top: str, paths: Sequence[str]) -> list[frozenset[str]] | N
         )
         for start in range(0, len(values), count)
     ]
+
+
+def _find_checked_out(top: str, paths: Sequence[str]) -> dict[str, int] | None:
+    """Sizes of the files that are as git wrote them, by size and time; None if git does not answer.
+
+    An attribute that made git convert the bytes may be gone by now.
+    """
+    result = git.run(top, "ls-files", *(f":(literal){path}" for path in paths))
+    if result is None or result.returncode != 0:
+        return None
+    found = {}
+    for name, seconds, nanoseconds, size in _INDEX_ENTRY.findall(result.stdout):
+        with suppress(OSError):
+            status = os.lstat(os.path.join(os.fsencode(top), name))  # noqa: PTH118  may be any bytes
+            written = int(seconds) * 10**9 + int(nanoseconds)
+            if (status.st_mtime_ns, status.st_size) == (written, int(size)):
+                found[os.fsdecode(name)] = int(size)
+    return found
 
 
 def _is_converted(content: bytes, attributes: frozenset[str]) -> bool:

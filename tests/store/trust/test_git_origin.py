@@ -68,6 +68,17 @@ def test_what_a_checkout_converts_reversibly_comes_from_git(root, blob, attribut
     assert origin(root, content) == Origin.GIT
 
 
+def test_what_a_checkout_converted_is_of_unknown_origin_also_without_the_attribute(root):
+    content = commit(root, "stätus".encode(), b"* working-tree-encoding=latin1\n")
+    (root / ".gitattributes").write_bytes(b"")
+    converted = origin(root, content)
+    (root / "plans/P.md").write_bytes(content)  # as an editor does
+
+    assert content == "stätus".encode("latin1")
+    assert converted == Origin.UNKNOWN
+    assert origin(root, content) == Origin.HERE
+
+
 @pytest.mark.parametrize(
     ("blob", "attributes"),
     [
