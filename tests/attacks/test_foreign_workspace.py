@@ -194,3 +194,13 @@ def test_an_accepted_new_log_in_a_clone_makes_it_no_less_foreign(clone):
     assert verify_log(os.path.realpath(clone)).verdict == "intact"
     assert call(clone, change(clone))[-1].envelope["invariant_id"] == "WORKSPACE_NOT_ADOPTED"
     assert "seals" not in records(clone)[0]["detail"]["standing"]
+
+
+def test_in_a_log_that_replaced_a_damaged_one_after_the_adoption_a_persons_word_counts(clone):
+    assert word(clone, "adopt", "adopt") == 0
+    log = clone / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes() + b"no record\n")
+    assert word(clone, "accept", "audit", "accept", "--reason", "r") == 0
+    assert word(clone, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+
+    assert call(clone, change(clone))[-1].envelope is None

@@ -99,6 +99,16 @@ def test_an_edit_in_a_repository_is_adopted(workspace, reading, adopted):
     assert reading() == {"approval.require": "command"}
 
 
+def test_an_edit_in_a_repository_that_git_cannot_read_is_not_adopted(workspace, reading, adopted):
+    (workspace / "kaiza.toml").write_text("")
+    commit(workspace)
+    (workspace / ".git/config").write_text("[core\n")
+    (workspace / "kaiza.toml").write_text(STRICT)
+
+    assert reading() == {}
+    assert adopted() is None
+
+
 def test_nothing_is_adopted_in_a_workspace_from_elsewhere(workspace):
     layers = SettingsLayers(text=STRICT)
 

@@ -18,6 +18,8 @@ from kaiza.store.trust import identity, retired_state
 from kaiza.store.trust.binding import Standing, read_binding
 from kaiza.store.workspace import Workspace
 
+LOG_STATE = {"anchor", "index.json", "settings.json", "whole.json", "damage.json", "workspace.json"}
+
 
 def state_of(root):
     return state_dir.path_of(str(root))
@@ -155,6 +157,53 @@ def test_a_malformed_workspace_file_gives_no_authority(workspace, content):
     assert standing(workspace) is Standing.FOREIGN
 
 
+@pytest.mark.parametrize("member", [{"format": 2}, {"adopted": "1"}])
+def test_a_workspace_file_of_another_form_gives_no_authority(workspace, member):
+    use(workspace)
+    path = state_of(workspace) / "workspace.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **member}))
+
+    assert standing(workspace) is Standing.FOREIGN
+
+
+def test_a_state_directory_that_cannot_be_read_gives_no_authority(workspace):
+    use(workspace)
+    path = state_of(workspace) / "workspace.json"
+    path.unlink()
+    path.mkdir()
+
+    assert standing(workspace) is Standing.FOREIGN
+
+
+@pytest.mark.parametrize("name", ["journal/one", "objects/ab/cd", "done"])
+def test_a_workspace_without_a_log_but_with_other_files_of_kaizas_is_foreign(workspace, name):
+    left = workspace / ".kaiza" / name
+    left.parent.mkdir(parents=True)
+    left.write_text("x")
+
+    assert standing(workspace) is Standing.FOREIGN
+
+
+def test_an_adoption_replaces_an_id_that_is_none(workspace):
+    use(workspace)
+    (workspace / ".kaiza/id").write_text("x" * 32)
+    bind(workspace)
+
+    assert identity.read_local_id(str(workspace)) not in (None, "", "x" * 32)
+    assert standing(workspace) is Standing.BOUND
+
+
+def test_a_workspace_whose_id_is_lost_stays_adopted_up_to_the_same_record(workspace):
+    use(workspace)
+    bind(workspace, adopted=1)
+    use(workspace)
+    (workspace / ".kaiza/id").unlink()
+    use(workspace)
+
+    assert (workspace / ".kaiza/id").exists()
+    assert read_binding(os.path.realpath(workspace), state_of(workspace)).restricted_seq == 1
+
+
 def test_a_clone_without_a_log_is_new_and_works_at_once(workspace):
     (workspace / "audit/.gitignore").write_text("*\n!.gitignore\n")
 
@@ -254,16 +303,30 @@ def test_an_agent_undoes_no_change_from_before_an_adoption(workspace):
     assert after is not None
 
 
-def test_a_crash_while_a_state_is_retired_loses_no_freeze(workspace):
+@pytest.mark.parametrize("moved", [{"index.json"}, LOG_STATE])
+def test_a_crash_while_a_state_is_retired_loses_no_freeze(workspace, moved):
     use(workspace)
     person(workspace, "freeze", "wait")
     clean(workspace)
     state = state_of(workspace)
     (state / "retiring").mkdir()
-    (state / "index.json").rename(state / "retiring/index.json")
+    for name in moved & set(os.listdir(state)):
+        (state / name).rename(state / "retiring" / name)
     refused = write(workspace, plan(workspace))
 
     assert refused["invariant_id"] == "WORKSPACE_FROZEN"
+
+
+def test_only_what_the_workspace_before_forbade_holds_for_a_third_one_at_the_path(workspace):
+    use(workspace)
+    person(workspace, "freeze", "wait")
+    begin_again(workspace)
+    use(workspace)
+    thawed = word(workspace, "thaw", "thaw")
+    begin_again(workspace)
+
+    assert thawed == 0
+    assert write(workspace, plan(workspace)) is None
 
 
 def test_a_crash_before_the_first_record_of_a_new_log_loses_no_freeze(workspace):

@@ -47,6 +47,13 @@ def test_a_plan_in_a_trusted_ref_is_merged(root):
     assert (status(root).ref, status(root).problem) == (TRUSTED, None)
 
 
+def test_a_plan_in_the_second_of_two_trusted_refs_is_merged(root):
+    merge(root)
+    trust(root, "refs/remotes/origin/other", TRUSTED)
+
+    assert (status(root).ref, status(root).problem) == (TRUSTED, None)
+
+
 def test_without_a_trusted_ref_nothing_is_merged_and_nothing_is_wrong(root):
     merge(root)
 

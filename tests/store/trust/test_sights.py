@@ -9,6 +9,7 @@ from kaiza.domain.plans.approval import ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan, parse
 from kaiza.store.trust import sights as module
 from kaiza.store.trust.git_origin import Origin
+from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.sights import Sights
 
 PLAN = """---
@@ -109,16 +110,16 @@ def test_an_ended_plan_that_git_brought_is_not_withdrawn_by_looking_again(open_s
     assert recall(open_sights(), stored("APPROVED"))[2] is None
 
 
-def test_forgotten_approvals_are_decided_again_from_what_git_says_then(open_sights, monkeypatch):
+def test_forgotten_approvals_are_decided_again_from_what_git_says_then(open_sights, monkeypatch, tmp_path):
     sights = open_sights()
     see(sights, stored(), stored("APPROVED"))
     open_sights().forget_approvals()
     forgotten = recall(sights, stored("APPROVED"))
     monkeypatch.setattr(module, "find_origins", lambda *words: [Origin.GIT for _ in words[2]])
-    sights.decide(stored("APPROVED"))
+    evidence = gather_evidence(str(tmp_path / "project"), tmp_path / "state", stored("APPROVED"), sights)
 
     assert forgotten == (False, "unseen", None)
-    assert recall(sights, stored("APPROVED")) == (False, "git", None)
+    assert (evidence.edited_here, evidence.came_by) == (False, "git")
 
 
 def test_lifting_what_was_never_withdrawn_writes_nothing(open_sights, tmp_path):
