@@ -174,3 +174,16 @@ def test_no_tool_reads_or_changes_a_secret(begun, workspace, path):
     assert (workspace / path).read_text() == "hush-hush\n"
     assert found["items"] == []
     assert "hush-hush" not in str(records(workspace))
+
+
+def test_an_agent_makes_no_directory_that_git_takes_for_a_repository(begun, workspace):
+    approved = plan(workspace, scope=WIDE)
+    for name in ("config", "objects/x", "refs/x"):
+        arguments = {"path": f"vendor/{name}", "content": "[core]\n", "plan_hash": approved}
+        assert begun.call("write_file", arguments).envelope is None
+    head = {"path": "vendor/HEAD", "content": "ref: refs/heads/main\n", "plan_hash": approved}
+    envelope = begun.call("write_file", head).envelope
+
+    assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", "CONTROL_PLANE_PROTECTED")
+    assert not (workspace / "vendor/HEAD").exists()
+    assert protected_names.find_steering_part(parse("src/Head/index.tsx")) is None

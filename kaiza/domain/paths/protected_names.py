@@ -101,6 +101,9 @@ STEERING_NAMES = frozenset(
 STEERING_PREFIXES = (".clinerules-", ".kilocoderules-", ".roorules-")
 """Rules for one mode of an agent; the rest of the name is the mode."""
 STEERING_SUFFIXES = (".code-workspace",)
+BARE_REPOSITORY_NAME = "HEAD"
+"""Without this file git takes no directory for a repository. In one that an agent made, git would run what its `config`
+names. Compared exactly: directories of components are often called `Head`."""
 STEERING_BELOW_GITHUB = frozenset(
     {
         "actions",
@@ -181,7 +184,7 @@ def find_steering_part(path: RelPath) -> RelPath | None:
         if _is_steering(name) or name in STEERING_BELOW.get(parent, ()):
             return RelPath(path.parts[:depth])
         parent = name
-    return None
+    return path if path.parts[-1:] == (BARE_REPOSITORY_NAME,) else None
 
 
 def is_unreadable(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:

@@ -161,15 +161,16 @@ def _bind_new(root: str, state_path: Path, key: StateKey) -> Sequence[Body]:
 
 
 def _carry_over(root: str, state_path: Path, key: StateKey) -> Sequence[Body]:
-    """Records that carry the restrictions of a retired state into an empty log."""
-    with suppress(FileNotFoundError):
-        if os.lstat(log_file.path_of(root)).st_size:
-            return ()
+    """Records that carry the restrictions of a retired state into a new log; after a crash, those that it lacks."""
     from kaiza.store.trust import retired_state  # noqa: PLC0415  as above
 
+    carried = retired_state.count_carried(root)
+    if carried is None:
+        return ()
+    details = list(retired_state.collect_restrictions(state_path, key))[carried:]
     return [
         new_body("recovery", timestamp=_current_timestamp(), workspace_root=root, outcome="ok", detail=detail)
-        for detail in retired_state.collect_restrictions(state_path, key)
+        for detail in details
     ]
 
 

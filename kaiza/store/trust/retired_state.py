@@ -10,6 +10,7 @@ from kaiza.domain.audit import carry_over
 from kaiza.domain.audit.projection import AuditState
 from kaiza.store.audit import snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
+from kaiza.store.audit.reader import read_records
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.state_key import StateKey
 from kaiza.store.trust.identity import RECORD_NAME as WORKSPACE_NAME
@@ -56,6 +57,17 @@ def collect_restrictions(state_path: Path, key: StateKey) -> Iterator[Mapping[st
     head = {"seq": checkpoint.head.seq, "entry_hash": checkpoint.head.entry_hash} if checkpoint else None
     for part in carry_over.split(kept):
         yield {"result": RESULT, "old_head": head, "standing": part}
+
+
+def count_carried(root: str) -> int | None:
+    """Number of records that carry a retired state, in a log of nothing else; None if other records are there."""
+    carried = 0
+    for record in read_records(root):
+        detail = record.get("detail")
+        if not isinstance(detail, dict) or detail.get("result") != RESULT:
+            return None
+        carried += 1
+    return carried
 
 
 def _newest_number(state_path: Path) -> int:

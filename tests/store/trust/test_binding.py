@@ -11,6 +11,7 @@ from scenes import bind, make_ready, records, set_up_by_0_1_0
 
 from kaiza.app import App
 from kaiza.cli import dispatch
+from kaiza.domain.audit import carry_over
 from kaiza.domain.caps import Caps
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import state_dir
@@ -254,6 +255,32 @@ def test_a_new_workspace_at_an_old_path_keeps_locks_withdrawals_and_used_limits(
     assert state.withdrawn == {"PLAN-1": "revoke"}
     assert (state.usage["PLAN-1"].operations, sorted(state.usage["PLAN-1"].files)) == (1, ["src/a"])
     assert (state.approvals, state.seals) == ({}, {})
+
+
+def test_a_crash_between_the_records_of_a_retired_state_loses_none(workspace, monkeypatch):
+    assert write(workspace, plan(workspace)) is None
+    assert person(workspace, "plan", "revoke", "PLAN-1") == 0
+    begin_again(workspace)
+    monkeypatch.setattr(carry_over, "MAX_PART_BYTES", 1)  # one record for each piece
+
+    def append_and_crash(self, body):
+        append(self, body)
+        raise KeyboardInterrupt
+
+    append = Workspace._append
+    with monkeypatch.context() as crash:
+        crash.setattr(Workspace, "_append", append_and_crash)
+        opened = Workspace(os.path.realpath(workspace), Caps())
+        with pytest.raises(KeyboardInterrupt):
+            opened.begin_recording()
+        opened.log.close()
+    before = len(recoveries(workspace))
+    use(workspace)
+    use(workspace)
+    parts = [each["standing"] for each in recoveries(workspace)]
+
+    assert before == 1
+    assert [name for part in parts for name in part] == ["frozen", "locks", "withdrawn", "usage", "usage"]
 
 
 def test_a_retired_log_of_one_record_is_one_record(workspace):
