@@ -4,9 +4,8 @@ Journals are recovered first, in `store.changes.recovery`. An open intent whose 
 took it or the change never began, is decided here by comparing the files with the hashes in the intent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -14,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import is_rolled_back, took_effect
 from kaiza.domain.audit.record import Body, is_well_formed, new_body
-from kaiza.domain.paths.protected_names import is_control_plane
-from kaiza.domain.paths.rel_path import parse
 from kaiza.store.audit.reader import read_records
 from kaiza.store.workspace import Workspace
 
 if TYPE_CHECKING:
+    from kaiza.domain.paths.rel_path import RelPath
+    from kaiza.store.changes.intended_files import FileState
+    from kaiza.store.changes.journal import ForeignJournal
     from kaiza.store.changes.recovery import RecordedIntent, RecoveryResult
 
 MAX_REPORTED = 50
 # A log that came with a clone may have any number of open intents; the next session continues with the rest.
 MAX_RECOVERED = 200
-MAX_HASHED_BYTES = 1 << 30
 _FINISHED_INTENT: Mapping[str, Any] = MappingProxyType(
     {"session_id": None, "plan_id": None, "plan_hash": None, "changes": [], "detail": None}
 )
@@ -49,6 +48,47 @@ def recover(workspace: Workspace, now: str, request_id: str) -> list[dict[str, A
     if workspace.damage() is not None or workspace.binding.is_foreign:
         return []
     return _CrashRecovery(workspace, now, request_id).run()
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignChange:
+    """Interrupted change of another state directory: its locked journal, and what the log says of it."""
+
+    journal: "ForeignJournal"
+    intent: Mapping[str, Any] | None
+    """The record of its intent; None where the log has none."""
+    is_open: bool
+    """Whether neither an outcome nor a recovery of it is recorded."""
+    is_in_use: bool
+    """Whether its writer may be alive; then it must not be settled."""
+    states: "Sequence[FileState]"
+    """How the files are now, one for each change of the intent; empty where a path is protected."""
+
+
+def find_foreign_changes(workspace: Workspace) -> Iterator[ForeignChange]:
+    """Yield the changes whose journals belong to other state directories, each locked until the next is asked for."""
+    listed = workspace.journals.list_foreign()
+    intents = _find_intents(workspace.root, {journal.name for journal in listed})
+    for journal in listed:
+        intent, is_open = intents.get(journal.name, (None, False))
+        claimed = workspace.journals.claim(journal.name)
+        try:
+            writers = {journal.liveness_id, _writer_of(intent) if intent else ""}
+            is_claimed = claimed is not None and claimed.origin == "foreign"
+            is_in_use = not is_claimed or not all(map(workspace.transactions.is_dead, writers))
+            states = _compare_files(workspace, intent["changes"]) if intent else []
+            yield ForeignChange(journal, intent, is_open, is_in_use, states)
+        finally:
+            if claimed is not None and claimed.journal is not None:
+                claimed.journal.close()
+
+
+def settle_foreign_change(workspace: Workspace, change: ForeignChange, now: str, person: str) -> dict[str, Any]:
+    """Set a journal aside, decide its change by the hashes in the log, and record that this person did so.
+
+    Nothing is done on the journal's word.
+    """
+    return _CrashRecovery(workspace, now, "kaiza doctor").settle(change, person)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,33 +184,43 @@ class _CrashRecovery:
 
     def _decide_without_journal(self, txn: str, intent: Mapping[str, Any]) -> str:
         """Compare the files with the hashes of an intent: all new, all old, or `unknown`."""
-        changes = intent["changes"]
-        try:
-            touched = [parse(path) for change in changes for path in (change["path"], change["source"]) if path]
-        except errors.SystemError:
-            return "unknown"
-        # The log may have come with a clone: its intent must not reveal whether a guessed hash is that of a secret.
-        if any(is_control_plane(path) or self.workspace.is_unreadable(path) for path in touched):
+        touched = _comparable_paths(self.workspace, intent["changes"])
+        if touched is None:
             return "unknown"
         self.workspace.transactions.remove_leftovers(txn, touched)
-        current = [self._hash_file(change["path"]) for change in changes]
-        before = [change["before_hash"] if change["source"] is None else None for change in changes]
-        if current == [change["after_hash"] for change in changes]:
+        states = _compare_files(self.workspace, intent["changes"])
+        if all(state in ("after", "both") for state in states):
             return "applied"
-        return "not_applied" if current == before else "unknown"
+        return "not_applied" if all(state in ("before", "both") for state in states) else "unknown"
 
-    def _hash_file(self, path: str) -> str | None:
-        """SHA-256 of a file; None where it does not exist, cannot be read or is too large."""
-        digest = sha256()
-        try:
-            with self.workspace.files.open_file(parse(path), lambda _real: None) as file:
-                if file.size > MAX_HASHED_BYTES:
-                    return None
-                for chunk in file.chunks():
-                    digest.update(chunk)
-        except errors.SystemError:
-            return None
-        return digest.hexdigest()
+    def settle(self, change: ForeignChange, person: str) -> dict[str, Any]:
+        """Set the journal aside and record what became of its change; `left` where it cannot be set aside."""
+        txn, intent = change.journal.name, change.intent
+        moved_to = self.workspace.journals.set_aside(txn)
+        if moved_to is None:
+            return _report(txn, "left", [], [{"path": f".kaiza/journal/{txn}", "reason": "foreign"}])
+        result, members = "set_aside", dict[str, Any]()
+        if intent is not None and change.is_open:
+            result, members = self._decide_without_journal(txn, intent), self._members_of(txn, intent)
+        elif intent is not None:
+            self.workspace.transactions.remove_leftovers(
+                txn, _comparable_paths(self.workspace, intent["changes"]) or ()
+            )
+        left = [{"path": moved_to, "reason": "foreign"}]
+        detail = {"result": result, "journal": txn, "left": left, "found_by": self.request_id, "person": person}
+        detail |= members.pop("detail", {})
+        members |= {"timestamp": self.now, "workspace_root": self.workspace.root}
+        self._append(new_body("recovery", detail=detail, **members))
+        return _report(txn, result, [each["path"] for each in members.get("changes", ())], left)
+
+    def _members_of(self, txn: str, intent: Mapping[str, Any]) -> dict[str, Any]:
+        """Members of the record that closes an intent."""
+        members = {"request_id": txn, "tool_name": intent["tool_name"], "changes": intent["changes"]}
+        # An intent from before an adoption counts for no session or plan here: only a person may undo its changes.
+        if txn not in self.workspace.audit_state.intents:
+            return members
+        followed = {name: intent[name] for name in ("session_id", "plan_id", "plan_hash")}
+        return {**members, **followed, "detail": _undone_calls(intent)}
 
     def _record_recovery(self, txn: str, result: str, paths: list[str], left: list[dict[str, str]]) -> dict[str, Any]:
         """Record and report a recovery. Where the outcome is recorded already, the record lists no changes again."""
@@ -199,6 +249,35 @@ class _CrashRecovery:
 
     def _append(self, body: Body) -> None:
         self.workspace.log.append(lambda: body, durable=True)
+
+
+def _find_intents(root: str, txns: set[str]) -> dict[str, tuple[Mapping[str, Any], bool]]:
+    """The intents of these transactions in the log, each with whether it is open."""
+    found: dict[str, tuple[Mapping[str, Any], bool]] = {}
+    closed: set[str] = set()
+    # From the end, an outcome or a recovery comes before its intent.
+    for record in read_records(root, reverse=True) if txns else ():
+        txn = record.get("request_id")
+        if txn not in txns or txn in found:
+            continue
+        if record.get("kind") == "intent" and is_well_formed(record) and record["changes"] is not None:
+            found[txn] = (record, txn not in closed)
+        closed.add(txn)
+    return found
+
+
+def _comparable_paths(workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> "list[RelPath] | None":
+    from kaiza.store.changes.intended_files import comparable_paths  # noqa: PLC0415  as above
+
+    return comparable_paths(changes, workspace.is_unreadable)
+
+
+def _compare_files(workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> "list[FileState]":
+    """How the file of each change is now; empty where a path is protected."""
+    from kaiza.store.changes.intended_files import compare_files  # noqa: PLC0415  as above
+
+    is_comparable = _comparable_paths(workspace, changes) is not None
+    return list(compare_files(workspace.files, changes)) if is_comparable else []
 
 
 def _writer_of(intent: Mapping[str, Any]) -> str:

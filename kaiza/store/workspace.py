@@ -68,7 +68,7 @@ class Workspace:
         self.sights = Sights(root, self._state_path)
         self.plan_watch = PlanWatch(self.look_at_plans)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
-        self._journal = JournalStore(self.blobs.kaiza_dir, self.state_key)
+        self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
         self.settings_layers = self._read_layers(is_required=known_settings is None)
@@ -110,7 +110,7 @@ class Workspace:
                 # A session that only reads does not pay for the import.
                 from kaiza.store.changes.transaction import TransactionManager  # noqa: PLC0415
 
-                self._transactions = TransactionManager(self.files, self.blobs, self._journal)
+                self._transactions = TransactionManager(self.files, self.blobs, self.journals)
             return self._transactions
 
     def is_initialized(self) -> bool:
@@ -190,11 +190,11 @@ class Workspace:
 
     def has_journals(self) -> bool:
         """Whether there is a journal of an unfinished change, including one that another process is making."""
-        return not self.binding.is_foreign and not self._journal.is_empty()
+        return not self.binding.is_foreign and not self.journals.is_empty()
 
     def count_journals(self) -> int:
         """Number of journals that there are, also of those that came with the workspace. OSError if unreadable."""
-        return self._journal.count()
+        return self.journals.count()
 
     def verification_progress(self, seconds: float) -> Mapping[str, int] | None:
         """Progress of the background verification of the log after waiting `seconds`; None once it has ended."""
@@ -293,7 +293,7 @@ class Workspace:
     def _unsigned_journals(self) -> Mapping[str, str]:
         """Hashes of journals from a version that did not sign them, which are accepted once."""
         # Only where that version set up the workspace: otherwise the journals came with a copied or cloned one.
-        return self._journal.journal_hashes() if self.binding.is_legacy else {}
+        return self.journals.journal_hashes() if self.binding.is_legacy else {}
 
     def follow(self) -> None:
         """Follow the log: apply the records that other processes appended."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from kaiza.cli.console import arguments, output
 from kaiza.cli.doctor import clients, machine, sandbox_probe, trust, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
+from kaiza.cli.doctor.fix import fix_journals
 from kaiza.cli.doctor.machine import errors_as_unknown
 from kaiza.render.tables import GAP
 from kaiza.render.terminal import escape, paint, wrap, wrap_words
@@ -21,9 +22,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Check everything a session needs, and say what to do: Python, kernel, file system, permissions, plans, the "
-        "audit log and its checkpoint, unfinished changes, client configuration. Changes nothing.\n"
-        "Exit status: 0 ok or only warnings, 1 a problem, 3 something could not be determined.",
-        "kaiza doctor\nkaiza doctor ~/project --json",
+        "audit log and its checkpoint, unfinished changes, client configuration. Changes nothing. With --fix "
+        "it settles interrupted changes of a state directory that is gone instead: shows their files and asks.\n"
+        "Exit status: 0 ok or only warnings, 1 a problem, 3 something could not be determined; with --fix: 0 all "
+        "settled, 1 not settled, 3 no terminal to ask at.",
+        "kaiza doctor\nkaiza doctor ~/project --json\nkaiza doctor --fix",
         run=_run_doctor,
     )
     parser.add_argument(
@@ -32,6 +35,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="the workspace (default: this directory or the nearest one above it that is a workspace)",
     )
+    parser.add_argument(
+        "--fix", action="store_true", help="settle interrupted changes of a state directory that is gone"
+    )
+    arguments.add_operator(parser)
     arguments.add_json(parser)
 
 
@@ -39,6 +46,8 @@ def _run_doctor(args: argparse.Namespace) -> int:
     root = Path(args.directory or roots.find_nearest(".") or ".").resolve()
     if not root.is_dir():
         raise output.CommandError(f"There is no directory {args.directory}. Name an existing one.", output.FAILURE)
+    if args.fix:
+        return fix_journals(root, args)
     checks = list(_run_checks(root))
     if args.json:
         verdicts = {check.verdict for check in checks}

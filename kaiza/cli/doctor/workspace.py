@@ -1,6 +1,7 @@
 """Checks of the workspace: settings, git, plans, journals, the audit log and its checkpoint, unfinished changes."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,9 +22,12 @@ from kaiza.store import git, human_decisions
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
 from kaiza.store.audit.verification.verify import NO_RECORDS
+from kaiza.store.changes.journal import JournalStore
 from kaiza.store.config import roots
 from kaiza.store.config.settings_layers import DEFAULT
 from kaiza.store.disk import state_dir
+from kaiza.store.disk.kaiza_dir import KaizaDir
+from kaiza.store.disk.state_key import StateKey
 from kaiza.store.documents.nested_workspaces import find_workspaces
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust.adopted_settings import read_layers
@@ -122,7 +126,8 @@ def check_nested(root: Path) -> Iterator[DoctorCheck]:
 
 
 def check_journals(root: Path) -> Iterator[DoctorCheck]:
-    """A warning about journals that Kaiza did not write here and set aside; no result if there are none."""
+    """Warnings about journals of other state directories, and about those set aside; no result if there are none."""
+    yield from _check_foreign_journals(root)
     directory = root / ".kaiza/set-aside"
     if directory.is_symlink() or not directory.is_dir():
         return
@@ -132,6 +137,23 @@ def check_journals(root: Path) -> Iterator[DoctorCheck]:
             "journals",
             f"{count} set aside under .kaiza/set-aside: journals not written by Kaiza here, or files that checks made",
             "Read them and find out where they came from, then delete them. Nothing in them was executed.",
+        )
+
+
+def _check_foreign_journals(root: Path) -> Iterator[DoctorCheck]:
+    state = state_dir.path_of(str(root))
+    if read_binding(str(root), state).standing is not Standing.BOUND:
+        return
+    with ConfinedRoot(str(root)) as files, closing(KaizaDir(files.fd)) as kaiza_dir:
+        found = JournalStore(kaiza_dir, StateKey(state)).list_foreign()
+    if found:
+        oldest = datetime.fromtimestamp(min(journal.written_at for journal in found), UTC)
+        named = ", ".join(journal.name for journal in found[:_MAX_NAMED]) + (" …" if len(found) > _MAX_NAMED else "")
+        interrupted = format_count(len(found), "change")
+        yield warning(
+            "foreign-journals",
+            f"{interrupted} of another state directory, the oldest of {oldest:%Y-%m-%d %H:%M} UTC: {named}",
+            "In progress there, or interrupted: its next session recovers them. If it is gone: `kaiza doctor --fix`.",
         )
 
 

@@ -1,7 +1,7 @@
 """`kaiza undo`: restore the files that a session, a call or a plan changed, unless they were modified since."""
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.confirm import confirm_yes_no
 from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id, resolve_name, verify_whole_log
 from kaiza.domain import errors
-from kaiza.domain.audit.inverse_changes import effective_changes, took_effect
+from kaiza.domain.audit.inverse_changes import effective_changes, may_be_in_effect, took_effect
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
@@ -36,9 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Record]:
     """The records of the selected changes that are still in effect, in order."""
-    changed: list[Record] = list(filter(took_effect, audit_reader.read_forward(workspace.root)))
     if args.request is not None:
-        return _records_of_calls(set(args.request), changed)
+        made = filter(may_be_in_effect, audit_reader.read_forward(workspace.root))
+        return _records_of_calls(set(args.request), made)
+    changed: list[Record] = list(filter(took_effect, audit_reader.read_forward(workspace.root)))
     if args.session is not None:
         known = (record.get("session_id") for record in audit_reader.read_forward(workspace.root))
         session_ids = {session_id for session_id in known if isinstance(session_id, str)}
@@ -47,7 +48,7 @@ def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Recor
     return _effective_records(changed, lambda record: record["plan_id"] == args.plan)
 
 
-def _records_of_calls(request_ids: set[str], changed: list[Record]) -> list[Record]:
+def _records_of_calls(request_ids: set[str], changed: Iterable[Record]) -> list[Record]:
     selected = [record for record in changed if record["request_id"] in request_ids]
     missing = request_ids - {record["request_id"] for record in selected}
     if missing:

@@ -56,6 +56,16 @@ def took_effect(record: Mapping[str, Any]) -> bool:
     return record.get("kind") in ("call", "person") and record.get("outcome") == "ok"
 
 
+def may_be_in_effect(record: Mapping[str, Any]) -> bool:
+    """Whether some of the record's changes may be in place: it took effect, or its recovery could not tell."""
+    if took_effect(record):
+        return True
+    detail = record.get("detail")
+    result = detail.get("result") if isinstance(detail, Mapping) else None
+    is_unclear = record.get("kind") == "recovery" and result == "unknown"
+    return is_unclear and bool(record.get("changes")) and is_well_formed(record)
+
+
 def is_rolled_back(record: Mapping[str, Any]) -> bool:
     """Whether the record is a recovery that left none of the changes in place."""
     detail = record.get("detail")

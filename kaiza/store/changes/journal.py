@@ -27,6 +27,8 @@ _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 # A clone may bring any number of journals; one recovery inspects this many, those of the log's open intents first.
 _MAX_JOURNALS = 200
+_LAST_DATE = 253402300799
+"""The end of the year 9999, in seconds since 1970."""
 
 JournalOrigin = Literal["own", "foreign", "malformed", "unreadable"]
 """Of this state directory, of another one, not a journal, or not readable by this account."""
@@ -113,6 +115,16 @@ class AbandonedJournal:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignJournal:
+    """What a journal of another state directory says of itself. The key is not here, so none of it is authentic."""
+
+    name: str
+    state_id: str
+    liveness_id: str
+    written_at: float
+
+
+@dataclass(frozen=True, slots=True)
 class JournalStore:
     """The journals of a workspace: of transactions under way, abandoned and finished."""
 
@@ -168,6 +180,33 @@ class JournalStore:
             if abandoned is not None:
                 yield abandoned
 
+    def list_foreign(self) -> list[ForeignJournal]:
+        """Journals that name another state directory, with a living writer or without. Changes and locks nothing."""
+        dir_fd = self.kaiza_dir.find_directory("journal")
+        if dir_fd is None:
+            return []
+        names = sorted(filter(_NAME.fullmatch, os.listdir(dir_fd)))  # noqa: PTH208 (of a descriptor)
+        listed = (self._read_foreign(name, dir_fd) for name in names[:_MAX_JOURNALS])
+        return [journal for journal in listed if journal is not None]
+
+    def _read_foreign(self, name: str, dir_fd: int) -> ForeignJournal | None:
+        content = journal_lines.read_file(name, dir_fd)
+        head = journal_lines.foreign_head(self.state_key, content) if content is not None else None
+        if head is None:
+            return None
+        try:
+            status = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        # An unpacked archive may bring times that no date has.
+        written_at = min(max(status.st_mtime, 0), _LAST_DATE)
+        return ForeignJournal(name, head["state"], str(head.get("live", "")), written_at)
+
+    def claim(self, name: str) -> AbandonedJournal | None:
+        """The journal with this name, locked; None where it has a living writer or is gone."""
+        dir_fd = self.kaiza_dir.find_directory("journal")
+        return None if dir_fd is None else self._inspect_name(name, dir_fd)
+
     def _inspect_name(self, name: str, dir_fd: int) -> AbandonedJournal | None:
         """Open, lock and classify one entry; None where it has a living writer, is gone, or is empty."""
         try:
@@ -199,7 +238,7 @@ class JournalStore:
         lines = journal_lines.authentic_lines(self.state_key, journal.txn, content)
         if lines:
             return AbandonedJournal(journal.txn, "own", journal, tuple(lines))
-        is_foreign = journal_lines.is_foreign(self.state_key, content)
+        is_foreign = journal_lines.foreign_head(self.state_key, content) is not None
         return AbandonedJournal(journal.txn, "foreign" if is_foreign else "malformed", journal)
 
     def set_aside(self, name: str) -> str | None:

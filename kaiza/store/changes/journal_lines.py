@@ -69,10 +69,11 @@ def authentic_lines(state_key: StateKey, txn: str, content: bytes) -> list[Journ
     return found
 
 
-def is_foreign(state_key: StateKey, content: bytes) -> bool:
-    """Whether the first line of a journal that has no authentic lines names another state directory."""
+def foreign_head(state_key: StateKey, content: bytes) -> JournalLine | None:
+    """The first line where it names another state directory, else None. Its code cannot be checked here."""
     head = parse_object(content.split(b"\n", 1)[0][: -_CODE_LENGTH - 1])
-    return head is not None and isinstance(head.get("state"), str) and head["state"] != state_key.state_id
+    is_foreign = head is not None and isinstance(head.get("state"), str) and head["state"] != state_key.find_state_id()
+    return head if is_foreign else None
 
 
 def read_file(name: str, dir_fd: int) -> bytes | None:
