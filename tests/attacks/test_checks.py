@@ -415,6 +415,16 @@ def test_what_an_unsandboxed_check_alters_is_detected_and_locks(unsandboxed, wor
     assert records(workspace)[-1]["invariant_id"] == "CHECKS_MEDDLED"
 
 
+def test_an_object_that_an_unsandboxed_check_alters_is_detected(unsandboxed, workspace):
+    stored = workspace / ".kaiza/objects/ab"
+    stored.parent.mkdir(exist_ok=True)
+    stored.write_text("x")
+    envelope = unsandboxed("open('.kaiza/objects/ab', 'a').write('y')").envelope
+
+    assert envelope["invariant_id"] == "CHECKS_MEDDLED"
+    assert envelope["cause"]["paths"] == [".kaiza/objects/ab"]
+
+
 FORGE = """
 import hashlib, json
 log = open("audit/audit-log.jsonl", "rb").read().splitlines()

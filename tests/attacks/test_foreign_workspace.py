@@ -9,7 +9,9 @@ from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.cli import dispatch
-from kaiza.domain.audit import record
+from kaiza.domain.audit import carry_over, record
+from kaiza.domain.audit.projection import AuditState, PlanSeal
+from kaiza.domain.plans.plan import PlanUsage
 from kaiza.store.audit.verification.accept import accept_damage
 from kaiza.store.audit.verification.verify import verify_log
 
@@ -177,6 +179,27 @@ def test_what_a_clones_log_forbids_counts_and_what_it_lifts_does_not(clone):
     assert state.withdrawn == {"PLAN-1": "revoke"}
     assert (state.approvals, state.seals, list(state.locks)) == ({}, {}, ["WINDSURF"])
     assert list(state.sessions) == [begun.output["session_id"]]
+
+
+@pytest.mark.parametrize("kind", ["recovery", "person"])
+def test_of_a_state_that_a_clones_log_carries_over_only_what_forbids_counts(clone, kind):
+    plan_hash = hash_of(clone)
+    carried = AuditState(
+        approvals={"PLAN-1": plan_hash},
+        seals={"PLAN-1": PlanSeal(plan_hash, "command", None, 1)},
+        withdrawn={"PLAN-2": "revoke"},
+        usage={"PLAN-1": PlanUsage(operations=3)},
+    )
+    (part,) = carry_over.split(carried)
+    detail = {"result": "state_retired", "action": "accept", "standing": part}
+    ship_log(clone, record.new_body(kind, timestamp=AT, outcome="ok", detail=detail))
+    app = App([os.path.realpath(clone)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    state = app.services.workspaces[os.path.realpath(clone)].audit_state
+    app.close()
+
+    assert (state.approvals, state.seals) == ({}, {})
+    assert (state.withdrawn, state.usage) == (carried.withdrawn, carried.usage)
 
 
 def test_an_adoption_in_a_clones_own_log_counts_for_nothing(clone):

@@ -12,7 +12,9 @@ from scenes import put_plan, records
 
 from kaiza.boundary import current_timestamp
 from kaiza.domain import errors
+from kaiza.domain.audit.record import Verdict
 from kaiza.store.audit.checkpoint import Checkpoint
+from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.disk import state_dir
 
@@ -52,6 +54,11 @@ def soon(seconds=2):
 def until(moment):
     while current_timestamp() < moment:
         os.sched_yield()
+
+
+def mark_damaged(root):
+    """Mark the log as a process does that found it damaged."""
+    DamageMark(state_dir.path_of(str(root))).save(Verdict("broken", 0, None, None, anchored=False))
 
 
 def delete_plan(root):
@@ -123,6 +130,16 @@ def test_a_change_is_refused_if_the_workspace_is_frozen_before_the_intent(begun,
     envelope = write(begun, approved)
 
     assert envelope["invariant_id"] == "WORKSPACE_FROZEN"
+    assert intents(workspace) == []
+    assert not (workspace / "src/a").exists()
+
+
+def test_a_change_is_refused_if_damage_of_the_log_is_found_before_the_intent(begun, workspace, between):
+    approved = plan(workspace)
+    between(lambda: mark_damaged(workspace))
+    envelope = write(begun, approved)
+
+    assert envelope["error_code"] == "SELF_AUDIT_FAILURE"
     assert intents(workspace) == []
     assert not (workspace / "src/a").exists()
 
@@ -236,19 +253,27 @@ def checked(make_app, workspace):
     return check
 
 
-def test_no_further_check_runs_once_a_person_has_frozen_the_workspace(checked, workspace):
-    def freeze_during_the_check():
+@pytest.mark.parametrize(
+    ("stop", "refusal"),
+    [
+        (lambda root: person(root, "freeze", "stop"), ("POLICY_VIOLATION", "WORKSPACE_FROZEN")),
+        (mark_damaged, ("SELF_AUDIT_FAILURE", None)),
+    ],
+    ids=["frozen", "damaged"],
+)
+def test_no_further_check_runs_once_the_workspace_is_frozen_or_its_log_damaged(checked, workspace, stop, refusal):
+    def stop_during_the_check():
         while not (workspace / "started").exists():
             os.sched_yield()
-        person(workspace, "freeze", "stop")
-        (workspace / "frozen").touch()
+        stop(workspace)
+        (workspace / "stopped").touch()
 
-    meanwhile = threading.Thread(target=freeze_during_the_check, daemon=True)
+    meanwhile = threading.Thread(target=stop_during_the_check, daemon=True)
     meanwhile.start()
-    wait = "import os\nopen('started', 'w')\nwhile not os.path.exists('frozen'): os.sched_yield()"
+    wait = "import os\nopen('started', 'w')\nwhile not os.path.exists('stopped'): os.sched_yield()"
     envelope = checked(wait, "open('ran', 'w')")
 
-    assert envelope["invariant_id"] == "WORKSPACE_FROZEN"
+    assert (envelope["error_code"], envelope["invariant_id"]) == refusal
     assert not (workspace / "ran").exists()
 
 

@@ -96,6 +96,7 @@ def test_a_command_that_does_not_exist_fails_with_status_127(workspace):
 
 
 def test_checks_of_one_workspace_run_one_after_the_other(make_app, workspace):
+    (workspace / "kaiza.toml").write_text("[checks]\nseconds = 20\n")  # ends the second one if it is not refused
     allowed = ("allow_checks", "allow_unsandboxed_checks")
     run = checking(make_app(workspace, allowed=allowed), workspace)
     other = make_app(workspace, allowed=allowed)

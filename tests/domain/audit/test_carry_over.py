@@ -53,6 +53,7 @@ def test_merging_keeps_the_stricter_of_two_accounts():
     read = AuditState(
         approvals={"SAME": ONE, "DIFFER": OTHER, "READ": ONE},
         seals={"SAME": seal(ONE), "DIFFER": seal(OTHER), "READ": seal(ONE)},
+        frozen=Freeze("wait", None, AT),
         withdrawn={"PLAN-2": "reject"},
         usage={"PLAN-1": PlanUsage({"b": 1, "c": 1}, lines=9, bytes=1, operations=9, refusals=1)},
     )
@@ -69,6 +70,7 @@ def test_merging_keeps_the_stricter_of_two_accounts():
         **dict.fromkeys(("SAME", "DIFFER", "KNOWN"), "edited"),
         "READ": UNPROVEN,
     }
+    assert merged.frozen == carry_over.merge(read, known, AT).frozen == read.frozen
     assert merged.withdrawn == {"PLAN-1": "revoke", "PLAN-2": "reject"}
     assert merged.usage == {"PLAN-1": PlanUsage({"a": 1, "b": 2, "c": 1}, 9, 9, 9, 9)}
 

@@ -1,5 +1,6 @@
 """Which files count as brought by git."""
 
+import os
 import shutil
 import subprocess
 
@@ -44,6 +45,12 @@ def commit(root, content, attributes=b""):
 def origin(root, content, directory="plans"):
     (found,) = find_origins(str(root), directory, [("P.md", content)])
     return found
+
+
+def origin_if_copied(root, content):
+    """The origin of the plan with a time that the index does not have."""
+    os.utime(root / "plans/P.md", ns=(0, 0))
+    return origin(root, content)
 
 
 def test_bytes_of_a_commit_come_from_git_and_edited_bytes_do_not(root):
@@ -94,6 +101,7 @@ def test_the_origin_of_what_a_checkout_converts_otherwise_is_unknown(root, blob,
 
     assert content != blob
     assert origin(root, content) == Origin.UNKNOWN
+    assert origin_if_copied(root, content) == Origin.UNKNOWN
 
 
 @pytest.mark.parametrize("setting", ["core.autocrlf", "core.eol"])
@@ -113,6 +121,7 @@ def test_the_origin_of_what_a_filter_wrote_is_unknown(root):
 
     assert content == b"DRAFT\n"
     assert origin(root, content) == Origin.UNKNOWN
+    assert origin_if_copied(root, content) == Origin.UNKNOWN
 
 
 def test_edited_bytes_with_usual_attributes_are_from_here(root):
