@@ -1,5 +1,6 @@
 """`kaiza doctor --fix` settles a journal of another state directory by the log, never by the journal."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -302,3 +303,32 @@ def test_doctor_names_the_journal_and_changes_nothing(kaiza, workspace, interrup
     assert txn in named["message"]
     assert "kaiza doctor --fix" in named["todo"]
     assert {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()} == before
+
+
+def test_a_change_in_progress_does_not_stop_the_others(screen, workspace):
+    ship_journal(workspace, "first")
+    ship_journal(workspace, "second")
+    with (workspace / ".kaiza/journal/first").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        status, shown = settle(screen)
+
+    assert status == 1
+    assert ".kaiza/journal/first is of a change that may be in progress" in shown
+    assert journals(workspace) == ["first"]
+
+
+@pytest.mark.parametrize("name", ["journal", "set-aside"])
+def test_a_link_in_place_of_a_directory_of_kaizas_is_not_followed(screen, workspace, tmp_path, name):
+    ship_journal(workspace)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    if name == "journal":
+        (workspace / ".kaiza/journal").rename(outside / "moved")
+    target = outside / "moved" if name == "journal" else outside
+    (workspace / ".kaiza" / name).symlink_to(target)
+    before = everything(workspace)
+    # Without a question where the journals cannot be read: the command would wait for its answer.
+    status = screen("doctor", "--fix").end() if name == "journal" else settle(screen)[0]
+
+    assert status == (3 if name == "journal" else 1)
+    assert everything(workspace) == before
