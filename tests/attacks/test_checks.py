@@ -371,9 +371,13 @@ def test_a_sandboxed_check_ends_with_the_server_that_started_it(workspace):
     try:
         approved = plan(workspace, more=f"phases: [{{phase_id: P1, verify: [[{sys.executable!r}, check.py]]}}]\n")
         os.mkfifo(workspace / "alive")
-        Path(workspace, "check.py").write_text("import signal\nalive = open('alive', 'w')\nsignal.pause()\n")
+        script = "import signal\nalive = open('alive', 'w', 1)\nalive.write('x\\n')\nsignal.pause()\n"
+        Path(workspace, "check.py").write_text(script)
         agent.door.say(call(99, "run_checks", plan_hash=approved, phase_id="P1"))
-        with Path(workspace, "alive").open() as alive:
+        # Opened without waiting for the check, which may not have begun: until it has, there is nothing to read.
+        with os.fdopen(os.open(workspace / "alive", os.O_RDONLY | os.O_NONBLOCK)) as alive:
+            assert select.select([alive], [], [], PATIENCE)[0]
+            assert alive.read(1) == "x"
             agent.door.process.kill()
             ready, _, _ = select.select([alive], [], [], PATIENCE)
     finally:

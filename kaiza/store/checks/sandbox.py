@@ -137,9 +137,13 @@ def _home_directories() -> list[str]:
 def _toolchains(homes: Sequence[str]) -> Iterator[str]:
     for home in _existing(homes):
         yield from (f"{home}/{name}" for name in _TOOLCHAINS)
-        for entry in os.environ.get("PATH", "").split(os.pathsep):
-            if entry.startswith("/") and _is_below(os.path.realpath(entry), home):
-                yield os.path.realpath(entry)
+    hidden = _existing([*_HIDDEN, *homes])
+    for entry in os.environ.get("PATH", "").split(os.pathsep):
+        path = os.path.realpath(entry)
+        if entry.startswith("/") and any(_is_below(path, directory) for directory in hidden):
+            # The programs of a virtual environment need all of it.
+            environment = os.path.dirname(path)  # noqa: PTH120  as text
+            yield environment if os.path.lexists(f"{environment}/pyvenv.cfg") else path
 
 
 def _writable(named: Sequence[str], protected: Sequence[str]) -> Iterator[str]:
