@@ -8,13 +8,13 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
 from kaiza.domain.audit.record import Body, new_body
 from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
+from kaiza.store.audit.damage_mark import current_timestamp
 from kaiza.store.audit.snapshot import is_head_in_log
 from kaiza.store.disk.state_key import StateKey
 from kaiza.store.trust import identity
@@ -43,7 +43,7 @@ class Binding:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether somebody else may have written the workspace, and no person here has adopted it."""
+        """Whether the workspace came from elsewhere and was not adopted on this machine."""
         return self.standing is Standing.FOREIGN
 
     @property
@@ -79,7 +79,7 @@ def establish(root: str, state_path: Path, found: Binding, key: StateKey) -> Seq
         if found.is_foreign:
             # From now on the checkpoints of this machine are no evidence that it set up the workspace.
             if identity.read_known(state_path) is None:
-                identity.write_known(state_path, KnownWorkspace(None, root, _current_timestamp()))
+                identity.write_known(state_path, KnownWorkspace(None, root, current_timestamp()))
             return ()
         return _bind_again(root, state_path, found) if found.lacks_id else _carry_over(root, state_path, key)
     except OSError as refused:
@@ -107,7 +107,7 @@ def adopt(root: str, state_path: Path, adopted_seq: int) -> None:
     """
     workspace_id = identity.read_local_id(root) or identity.new_id()
     identity.write_local_id(root, workspace_id)
-    identity.write_known(state_path, KnownWorkspace(workspace_id, root, _current_timestamp(), adopted_seq))
+    identity.write_known(state_path, KnownWorkspace(workspace_id, root, current_timestamp(), adopted_seq))
 
 
 def forget_adopted_records(state_path: Path) -> None:
@@ -155,7 +155,7 @@ def _bind_new(root: str, state_path: Path, key: StateKey) -> Sequence[Body]:
 
     retired_state.retire(state_path)
     workspace_id = identity.new_id()
-    identity.write_known(state_path, KnownWorkspace(workspace_id, root, _current_timestamp()))
+    identity.write_known(state_path, KnownWorkspace(workspace_id, root, current_timestamp()))
     identity.write_local_id(root, workspace_id)
     return _carry_over(root, state_path, key)
 
@@ -169,7 +169,7 @@ def _carry_over(root: str, state_path: Path, key: StateKey) -> Sequence[Body]:
         return ()
     details = list(retired_state.collect_restrictions(state_path, key))[carried:]
     return [
-        new_body("recovery", timestamp=_current_timestamp(), workspace_root=root, outcome="ok", detail=detail)
+        new_body("recovery", timestamp=current_timestamp(), workspace_root=root, outcome="ok", detail=detail)
         for detail in details
     ]
 
@@ -178,14 +178,10 @@ def _bind_again(root: str, state_path: Path, found: Binding) -> Sequence[Body]:
     known = identity.read_known(state_path) or KnownWorkspace(None)
     workspace_id = known.workspace_id or identity.new_id()
     identity.write_known(
-        state_path, KnownWorkspace(workspace_id, root, known.created or _current_timestamp(), found.adopted_seq)
+        state_path, KnownWorkspace(workspace_id, root, known.created or current_timestamp(), found.adopted_seq)
     )
     # Where `.kaiza` cannot be written the log alone still shows that the workspace belongs here.
     with suppress(OSError):
         identity.write_local_id(root, workspace_id)
     detail = {"result": "workspace_bound", "from": "0.1.0" if found.is_legacy else "log"}
-    return [new_body("recovery", timestamp=_current_timestamp(), workspace_root=root, outcome="ok", detail=detail)]
-
-
-def _current_timestamp() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return [new_body("recovery", timestamp=current_timestamp(), workspace_root=root, outcome="ok", detail=detail)]

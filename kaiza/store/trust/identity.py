@@ -31,7 +31,7 @@ _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class KnownWorkspace:
-    """What this machine knows of the workspace at a path. Without an id it is one that nobody here has adopted."""
+    """What this machine knows of the workspace at a path. Without an id it was not adopted on this machine."""
 
     workspace_id: str | None
     root: str = ""
