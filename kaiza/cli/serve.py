@@ -25,9 +25,9 @@ _START_FAILED = 3
 
 
 class ServeOptions(NamedTuple):
-    """The options of the command line."""
+    """The options of the command line, by their names there."""
 
-    workspaces: tuple[str, ...] = ()
+    workspace: tuple[str, ...] = ()
     role: str | None = None
     content: str = "full"
     tool_timeout_ms: int | None = None
@@ -47,7 +47,7 @@ def run(argv: Sequence[str]) -> int:
     """Serve until the client disconnects; the exit status."""
     options = parse_options(argv)
     try:
-        return _run_server(options, _find_roots(options.workspaces))
+        return _run_server(options, _find_roots(options.workspace))
     except _system_error() as failure:
         return _report_failure(failure)
 
@@ -56,16 +56,8 @@ def parse_options(argv: Sequence[str]) -> ServeOptions:
     """Parse the options; `--help` and a usage error end the process."""
     parser = arguments.CommandParser(prog="kaiza serve")
     add(parser)
-    args = parser.parse_args(argv)
-    return ServeOptions(
-        tuple(args.workspace),
-        args.role,
-        args.content,
-        args.tool_timeout_ms,
-        args.scan_guard_ms,
-        args.allow_checks,
-        args.allow_unsandboxed_checks,
-    )
+    options = vars(parser.parse_args(argv))
+    return ServeOptions(**{**options, "workspace": tuple(options["workspace"])})
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -78,7 +78,7 @@ def test_command_lines_in_docs_parse(words):
     require_command(words)
     words = [re.sub(r"^\$\(tail .*", "1:" + "0" * 64, word) for word in words]
     if words[0] == "serve":
-        assert serve.parse_options(words[1:]).workspaces
+        assert serve.parse_options(words[1:]).workspace
         return
     parser = argparse.ArgumentParser(allow_abbrev=False)
     import_module(dispatch.COMMANDS[words[0]][0]).add(parser)
