@@ -80,7 +80,7 @@ class App:
     def answer(self, call: Call) -> Outcome | None:
         """Run the whole call and return its recorded outcome; None if `expire` has claimed it."""
         if call.call_request.fault is not None:
-            return self._refuse(call, "INVALID_PARAMS", call.call_request.fault)
+            return self._refuse(call, *call.call_request.fault)
         return self._handlers.get(call.call_request.tool_name, self._refuse_unknown_tool)(call)
 
     def expire(self, call: Call, cap: str = "timeout") -> Outcome | None:

@@ -1,9 +1,26 @@
 """A tool call: request, outcome and audit receipt, independent of the wire dialect."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kaiza.domain.error_codes import ErrorCode
+
+
+class Principal(NamedTuple):
+    """Holder of a token, over HTTP. Its sessions are in one workspace, and no one else can use them."""
+
+    label: str
+    """Name of the token, `#`, and the first eight digits of the token's hash."""
+    workspace_root: str
+    role: str | None = None
+    """The only role for which it may begin sessions."""
+
+
+class CallFault(NamedTuple):
+    """Why no tool can be looked up, such as a name that is not a string."""
+
+    error_code: str
+    reason: str
 
 
 class CallRequest(NamedTuple):
@@ -14,8 +31,11 @@ class CallRequest(NamedTuple):
     client: str | None = None
     conversational: bool = True
     """Whether the client sent `initialize` on this connection; only then may the session be implied."""
-    fault: str | None = None
-    """Why no tool can be looked up, such as a name that is not a string."""
+    fault: CallFault | None = None
+    principal: Principal | None = None
+    """Who calls, over HTTP; None on stdio."""
+    report_progress: Callable[[int, int | None], None] | None = None
+    """Sends the client how many items of how many are processed; None if it did not ask for that."""
 
 
 class Receipt(NamedTuple):
@@ -38,3 +58,5 @@ class Outcome(NamedTuple):
     evidence: Mapping[str, Any] | None = None
     code: ErrorCode | None = None
     receipt: Receipt | None = None
+    diagnostics: Sequence[str] = ()
+    """Notes on the output, such as that a scan was stopped."""

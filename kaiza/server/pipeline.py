@@ -82,7 +82,7 @@ class AppProtocol(Protocol):
 
 def to_call_request(call: ToolCall) -> "CallRequest":
     """Convert a decoded tool call to the application's request."""
-    from kaiza.domain.call import CallRequest  # noqa: PLC0415  not before the first answer: start-up time
+    from kaiza.domain.call import CallFault, CallRequest  # noqa: PLC0415  not before the first answer: start-up time
 
-    fault = None if call.fault is None else call.fault.reason
+    fault = None if call.fault is None else CallFault(call.fault.error_code, call.fault.reason)
     return CallRequest(call.tool_name, call.arguments, call.client, call.conversational, fault)
