@@ -31,9 +31,7 @@ scope: {{modify: [{GLOBS}, "src/last/*.py"]}}
 limits: {{files: 2000000, operations: 2000000, lines: 80000000, bytes: 2000000000}}
 ---
 """
-CARD = ToolCard(
-    "write_file", "Write", "", "files", "core", "change", ("WINDSURF",), needs_session=True, idempotent=True
-)
+CARD = ToolCard("write_file", "Write", "", "files", "change", ("WINDSURF",), needs_session=True, idempotent=True)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """The application: every tool wrapped in the boundary, over the workspaces that the operator named."""
 
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import kaiza
@@ -10,8 +10,7 @@ from kaiza.boundary import Call, Handler, Services
 from kaiza.domain import error_codes, errors
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.domain.caps import Caps
-from kaiza.domain.tool_card import ToolCard
-from kaiza.store.config import schema_registry
+from kaiza.domain.tool_card import ToolCard, ToolOffer, map_aliases
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import AGENT_TOOLS, Tool
@@ -41,8 +40,7 @@ class App:
         self,
         roots: Sequence[str],
         *,
-        bound_role: str | None = None,
-        allowed: Collection[str] = (),
+        offer: ToolOffer | None = None,
         caps: Caps | None = None,
         tools: Mapping[str, Tool] = AGENT_TOOLS,
         registry: SchemaRegistry | None = None,
@@ -51,19 +49,21 @@ class App:
         self._is_closed = False
         self._tools = tools
         registry = registry or SchemaRegistry()
-        cards = list(schema_registry.visible_cards(registry, allowed=allowed))
+        offer = offer or ToolOffer()
+        cards = list(map(ToolCard.from_row, registry.catalog()))
+        self._tool_names = map_aliases(cards)
         workspaces = {root: Workspace(root, self.caps) for root in roots}
         self.services = Services(
             workspaces=MappingProxyType(workspaces),
             caps=self.caps,
-            bound_role=bound_role,
-            server_info=_describe_server(workspaces, cards, self.caps),
+            offer=offer,
+            server_info=_describe_server(workspaces, cards, offer, self.caps),
             own_sessions=set(),
-            unsandboxed_checks="allow_unsandboxed_checks" in allowed,
         )
         self._handlers: Mapping[str, Handler] = {
             card.name: boundary.wrap_handler(tools[card.name], card, registry.load_tool_io(card.name), self.services)
             for card in cards
+            if offer.has_option(card)
         }
 
     @property
@@ -74,8 +74,9 @@ class App:
         )
 
     def stamp(self, call_request: CallRequest) -> Call:
-        """Give a request its id, its time and its deadline."""
-        return boundary.stamp_call(call_request, self._timeout_seconds(call_request.tool_name))
+        """Give a request its id, its time and its deadline. From here on a tool has its own name, not an alias."""
+        name = self._tool_names.get(call_request.tool_name, call_request.tool_name)
+        return boundary.stamp_call(call_request._replace(tool_name=name), self._timeout_seconds(name))
 
     def answer(self, call: Call) -> Outcome | None:
         """Run the whole call and return its recorded outcome; None if `expire` has claimed it."""
@@ -122,7 +123,7 @@ class App:
 
 
 def _describe_server(
-    workspaces: Mapping[str, Workspace], cards: Sequence[ToolCard], caps: Caps
+    workspaces: Mapping[str, Workspace], cards: Sequence[ToolCard], offer: ToolOffer, caps: Caps
 ) -> Mapping[str, object]:
     """The answer of `server_info`; it does not change while the process lives."""
     first = next(iter(workspaces.values()), None)
@@ -132,8 +133,8 @@ def _describe_server(
             "contract_version": error_codes.CONTRACT_VERSION,
             "protocol_versions": list(PROTOCOL_VERSIONS),
             "platform": platform.system().lower(),
-            "tier": "core",
-            "categories": sorted({card.category for card in cards}),
+            "tier": offer.tier,
+            "categories": sorted({card.category for card in cards if offer.includes(card)}),
             "limits": {name: limit for name, limit in caps.as_json().items() if name in PUBLISHED_LIMITS},
             "resolver": first and first.files.resolver_name,
             "workspace_roots": list(workspaces),

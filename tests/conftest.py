@@ -13,6 +13,7 @@ from scenes import make_ready
 from kaiza.app import App
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
+from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
 from kaiza.tools.registry import AGENT_TOOLS, Tool
 from kaiza.tools.view import Answer
@@ -103,7 +104,6 @@ def faulty_registry(tmp_path):
             "title": "Fault",
             "description": "Misbehaves.",
             "category": "debug",
-            "tier": "core",
             "safety_level": "read",
             "roles": ["ANTIGRAVITY", "WINDSURF"],
             "needs_session": True,
@@ -134,6 +134,7 @@ def make_app(faulty_registry):
 
     def make(*roots, **options):
         options.setdefault("registry", faulty_registry)
+        options["offer"] = ToolOffer(**{key: options.pop(key) for key in ToolOffer._fields if key in options})
         app = App(
             [os.path.realpath(root) for root in roots], tools={**AGENT_TOOLS, "debug_fault": FAULT_TOOL}, **options
         )

@@ -23,6 +23,7 @@ from kaiza.policy.case import Case
 from kaiza.policy.judge import judge, rules_for
 from kaiza.policy.rules.arguments_sound import check_arguments_sound
 from kaiza.policy.rules.readable import read_refusal
+from kaiza.policy.rules.tier_offered import check_tier_offered
 from kaiza.store.config import roots
 from kaiza.store.config.schema_registry import ToolIo
 from kaiza.store.tool_view import ToolView
@@ -53,6 +54,7 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
     def handler(call: Call) -> Outcome | None:
         try:
             find_session(call, services)
+            _require_tier(card, services)
             _validate_arguments(call, schemas)
             request, path_error = parse_request(call, tool)
             case = build_case(call, card, services, request, path_error)
@@ -93,6 +95,12 @@ def refuse_call(call: Call, services: Services, error: errors.SystemError) -> Ou
     return record_outcome(call, services, error=error)
 
 
+def _require_tier(card: ToolCard, services: Services) -> None:
+    refusal = check_tier_offered(card, services.offer)
+    if refusal is not None:
+        raise refusal
+
+
 def _validate_arguments(call: Call, schemas: ToolIo) -> None:
     if not isinstance(call.call_request.arguments, Mapping):
         raise errors.SystemError.tool_failure(
@@ -120,7 +128,7 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
         now=call.timestamp,
         request_id=call.request_id,
         current_refusal=partial(find_current_refusal, case, call.workspace),
-        unsandboxed_checks=services.unsandboxed_checks,
+        unsandboxed_checks="allow_unsandboxed_checks" in services.offer.allowed,
     )
 
 

@@ -13,6 +13,7 @@ from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
+from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.workspace import Workspace
 
 
@@ -57,12 +58,10 @@ class Services:
 
     workspaces: Mapping[str, Workspace]
     caps: Caps
-    bound_role: str | None
+    offer: ToolOffer
     server_info: Mapping[str, Any]
     own_sessions: set[str]
     """Ids of the open sessions that this process began."""
-    unsandboxed_checks: bool = False
-    """Whether the operator allows checks without a sandbox."""
 
 
 def current_timestamp() -> str:

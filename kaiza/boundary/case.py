@@ -82,7 +82,7 @@ def build_case(
         now=call.timestamp,
         audit_state=workspace.audit_state,
         session=call.session,
-        bound_role=services.bound_role,
+        bound_role=services.offer.bound_role,
         damage=workspace.damage(),
         unverified=unverified,
         fault=fault,

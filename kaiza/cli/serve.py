@@ -17,8 +17,10 @@ from kaiza.cli.console import arguments
 if TYPE_CHECKING:
     from kaiza.app import App
     from kaiza.domain import errors
+    from kaiza.domain.tool_card import ToolOffer
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
+TIERS = ("core", "governed")
 CONTENT_MODES = ("full", "summary")
 MAX_MS = 600_000
 _START_FAILED = 3
@@ -29,6 +31,7 @@ class ServeOptions(NamedTuple):
 
     workspace: tuple[str, ...] = ()
     role: str | None = None
+    tier: str = "governed"
     content: str = "full"
     tool_timeout_ms: int | None = None
     scan_guard_ms: int | None = None
@@ -36,11 +39,13 @@ class ServeOptions(NamedTuple):
     allow_unsandboxed_checks: bool = False
 
     @property
-    def allowed_extras(self) -> tuple[str, ...]:
-        """Names of the tools' extras that the operator allows."""
-        if self.allow_unsandboxed_checks:
-            return ("allow_checks", "allow_unsandboxed_checks")
-        return ("allow_checks",) if self.allow_checks else ()
+    def offer(self) -> "ToolOffer":
+        """Which tools the server offers."""
+        from kaiza.domain.tool_card import ToolOffer  # noqa: PLC0415  see the top
+
+        allowed = ("allow_checks", "allow_unsandboxed_checks") if self.allow_unsandboxed_checks else ("allow_checks",)
+        can_check = self.allow_checks or self.allow_unsandboxed_checks
+        return ToolOffer(self.role, allowed if can_check else (), self.tier)
 
 
 def run(argv: Sequence[str]) -> int:
@@ -76,6 +81,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="a workspace; may be given several times (default: $CLAUDE_PROJECT_DIR, else the current directory)",
     )
     parser.add_argument("--role", choices=ROLES, help="serve only this role (default: each session names its role)")
+    parser.add_argument(
+        "--tier",
+        choices=TIERS,
+        default="governed",
+        help="core offers only the tools that read; governed offers all (default: governed)",
+    )
     parser.add_argument(
         "--content",
         choices=CONTENT_MODES,
@@ -119,16 +130,14 @@ def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
     from kaiza.server.serve import serve  # noqa: PLC0415  as above
     from kaiza.wire.dialects.mcp import ServerDescription  # noqa: PLC0415  as above
 
-    opening = ServerDescription(
-        kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options.role, options.allowed_extras)
-    )
+    opening = ServerDescription(kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options))
     return serve(partial(_build_app, options, roots), opening, summary=options.content == "summary")
 
 
-def _list_tools(role: str | None, allowed: tuple[str, ...]) -> list[Mapping[str, Any]]:
+def _list_tools(options: ServeOptions) -> list[Mapping[str, Any]]:
     from kaiza.store.config import schema_registry as schemas  # noqa: PLC0415  see the top
 
-    return schemas.list_items(schemas.SchemaRegistry(), role, allowed)
+    return schemas.list_items(schemas.SchemaRegistry(), options.offer)
 
 
 def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":
@@ -139,7 +148,7 @@ def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":
     guard = options.scan_guard_ms
     limits = {"tool_timeout_ms": options.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
     caps = Caps(**{name: limit for name, limit in limits.items() if limit is not None})
-    app = App(roots, bound_role=options.role, caps=caps, allowed=options.allowed_extras)
+    app = App(roots, offer=options.offer, caps=caps)
     lock.preload()
     return app
 

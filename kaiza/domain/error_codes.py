@@ -59,7 +59,7 @@ _ROWS = (
     ErrorCode("SESSION_LOCKED", "Changes are locked after a refused change", 423, -32005, -32005, "permission"),
     ErrorCode("SESSION_INITIALIZATION_FAILED", "The session could not be opened", *_FAILURE, retryable=True),
     ErrorCode("UNAUTHORIZED_ACTION", "The role is not allowed to do this", *_PERMISSION, locks=True),
-    ErrorCode("INSUFFICIENT_PERMISSIONS", "The tool is not available in this tier", *_PERMISSION),
+    ErrorCode("INSUFFICIENT_PERMISSIONS", "The server was started without what this needs", *_PERMISSION),
     ErrorCode("ROLE_MISMATCH", "The server was started for the other role", *_PERMISSION),
     ErrorCode("INVALID_PATH", "The path is malformed", *_VALIDATION, v0="cache_missing"),
     ErrorCode("PATH_TRAVERSAL_BLOCKED", "The path contains '..'", *_PERMISSION, v0="cache_missing", locks=True),

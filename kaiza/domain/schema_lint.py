@@ -11,6 +11,7 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_DESCRIPTION = 160
 MAX_DEPTH = 6
 _TOOL_NAME = re.compile(r"[a-z_]+")
+_ALIAS = re.compile(r"[a-z_]+(?:\.[a-z_]+)+")
 _ABSOLUTE_PATH = re.compile(r"(?<![\w.<>])/(?:home|Users|tmp|etc|usr|var|root|opt|mnt|work)/|\b[A-Z]:\\")
 _TOKEN = re.compile(r"(?=[A-Za-z+=_-]*\d)[A-Za-z0-9+=_-]{32,}")
 _CAPS = Caps()
@@ -25,7 +26,7 @@ _OPEN_MEMBERS: Mapping[str, frozenset[str]] = {
 _NAMED_SUBSCHEMAS = ("properties", "$defs", "patternProperties", "dependentSchemas")
 _SUBSCHEMAS = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _LISTED_SUBSCHEMAS = ("oneOf", "anyOf", "allOf", "prefixItems")
-_CATALOG_KEYS = frozenset({"id", "title", "category", "tier", "safety_level", "roles", "needs_session"})
+_CATALOG_KEYS = frozenset({"id", "title", "category", "safety_level", "roles", "needs_session"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ def lint_catalog(rows: Sequence[Mapping[str, Any]], files: Sequence[str]) -> lis
             for file in sorted(set(files) - _expected_files(names))
         ),
         *(each for number, row in enumerate(rows) for each in _lint_row(number, row, names)),
+        *_lint_aliases(rows),
     ]
     return [SchemaFinding("catalog.json", *fault) for fault in faults]
 
@@ -95,6 +97,18 @@ def _lint_row(number: int, row: Mapping[str, Any], names: Sequence[str]) -> _Vio
     if missing := sorted(_CATALOG_KEYS - set(row)):
         yield f"/{number}", "catalog-incomplete", f"Add {', '.join(missing)}."
     yield from _check_description(_SchemaNode(f"/{number}", 1, row))
+
+
+def _lint_aliases(rows: Sequence[Mapping[str, Any]]) -> _Violations:
+    seen: set[str] = set()
+    for number, row in enumerate(rows):
+        for index, alias in enumerate(row.get("aliases", ())):
+            where = f"/{number}/aliases/{index}"
+            if not _ALIAS.fullmatch(alias):
+                yield where, "alias", "Use lower-case words joined by dots."
+            if alias in seen:
+                yield where, "alias-twice", f"Give {alias} to one tool."
+            seen.add(alias)
 
 
 def _lint_root(document: Mapping[str, Any], *, output: bool) -> _Violations:

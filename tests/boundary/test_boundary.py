@@ -20,6 +20,7 @@ from kaiza.app import App
 from kaiza.domain import error_codes, error_envelope
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
+from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.audit.log import AuditLog
 from kaiza.tools.registry import AGENT_TOOLS
 
@@ -75,7 +76,9 @@ def test_an_exception_in_any_tool_becomes_one_envelope_and_one_record(workspace,
         monkeypatch.setattr(boundary, rule, lambda *_: None)
     monkeypatch.setattr(boundary, "judge_under_plan", lambda case, *_: case)
     faulty = replace(AGENT_TOOLS[name], parse=lambda *_: NoRequest(), run=fail)
-    app = App([os.path.realpath(workspace)], tools={**AGENT_TOOLS, name: faulty}, allowed=["allow_checks"])
+    app = App(
+        [os.path.realpath(workspace)], tools={**AGENT_TOOLS, name: faulty}, offer=ToolOffer(allowed=["allow_checks"])
+    )
     envelope = failing(app, name, {"role": "WINDSURF"})
     app.close()
 

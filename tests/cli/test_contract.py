@@ -39,7 +39,9 @@ def test_every_tool_is_listed_and_wrapped(kaiza):
 
     assert [row["name"] for row in rows] == [row["id"] for row in SchemaRegistry().catalog()]
     assert all(row["wrapped"] is True for row in rows)
-    assert {"name", "title", "category", "tier", "roles"} <= rows[0].keys()
+    assert {"name", "title", "category", "tier", "roles", "listed", "aliases"} <= rows[0].keys()
+    assert {row["tier"] for row in rows if row["safety_level"] == "read"} == {"core"}
+    assert {row["tier"] for row in rows if row["safety_level"] != "read"} == {"governed"}
     assert "read_file" in kaiza("tools").out
 
 

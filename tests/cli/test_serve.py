@@ -38,6 +38,7 @@ WRONG = [
     ["--tool-timeout-ms", "600001"],
     ["--tool-timeout-ms", "1.5"],
     ["--content", "none"],
+    ["--tier", "pro"],
     ["--http", "localhost:1"],
     ["--workspace", "--role"],
     ["extra"],
@@ -56,7 +57,10 @@ def test_several_workspaces_and_limits_are_parsed():
     limits = ["--content", "summary", "--tool-timeout-ms", "200", "--scan-guard-ms", "1"]
 
     assert serve.parse_options([]) == ServeOptions()
-    assert serve.parse_options(words + limits) == ServeOptions(("a", "b"), "WINDSURF", "summary", 200, 1, True)
+    assert serve.parse_options(["--tier", "core"]) == ServeOptions(tier="core")
+    assert serve.parse_options(words + limits) == ServeOptions(
+        ("a", "b"), "WINDSURF", content="summary", tool_timeout_ms=200, scan_guard_ms=1, allow_checks=True
+    )
 
 
 @pytest.mark.rows("S1-50", "S1-70")
@@ -140,6 +144,6 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
 
 
 def test_time_limits_from_the_command_line_become_caps():
-    app = serve._build_app(ServeOptions(("/",), "WINDSURF", "full", 200, 300), ("/",))
+    app = serve._build_app(ServeOptions(("/",), tool_timeout_ms=200, scan_guard_ms=300), ("/",))
 
     assert (app.caps.tool_timeout_ms, app.caps.find_guard_ms, app.caps.search_guard_ms) == (200, 300, 300)

@@ -147,7 +147,6 @@ ROW = {
     "title": "Read file",
     "description": "Reads.",
     "category": "files",
-    "tier": "core",
     "safety_level": "read",
     "roles": ["WINDSURF"],
     "needs_session": True,
@@ -162,8 +161,10 @@ FILES = ["read_file.json", "read_file.output.json"]
         ([], FILES, "file-orphan"),
         ([ROW, ROW], FILES, "name-twice"),
         ([ROW | {"id": "Read-File"}], ["Read-File.json", "Read-File.output.json"], "name"),
-        ([{key: value for key, value in ROW.items() if key != "tier"}], FILES, "catalog-incomplete"),
+        ([{key: value for key, value in ROW.items() if key != "category"}], FILES, "catalog-incomplete"),
         ([ROW | {"description": "word " * 33}], FILES, "description-short"),
+        ([ROW | {"aliases": ["other_name"]}], FILES, "alias"),
+        ([ROW | {"aliases": ["file.read", "file.read"]}], FILES, "alias-twice"),
     ],
 )
 def test_a_catalog_that_disagrees_with_its_files_is_found(rows, files, rule):
@@ -171,4 +172,4 @@ def test_a_catalog_that_disagrees_with_its_files_is_found(rows, files, rule):
 
 
 def test_a_catalog_that_agrees_has_no_findings():
-    assert not schema_lint.lint_catalog([ROW], FILES)
+    assert not schema_lint.lint_catalog([ROW | {"aliases": ["file.read"]}], FILES)

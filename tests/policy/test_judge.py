@@ -11,9 +11,7 @@ NOW = "2026-11-18T12:00:00.000Z"
 
 
 def card(level="change", roles=("WINDSURF",), **more):
-    return ToolCard(
-        "write_file", "Write", "", "files", "core", level, roles, needs_session=True, idempotent=True, **more
-    )
+    return ToolCard("write_file", "Write", "", "files", level, roles, needs_session=True, idempotent=True, **more)
 
 
 def session(role="WINDSURF"):
@@ -37,7 +35,7 @@ def test_an_empty_list_of_rules_refuses_every_call():
 
 
 def test_rules_are_chosen_by_the_safety_level_of_the_tool():
-    sessionless = ToolCard("server_info", "", "", "", "", "read", (), needs_session=False, idempotent=True)
+    sessionless = ToolCard("server_info", "", "", "", "read", (), needs_session=False, idempotent=True)
 
     assert rules_for(card("change")) == CHANGE_RULES
     assert rules_for(card("keep")) == ADD_RULES

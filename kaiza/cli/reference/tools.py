@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kaiza.cli.console import arguments, output
+from kaiza.domain.tool_card import ToolCard, ToolOffer
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.store.config.schema_registry import SchemaRegistry
 
@@ -45,13 +46,16 @@ def _wrapped_tools(rows: Sequence[Mapping[str, Any]]) -> Collection[str]:
     """Tools that a server wraps in the boundary, taken from a real server's handlers and not from the catalog."""
     from kaiza.app import App  # noqa: PLC0415  imports every tool; the table does not need it
 
-    return App([], allowed={row["only_with"] for row in rows if "only_with" in row}).wrapped_tools
+    offer = ToolOffer(allowed={row["only_with"] for row in rows if "only_with" in row})
+    return App([], offer=offer).wrapped_tools
 
 
 def _tool_document(row: Mapping[str, Any], wrapped: Collection[str]) -> dict[str, Any]:
-    """A catalog row, with `name` in place of `id`."""
-    card = {key: value for key, value in row.items() if key != "id"}
-    return {"name": row["id"], **card, "wrapped": row["id"] in wrapped}
+    """A catalog row with `name` in place of `id`, and what follows from it."""
+    card = ToolCard.from_row(row)
+    members = {key: value for key, value in row.items() if key != "id"}
+    derived = {"tier": card.tier, "listed": card.listed, "aliases": list(card.aliases)}
+    return {"name": card.name, **members, **derived, "wrapped": card.name in wrapped}
 
 
 def _row_cells(row: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -5,7 +5,7 @@ are imported with the first check, which keeps them out of the start.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kaiza
-from kaiza.domain.tool_card import ToolCard
+from kaiza.domain.tool_card import ToolCard, ToolOffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,21 +177,14 @@ def _is_integer(_checker: object, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def visible_cards(
-    registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
-) -> Iterator[ToolCard]:
-    """Tools that the server offers, in catalog order: those of a bound role, and optional ones that are `allowed`."""
-    for row in registry.catalog():
-        card = ToolCard.from_row(row)
-        if (bound_role is None or bound_role in card.roles) and card.only_with in (None, *allowed):
-            yield card
+def offered_cards(registry: SchemaRegistry, offer: ToolOffer) -> list[ToolCard]:
+    """Cards of the tools that a server offers, in catalog order."""
+    return [card for card in map(ToolCard.from_row, registry.catalog()) if offer.includes(card)]
 
 
-def list_items(
-    registry: SchemaRegistry, bound_role: str | None = None, allowed: Collection[str] = ()
-) -> list[Mapping[str, Any]]:
-    """Items of the `tools/list` answer."""
-    return [_tool_item(card, registry) for card in visible_cards(registry, bound_role, allowed)]
+def list_items(registry: SchemaRegistry, offer: ToolOffer) -> list[Mapping[str, Any]]:
+    """Items of MCP's `tools/list` answer: the offered tools that the catalog lists."""
+    return [_tool_item(card, registry) for card in offered_cards(registry, offer) if card.listed]
 
 
 def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:

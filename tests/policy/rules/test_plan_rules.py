@@ -35,9 +35,7 @@ def parsed_plan(old="", new=""):
     return parser.parse(f"---\n{HEAD.replace(old, new)}---\n".encode(), "PLAN-1")
 
 
-CARD = ToolCard(
-    "write_file", "Write", "", "files", "core", "change", ("WINDSURF",), needs_session=True, idempotent=True
-)
+CARD = ToolCard("write_file", "Write", "", "files", "change", ("WINDSURF",), needs_session=True, idempotent=True)
 GOOD = parsed_plan()
 
 

@@ -16,12 +16,13 @@ import kaiza
 from kaiza.domain import error_codes
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.domain.server_instructions import INSTRUCTIONS
+from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.config.schema_registry import SchemaRegistry, list_items
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation
 from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription
 
-TOOLS = list_items(SchemaRegistry())
+TOOLS = list_items(SchemaRegistry(), ToolOffer())
 DIALECT = McpDialect(ServerDescription(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
 CACHE_HINT = CacheHint(ttl_ms=3_600_000, scope="public")
 RECEIPT = Receipt(7, "0" * 64)

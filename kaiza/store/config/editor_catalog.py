@@ -1,0 +1,109 @@
+"""Catalog as the editor dialect shows it: the items of `tools/list`, a tool's description, and facts of the server.
+
+An item's `id` and `name` are the name by which the tool is called.
+"""
+
+import platform
+from collections.abc import Mapping
+from typing import Any
+
+import kaiza
+from kaiza.domain.tool_card import ADD_ONLY, CHANGES_FILES, READ_ONLY, ToolCard, ToolOffer
+from kaiza.store.config.schema_registry import SchemaRegistry, offered_cards
+
+SCHEMA_VERSION = "0.1.0"
+JSONRPC_VERSION = "2.0"
+_SAFETY_LEVELS = {READ_ONLY: "read-only", ADD_ONLY: "safe-write", CHANGES_FILES: "destructive"}
+_SHOWN_KEYS = ("description", "minimum", "maximum", "enum")
+
+
+def list_editor_items(
+    registry: SchemaRegistry, offer: ToolOffer, category: str | None = None, tier: str | None = None
+) -> list[dict[str, Any]]:
+    """Items of `tools/list`, sorted by id: every offered tool of this category and tier. None matches all."""
+    cards = (
+        card
+        for card in offered_cards(registry, offer)
+        if category in (None, card.category) and tier in (None, card.tier)
+    )
+    return [_list_item(card, registry) for card in sorted(cards)]
+
+
+def describe_tool(registry: SchemaRegistry, offer: ToolOffer, name: str) -> dict[str, Any] | None:
+    """The `tool` member of `tools/describe`, by name or alias; None if there is no such tool.
+
+    Tools of another role or tier are described: a call of one is refused, but not as unknown.
+    """
+    cards = map(ToolCard.from_row, registry.catalog())
+    card = next((card for card in cards if name in (card.name, *card.aliases)), None)
+    if card is None or not offer.has_option(card):
+        return None
+    schemas = registry.load_tool_schemas(card.name)
+    return {
+        **_identity(card),
+        "inputs": _describe_members(schemas.input),
+        "outputs": _describe_members(schemas.output),
+        "notes": _build_notes(card),
+    }
+
+
+def describe_server(registry: SchemaRegistry, offer: ToolOffer, *, deterministic: bool = False) -> dict[str, Any]:
+    """The result of `server/info`. `unityVersion` is required by the format; there is no Unity here."""
+    return {
+        "serverVersion": kaiza.__version__,
+        "unityVersion": "none",
+        "platform": platform.system().lower(),
+        "pythonVersion": platform.python_version(),
+        "enabledToolCategories": sorted({card.category for card in offered_cards(registry, offer)}),
+        "tier": offer.tier,
+        "schemaVersion": SCHEMA_VERSION,
+        "jsonrpcVersion": JSONRPC_VERSION,
+        "deterministic": deterministic,
+    }
+
+
+def _identity(card: ToolCard) -> dict[str, Any]:
+    return {
+        "id": card.name,
+        "name": card.name,
+        "description": card.description,
+        "category": card.category,
+        "safetyLevel": _SAFETY_LEVELS[card.safety_level],
+        "tier": card.tier,
+    }
+
+
+def _list_item(card: ToolCard, registry: SchemaRegistry) -> dict[str, Any]:
+    schemas = registry.load_tool_schemas(card.name)
+    return {**_identity(card), "title": card.title, "inputSchema": schemas.input, "outputSchema": schemas.output}
+
+
+def _describe_members(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    definitions = schema.get("$defs", {})
+    members = {name: _inline_references(member, definitions) for name, member in schema["properties"].items()}
+    return {name: _describe_member(member, name in schema["required"]) for name, member in members.items()}
+
+
+def _describe_member(member: Mapping[str, Any], required: bool) -> dict[str, Any]:  # noqa: FBT001  a cell of a table
+    shown = {key: member[key] for key in (*_SHOWN_KEYS, "items") if key in member}
+    return {"type": member["type"], "required": required, **shown}
+
+
+def _inline_references(value: Any, definitions: Mapping[str, Any]) -> Any:
+    """The schema with its `$ref`s replaced by what they name: the answer has no `$defs`."""
+    if isinstance(value, list):
+        return [_inline_references(item, definitions) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "$ref" in value:
+        return _inline_references(definitions[value["$ref"].rpartition("/")[2]], definitions)
+    return {key: _inline_references(item, definitions) for key, item in value.items()}
+
+
+def _build_notes(card: ToolCard) -> str:
+    notes = [f"Also called {' and '.join(card.aliases)}."] if card.aliases else []
+    if card.needs_session:
+        notes.append("Needs a session: call begin_session first.")
+    if card.only_with is not None:
+        notes.append(f"Offered only with --{card.only_with.replace('_', '-')}.")
+    return " ".join(notes)

@@ -1,0 +1,112 @@
+"""The catalog in the editor dialect's form."""
+
+import pytest
+
+from kaiza.domain.tool_card import ToolOffer
+from kaiza.store.config.editor_catalog import describe_server, describe_tool, list_editor_items
+from kaiza.store.config.schema_registry import SchemaRegistry, list_items
+
+REGISTRY = SchemaRegistry()
+ALL = ToolOffer(allowed=("allow_checks",))
+NAMES = [row["id"] for row in REGISTRY.catalog()]
+MEMBER_KEYS = {"type", "required", "description", "minimum", "maximum", "enum", "items"}
+
+
+def names(**filters):
+    return [item["id"] for item in list_editor_items(REGISTRY, ALL, **filters)]
+
+
+@pytest.mark.rows("S4-22")
+def test_every_tool_is_listed_by_id_with_its_schemas():
+    items = list_editor_items(REGISTRY, ALL)
+
+    assert [item["id"] for item in items] == sorted(NAMES)
+    for item in items:
+        texts = [item[key] for key in ("id", "name", "title", "description", "category", "safetyLevel", "tier")]
+        assert all(isinstance(text, str) and text for text in texts)
+        assert item["name"] == item["id"]
+        assert item["inputSchema"] == REGISTRY.read_document(f"{item['id']}.json")
+        assert item["outputSchema"] == REGISTRY.read_document(f"{item['id']}.output.json")
+
+
+def test_safety_levels_are_the_words_of_the_editor_dialect():
+    levels = {item["id"]: item["safetyLevel"] for item in list_editor_items(REGISTRY, ALL)}
+
+    assert levels["read_file"] == "read-only"
+    assert levels["save_plan"] == "safe-write"
+    assert levels["write_file"] == "destructive"
+
+
+@pytest.mark.rows("S4-12")
+def test_a_category_filters_the_list():
+    assert names(category="search") == ["find_files", "search_text"]
+    assert names(category="scene") == []
+
+
+@pytest.mark.rows("S4-13")
+def test_a_tier_filters_the_list():
+    read = {row["id"] for row in REGISTRY.catalog() if row["safety_level"] == "read"}
+
+    assert set(names(tier="core")) == read
+    assert set(names(tier="governed")) == set(NAMES) - read
+    assert names(tier="pro") == []
+    assert names(tier="core", category="changes") == []
+
+
+def test_a_core_server_lists_only_tools_that_read():
+    core = ToolOffer(tier="core")
+    read_only = {item["name"]: item["annotations"]["readOnlyHint"] for item in list_items(REGISTRY, core)}
+
+    assert read_only
+    assert all(read_only.values())
+    assert read_only.keys() <= {item["id"] for item in list_editor_items(REGISTRY, core)} == set(names(tier="core"))
+
+
+@pytest.mark.rows("S4-23", "S4-24")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_description_has_every_property_of_the_schemas(name):
+    described = describe_tool(REGISTRY, ALL, name)
+    schemas = REGISTRY.load_tool_schemas(name)
+
+    assert list(described) == [
+        "id", "name", "description", "category", "safetyLevel", "tier", "inputs", "outputs", "notes"
+    ]  # fmt: skip
+    assert isinstance(described["notes"], str)
+    for members, schema in ((described["inputs"], schemas.input), (described["outputs"], schemas.output)):
+        assert list(members) == list(schema["properties"])
+        assert {key for key, member in members.items() if member["required"]} == set(schema["required"])
+        assert all(member.keys() <= MEMBER_KEYS and isinstance(member["type"], str) for member in members.values())
+        assert "$ref" not in str(members)
+
+
+def test_a_description_carries_bounds_and_items():
+    inputs = describe_tool(REGISTRY, ALL, "find_files")["inputs"]
+    outputs = describe_tool(REGISTRY, ALL, "find_files")["outputs"]
+
+    assert inputs["pageSize"] == {"type": "integer", "required": False, "minimum": 1, "maximum": 200}
+    assert inputs["pattern"]["required"] is True
+    assert outputs["items"]["items"]["properties"]["type"]["enum"] == ["file", "directory", "link", "other"]
+
+
+def test_an_alias_is_described_as_its_tool_and_named_in_the_notes():
+    described = describe_tool(REGISTRY, ALL, "mcp.server.info")
+
+    assert described == describe_tool(REGISTRY, ALL, "server_info")
+    assert "mcp.server.info" in described["notes"]
+
+
+def test_what_is_no_tool_here_has_no_description():
+    assert describe_tool(REGISTRY, ALL, "scene.hierarchy.dump") is None
+    assert describe_tool(REGISTRY, ToolOffer(), "run_checks") is None
+    assert describe_tool(REGISTRY, ToolOffer(tier="core"), "write_file")["tier"] == "governed"
+
+
+@pytest.mark.rows("S4-25")
+@pytest.mark.parametrize("offer", [ALL, ToolOffer(tier="core"), ToolOffer(bound_role="ANTIGRAVITY")])
+def test_the_server_names_the_categories_of_what_it_lists(offer):
+    info = describe_server(REGISTRY, offer, deterministic=True)
+
+    assert info["enabledToolCategories"] == sorted({item["category"] for item in list_editor_items(REGISTRY, offer)})
+    assert all(isinstance(info[key], str) and info[key] for key in ("serverVersion", "platform", "pythonVersion"))
+    assert (info["unityVersion"], info["tier"], info["deterministic"]) == ("none", offer.tier, True)
+    assert (info["schemaVersion"], info["jsonrpcVersion"]) == ("0.1.0", "2.0")
