@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "errors": ("kaiza.cli.reference.errors", "list error codes and what they mean"),
         "tools": ("kaiza.cli.reference.tools", "list the tools offered to agents"),
         "caps": ("kaiza.cli.reference.caps", "list limits on time and size"),
+        "envelope": ("kaiza.cli.reference.envelope", "check a JSON-RPC request"),
         "schema": ("kaiza.cli.reference.schema", "check and fingerprint the tools' schemas"),
     }
 )

@@ -1,10 +1,109 @@
 """The envelope specification as tests: envelopes, tool input and output, canonical errors, the run log's events."""
 
+import json
+from pathlib import Path
+
 import pytest
+from jsonschema import Draft202012Validator, ValidationError
 
 from kaiza.domain.canonical_error import CanonicalError
+from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
 
+ENVELOPES = Path(__file__).parent / "fixtures" / "envelopes"
+VALID, INVALID = (sorted(path.stem for path in ENVELOPES.glob(f"{verdict}_*.json")) for verdict in ("valid", "invalid"))
 UNREGISTERED = "NOT_REAL"
+
+
+def fixture(name):
+    return json.loads((ENVELOPES / f"{name}.json").read_text())
+
+
+@pytest.mark.rows("S3-1")
+@pytest.mark.parametrize("name", ["envelope", "tool_io"])
+def test_the_published_schemas_are_draft_2020_12(name):
+    schema = json.loads((find_directory() / "mcp" / f"{name}.schema.json").read_text())
+
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.rows("S3-11", "S3-43")
+@pytest.mark.parametrize("name", VALID)
+def test_a_valid_envelope_is_accepted(name):
+    SchemaRegistry().load_envelope().validate(fixture(name))
+
+
+@pytest.mark.rows("S3-2", "S3-3", "S3-4", "S3-5", "S3-6", "S3-8", "S3-9", "S3-10", "S3-43")
+@pytest.mark.parametrize("name", INVALID)
+def test_an_invalid_envelope_is_refused(name):
+    with pytest.raises(ValidationError):
+        SchemaRegistry().load_envelope().validate(fixture(name))
+
+
+@pytest.mark.parametrize("member", ["id", "jsonrpc", "method", "params"])
+@pytest.mark.parametrize("value", [None, True, 2, 2.5, [], "", "x"])
+def test_a_member_of_another_type_or_value_is_refused(member, value):
+    allowed = {("id", "x"), ("method", "x")}
+    envelope = fixture("valid_minimal") | {member: value}
+    faults = list(SchemaRegistry().load_envelope().iter_errors(envelope))
+
+    assert bool(faults) is ((member, value if isinstance(value, str) else None) not in allowed)
+
+
+def test_there_are_fixtures_of_both_kinds():
+    assert len(VALID) >= 3
+    assert len(INVALID) >= 15
+
+
+@pytest.mark.rows("S3-12", "S3-13")
+def test_a_call_names_the_requested_tool_and_has_an_object_as_input():
+    call = SchemaRegistry().load_tool_messages("read_file").input
+
+    call.validate({"tool": "read_file", "input": {"path": "a.txt"}})
+    for wrong in (
+        {"tool": "write_file", "input": {}},
+        {"tool": "read_file", "input": "not-an-object"},
+        {"tool": "read_file"},
+        {"input": {}},
+    ):
+        with pytest.raises(ValidationError):
+            call.validate(wrong)
+
+
+@pytest.mark.rows("S3-12", "S3-14")
+def test_a_result_names_the_requested_tool_and_has_an_object_as_output():
+    result = SchemaRegistry().load_tool_messages("read_file").output
+
+    result.validate({"tool": "read_file", "output": {}})
+    for wrong in (
+        {"tool": "write_file", "output": {}},
+        {"tool": "read_file", "output": "not-an-object"},
+        {"tool": "read_file", "output": []},
+        {"output": {}},
+        {"tool": "read_file", "input": {}},
+    ):
+        with pytest.raises(ValidationError):
+            result.validate(wrong)
+
+
+@pytest.mark.rows("S3-15")
+def test_a_tools_validators_take_its_input_and_its_output():
+    tool = SchemaRegistry().load_tool_io("read_file")
+
+    tool.input.validate({"path": "a.txt"})
+    for validator, wrong in (
+        (tool.input, {"path": 1}),
+        (tool.input, {"tool": "other", "input": {}}),
+        (tool.output, {"output": "not-an-object"}),
+    ):
+        with pytest.raises(ValidationError):
+            validator.validate(wrong)
+
+
+@pytest.mark.parametrize("name", ["no_such_tool", "../catalog", "mcp.tool:other"])
+def test_an_unknown_tool_is_a_key_error(name):
+    with pytest.raises(KeyError):
+        SchemaRegistry().load_tool_messages(name)
 
 
 @pytest.mark.rows("S3-17", "S3-18", "S3-20", "S3-22", "S3-24")

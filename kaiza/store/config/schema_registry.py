@@ -117,6 +117,20 @@ class SchemaRegistry:
             self._validators[schemas.fingerprint] = validators
         return validators
 
+    def load_tool_messages(self, tool_id: str) -> ToolIo:
+        """Validators of a tool's messages in the canonical dialect: `{tool, input}` and `{tool, output}`.
+
+        They check the form of the messages; what `input` and `output` hold is checked by `load_tool_io`.
+        """
+        self.load_tool_schemas(tool_id)
+        call = _read_json(self._directory / "mcp" / "tool_io.schema.json")
+        call["properties"]["tool"]["const"] = tool_id
+        return ToolIo(SchemaValidator(call), SchemaValidator({**call, "required": ["tool", "output"]}))
+
+    def load_envelope(self) -> SchemaValidator:
+        """Validator of a request's envelope in its strictest form: the id is a string, and params are present."""
+        return SchemaValidator(_read_json(self._directory / "mcp" / "envelope.schema.json"))
+
     def fingerprint(self, tool_id: str) -> str:
         """Hash that identifies a tool's contract."""
         return self.load_tool_schemas(tool_id).fingerprint
