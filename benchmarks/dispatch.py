@@ -42,7 +42,7 @@ def serve_kaiza() -> None:
     """Kaiza's transport with an empty application."""
     from kaiza.domain.call import CallRequest, Outcome
     from kaiza.server.serve import serve
-    from kaiza.wire.dialects.mcp import ServerDescription
+    from kaiza.wire.dialect import ServerDescription
 
     class Call:
         deadline = time.monotonic() + 3600

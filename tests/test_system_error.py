@@ -48,6 +48,7 @@ PROVOKED_BY = {
     "METHOD_NOT_FOUND": "wire/dialects/test_mcp.py::test_an_unknown_method_is_refused",
     "INVALID_PARAMS": "boundary/test_boundary.py::test_arguments_that_are_not_an_object_are_refused_and_recorded",
     "TOOL_NOT_FOUND": "boundary/test_boundary.py::test_an_unknown_tool_is_refused_and_recorded_by_its_name",
+    "INVALID_TOOL_INPUT": "wire/test_shape.py::test_a_call_of_the_wrong_shape_names_no_tool",
     "INVALID_INPUT_TYPE": "boundary/test_boundary.py"
     "::test_arguments_are_not_coerced_and_the_most_important_fault_sets_the_code",
     "INVALID_INPUT_FORMAT": "boundary/test_boundary.py::test_a_malformed_uri_is_a_format_error",
@@ -94,14 +95,13 @@ PROVOKED_BY = {
     "::test_an_exception_in_any_tool_becomes_one_envelope_and_one_record",
 }
 NEVER_RAISED = {
-    "INVALID_TOOL_INPUT",
     "CONTEXT_CACHE_MISSING",
     "CONTEXT_CACHE_INVALID",
     "CONTEXT_QUERY_INVALID",
     "CONTEXT_BUDGET_INVALID",
     "CONTEXT_IO_ERROR",
 }
-"""Registered for other dialects and context tools that do not exist yet."""
+"""Registered for context tools that do not exist yet."""
 
 
 def failing(app, kind, **arguments):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kaiza.app import App
     from kaiza.domain import errors
     from kaiza.domain.tool_card import ToolOffer
+    from kaiza.store.config.editor_catalog import EditorCatalog
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 TIERS = ("core", "governed")
@@ -128,9 +129,11 @@ def _parse_milliseconds(text: str) -> int:
 def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
     from kaiza.domain.server_instructions import INSTRUCTIONS  # noqa: PLC0415  help and usage errors do not need it
     from kaiza.server.serve import serve  # noqa: PLC0415  as above
-    from kaiza.wire.dialects.mcp import ServerDescription  # noqa: PLC0415  as above
+    from kaiza.wire.dialect import ServerDescription  # noqa: PLC0415  as above
 
-    opening = ServerDescription(kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options))
+    opening = ServerDescription(
+        kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options), partial(_load_catalog, options)
+    )
     return serve(partial(_build_app, options, roots), opening, summary=options.content == "summary")
 
 
@@ -138,6 +141,13 @@ def _list_tools(options: ServeOptions) -> list[Mapping[str, Any]]:
     from kaiza.store.config import schema_registry as schemas  # noqa: PLC0415  see the top
 
     return schemas.list_items(schemas.SchemaRegistry(), options.offer)
+
+
+def _load_catalog(options: ServeOptions) -> "EditorCatalog":
+    from kaiza.store.config.editor_catalog import EditorCatalog  # noqa: PLC0415  see the top
+    from kaiza.store.config.schema_registry import SchemaRegistry  # noqa: PLC0415  as above
+
+    return EditorCatalog(SchemaRegistry(), options.offer)
 
 
 def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":

@@ -3,15 +3,21 @@
 Not thread-safe: lines are processed one at a time, in the order in which they arrived.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Dialect, ToolCall
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
+from kaiza.wire.shape import DialectName, find_call_fault, find_dialect
 
 if TYPE_CHECKING:
     from kaiza.domain.call import CallRequest, Outcome
+
+DialectTable = Mapping[DialectName, Callable[[], Dialect]]
+"""Dialects by name; each is loaded when a request first needs it."""
+
+_OTHER_ROUTE: Final = "This route takes MCP requests only. Send requests of other dialects to /rpc."
 
 
 class Incoming(NamedTuple):
@@ -20,6 +26,7 @@ class Incoming(NamedTuple):
     request_id: RequestId
     call: ToolCall
     dialect: Dialect
+    dialect_name: DialectName
 
     def encode(self, outcome: "Outcome") -> bytes:
         """Encode the answer as a line."""
@@ -27,6 +34,11 @@ class Incoming(NamedTuple):
         if fault is not None and outcome.code is not None and outcome.code.name == fault.error_code:
             return message.rejection(fault)
         return self.dialect.encode(self.request_id, outcome, self.call.reply_form)
+
+    def encode_progress(self, done: int, total: int | None) -> bytes | None:
+        """Line that reports progress; None if the client did not ask for it."""
+        token = self.call.progress_token
+        return None if token is None else message.progress(token, done, total)
 
 
 class TransportAction(NamedTuple):
@@ -38,10 +50,11 @@ class TransportAction(NamedTuple):
 
 
 class Pipeline:
-    """Dialects in order of preference, and the state of the conversation on one connection."""
+    """Dialects, and the state of the conversation on one connection."""
 
-    def __init__(self, dialects: Sequence[Dialect]) -> None:
+    def __init__(self, dialects: DialectTable, *, mcp_only: bool = False) -> None:
         self._dialects = dialects
+        self._mcp_only = mcp_only
         self._conversation = Conversation()
 
     def parse_line(self, line: bytes | None) -> InvalidMessage | Notification | Request:
@@ -55,9 +68,17 @@ class Pipeline:
         if isinstance(parsed, Notification):
             cancelled = parsed.params.get("requestId") if parsed.method == "notifications/cancelled" else None
             return TransportAction(cancelled=cancelled)
-        dialect = next(dialect for dialect in self._dialects if dialect.can_decode(parsed))
+        name = find_dialect(parsed)
+        dialect = self._dialects[name]()
         self._conversation, answer, call = dialect.decode(parsed, self._conversation)
-        return TransportAction(answer, None if call is None else Incoming(parsed.id, call, dialect))
+        other_route = InvalidMessage(parsed.id, "INVALID_PARAMS", _OTHER_ROUTE) if self._refuses(name) else None
+        if call is None:
+            return TransportAction(answer if other_route is None else message.rejection(other_route))
+        fault = find_call_fault(parsed) or other_route
+        return TransportAction(call=Incoming(parsed.id, call._replace(fault=fault), dialect, name))
+
+    def _refuses(self, name: DialectName) -> bool:
+        return self._mcp_only and name != "mcp"
 
 
 class AppProtocol(Protocol):
@@ -80,9 +101,16 @@ class AppProtocol(Protocol):
         ...
 
 
-def to_call_request(call: ToolCall) -> "CallRequest":
-    """Convert a decoded tool call to the application's request."""
+def to_call_request(call: ToolCall, report_progress: Callable[[int, int | None], None] | None = None) -> "CallRequest":
+    """Convert a decoded tool call to the application's request. Progress is reported only if the client asked."""
     from kaiza.domain.call import CallFault, CallRequest  # noqa: PLC0415  not before the first answer: start-up time
 
     fault = None if call.fault is None else CallFault(call.fault.error_code, call.fault.reason)
-    return CallRequest(call.tool_name, call.arguments, call.client, call.conversational, fault)
+    return CallRequest(
+        call.tool_name,
+        call.arguments,
+        call.client,
+        call.conversational,
+        fault,
+        report_progress=None if call.progress_token is None else report_progress,
+    )

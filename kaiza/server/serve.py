@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
+from kaiza.server.dialects import load_dialects
 from kaiza.server.pipeline import AppProtocol, Pipeline
 from kaiza.server.stdio import framing
 from kaiza.server.stdio.transport import StdioTransport
-from kaiza.wire.dialects.mcp import McpDialect, ServerDescription
+from kaiza.wire.dialect import ServerDescription
 
 GC_THRESHOLD = 20_000
 """Allocations between two collections; raised, because a call creates hundreds of objects and no cycles."""
@@ -24,7 +25,7 @@ def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, su
     """
     gc.set_threshold(GC_THRESHOLD)
     incoming, outgoing = framing.take_stdio()
-    pipeline = Pipeline((McpDialect(opening, summary=summary),))
+    pipeline = Pipeline(load_dialects(opening, summary=summary))
     stdio = StdioTransport(incoming, outgoing, pipeline, partial(_build, make_app))
     is_clean = stdio.serve()
     if failure := stdio.failure():

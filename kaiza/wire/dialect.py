@@ -3,7 +3,8 @@
 Dialects do no input or output and call no tools.
 """
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kaiza.wire.message import InvalidMessage, Request, RequestId
 
@@ -12,6 +13,35 @@ if TYPE_CHECKING:
 
 
 # Named tuples, not dataclasses: these are needed before the first answer, and importing `dataclasses` costs 8 ms.
+
+
+class ServerDescription(NamedTuple):
+    """Server name, version, instructions and tools, as clients see them before the first call."""
+
+    version: str
+    instructions: str
+    tools: Callable[[], Sequence[Mapping[str, Any]]]
+    """Returns the items of MCP's tools/list, in order. Called once, on the first tools/list."""
+    catalog: "Callable[[], ToolCatalog] | None" = None
+    """Returns the tools as the editor dialect shows them. Called once, when they are first asked for."""
+    name: str = "kaiza"
+    title: str = "Kaiza"
+
+
+class ToolCatalog(Protocol):
+    """Tools of the server as the editor dialect shows them."""
+
+    def list_tools(self, category: str | None, tier: str | None) -> Sequence[Mapping[str, Any]]:
+        """Items of tools/list with this category and tier, sorted by id."""
+        ...
+
+    def describe_tool(self, tool: str) -> Mapping[str, Any] | None:
+        """The tool with this name or alias, with its inputs and outputs; None if there is none."""
+        ...
+
+    def describe_server(self) -> Mapping[str, Any]:
+        """Result of server/info."""
+        ...
 
 
 class Conversation(NamedTuple):
@@ -35,6 +65,8 @@ class ToolCall(NamedTuple):
     """Passed to `encode` with the outcome; opaque to the transport."""
     fault: InvalidMessage | None = None
     """Why no tool can be looked up. Such a call is recorded, and answered with this."""
+    progress_token: str | int | None = None
+    """Token under which the client wants to hear of progress."""
 
 
 class Decoded(NamedTuple):
@@ -47,10 +79,6 @@ class Decoded(NamedTuple):
 
 class Dialect(Protocol):
     """One protocol for calling tools. It is chosen by the shape of the request, not by the transport."""
-
-    def can_decode(self, request: Request) -> bool:
-        """Whether the request is in this dialect."""
-        ...
 
     def decode(self, request: Request, conversation: Conversation) -> Decoded:
         """Answer the request, or return the tool call that it requests."""

@@ -39,6 +39,8 @@ class InvalidMessage(NamedTuple):
 
 
 _NO_PARAMS: Final[Mapping[str, Any]] = {}
+_METHODS_WITH_PARAMS: Final = frozenset({"tools/describe", "server/info"})
+"""Methods whose params must be there. Everywhere else they may be left out: clients probe without them."""
 _ABSENT: Final = object()
 
 
@@ -87,20 +89,34 @@ def _find_fault(value: Mapping[str, Any]) -> str | None:
     method = value.get("method")
     if not isinstance(method, str) or not method:
         return "method must be a non-empty string."
+    if value.get("id") == "":
+        return "id must be a number or a non-empty string."
+    if method in _METHODS_WITH_PARAMS and "params" not in value:
+        return f"{method} needs params, an object."
     if not isinstance(value.get("params", _NO_PARAMS), dict):
         return "params must be an object or absent."
     return None
 
 
-PROTOCOL: Final[Mapping[str, tuple[int, str]]] = {
-    "PARSE_ERROR": (-32700, "Parse error"),
-    "INVALID_ENVELOPE": (-32600, "Invalid MCP envelope"),
-    "METHOD_NOT_FOUND": (-32601, "Method not found"),
-    "INVALID_PARAMS": (-32602, "Invalid request parameters"),
-    "CURSOR_INVALID": (-32602, "Invalid cursor"),
-    "INTERNAL_ERROR": (-32603, "Internal error"),
+class ProtocolError(NamedTuple):
+    """Form of an error in the protocol: its JSON-RPC code and message, its editor type and its HTTP status."""
+
+    rpc: int
+    message: str
+    error_type: str
+    http: int
+
+
+PROTOCOL: Final[Mapping[str, ProtocolError]] = {
+    "PARSE_ERROR": ProtocolError(-32700, "Parse error", "validation", 400),
+    "INVALID_ENVELOPE": ProtocolError(-32600, "Invalid MCP envelope", "validation", 400),
+    "METHOD_NOT_FOUND": ProtocolError(-32601, "Method not found", "not_found", 404),
+    "INVALID_PARAMS": ProtocolError(-32602, "Invalid request parameters", "validation", 400),
+    "INVALID_TOOL_INPUT": ProtocolError(-32602, "Invalid tool input", "validation", 422),
+    "CURSOR_INVALID": ProtocolError(-32602, "Invalid cursor", "validation", 422),
+    "INTERNAL_ERROR": ProtocolError(-32603, "Internal error", "execution", 500),
 }
-"""Codes and messages needed before the table of error codes is imported; a test compares the two."""
+"""Rows needed before the table of error codes is imported; a test compares the two."""
 
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
@@ -123,5 +139,19 @@ def error(request_id: RequestId | None, code: int, message: str, data: bytes) ->
 
 def rejection(invalid: InvalidMessage) -> bytes:
     """Line that answers an invalid message."""
-    code, message = PROTOCOL[invalid.error_code]
-    return error(invalid.id, code, message, encode_json({"error_code": invalid.error_code, "reason": invalid.reason}))
+    row = PROTOCOL[invalid.error_code]
+    data = {
+        "error_code": invalid.error_code,
+        "errorType": row.error_type,
+        "http_status": row.http,
+        "details": {"reason": invalid.reason},
+    }
+    return error(invalid.id, row.rpc, row.message, encode_json(data))
+
+
+def progress(token: str | int, done: int, total: int | None) -> bytes:
+    """Line of a notification that `done` of `total` items are processed."""
+    params: dict[str, object] = {"progressToken": token, "progress": done}
+    if total is not None:
+        params["total"] = total
+    return encode_json({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}) + b"\n"

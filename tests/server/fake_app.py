@@ -14,7 +14,7 @@ from pathlib import Path
 from kaiza.domain import error_codes, errors
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.server.serve import serve
-from kaiza.wire.dialects.mcp import ServerDescription
+from kaiza.wire.dialect import ServerDescription
 
 INSTRUCTIONS = "Echo, or hold."
 SCHEMA = "https://json-schema.org/draft/2020-12/schema"

@@ -84,7 +84,8 @@ def test_a_call_without_a_usable_name_is_recorded_and_refused(served, workspace,
 
     assert answer["id"] == 1
     assert (error["code"], error["message"]) == (-32602, "Invalid request parameters")
-    assert error["data"] == {"error_code": "INVALID_PARAMS", "reason": written["human_message"]}
+    assert error["data"]["error_code"] == "INVALID_PARAMS"
+    assert error["data"]["details"] == {"reason": written["human_message"]}
     assert (written["tool_name"], written["outcome"], written["error_code"]) == ("unknown", "error", "INVALID_PARAMS")
 
 

@@ -19,7 +19,7 @@ def without(key):
     return message.parse(json.dumps({name: value for name, value in GOOD.items() if name != key}).encode())
 
 
-@pytest.mark.parametrize("raw_id", ["a", "", "1", 1, 0, -5, 1.5, 2**53 + 1])
+@pytest.mark.parametrize("raw_id", ["a", " ", "1", 1, 0, -5, 1.5, 2**53 + 1])
 def test_an_id_is_a_string_or_a_number_and_keeps_its_type(raw_id):
     parsed = parse(id=raw_id)
 
@@ -113,8 +113,10 @@ def test_a_response_is_rejected():
 
 
 def test_protocol_codes_agree_with_the_table_of_error_codes():
-    for error_code, (code, _) in message.PROTOCOL.items():
-        assert error_codes.lookup(error_code).rpc == code
+    for error_code, row in message.PROTOCOL.items():
+        code = error_codes.lookup(error_code)
+
+        assert (row.rpc, row.error_type, row.http) == (code.rpc, code.error_type, code.http)
 
 
 @pytest.mark.rows("S3-19")
@@ -127,7 +129,12 @@ def test_a_rejection_has_the_json_rpc_code_and_the_error_code():
         "error": {
             "code": -32600,
             "message": "Invalid MCP envelope",
-            "data": {"error_code": "INVALID_ENVELOPE", "reason": "Why."},
+            "data": {
+                "error_code": "INVALID_ENVELOPE",
+                "errorType": "validation",
+                "http_status": 400,
+                "details": {"reason": "Why."},
+            },
         },
     }
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from kaiza.domain import errors
+from kaiza.domain.argument_faults import describe_fault
 
 # One code names the whole error: that of the first kind in this order which occurs.
 _CODE_ORDER = ("MISSING_REQUIRED_FIELD", "INVALID_INPUT_TYPE", "INVALID_INPUT_FORMAT", "INVALID_INPUT_VALUE")
@@ -72,29 +73,5 @@ def _unknown_names(fault: SchemaFault) -> list[str]:
 
 
 def _fault_sentence(found: list[dict[str, Any]]) -> str:
-    first = found[0]
-    name = first["argument"]
-    if first["code"] == "MISSING_REQUIRED_FIELD":
-        wrong = f"{name} is required"
-    elif first.get("unknown"):
-        wrong = f"{name} is not an argument of this tool"
-    else:
-        wrong = f"{name} {_describe_bound(first)}"
     others = f", and {len(found) - 1} more; see cause" if len(found) > 1 else ""
-    return f"{wrong}{others}. Correct the arguments and call again."
-
-
-def _describe_bound(fault: Mapping[str, Any]) -> str:
-    if "type" in fault:
-        return f"must be of type {fault['type']}"
-    if "enum" in fault:
-        return f"must be one of {', '.join(map(str, fault['enum']))}"
-    phrases = {
-        "minimum": "must be at least {}",
-        "maximum": "must be at most {}",
-        "minLength": "must be {} or more characters long",
-        "maxLength": "must be at most {} characters long",
-        "minItems": "must have {} or more items",
-        "maxItems": "must have at most {} items",
-    }
-    return next((phrase.format(fault[bound]) for bound, phrase in phrases.items() if bound in fault), "is malformed")
+    return f"{describe_fault(found[0])}{others}. Correct the arguments and call again."

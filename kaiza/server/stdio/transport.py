@@ -126,8 +126,14 @@ class StdioTransport:
         """Stamp a call and watch its deadline, once."""
         with self._stamp_lock:
             if entry.call is None:
-                entry.call = app.stamp(to_call_request(entry.incoming.call))
+                report_progress = partial(self._report_progress, entry)
+                entry.call = app.stamp(to_call_request(entry.incoming.call, report_progress))
                 self._deadlines.watch(entry)
+
+    def _report_progress(self, entry: PendingRequest, done: int, total: int | None) -> None:
+        line = entry.incoming.encode_progress(done, total)
+        if line is not None and not (entry.is_finished or entry.is_suppressed):
+            self._writer.send(line)
 
     def _decide_action(self, parsed: InvalidMessage | Notification | Request) -> TransportAction:
         action: TransportAction | None = None

@@ -5,7 +5,7 @@ An item's `id` and `name` are the name by which the tool is called.
 
 import platform
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import kaiza
 from kaiza.domain.tool_card import ADD_ONLY, CHANGES_FILES, READ_ONLY, ToolCard, ToolOffer
@@ -17,49 +17,52 @@ _SAFETY_LEVELS = {READ_ONLY: "read-only", ADD_ONLY: "safe-write", CHANGES_FILES:
 _SHOWN_KEYS = ("description", "minimum", "maximum", "enum")
 
 
-def list_editor_items(
-    registry: SchemaRegistry, offer: ToolOffer, category: str | None = None, tier: str | None = None
-) -> list[dict[str, Any]]:
-    """Items of `tools/list`, sorted by id: every offered tool of this category and tier. None matches all."""
-    cards = (
-        card
-        for card in offered_cards(registry, offer)
-        if category in (None, card.category) and tier in (None, card.tier)
-    )
-    return [_list_item(card, registry) for card in sorted(cards)]
+class EditorCatalog(NamedTuple):
+    """The tools of one server, as the editor dialect shows them."""
 
+    registry: SchemaRegistry
+    offer: ToolOffer
+    deterministic: bool = False
 
-def describe_tool(registry: SchemaRegistry, offer: ToolOffer, name: str) -> dict[str, Any] | None:
-    """The `tool` member of `tools/describe`, by name or alias; None if there is no such tool.
+    def list_tools(self, category: str | None = None, tier: str | None = None) -> list[dict[str, Any]]:
+        """Items of `tools/list`, sorted by id: every offered tool of this category and tier. None matches all."""
+        cards = (
+            card
+            for card in offered_cards(self.registry, self.offer)
+            if category in (None, card.category) and tier in (None, card.tier)
+        )
+        return [_list_item(card, self.registry) for card in sorted(cards)]
 
-    Tools of another role or tier are described: a call of one is refused, but not as unknown.
-    """
-    cards = map(ToolCard.from_row, registry.catalog())
-    card = next((card for card in cards if name in (card.name, *card.aliases)), None)
-    if card is None or not offer.has_option(card):
-        return None
-    schemas = registry.load_tool_schemas(card.name)
-    return {
-        **_identity(card),
-        "inputs": _describe_members(schemas.input),
-        "outputs": _describe_members(schemas.output),
-        "notes": _build_notes(card),
-    }
+    def describe_tool(self, tool: str) -> dict[str, Any] | None:
+        """The `tool` member of `tools/describe`, by name or alias; None if there is no such tool.
 
+        Tools of another role or tier are described: a call of one is refused, but not as unknown.
+        """
+        cards = map(ToolCard.from_row, self.registry.catalog())
+        card = next((card for card in cards if tool in (card.name, *card.aliases)), None)
+        if card is None or not self.offer.has_option(card):
+            return None
+        schemas = self.registry.load_tool_schemas(card.name)
+        return {
+            **_identity(card),
+            "inputs": _describe_members(schemas.input),
+            "outputs": _describe_members(schemas.output),
+            "notes": _build_notes(card),
+        }
 
-def describe_server(registry: SchemaRegistry, offer: ToolOffer, *, deterministic: bool = False) -> dict[str, Any]:
-    """The result of `server/info`. `unityVersion` is required by the format; there is no Unity here."""
-    return {
-        "serverVersion": kaiza.__version__,
-        "unityVersion": "none",
-        "platform": platform.system().lower(),
-        "pythonVersion": platform.python_version(),
-        "enabledToolCategories": sorted({card.category for card in offered_cards(registry, offer)}),
-        "tier": offer.tier,
-        "schemaVersion": SCHEMA_VERSION,
-        "jsonrpcVersion": JSONRPC_VERSION,
-        "deterministic": deterministic,
-    }
+    def describe_server(self) -> dict[str, Any]:
+        """The result of `server/info`. `unityVersion` is required by the format; there is no Unity here."""
+        return {
+            "serverVersion": kaiza.__version__,
+            "unityVersion": "none",
+            "platform": platform.system().lower(),
+            "pythonVersion": platform.python_version(),
+            "enabledToolCategories": sorted({card.category for card in offered_cards(self.registry, self.offer)}),
+            "tier": self.offer.tier,
+            "schemaVersion": SCHEMA_VERSION,
+            "jsonrpcVersion": JSONRPC_VERSION,
+            "deterministic": self.deterministic,
+        }
 
 
 def _identity(card: ToolCard) -> dict[str, Any]:

@@ -4,13 +4,14 @@ Answers everything but tool calls. Their results are encoded by `mcp_result`, wh
 clients start a server for every window, often only to initialize it and list its tools.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kaiza.wire import message
-from kaiza.wire.dialect import Conversation, Decoded, ToolCall
+from kaiza.wire.dialect import Conversation, Decoded, ServerDescription, ToolCall
 from kaiza.wire.message import InvalidMessage, Request, RequestId
+from kaiza.wire.shape import tool_name
 
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
@@ -30,43 +31,31 @@ _UNSUPPORTED_VERSION: Final = -32022
 # Bounds on what is copied from a request into answers and records.
 _MAX_ECHO: Final = 64
 _MAX_CLIENT: Final = 200
-_NO_NAME: Final = "unknown"
-_NAME_NEEDED: Final = "tools/call needs name, the tool's name as a string."
 _SERVER_CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
-_CACHE_HINTS: Final[Mapping[str, Any]] = {"ttlMs": 3_600_000, "cacheScope": "public", "resultType": "complete"}
-
-
-class ServerDescription(NamedTuple):
-    """Server name, version, instructions and tools, as clients see them before the first call."""
-
-    version: str
-    instructions: str
-    tools: Callable[[], Sequence[Mapping[str, Any]]]
-    """Returns the items of tools/list, in order. Called once, on the first tools/list."""
-    name: str = "kaiza"
-    title: str = "Kaiza"
+LIST_TTL_MS: Final = 3_600_000
+"""Time for which a client without a handshake may keep the list of tools, on stdio."""
 
 
 class McpDialect:
     """Decodes MCP requests and encodes their answers.
 
-    With `summary`, the text block of a result holds the output's summary instead of the whole output as JSON. A call's
-    reply form is whether its request came without a handshake.
+    With `summary`, the text block of a result holds the output's summary instead of the whole output as JSON. For
+    `list_ttl_ms` a client without a handshake may keep the list of tools. A call's reply form is whether its request
+    came without a handshake.
     """
 
-    def __init__(self, description: ServerDescription, *, summary: bool = False) -> None:
+    def __init__(
+        self, description: ServerDescription, *, summary: bool = False, list_ttl_ms: int = LIST_TTL_MS
+    ) -> None:
         self._description = description
         self._summary = summary
+        self._list_ttl_ms = list_ttl_ms
         self._server_info = {"name": description.name, "title": description.title, "version": description.version}
 
     @property
     def modern_meta(self) -> Mapping[str, Any]:
         """The `_meta` of every result without a handshake."""
         return {_SERVER_INFO: self._server_info}
-
-    def can_decode(self, request: Request) -> bool:  # noqa: ARG002  required by `Dialect`
-        """True: MCP is the fallback for requests that no other dialect can decode."""
-        return True
 
     def decode(self, request: Request, conversation: Conversation) -> Decoded:
         """Answer the request, or return the tool call that it requests."""
@@ -140,7 +129,9 @@ class McpDialect:
         return b"{" + self._tools_member + b"}"
 
     def _modern_list(self) -> bytes:
-        return message.encode_json({**_CACHE_HINTS, "_meta": self.modern_meta})[:-1] + b"," + self._tools_member + b"}"
+        # Private: which tools there are depends on the role and tier that this server was started for.
+        hints = self._cache_hints("private")
+        return message.encode_json({**hints, "_meta": self.modern_meta})[:-1] + b"," + self._tools_member + b"}"
 
     @cached_property
     def _discovery_body(self) -> bytes:
@@ -149,7 +140,10 @@ class McpDialect:
             "capabilities": _SERVER_CAPABILITIES,
             "instructions": self._description.instructions,
         }
-        return message.encode_json({**body, **_CACHE_HINTS, "_meta": self.modern_meta})
+        return message.encode_json({**body, **self._cache_hints("public"), "_meta": self.modern_meta})
+
+    def _cache_hints(self, scope: str) -> Mapping[str, Any]:
+        return {"ttlMs": self._list_ttl_ms, "cacheScope": scope, "resultType": "complete"}
 
 
 def _is_modern(request: Request, conversation: Conversation) -> bool:
@@ -180,13 +174,22 @@ def _envelope_error(request: Request) -> bytes | None:
 
 
 def _decode_call(request: Request, conversation: Conversation, client: str | None, *, modern: bool = False) -> Decoded:
-    name, fault = request.params.get("name"), None
+    params = request.params
     # Any name and any arguments make a call, so that it is recorded; the application refuses what it cannot use.
-    if not isinstance(name, str):
-        name, fault = _NO_NAME, InvalidMessage(request.id, "INVALID_PARAMS", _NAME_NEEDED)
-    conversational = conversation.initialized and not modern
-    arguments = request.params.get("arguments", {})
-    return Decoded(conversation, call=ToolCall(name, arguments, client, conversational, modern, fault))
+    call = ToolCall(
+        tool_name(params),
+        params.get("arguments", {}),
+        client,
+        conversation.initialized and not modern,
+        modern,
+        progress_token=_progress_token(params.get("_meta")),
+    )
+    return Decoded(conversation, call=call)
+
+
+def _progress_token(meta: object) -> str | int | None:
+    token = meta.get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, str | int) and not isinstance(token, bool) else None
 
 
 def _client_name(info: object) -> str | None:

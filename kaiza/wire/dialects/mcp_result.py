@@ -1,15 +1,17 @@
 """Encodes outcomes of tool calls for MCP: a result, a result with `isError`, or a JSON-RPC error."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from kaiza.domain.call import Outcome
 from kaiza.wire import message
+from kaiza.wire.dialects.context_v0 import is_context_call, to_v0_error
 from kaiza.wire.message import RequestId
 
 RECEIPT_KEY: Final = "kaiza/receipt"
+DIAGNOSTICS_KEY: Final = "kaiza/diagnostics"
 # A call that names no known tool is a JSON-RPC error. Any other failure is a result, which the model gets to read.
 _PROTOCOL_ERRORS: Final[Mapping[str, str]] = {
     "TOOL_NOT_FOUND": "Unknown tool",
@@ -39,16 +41,24 @@ def encode_result(request_id: RequestId, outcome: Outcome, form: ResultFormat) -
 
 def _encode_success(outcome: Outcome, output: Mapping[str, Any], form: ResultFormat) -> bytes:
     structured = orjson.dumps(output)
-    text = str(output.get("summary", "")) if form.summary else structured.decode()
+    if is_context_call(outcome):
+        text = structured.decode() + "\n"  # exactly the document, for every client
+    else:
+        text = str(output.get("summary", "")) if form.summary else structured.decode()
     body = b'{"content":[%b],"structuredContent":%b,"isError":false%b}'
     return body % (_text_block(text), structured, _closing_members(outcome, form))
 
 
 def _encode_failure(outcome: Outcome, form: ResultFormat) -> bytes:
-    # Evidence (file content) goes to the client only; it is never part of the envelope, which is logged.
-    documents = [outcome.envelope] if outcome.evidence is None else [outcome.envelope, outcome.evidence]
-    blocks = b",".join(_text_block(orjson.dumps(document).decode()) for document in documents)
+    blocks = b",".join(_text_block(orjson.dumps(document).decode()) for document in _failure_documents(outcome))
     return b'{"content":[%b],"isError":true%b}' % (blocks, _closing_members(outcome, form))
+
+
+def _failure_documents(outcome: Outcome) -> Sequence[Mapping[str, Any] | None]:
+    if is_context_call(outcome):
+        return [to_v0_error(outcome)]
+    # Evidence (file content) goes to the client only; it is never part of the envelope, which is logged.
+    return [outcome.envelope] if outcome.evidence is None else [outcome.envelope, outcome.evidence]
 
 
 def _text_block(text: str) -> bytes:
@@ -56,9 +66,12 @@ def _text_block(text: str) -> bytes:
 
 
 def _closing_members(outcome: Outcome, form: ResultFormat) -> bytes:
-    """Members after `isError`: the receipt of the audit record, and what the revision requires in every result."""
+    """Members after `isError`: diagnostics, the record's receipt, and what the revision requires in every result."""
     meta = dict(form.modern_meta or {})
-    if outcome.receipt is not None:
+    if outcome.diagnostics:
+        meta[DIAGNOSTICS_KEY] = outcome.diagnostics
+    # A context tool answers the same bytes each time.
+    if outcome.receipt is not None and not is_context_call(outcome):
         meta[RECEIPT_KEY] = outcome.receipt.as_json()
     result_type = b"" if form.modern_meta is None else b',"resultType":"complete"'
     return result_type + (b',"_meta":' + orjson.dumps(meta) if meta else b"")

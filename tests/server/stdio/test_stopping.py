@@ -5,10 +5,11 @@ import pytest
 from doors import call
 
 from kaiza.domain import errors
+from kaiza.server.dialects import load_dialects
 from kaiza.server.pipeline import Pipeline
 from kaiza.server.stdio.transport import StdioTransport
 from kaiza.server.stdio.wakeup_pipe import APP_CLOSED
-from kaiza.wire.dialects.mcp import McpDialect, ServerDescription
+from kaiza.wire.dialect import ServerDescription
 
 
 class UnclosableApp:
@@ -20,7 +21,7 @@ class UnclosableApp:
 
 def test_a_failure_while_closing_does_not_delay_the_exit():
     incoming, outgoing = os.pipe()
-    stdio = StdioTransport(incoming, outgoing, Pipeline(()), UnclosableApp)
+    stdio = StdioTransport(incoming, outgoing, Pipeline({}), UnclosableApp)
     stdio._app.get()
     with pytest.raises(errors.SystemError):
         stdio._close_app()
@@ -33,7 +34,7 @@ def test_a_failure_while_closing_does_not_delay_the_exit():
 
 def test_a_line_read_after_the_shutdown_began_is_not_run():
     incoming, client = os.pipe()
-    stdio = StdioTransport(incoming, client, Pipeline((McpDialect(ServerDescription("1", "", list)),)), lambda: None)
+    stdio = StdioTransport(incoming, client, Pipeline(load_dialects(ServerDescription("1", "", list))), lambda: None)
     os.write(client, json.dumps(call(1, "echo")).encode() + b"\n" + json.dumps(call(2, "echo")).encode() + b"\n")
     before = stdio._read_job()
     stdio._is_stopping = True

@@ -3,22 +3,23 @@
 import pytest
 
 from kaiza.domain.tool_card import ToolOffer
-from kaiza.store.config.editor_catalog import describe_server, describe_tool, list_editor_items
+from kaiza.store.config.editor_catalog import EditorCatalog
 from kaiza.store.config.schema_registry import SchemaRegistry, list_items
 
 REGISTRY = SchemaRegistry()
 ALL = ToolOffer(allowed=("allow_checks",))
+CATALOG = EditorCatalog(REGISTRY, ALL)
 NAMES = [row["id"] for row in REGISTRY.catalog()]
 MEMBER_KEYS = {"type", "required", "description", "minimum", "maximum", "enum", "items"}
 
 
 def names(**filters):
-    return [item["id"] for item in list_editor_items(REGISTRY, ALL, **filters)]
+    return [item["id"] for item in CATALOG.list_tools(**filters)]
 
 
 @pytest.mark.rows("S4-22")
 def test_every_tool_is_listed_by_id_with_its_schemas():
-    items = list_editor_items(REGISTRY, ALL)
+    items = CATALOG.list_tools()
 
     assert [item["id"] for item in items] == sorted(NAMES)
     for item in items:
@@ -30,7 +31,7 @@ def test_every_tool_is_listed_by_id_with_its_schemas():
 
 
 def test_safety_levels_are_the_words_of_the_editor_dialect():
-    levels = {item["id"]: item["safetyLevel"] for item in list_editor_items(REGISTRY, ALL)}
+    levels = {item["id"]: item["safetyLevel"] for item in CATALOG.list_tools()}
 
     assert levels["read_file"] == "read-only"
     assert levels["save_plan"] == "safe-write"
@@ -59,13 +60,17 @@ def test_a_core_server_lists_only_tools_that_read():
 
     assert read_only
     assert all(read_only.values())
-    assert read_only.keys() <= {item["id"] for item in list_editor_items(REGISTRY, core)} == set(names(tier="core"))
+    assert (
+        read_only.keys()
+        <= {item["id"] for item in EditorCatalog(REGISTRY, core).list_tools()}
+        == set(names(tier="core"))
+    )
 
 
 @pytest.mark.rows("S4-23", "S4-24")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_description_has_every_property_of_the_schemas(name):
-    described = describe_tool(REGISTRY, ALL, name)
+    described = EditorCatalog(REGISTRY, ALL).describe_tool(name)
     schemas = REGISTRY.load_tool_schemas(name)
 
     assert list(described) == [
@@ -80,8 +85,8 @@ def test_a_description_has_every_property_of_the_schemas(name):
 
 
 def test_a_description_carries_bounds_and_items():
-    inputs = describe_tool(REGISTRY, ALL, "find_files")["inputs"]
-    outputs = describe_tool(REGISTRY, ALL, "find_files")["outputs"]
+    inputs = EditorCatalog(REGISTRY, ALL).describe_tool("find_files")["inputs"]
+    outputs = EditorCatalog(REGISTRY, ALL).describe_tool("find_files")["outputs"]
 
     assert inputs["pageSize"] == {"type": "integer", "required": False, "minimum": 1, "maximum": 200}
     assert inputs["pattern"]["required"] is True
@@ -89,24 +94,27 @@ def test_a_description_carries_bounds_and_items():
 
 
 def test_an_alias_is_described_as_its_tool_and_named_in_the_notes():
-    described = describe_tool(REGISTRY, ALL, "mcp.server.info")
+    described = EditorCatalog(REGISTRY, ALL).describe_tool("mcp.server.info")
 
-    assert described == describe_tool(REGISTRY, ALL, "server_info")
+    assert described == EditorCatalog(REGISTRY, ALL).describe_tool("server_info")
     assert "mcp.server.info" in described["notes"]
 
 
 def test_what_is_no_tool_here_has_no_description():
-    assert describe_tool(REGISTRY, ALL, "scene.hierarchy.dump") is None
-    assert describe_tool(REGISTRY, ToolOffer(), "run_checks") is None
-    assert describe_tool(REGISTRY, ToolOffer(tier="core"), "write_file")["tier"] == "governed"
+    assert EditorCatalog(REGISTRY, ALL).describe_tool("scene.hierarchy.dump") is None
+    assert EditorCatalog(REGISTRY, ToolOffer()).describe_tool("run_checks") is None
+    assert EditorCatalog(REGISTRY, ToolOffer(tier="core")).describe_tool("write_file")["tier"] == "governed"
 
 
 @pytest.mark.rows("S4-25")
 @pytest.mark.parametrize("offer", [ALL, ToolOffer(tier="core"), ToolOffer(bound_role="ANTIGRAVITY")])
 def test_the_server_names_the_categories_of_what_it_lists(offer):
-    info = describe_server(REGISTRY, offer, deterministic=True)
+    catalog = EditorCatalog(REGISTRY, offer, deterministic=True)
+    info = catalog.describe_server()
 
-    assert info["enabledToolCategories"] == sorted({item["category"] for item in list_editor_items(REGISTRY, offer)})
+    assert info["enabledToolCategories"] == sorted(
+        {item["category"] for item in EditorCatalog(REGISTRY, offer).list_tools()}
+    )
     assert all(isinstance(info[key], str) and info[key] for key in ("serverVersion", "platform", "pythonVersion"))
     assert (info["unityVersion"], info["tier"], info["deterministic"]) == ("none", offer.tier, True)
     assert (info["schemaVersion"], info["jsonrpcVersion"]) == ("0.1.0", "2.0")

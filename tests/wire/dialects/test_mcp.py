@@ -5,9 +5,9 @@ import pytest
 
 from kaiza.domain import error_codes
 from kaiza.domain.call import Outcome, Receipt
-from kaiza.wire.dialect import Conversation
+from kaiza.wire.dialect import Conversation, ServerDescription
 from kaiza.wire.dialects import mcp_result
-from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription
+from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect
 from kaiza.wire.dialects.mcp_result import ResultFormat
 from kaiza.wire.message import Request
 
@@ -89,7 +89,13 @@ def test_a_call_without_a_tool_name_is_passed_on_to_be_recorded(params):
 
     assert decoded.answer is None
     assert decoded.call.tool_name == "unknown"
-    assert decoded.call.fault.error_code == "INVALID_PARAMS"
+
+
+@pytest.mark.parametrize(("token", "taken"), [("t", "t"), (7, 7), (True, None), (None, None), ([], None), (1.5, None)])
+def test_a_progress_token_is_a_string_or_an_integer(token, taken):
+    params = {"name": "echo", "_meta": {"progressToken": token}}
+
+    assert decode("tools/call", params).call.progress_token == taken
 
 
 def test_tools_are_listed_unchanged_and_in_order():

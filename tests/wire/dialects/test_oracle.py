@@ -19,12 +19,12 @@ from kaiza.domain.server_instructions import INSTRUCTIONS
 from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.config.schema_registry import SchemaRegistry, list_items
 from kaiza.wire import message
-from kaiza.wire.dialect import Conversation
-from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect, ServerDescription
+from kaiza.wire.dialect import Conversation, ServerDescription
+from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect
+from kaiza.wire.shape import find_call_fault
 
 TOOLS = list_items(SchemaRegistry(), ToolOffer())
 DIALECT = McpDialect(ServerDescription(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
-CACHE_HINT = CacheHint(ttl_ms=3_600_000, scope="public")
 RECEIPT = Receipt(7, "0" * 64)
 ENVELOPE = {"error_code": "FILE_NOT_FOUND", "human_message": "No such file. List the directory.", "cause": None}
 OUTPUT = {"path": "a", "content": "b\n", "deep": {"nothing": None, "list": [1, {"c": 2.5}]}}
@@ -63,7 +63,10 @@ def sdk_server():
         title="Kaiza",
         version=kaiza.__version__,
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": CACHE_HINT, "server/discover": CACHE_HINT},
+        cache_hints={
+            "tools/list": CacheHint(ttl_ms=3_600_000, scope="private"),
+            "server/discover": CacheHint(ttl_ms=3_600_000, scope="public"),
+        },
         on_list_tools=_list_tools,
         on_call_tool=_call_tool,
     )
@@ -101,9 +104,8 @@ def answers_of_kaiza(*requests):
             outcome = OUTCOMES.get(
                 call.tool_name, Outcome("?", envelope=UNKNOWN, code=error_codes.lookup("TOOL_NOT_FOUND"))
             )
-            answer = (
-                message.rejection(call.fault) if call.fault else DIALECT.encode(parsed.id, outcome, call.reply_form)
-            )
+            fault = find_call_fault(parsed)
+            answer = message.rejection(fault) if fault else DIALECT.encode(parsed.id, outcome, call.reply_form)
         answers.append(json.loads(answer))
     return answers
 

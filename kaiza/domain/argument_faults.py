@@ -1,0 +1,37 @@
+"""Faults of a tool's arguments, as the cause of an error lists them, in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_BOUNDS = {
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "minLength": "must be {} or more characters long",
+    "maxLength": "must be at most {} characters long",
+    "minItems": "must have {} or more items",
+    "maxItems": "must have at most {} items",
+}
+_ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"}
+
+
+def describe_fault(fault: Mapping[str, Any]) -> str:
+    """Describe one fault in a clause without a full stop, such as `path is required`."""
+    name = fault["argument"]
+    if fault["code"] == "MISSING_REQUIRED_FIELD":
+        return f"{name} is required"
+    if fault.get("unknown"):
+        return f"{name} is not an argument of this tool"
+    return f"{name} {_describe_bound(fault)}"
+
+
+def _describe_bound(fault: Mapping[str, Any]) -> str:
+    if "type" in fault:
+        return f"must be {_describe_type(fault['type'])}"
+    if "enum" in fault:
+        return f"must be one of {', '.join(map(str, fault['enum']))}"
+    return next((phrase.format(fault[bound]) for bound, phrase in _BOUNDS.items() if bound in fault), "is malformed")
+
+
+def _describe_type(types: Any) -> str:
+    names = types if isinstance(types, list) else [types]
+    return " or ".join(_ARTICLES.get(name, f"a {name}") for name in names)
