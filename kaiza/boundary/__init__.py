@@ -13,6 +13,7 @@ from functools import partial, wraps
 from kaiza.boundary.call import Call, Services, current_timestamp, stamp_call
 from kaiza.boundary.case import build_case, find_current_refusal, find_session, judge_under_plan, parse_request
 from kaiza.boundary.outcome import as_system_error, record_outcome
+from kaiza.boundary.progress import ProgressReporter
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import Outcome
@@ -125,6 +126,7 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
         server_info=services.server_info,
         refuse_read=read_refusal,
         is_out_of_time=lambda: time.monotonic() > call.deadline,
+        report_progress=ProgressReporter(call).report,
         now=call.timestamp,
         request_id=call.request_id,
         current_refusal=partial(find_current_refusal, case, call.workspace),

@@ -46,6 +46,11 @@ class Call:
             self._redacted_arguments = redaction.redact_arguments(self.call_request.arguments)
         return self._redacted_arguments
 
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the call is answered, or is about to be."""
+        return self._claim_lock.locked()
+
     def claim(self) -> bool:
         """Take the right to answer: True for exactly one caller, once."""
         # Never released. A worker that ends after its deadline gets False and throws its result away.

@@ -58,7 +58,7 @@ def record_outcome(
     if written is not None:
         _track_session(call, services)
     receipt = _new_receipt(written) if written else None
-    return Outcome(call.call_request.tool_name, output=answer.output, receipt=receipt)
+    return Outcome(call.call_request.tool_name, answer.output, receipt=receipt, diagnostics=answer.diagnostics)
 
 
 def _write_documents(workspace: Workspace | None, proposals: Sequence[Any]) -> RollBack | None:

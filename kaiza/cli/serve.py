@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 ROLES = ("ANTIGRAVITY", "WINDSURF")
 TIERS = ("core", "governed")
 CONTENT_MODES = ("full", "summary")
-MAX_MS = 600_000
+MAX_TIMEOUT_MS = 30_000
+MAX_GUARD_MS = 15_000
 _START_FAILED = 3
 
 
@@ -95,14 +96,22 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the text of a result: its whole JSON, or a summary (default: full)",
     )
     _add_check_options(parser)
+    _add_limit_options(parser)
+
+
+def _add_limit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--tool-timeout-ms", metavar="MS", type=_parse_milliseconds, help="time limit of a call (default: 30000)"
+        "--tool-timeout-ms",
+        metavar="MS",
+        type=partial(_parse_milliseconds, MAX_TIMEOUT_MS),
+        help="time limit of a call, at most and by default 30000",
     )
     parser.add_argument(
         "--scan-guard-ms",
         metavar="MS",
-        type=_parse_milliseconds,
-        help="time after which a search returns what it has found (default: find_files 10000, search_text 15000)",
+        type=partial(_parse_milliseconds, MAX_GUARD_MS),
+        help="time after which a scan returns what it has found, at most and by default 10000, or 15000 where it reads "
+        "files",
     )
 
 
@@ -119,10 +128,10 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _parse_milliseconds(text: str) -> int:
-    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(MAX_MS))
-    if not digits or not 1 <= int(text) <= MAX_MS:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a valid time limit. Write milliseconds, 1 to {MAX_MS}")
+def _parse_milliseconds(most: int, text: str) -> int:
+    digits = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
+    if not digits or not 1 <= int(text) <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid time limit. Write milliseconds, 1 to {most}")
     return int(text)
 
 
@@ -155,9 +164,7 @@ def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":
     from kaiza.domain.caps import Caps  # noqa: PLC0415  as above
     from kaiza.store.disk import file_lock as lock  # noqa: PLC0415  as above
 
-    guard = options.scan_guard_ms
-    limits = {"tool_timeout_ms": options.tool_timeout_ms, "find_guard_ms": guard, "search_guard_ms": guard}
-    caps = Caps(**{name: limit for name, limit in limits.items() if limit is not None})
+    caps = Caps().lower_times(options.tool_timeout_ms, options.scan_guard_ms)
     app = App(roots, offer=options.offer, caps=caps)
     lock.preload()
     return app

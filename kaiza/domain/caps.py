@@ -34,8 +34,17 @@ class Caps(NamedTuple):
     tool_timeout_ms: int = 30_000
     find_guard_ms: int = 10_000
     search_guard_ms: int = 15_000
+    assets_guard_ms: int = 10_000
+    references_guard_ms: int = 15_000
     audit_lock_ms: int = 5_000
     session_idle_hours: int = 12
+
+    def lower_times(self, timeout_ms: int | None, guard_ms: int | None) -> "Caps":
+        """The caps with lower time limits; one that is not lower has no effect."""
+        timeout = {"tool_timeout_ms": timeout_ms or self.tool_timeout_ms}
+        guards = {name: guard_ms or limit for name, limit in self._asdict().items() if name.endswith("_guard_ms")}
+        limits = {name: min(limit, getattr(self, name)) for name, limit in (timeout | guards).items()}
+        return self._replace(**limits)
 
     def as_json(self) -> dict[str, int]:
         """JSON form for `kaiza caps --json`."""

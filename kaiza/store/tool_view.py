@@ -36,9 +36,9 @@ class AuditLogView:
         """Records from a sequence number on, in order, lazily."""
         return read_records(self.workspace.root, since_seq=since_seq)
 
-    def verify(self) -> Mapping[str, Any]:
-        """Verify the whole log."""
-        return verdict_output(verify_log(self.workspace.root))
+    def verify(self, report_progress: Callable[[int, int | None], None]) -> Mapping[str, Any]:
+        """Verify the whole log; progress is in bytes."""
+        return verdict_output(verify_log(self.workspace.root, progress=report_progress))
 
     def catch_up(self) -> Mapping[str, Any]:
         """Verify what is new in the log; its head, and whether the older part has been verified, too."""
@@ -62,6 +62,7 @@ class ToolView:
     is_out_of_time: Callable[[], bool]
     now: str
     request_id: str
+    report_progress: Callable[[int, int | None], None] = lambda _done, _total: None
     current_refusal: Callable[[], errors.SystemError | None] = lambda: None
     """Refusal that applies now although the call was allowed when it began, such as a freeze since then."""
     unsandboxed_checks: bool = False

@@ -23,6 +23,8 @@ class Answer:
     changes: Sequence[Any] = ()
     detail: Mapping[str, Any] = field(default_factory=dict)
     """The `detail` member of the call's record."""
+    diagnostics: Sequence[str] = ()
+    """Notes for the client on how the output came about, such as that a scan was stopped. Never an error."""
     exempt: bool = False
     """Whether its changes only undo what the plan had allowed and counted; they are exempt from scope and limits."""
 
@@ -66,7 +68,7 @@ class LogReader(Protocol):
         """Iterate over the records from a sequence number on."""
         ...
 
-    def verify(self) -> Mapping[str, Any]:
+    def verify(self, report_progress: Callable[[int, int | None], None]) -> Mapping[str, Any]:
         """Verify the whole log and return the verdict."""
         ...
 
@@ -75,7 +77,15 @@ class LogReader(Protocol):
         ...
 
 
-class CallView(Protocol):
+class ProgressView(Protocol):
+    """The client that waits for the call."""
+
+    def report_progress(self, done: int, total: int | None, /) -> None:
+        """Say how many items of how many are processed. May be called often: most reports are not sent."""
+        ...
+
+
+class CallView(ProgressView, Protocol):
     """Limits of one call."""
 
     @property
@@ -143,7 +153,7 @@ class PlansView(Protocol):
         ...
 
 
-class AuditView(Protocol):
+class AuditView(ProgressView, Protocol):
     """Records of the audit log."""
 
     @property
@@ -229,7 +239,7 @@ class ReportView(SessionView, Protocol):
         ...
 
 
-class ChecksView(Protocol):
+class ChecksView(ProgressView, Protocol):
     """Commands that check a phase of a plan."""
 
     @property

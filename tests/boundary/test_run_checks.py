@@ -10,6 +10,7 @@ import pytest
 from agents import checking, hash_of
 from scenes import records
 
+from kaiza.domain.call import CallRequest
 from kaiza.store.checks import check_runner
 from kaiza.store.config.schema_registry import SchemaRegistry
 
@@ -18,7 +19,9 @@ from kaiza.store.config.schema_registry import SchemaRegistry
 def checked(make_app, workspace):
     """Run a script as the check of an approved plan."""
     app = make_app(workspace, allowed=("allow_checks", "allow_unsandboxed_checks"))
-    return checking(app, workspace)
+    run = checking(app, workspace)
+    run.app = app
+    return run
 
 
 def test_checks_are_offered_only_where_the_operator_allows_them(begun):
@@ -35,6 +38,16 @@ def test_a_check_that_passes_returns_its_output_and_is_recorded(checked, workspa
     assert "set_aside" not in output
     assert (output["results"][0]["exit_code"], output["results"][0]["output"]) == (0, "fine\n")
     assert records(workspace)[-1]["detail"]["checks"][0]["exit_code"] == 0
+
+
+def test_each_command_of_a_check_reports_progress(checked, workspace):
+    checked("")
+    arguments, reports = {"plan_hash": hash_of(workspace), "phase_id": "P1"}, []
+    checked.app.answer(
+        checked.app.stamp(CallRequest("run_checks", arguments, report_progress=lambda *one: reports.append(one)))
+    )
+
+    assert reports == [(0, 1)]
 
 
 @pytest.mark.rows("S1-48")

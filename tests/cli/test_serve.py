@@ -10,6 +10,7 @@ import pytest
 
 from kaiza.cli import serve
 from kaiza.cli.serve import ServeOptions
+from kaiza.domain.caps import Caps
 
 INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 NOT_FOR_A_SESSION = {
@@ -35,7 +36,8 @@ WRONG = [
     ["--workspace"],
     ["--role", "BOTH"],
     ["--tool-timeout-ms", "0"],
-    ["--tool-timeout-ms", "600001"],
+    ["--tool-timeout-ms", "30001"],
+    ["--scan-guard-ms", "15001"],
     ["--tool-timeout-ms", "1.5"],
     ["--content", "none"],
     ["--tier", "pro"],
@@ -141,6 +143,16 @@ def test_the_first_tool_answer_loads_only_what_it_needs(kaiza, workspace):
         "kaiza.tools.registry",
         "kaiza.tools.view",
     }
+
+
+def test_time_limits_can_only_be_lowered():
+    caps = Caps()
+
+    assert (caps.tool_timeout_ms, caps.search_guard_ms) == (serve.MAX_TIMEOUT_MS, serve.MAX_GUARD_MS)
+    assert caps.lower_times(None, None) == caps
+    assert caps.lower_times(10**6, 10**6) == caps
+    assert caps.lower_times(None, 12_000).find_guard_ms == caps.find_guard_ms
+    assert caps.lower_times(None, 12_000).search_guard_ms == 12_000
 
 
 def test_time_limits_from_the_command_line_become_caps():

@@ -36,12 +36,15 @@ class Reader:
     workspace: ConfinedRoot
     caps: Caps = field(default_factory=Caps)
     is_late: bool = False
+    diagnostics: list[str] = field(default_factory=list)
+    """Those of the last answer."""
 
     def call(self, name, /, **arguments):
         io = SCHEMAS.load_tool_io(name)
         io.input.validate(arguments)
         tool = AGENT_TOOLS[name]
-        output = tool.run(tool.parse(arguments, str(self.root)), _View(self)).output
+        answer = tool.run(tool.parse(arguments, str(self.root)), _View(self))
+        output, self.diagnostics = answer.output, list(answer.diagnostics)
         io.output.validate(output)
         assert len(line_of(output)) < self.caps.response_bytes
         assert str(self.root) not in output["summary"]
@@ -92,6 +95,9 @@ class _View:
 
     def is_unreadable(self, path):
         return is_unreadable(path)
+
+    def report_progress(self, done, total):
+        assert total is None or done <= total
 
     def is_out_of_time(self):
         return self._reader.is_late

@@ -31,7 +31,9 @@ def run(request: Request, view: ChecksView) -> Answer:
     results: list[dict[str, Any]] = []
     refusal = None
     try:
-        for argv in view.phase_commands(request.plan_hash, request.phase_id):
+        commands = view.phase_commands(request.plan_hash, request.phase_id)
+        for done, argv in enumerate(commands):
+            view.report_progress(done, len(commands))
             refusal = view.current_refusal()  # a person may freeze or revoke while a command runs
             if refusal is not None:
                 break

@@ -10,7 +10,7 @@ from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
 from kaiza.tools.handles import Walk, WalkEntry
-from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, parse_glob, require_hits_within_cap
+from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, iterate_with_progress, parse_glob, require_hits_within_cap
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "find_files"
@@ -68,13 +68,13 @@ def run(request: Request, view: FilesView) -> Answer:
         notes.append("A pattern without a slash matches in one directory only; begin it with **/ for any depth.")
     if notes:
         output["diagnostics"] = notes
-    return Answer({**output, "summary": _build_summary(output)})
+    return Answer({**output, "summary": _build_summary(output)}, diagnostics=notes)
 
 
 def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
     page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
     hits, full, last = request.hits, False, request.after
-    for entry in walk:
+    for entry in iterate_with_progress(walk, view):
         path = entry.path[base:]
         if request.pattern.is_past(path):
             break

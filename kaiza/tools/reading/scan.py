@@ -2,15 +2,18 @@
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kaiza.domain import errors
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
-from kaiza.tools.handles import Walk
+from kaiza.tools.handles import Walk, WalkEntry
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import CallView
 
+PROGRESS_EVERY = 50
+"""Entries of a walk from one report of progress to the next."""
 _LITERAL_SUFFIX = re.compile(r"[^*?\[\]/]*\Z")
 
 
@@ -45,6 +48,14 @@ def parse_glob(text: str, argument: str) -> GlobFilter:
     match = _LITERAL_SUFFIX.search(text)
     suffix = match[0] if match else ""
     return GlobFilter(glob, suffix, text == f"**/*{suffix}")
+
+
+def iterate_with_progress(walk: Walk, view: CallView) -> Iterator[WalkEntry]:
+    """Iterate over a walk, and report how far it is."""
+    for entry in walk:
+        if walk.visited_count % PROGRESS_EVERY == 0:
+            view.report_progress(walk.visited_count, None)  # how many are to come is not known
+        yield entry
 
 
 class ScanTimeout:

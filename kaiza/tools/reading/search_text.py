@@ -11,7 +11,7 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import search
 from kaiza.domain.text.search import Matcher
 from kaiza.tools.handles import Walk
-from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, parse_glob
+from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, iterate_with_progress, parse_glob
 from kaiza.tools.reading.search_hits import BEFORE_FIRST, SKIPPED_PROTECTED, HitCollector, HitPosition
 from kaiza.tools.view import Answer, FilesView
 
@@ -71,7 +71,7 @@ def run(request: Request, view: FilesView) -> Answer:
         output = _search_directory(request, view, hits)
     else:
         output = _search_file(request, view, hits)
-    return Answer({**output, "summary": _build_summary(output)})
+    return Answer({**output, "summary": _build_summary(output)}, diagnostics=output.get("diagnostics", ()))
 
 
 def _search_file(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _search_directory(request: Request, view: FilesView, hits: HitCollector) -> 
 def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Walk, base: int) -> str:
     """Search the files of the walk; return the path of the last entry that is finished."""
     done = request.after.path
-    for entry in walk:
+    for entry in iterate_with_progress(walk, view):
         if entry.type == "file" and request.matches_glob(entry.path[base:]):
             real = entry.real
             if view.is_unreadable(real):

@@ -21,5 +21,5 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
 
 def run(_request: Request, view: AuditView) -> Answer:
     """Verify every record and return the verdict."""
-    verdict = view.log.verify()
+    verdict = view.log.verify(view.report_progress)
     return Answer({**verdict, "summary": f"The log is {verdict['verdict']}: {verdict['records']} records."})
