@@ -12,6 +12,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "demo": ("kaiza.cli.demo.command", "play a whole session in a scratch workspace"),
         "doctor": ("kaiza.cli.doctor.command", "check everything a session needs"),
         "serve": ("kaiza.cli.serve", "serve workspaces to an MCP client over stdio"),
+        "call": ("kaiza.cli.call.command", "call one tool, as a client does"),
         "plan": ("kaiza.cli.plan", "write, review, approve and revoke plans"),
         "trust": ("kaiza.cli.trust", "show and decide what else approves plans: merges, signatures"),
         "audit": ("kaiza.cli.audit", "verify, read and export the audit log"),

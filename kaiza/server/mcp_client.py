@@ -1,19 +1,47 @@
-"""Synchronous MCP client for the demo: the SDK's client, connected to a server process over stdio."""
+"""Synchronous MCP client for `kaiza call` and the demo: the SDK's client, over stdio or HTTP."""
 
 import json
+import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, NamedTuple, TextIO
 
+import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, Implementation
+from pydantic import ValidationError
+
+import kaiza
+from kaiza.store.clients import server_command
+
+ProgressReport = Callable[[int, int], None]
+"""Called with how much of how much is done; 0 is an unknown total."""
 
 # Clients start servers with a minimal environment; PYTHONPATH and VIRTUAL_ENV keep an uninstalled checkout running.
-_PASSED_ENVIRONMENT = ("PATH", "HOME", "XDG_STATE_HOME", "PYTHONPATH", "VIRTUAL_ENV")
+_PASSED_ENVIRONMENT = ("PATH", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PYTHONPATH", "VIRTUAL_ENV")
+_PROTOCOL_VERSION = "2026-07-28"
+_CONNECT_SECONDS = 30
+_ERROR_STATUS, _SERVER_ERROR_STATUS = 400, 500
+_MAX_REFUSAL = 500
+
+
+class NoAnswerError(Exception):
+    """The server gave no answer to the call. `refusal` is its reason, if it refused the connection itself."""
+
+    def __init__(self, reason: str, refusal: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.refusal = refusal
+
+
+_FAILURES = (NoAnswerError, httpx2.HTTPError, MCPError, OSError, RuntimeError, ValidationError)
+"""What is raised if a server does not answer, or not as the protocol wants."""
 
 
 class CallResult(NamedTuple):
@@ -21,6 +49,8 @@ class CallResult(NamedTuple):
 
     error_code: str | None
     body: Mapping[str, Any]
+    document: Mapping[str, Any] = {}
+    """The result, or the error, as the server sent it."""
 
 
 class McpClient:
@@ -30,28 +60,116 @@ class McpClient:
         self._portal = portal
         self._client = client
 
-    def call_tool(self, tool: str, arguments: Mapping[str, Any]) -> CallResult:
+    def call_tool(
+        self, tool: str, arguments: Mapping[str, Any], report_progress: ProgressReport | None = None
+    ) -> CallResult:
         """Call a tool and wait for its result."""
         try:
-            result = self._portal.call(self._client.call_tool, tool, dict(arguments))
+            result = self._portal.call(self._call_tool, tool, dict(arguments), report_progress)
         except MCPError as error:
-            data = error.error.data or {}
-            return CallResult(data.get("error_code", str(error.error.code)), data)
+            return _read_protocol_error(error)
+        document = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
         if result.is_error:
-            envelope = json.loads(getattr(result.content[0], "text", "{}"))
-            return CallResult(envelope["error_code"], envelope)
-        return CallResult(None, result.structured_content or {})
+            return _read_failure(document)
+        body = result.structured_content
+        return CallResult(None, body if isinstance(body, dict) else {}, document)
 
     def list_tools(self) -> list[str]:
         """Names of the tools that the server offers."""
         return [tool.name for tool in self._portal.call(self._client.list_tools).tools]
 
+    async def _call_tool(
+        self, tool: str, arguments: dict[str, Any], report_progress: ProgressReport | None
+    ) -> CallToolResult:
+        async def report(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001  the SDK's
+            if report_progress is not None:
+                report_progress(int(progress), int(total or 0))
+
+        callback = None if report_progress is None else report
+        return await self._client.call_tool(tool, arguments, progress_callback=callback)
+
 
 @contextmanager
-def connect(workspace: str, *options: str) -> Iterator[McpClient]:
-    """Start a server and connect a client to it; both end with the context."""
+def connect(workspace: str, *options: str, errors: TextIO = sys.stderr) -> Iterator[McpClient]:
+    """Start a server and connect a client to it; both end with the context. NoAnswerError if it does not answer."""
     environment = {name: os.environ[name] for name in _PASSED_ENVIRONMENT if name in os.environ}
-    command = ["-m", "kaiza", "serve", "--workspace", workspace, *options]
-    server = StdioServerParameters(command=sys.executable, args=command, env=environment)
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server)) as client:
+    command, *args = server_command.kaiza_command()
+    arguments = [*args, "serve", "--workspace", workspace, *options]
+    server = StdioServerParameters(command=command, args=arguments, env=environment)
+    with _as_no_answer(), _connect(stdio_client(server, errors)) as client:
+        yield client
+
+
+@contextmanager
+def connect_url(url: str, token: str | None, *, use_proxy: bool) -> Iterator[McpClient]:
+    """Connect a client to a server over HTTP. NoAnswerError if it does not answer."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    refusals: list[tuple[int, str]] = []
+
+    async def note_refusal(response: httpx2.Response) -> None:
+        if response.status_code >= _ERROR_STATUS:
+            await response.aread()
+            refusals.append((response.status_code, response.text[:_MAX_REFUSAL]))
+
+    # No time limit on reading: the server ends calls that take too long.
+    http = httpx2.AsyncClient(
+        headers=headers,
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
+        trust_env=use_proxy,
+        event_hooks={"response": [note_refusal]},
+    )
+    with _as_no_answer(refusals), _connect(streamable_http_client(url, http_client=http)) as client:
+        yield client
+
+
+@contextmanager
+def _connect(transport: AbstractAsyncContextManager[Any]) -> Iterator[McpClient]:
+    logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings are not escaped for a terminal
+    info = Implementation(name="kaiza-call", version=kaiza.__version__)
+    client = Client(transport, mode=_PROTOCOL_VERSION, client_info=info)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield McpClient(portal, client)
+
+
+@contextmanager
+def _as_no_answer(refusals: list[tuple[int, str]] | None = None) -> Iterator[None]:
+    """Turn the SDK's errors, which come in groups, into a NoAnswerError, and an interrupt into one outside a group."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        if group.subgroup(KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        failures, others = group.split(_FAILURES)
+        if failures is None or others is not None:
+            raise
+        raise _no_answer(_first_error(failures), refusals) from group
+    except _FAILURES as error:
+        raise _no_answer(error, refusals) from error
+
+
+def _first_error(group: BaseExceptionGroup) -> BaseException:
+    first = group.exceptions[0]
+    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+def _no_answer(failure: BaseException, refusals: list[tuple[int, str]] | None) -> NoAnswerError:
+    status, refusal = refusals[-1] if refusals else (_SERVER_ERROR_STATUS, "")
+    return NoAnswerError(str(failure), refusal if status < _SERVER_ERROR_STATUS else None)
+
+
+def _read_protocol_error(error: MCPError) -> CallResult:
+    """The failure of a call that was refused by its JSON-RPC error; other errors are raised again."""
+    data = error.error.data
+    if not isinstance(data, dict) or not isinstance(data.get("error_code"), str):
+        raise error
+    return CallResult(data["error_code"], data, error.error.model_dump(mode="json", exclude_unset=True))
+
+
+def _read_failure(document: Mapping[str, Any]) -> CallResult:
+    """The failure of a call from its first text block: an envelope, or an `error` with code and message."""
+    try:
+        body = json.loads(document["content"][0]["text"])
+        error = body["error_code"] if "error_code" in body else body["error"]["code"]
+    except (LookupError, TypeError, ValueError):
+        body, error = {}, "error"
+    return CallResult(str(error), body, document)

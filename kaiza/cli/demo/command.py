@@ -119,6 +119,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _run_demo(args: argparse.Namespace) -> int:
     from kaiza.cli.demo import story  # noqa: PLC0415  imports the SDK's client, which is slow; help does not need it
+    from kaiza.server.mcp_client import NoAnswerError  # noqa: PLC0415  as above
 
     directory = Path(args.keep or tempfile.mkdtemp(prefix="kaiza-demo-")).absolute()
     if args.keep and directory.exists() and any(directory.iterdir()):
@@ -127,7 +128,7 @@ def _run_demo(args: argparse.Namespace) -> int:
     stage = DemoStage(directory / "project", fast=args.fast)
     try:
         story.play(stage)
-    except DemoError as failed:
+    except (DemoError, NoAnswerError) as failed:
         output.print_error(f"The demo went wrong: {failed}. Its files are in {directory}")
         return output.FAILURE
     return output.SUCCESS

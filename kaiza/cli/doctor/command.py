@@ -8,9 +8,11 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.doctor import clients, machine, sandbox_probe, trust, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
 from kaiza.cli.doctor.fix import fix_journals
+from kaiza.cli.doctor.handshake import check_server, probe_server
 from kaiza.cli.doctor.machine import errors_as_unknown
 from kaiza.render.tables import GAP
 from kaiza.render.terminal import escape, paint, wrap, wrap_words
+from kaiza.store.clients import server_command
 from kaiza.store.config import roots
 
 _STYLES = {OK: "green", WARNING: "yellow", PROBLEM: "red", UNKNOWN: "red"}
@@ -22,7 +24,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Check everything a session needs, and say what to do: Python, kernel, file system, permissions, plans, the "
-        "audit log and its checkpoint, unfinished changes, client configuration. Changes nothing. With --fix "
+        "audit log and its checkpoint, unfinished changes, client configuration, and whether the server answers a "
+        "client's handshake. Changes nothing. With --fix "
         "it settles interrupted changes of a state directory that is gone instead: shows their files and asks.\n"
         "Exit status: 0 ok or only warnings, 1 a problem, 3 something could not be determined; with --fix: 0 all "
         "settled, 1 not settled, 3 no terminal to ask at.",
@@ -67,7 +70,9 @@ def _run_checks(root: Path) -> Iterator[DoctorCheck]:
         yield from _run_workspace_checks(root)
     yield from errors_as_unknown("state", machine.check_state_directory(root))
     yield from errors_as_unknown("configuration", machine.check_configuration_directory(root))
-    yield from errors_as_unknown("clients", clients.check_clients(root))
+    fault = probe_server(server_command.for_workspace(root))
+    yield from check_server(fault)
+    yield from errors_as_unknown("clients", clients.check_clients(root, has_answered=fault is None))
 
 
 def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:

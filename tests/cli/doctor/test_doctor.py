@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from kaiza.app import App
-from kaiza.cli.doctor import clients, machine, workspace
+from kaiza.cli.doctor import handshake, machine, workspace
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
 from kaiza.store.checks import sandbox
@@ -54,7 +54,8 @@ def test_an_initialized_workspace_passes_every_check(root, doctor, kaiza, record
     assert (status, result.status) == (0, 0)
     assert {name for name, check in checks.items() if check["verdict"] != "ok"} <= {"exchange", "paths"}
     assert {"python", "system", "paths", "workspace", "permissions", "sync", "lock", "exchange", "settings", "plans",
-            "record", "anchor", "open-changes", "clock", "state", "client:claude-code"} <= checks.keys()  # fmt: skip
+            "record", "anchor", "open-changes", "clock", "state", "server",
+            "client:claude-code"} <= checks.keys()  # fmt: skip
     assert result.out.startswith(f"{root}\nok       python")
 
 
@@ -289,7 +290,39 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(root, doctor):
 
 @pytest.mark.parametrize("command", ["/nonexistent", "/bin/true", "/bin/cat"])
 def test_a_server_that_does_not_answer_is_detected(command):
-    assert clients.probe_server(ServerCommand(command, ())) is not None
+    assert handshake.probe_server(ServerCommand(command, ())) is not None
+
+
+def test_a_server_that_answers_as_another_program_is_detected(tmp_path):
+    script = tmp_path / "other"
+    script.write_text("""#!/bin/sh
+echo '{"id":1,"result":{"serverInfo":{"name":"other"}}}'
+echo '{"id":2,"result":{"tools":[{"name":"x"}]}}'
+""")
+    script.chmod(0o755)
+
+    assert handshake.probe_server(ServerCommand(str(script), ())) is not None
+
+
+def test_a_server_that_cannot_start_is_a_problem_that_says_why(root, doctor):
+    (root / "kaiza.toml").write_text("\nunknown = 1\n")
+    status, checks = doctor()
+
+    assert status == 1
+    assert checks["server"]["verdict"] == checks["client:claude-code"]["verdict"] == "problem"
+    assert "line 2" in checks["server"]["message"]
+
+
+def test_the_server_is_started_with_the_environment_of_a_client(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/nonexistent")
+    script = tmp_path / "server"
+    script.write_text(f"#!/bin/sh\nexec /usr/bin/env > {tmp_path}/seen\n")
+    script.chmod(0o755)
+    handshake.probe_server(ServerCommand(str(script), (), {"XDG_STATE_HOME": "/state"}))
+    names = {line.partition("=")[0] for line in (tmp_path / "seen").read_text().splitlines()}
+
+    assert {"PATH", "HOME", "XDG_STATE_HOME"} <= names
+    assert "PYTHONPATH" not in names
 
 
 def test_journals_set_aside_are_a_warning(root, doctor):

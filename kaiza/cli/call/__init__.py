@@ -1,0 +1,1 @@
+"""`kaiza call`: call one tool of a server, as a client does."""

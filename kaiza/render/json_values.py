@@ -1,0 +1,53 @@
+"""JSON values as indented lines for people. Every character that could control a terminal is escaped."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from kaiza.render.terminal import INDENT, QUOTE, escape
+
+_ITEM = "- "
+
+
+def format_members(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """One line for each member; objects, arrays and texts of several lines are indented below their name."""
+    for name, member in value.items():
+        yield from _format_member(f"{indent}{escape(name)}:", member, indent)
+
+
+def format_text(text: str, indent: str = "") -> Iterator[str]:
+    """Each line of a text behind a mark, so that none can imitate a line of Kaiza's own."""
+    yield from (f"{indent}{QUOTE}{escape(line)}" for line in text.removesuffix("\n").split("\n"))
+
+
+def _format_member(head: str, value: Any, indent: str) -> Iterator[str]:
+    is_nested = (isinstance(value, dict | list) and value) or (isinstance(value, str) and "\n" in value)
+    if not is_nested:
+        yield f"{head} {_format_scalar(value)}"
+        return
+    yield head
+    below = indent + INDENT
+    if isinstance(value, dict):
+        yield from format_members(value, below)
+    elif isinstance(value, str):
+        yield from format_text(value, below)
+    else:
+        for item in value:
+            yield from _format_item(item, below)
+
+
+def _format_item(item: Any, indent: str) -> Iterator[str]:
+    """An item of an array: its first line is marked, the others are indented like it."""
+    if not isinstance(item, dict) or not item:
+        yield from _format_member(f"{indent}-", item, indent)
+        return
+    first, *rest = format_members(item, indent + INDENT)
+    yield indent + _ITEM + first.removeprefix(indent + INDENT)
+    yield from rest
+
+
+def _format_scalar(value: Any) -> str:
+    if isinstance(value, str) and value:
+        return escape(value)
+    return orjson.dumps(value).decode()
