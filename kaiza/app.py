@@ -6,11 +6,12 @@ from types import MappingProxyType
 
 import kaiza
 from kaiza import boundary
-from kaiza.boundary import Call, Handler, Services
+from kaiza.boundary import Call, DeterministicClock, Handler, Services, SystemClock
 from kaiza.domain import error_codes, errors
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolCard, ToolOffer, map_aliases
+from kaiza.store.audit.determinism import lock_roots, require_mode
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import AGENT_TOOLS, Tool
@@ -44,6 +45,7 @@ class App:
         caps: Caps | None = None,
         tools: Mapping[str, Tool] = AGENT_TOOLS,
         registry: SchemaRegistry | None = None,
+        deterministic: bool = False,
     ) -> None:
         self.caps = caps or Caps()
         self._is_closed = False
@@ -52,12 +54,16 @@ class App:
         offer = offer or ToolOffer()
         cards = list(map(ToolCard.from_row, registry.catalog()))
         self._tool_names = map_aliases(cards)
-        workspaces = {root: Workspace(root, self.caps) for root in roots}
+        for root in roots:
+            require_mode(root, deterministic=deterministic)
+        self._locks = lock_roots(roots) if deterministic else []
+        workspaces = {root: Workspace(root, self.caps, deterministic=deterministic) for root in roots}
         self.services = Services(
             workspaces=MappingProxyType(workspaces),
             caps=self.caps,
             offer=offer,
             server_info=_describe_server(workspaces, cards, offer, self.caps),
+            clock=DeterministicClock(workspaces.values()) if deterministic else SystemClock(),
             own_sessions=set(),
         )
         self._handlers: Mapping[str, Handler] = {
@@ -76,7 +82,8 @@ class App:
     def stamp(self, call_request: CallRequest) -> Call:
         """Give a request its id, its time and its deadline. From here on a tool has its own name, not an alias."""
         name = self._tool_names.get(call_request.tool_name, call_request.tool_name)
-        return boundary.stamp_call(call_request._replace(tool_name=name), self._timeout_seconds(name))
+        request = call_request._replace(tool_name=name)
+        return boundary.stamp_call(request, self._timeout_seconds(name), self.services.clock)
 
     def answer(self, call: Call) -> Outcome | None:
         """Run the whole call and return its recorded outcome; None if `expire` has claimed it."""
@@ -105,6 +112,8 @@ class App:
         closed, self._is_closed = self._is_closed, True
         for workspace in () if closed else self.services.workspaces.values():
             workspace.close(boundary.current_timestamp())
+        for lock in self._locks:
+            lock.close()
 
     def _timeout_seconds(self, tool_name: str) -> float:
         """The time limit of a call; `run_checks` has one for each command."""

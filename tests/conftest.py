@@ -51,6 +51,9 @@ WRONG_ANSWERS = {
     "str": "boom",
     "object": {"ok": False, "error": "boom"},
     "bad_output": Answer({"ok": False, "error": "boom"}),
+    "list": Answer(["x"]),
+    "wrong_type": Answer({"said": ["x"], "summary": "fine"}),
+    "not_json": Answer({"said": object(), "summary": "fine"}),
     "surplus": Answer({"said": "x", "summary": "fine", "more": "x"}),
     "huge": Answer({"said": "x" * 600_000, "summary": "long"}),
 }

@@ -34,6 +34,14 @@ A read answers the same for the same files, log and arguments: members have a fi
 (directories, files and hits by path, plans by id, records by `seq`). A `summary` follows from the rest of its output.
 The same error has the same code, and an invariant the same id, in every run. Only times, ids and what the call itself
 appends to the log differ.
+
+With `kaiza serve --deterministic` these do not differ either, so that whole runs can be compared. Times in records and
+envelopes count up by a millisecond a record from 1970-01-01T00:00:00.000Z, durations are 0, request and session ids are
+UUIDs of version 5 computed from the calls, and `detail.deterministic` of each record is true. What is decided is not
+changed: plans expire by the real clock, and so do idle sessions. A session ends with its server, reports unlock a role
+three times in all, and only one such server serves a workspace. A log is deterministic from its first record or not at
+all: a server of the other kind does not start (`BOOTSTRAP_FAILURE`, exit status 3). Commands of people record in the
+way of the log that is there. For tests only: ids can be guessed.
 """
 
 

@@ -5,13 +5,13 @@ caller sees it, and no exception leaves the handler.
 """
 
 import time
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial, wraps
 
-from kaiza.boundary.call import Call, Services, current_timestamp, stamp_call
+from kaiza.boundary.call import Call, Services, stamp_call
 from kaiza.boundary.case import build_case, find_current_refusal, find_session, judge_under_plan, parse_request
+from kaiza.boundary.clock import DeterministicClock, SystemClock, current_timestamp
 from kaiza.boundary.outcome import as_system_error, record_outcome
 from kaiza.boundary.progress import ProgressReporter
 from kaiza.domain import errors
@@ -33,8 +33,10 @@ from kaiza.tools.view import Answer, WorkspaceView
 
 __all__ = [
     "Call",
+    "DeterministicClock",
     "Handler",
     "Services",
+    "SystemClock",
     "current_timestamp",
     "is_wrapped",
     "refuse_call",
@@ -146,7 +148,7 @@ def _propose_session(call: Call, services: Services) -> None:
         )
     call.workspace = workspace
     call.session = Session(
-        session_id=str(uuid.uuid4()),
+        session_id=services.clock.new_session_id(call.request_id),
         role=call.arguments["role"],
         workspace_root=root,
         begun_at=call.timestamp,
@@ -178,12 +180,8 @@ def _with_request_id(answer: Answer, call: Call, schemas: ToolIo) -> Answer:
 
 
 def _validate_answer(answer: Answer, schemas: ToolIo, caps: Caps) -> None:
-    """Require the members that the schema names, and a size that every client can read.
-
-    Values are not validated against the schema on each call: tests do that for every tool.
-    """
-    shape = schemas.output.schema
-    if not shape["properties"].keys() >= answer.output.keys() >= set(shape["required"]):
+    """Require an output that its schema allows, of a size that every client can read."""
+    if not schemas.output.is_valid(dict(answer.output)):
         raise errors.SystemError.tool_failure(
             "INTERNAL_ERROR",
             human_message="The tool's answer does not match its schema. Report this as a fault of Kaiza.",

@@ -2,13 +2,11 @@
 
 import threading
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
+from kaiza.boundary.clock import Clock
 from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import CallRequest
@@ -24,6 +22,7 @@ class Call:
     call_request: CallRequest
     request_id: str
     timestamp: str
+    """The time that is recorded. What is decided by the time asks the real clock."""
     started: float
     deadline: float
     arguments: Mapping[str, Any]
@@ -65,23 +64,14 @@ class Services:
     caps: Caps
     offer: ToolOffer
     server_info: Mapping[str, Any]
+    clock: Clock
     own_sessions: set[str]
     """Ids of the open sessions that this process began."""
 
 
-def current_timestamp() -> str:
-    """The current UTC time in the format of records, with milliseconds."""
-    milliseconds = time.time_ns() // 1_000_000
-    return f"{_format_second(milliseconds // 1000)}.{milliseconds % 1000:03d}Z"
-
-
-@lru_cache(maxsize=2)
-def _format_second(since_epoch: int) -> str:
-    return datetime.fromtimestamp(since_epoch, UTC).isoformat()[:19]
-
-
-def stamp_call(call_request: CallRequest, seconds: float) -> Call:
+def stamp_call(call_request: CallRequest, seconds: float, clock: Clock) -> Call:
     """Give a request its id, its time and its deadline."""
     started = time.monotonic()
+    request_id, timestamp = clock.stamp(call_request)
     arguments = call_request.arguments if isinstance(call_request.arguments, Mapping) else {}
-    return Call(call_request, str(uuid.uuid4()), current_timestamp(), started, started + seconds, arguments)
+    return Call(call_request, request_id, timestamp, started, started + seconds, arguments)

@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from kaiza.boundary.call import Call, Services, current_timestamp
+from kaiza.boundary.call import Call, Services
+from kaiza.boundary.clock import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit import redaction
 from kaiza.domain.audit.projection import Session
@@ -43,13 +44,15 @@ def find_session(call: Call, services: Services) -> None:
         ]
     if len(found) == 1:
         call.workspace, call.session = found[0]
+        services.clock.note_use(call.session.session_id)
 
 
 def _find_open_session(session_id: str, call: Call, services: Services) -> list[tuple[Workspace, Session]]:
     for workspace in services.workspaces.values():
         session = workspace.find_session(session_id, call.timestamp)
         # A copied workspace has the original's log and with it the original's sessions; they are not valid here.
-        if session is not None and session.workspace_root == workspace.root:
+        is_ours = session is not None and session.workspace_root == workspace.root
+        if session is not None and is_ours and services.clock.is_in_use(session, services.caps.session_idle_hours):
             return [(workspace, session)]
     return []
 
@@ -79,7 +82,7 @@ def build_case(
     return Case(
         card=card,
         arguments=call.arguments,
-        now=call.timestamp,
+        now=current_timestamp(),
         audit_state=workspace.audit_state,
         session=call.session,
         bound_role=services.offer.bound_role,

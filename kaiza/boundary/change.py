@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
-from kaiza.boundary.call import Call, Services, current_timestamp
+from kaiza.boundary.call import Call, Services
 from kaiza.boundary.case import refresh_case
+from kaiza.boundary.clock import current_timestamp
 from kaiza.boundary.outcome import as_system_error, outcome_body, record_outcome
 from kaiza.domain import errors
 from kaiza.domain.audit import record, redaction

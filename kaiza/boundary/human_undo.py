@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.boundary.call import current_timestamp
+from kaiza.boundary.clock import current_timestamp
 from kaiza.boundary.outcome import as_system_error
 from kaiza.domain import errors
 from kaiza.domain.audit import canonical_json, record

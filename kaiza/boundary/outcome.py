@@ -163,6 +163,7 @@ def _track_session(call: Call, services: Services) -> None:
         return
     if call.call_request.tool_name == "begin_session":
         services.own_sessions.add(session.session_id)
+        services.clock.note_use(session.session_id)
         if call.workspace is not None:
             call.workspace.plan_watch.start()
     else:

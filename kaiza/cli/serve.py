@@ -39,6 +39,7 @@ class ServeOptions(NamedTuple):
     scan_guard_ms: int | None = None
     allow_checks: bool = False
     allow_unsandboxed_checks: bool = False
+    deterministic: bool = False
 
     @property
     def offer(self) -> "ToolOffer":
@@ -97,6 +98,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     _add_check_options(parser)
     _add_limit_options(parser)
+    parser.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="for tests: record counted times and computed ids, in a log that has no others (default: no)",
+    )
 
 
 def _add_limit_options(parser: argparse.ArgumentParser) -> None:
@@ -156,7 +162,7 @@ def _load_catalog(options: ServeOptions) -> "EditorCatalog":
     from kaiza.store.config.editor_catalog import EditorCatalog  # noqa: PLC0415  see the top
     from kaiza.store.config.schema_registry import SchemaRegistry  # noqa: PLC0415  as above
 
-    return EditorCatalog(SchemaRegistry(), options.offer)
+    return EditorCatalog(SchemaRegistry(), options.offer, options.deterministic)
 
 
 def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":
@@ -165,7 +171,7 @@ def _build_app(options: ServeOptions, roots: tuple[str, ...]) -> "App":
     from kaiza.store.disk import file_lock as lock  # noqa: PLC0415  as above
 
     caps = Caps().lower_times(options.tool_timeout_ms, options.scan_guard_ms)
-    app = App(roots, offer=options.offer, caps=caps)
+    app = App(roots, offer=options.offer, caps=caps, deterministic=options.deterministic)
     lock.preload()
     return app
 

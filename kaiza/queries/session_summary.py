@@ -94,7 +94,8 @@ def summarize_sessions(
     since = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     sessions = list(projection.sessions.values())
     for session in sessions:
-        session.state = _session_state(session, audit_state.locks, since)
+        # The times of a deterministic log do not tell how long a session was idle.
+        session.state = _session_state(session, audit_state.locks, "" if audit_state.is_deterministic else since)
     return sessions
 
 

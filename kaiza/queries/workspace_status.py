@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from kaiza.domain.audit.deterministic import counted_timestamp
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.caps import Caps
 from kaiza.queries.plan_review import list_plans
@@ -14,6 +15,8 @@ from kaiza.store.workspace import Workspace
 def workspace_status(workspace: Workspace) -> dict[str, Any]:
     """What `kaiza status --json` prints."""
     state, head, now = workspace.audit_state, workspace.log.head, human_decisions.current_timestamp()
+    if state.is_deterministic:  # its times do not tell how long a session was idle
+        now = counted_timestamp(head.seq if head else 0)
     idle = Caps().session_idle_hours
     sessions = [
         session for session in state.sessions.values() if state.find_open_session(session.session_id, now, idle)

@@ -21,6 +21,7 @@ from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import Plan
 from kaiza.store.audit import snapshot
+from kaiza.store.audit.determinism import prepare_record
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.journal import JournalStore
@@ -52,7 +53,9 @@ LOG_PATH = "audit/audit-log.jsonl"
 class Workspace:
     """Files, plans, audit log and projected state of one root. Opening it writes nothing; the first append does."""
 
-    def __init__(self, root: str, caps: Caps, known_settings: Settings | None = None) -> None:
+    def __init__(
+        self, root: str, caps: Caps, known_settings: Settings | None = None, *, deterministic: bool | None = None
+    ) -> None:
         self.root = root
         self.caps = caps
         self.files = ConfinedRoot(root)
@@ -83,12 +86,16 @@ class Workspace:
 
             # In force before the first record carries it over, too.
             self.audit_state = retired_state.load_restrictions(self._state_path, self.state_key)
-        self.log = AuditLog(
-            root,
+        self.log = self._open_log(head, deterministic)
+
+    def _open_log(self, start: LogHead | None, deterministic: bool | None) -> AuditLog:  # noqa: FBT001  None has a meaning too
+        return AuditLog(
+            self.root,
             follow=self._new_projection(self.audit_state, self.binding),
-            start=head,
+            start=start,
+            stamp=lambda body, seq: prepare_record(body, seq, wanted=deterministic, state=self.audit_state),
             sync_every=self.settings.sync_every,
-            lock_seconds=caps.audit_lock_ms / 1000,
+            lock_seconds=self.caps.audit_lock_ms / 1000,
         )
 
     def _read_layers(self, *, is_required: bool) -> SettingsLayers:

@@ -45,6 +45,9 @@ FAULTS = {
     "str": "INTERNAL_ERROR",
     "object": "INTERNAL_ERROR",
     "bad_output": "INTERNAL_ERROR",
+    "list": "INTERNAL_ERROR",
+    "wrong_type": "INTERNAL_ERROR",
+    "not_json": "INTERNAL_ERROR",
     "surplus": "INTERNAL_ERROR",
     "invariant": "INVARIANT_VIOLATION",
     "legacy": "HASH_MISMATCH",
@@ -55,7 +58,7 @@ FAULTS = {
 
 
 @pytest.mark.rows(
-    "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
+    "S3-14", "S1-1", "S1-2", "S1-3", "S1-54", "S1-55", "S1-60", "S1-73", "S1-74", "S1-76", "S1-98", "S1-100", "S2-26"
 )
 @pytest.mark.parametrize(("kind", "code"), FAULTS.items())
 def test_an_exception_in_a_tool_becomes_an_envelope_with_a_stable_code(begun, kind, code):

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from doors import call, request
+from scenes import records
 
 from kaiza.cli import serve
 from kaiza.cli.serve import ServeOptions
@@ -81,6 +83,20 @@ def test_a_failed_start_prints_its_error_envelope_and_exits_with_3(process, tmp_
     assert (result.returncode, result.stdout) == (3, b"")
     assert (envelope["error_code"], envelope["tool_name"]) == ("BOOTSTRAP_FAILURE", "startup")
     assert str(tmp_path) not in result.stderr.decode()
+
+
+@pytest.mark.parametrize("first", [[], ["--deterministic"]])
+def test_a_log_is_not_served_in_another_way_than_it_was_begun(process, workspace, first):
+    lines = [request(0, "initialize", **INITIALIZE), call(1, "begin_session", role="WINDSURF")]
+    given = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    serving = ["serve", "--workspace", str(workspace)]
+    begun = process(*serving, *first, input=given)
+    refused = process(*serving, *({"--deterministic"} - set(first)), input=given)
+
+    assert begun.returncode == 0
+    assert ("deterministic" in records(workspace)[0]["detail"]) is bool(first)
+    assert (refused.returncode, json.loads(refused.stderr)["error_code"]) == (3, "BOOTSTRAP_FAILURE")
+    assert len(records(workspace)) == 1
 
 
 @pytest.mark.rows("S1-17", "S1-106")

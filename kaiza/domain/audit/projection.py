@@ -119,6 +119,8 @@ class AuditState:
     """Intents without an outcome, by request id."""
     states: list[str] = field(default_factory=list)
     """Ids of the state directories that sessions were recorded from; the first few only."""
+    is_deterministic: bool = False
+    """Whether the log's times only count its records. Its first record decides."""
 
     def find_open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, unless it is unknown, ended or expired."""
@@ -164,6 +166,7 @@ class AuditState:
             usage={key: PlanUsage(**usage) for key, usage in members["usage"].items()},
             intents=dict(members["intents"]),
             states=list(members.get("states", ())),
+            is_deterministic=members.get("is_deterministic", False),
         )
 
 

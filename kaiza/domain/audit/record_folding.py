@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from kaiza.domain import error_codes
+from kaiza.domain.audit.deterministic import is_deterministic
 from kaiza.domain.audit.projection import (
     ROLES,
     AuditState,
@@ -33,6 +34,7 @@ _PLAN_DECISIONS = ("approve", "reject", "revoke")
 
 def apply_record(state: AuditState, record: Mapping[str, Any]) -> None:
     """Apply the next record of the log, or nothing of it if a member has the wrong type; but a freeze always counts."""
+    _note_first(state, record)
     # A valid chain says nothing about a record's members: a log that came with a clone may contain anything.
     with suppress(TypeError, KeyError, AttributeError, ValueError):
         _HANDLERS.get(record.get("kind", ""), _ignore_record)(state, record)
@@ -43,6 +45,7 @@ def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: 
 
     `own_state` is the id of this machine's state directory, which its `begin_session` records carry.
     """
+    _note_first(state, record)
     with suppress(TypeError, KeyError, AttributeError, ValueError):
         if record["kind"] == "call":
             _restrict_by_call(state, record, own_state)
@@ -50,6 +53,11 @@ def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: 
             _restrict_by_decision(state, record)
         elif record["kind"] == "recovery" and (record["detail"] or {}).get("result") == "state_retired":
             _apply_carried_restrictions(state, record)
+
+
+def _note_first(state: AuditState, record: Mapping[str, Any]) -> None:
+    if record.get("seq") == 1:
+        state.is_deterministic = is_deterministic(record)
 
 
 def _restrict_by_call(state: AuditState, record: Mapping[str, Any], own_state: str | None) -> None:

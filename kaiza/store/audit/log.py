@@ -37,7 +37,8 @@ class AuditLog:
     """One process's access to the log of a workspace.
 
     `follow` is called once for each record, in order, whichever process appended it, also while the log is damaged.
-    `start` is a verified head: records up to it are not passed to `follow`.
+    `start` is a verified head: records up to it are not passed to `follow`. `stamp` is called under the log's lock with
+    each record and its number, and returns the record to write.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class AuditLog:
         *,
         follow: Callable[[dict[str, Any]], None],
         start: LogHead | None = None,
+        stamp: Callable[[Body, int], Body] = lambda body, _seq: body,
         sync_every: bool = False,
         lock_seconds: float = 5.0,
     ) -> None:
@@ -55,6 +57,7 @@ class AuditLog:
         self._damage_mark = DamageMark(directory)
         self._durability = Durability(directory, self._damage_mark, lock_seconds)
         self._continuity = ContinuityCheck(root, follow, start, Checkpoint(directory), self._damage_mark)
+        self._stamp = stamp
         self._sync_every = sync_every
         self._lock_seconds = lock_seconds
         self._thread_lock = threading.Lock()  # protects `_file`, `_continuity` and `_directory`
@@ -274,7 +277,7 @@ class AuditLog:
     def _write_record(self, file: LogFile, body: Body) -> dict[str, Any]:
         follower = self._continuity.follower
         seq, entry_hash = follower.link
-        line, written = record.serialize_and_hash(body, seq + 1, entry_hash)
+        line, written = record.serialize_and_hash(self._stamp(body, seq + 1), seq + 1, entry_hash)
         content = b"\n" + line if follower.is_missing_newline else line
         file.append(content, follower.position)
         follower.append_own(line, written, len(content))

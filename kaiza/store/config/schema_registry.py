@@ -47,9 +47,13 @@ class SchemaValidator:
 
     def is_surely_valid(self, value: object) -> bool:
         """Whether the value is valid; False means unknown, ask `iter_errors`."""
+        return self.is_valid(value) and not _has_float(value)
+
+    def is_valid(self, value: object) -> bool:
+        """Whether the value is valid JSON Schema, where 5.0 is an integer. ValueError if it is not JSON."""
         if self._is_valid_fast is None:
             self._is_valid_fast = _compile_fast_check(self.schema)
-        return self._is_valid_fast(value) and not _has_float(value)
+        return self._is_valid_fast(value)
 
     def validate(self, value: object) -> None:
         """Raise jsonschema's ValidationError if the value is invalid."""

@@ -7,7 +7,7 @@ so that damaging the log frees an agent of nothing.
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import file_digest
 from pathlib import Path
@@ -15,12 +15,14 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit import carry_over, record
+from kaiza.domain.audit.deterministic import counted_timestamp
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead, Verdict
 from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
 from kaiza.store.audit import log_file, snapshot
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark, current_timestamp, is_damage
+from kaiza.store.audit.determinism import prepare_record
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verify_log
@@ -82,11 +84,11 @@ def _verify_and_replace(
         if not log_file.is_current(root, old.descriptor):
             raise log_file.log_error(sentence="The log was replaced meanwhile. Run 'kaiza audit verify'.")
     with log_file.open_audit_directory(root) as audit_fd:
-        parts = _collect_standing_state(root, directory, restricted_seq)
-        return _start_new_log(root, audit_fd, mark or found, base, parts)
+        standing = _collect_standing_state(root, directory, restricted_seq)
+        return _start_new_log(root, audit_fd, mark or found, base, standing)
 
 
-def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> list[dict[str, Any]]:
+def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> AuditState:
     """State to carry over: from the last snapshot and from the records that can still be read."""
     known, seq, has_valid_code = snapshot.load_unchecked(directory, StateKey(directory))
     if not has_valid_code:
@@ -104,19 +106,23 @@ def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> 
             if entry["kind"] != "intent":
                 known.intents.pop(entry["request_id"], None)
     known.usage = carry_over.sum_usage_by_plan(known.usage, since.usage)
-    return carry_over.split(carry_over.merge(known, readable, current_timestamp()))
+    # The new log counts its records, too: real times would make what is limited by the day forget the old log's.
+    is_counted = known.is_deterministic or readable.is_deterministic
+    now = counted_timestamp(0) if is_counted else current_timestamp()
+    return replace(carry_over.merge(known, readable, now), is_deterministic=is_counted)
 
 
 def _start_new_log(
-    root: str, audit_fd: int, verdict: Verdict, base: dict[str, Any], parts: Sequence[Mapping[str, Any]]
+    root: str, audit_fd: int, verdict: Verdict, base: dict[str, Any], standing: AuditState
 ) -> AcceptedDamage:
     directory = state_dir.path_of(root)
     checkpoint = Checkpoint(directory)
     archive_name, digest = _choose_archive_name(audit_fd)
     archived_path = f"{log_file.DIRECTORY}/{archive_name}" if archive_name else None
-    first, *more = parts
+    first, *more = carry_over.split(standing)
     base |= {**_damage_detail(verdict, checkpoint), "file": archived_path, "sha256": digest, "standing": first}
-    lines, records = _compose_lines(root, [base, *({"person": base["person"], "standing": part} for part in more)])
+    details = [base, *({"person": base["person"], "standing": part} for part in more)]
+    lines, records = _compose_lines(root, details, standing)
     new_name = f".audit-log.{os.urandom(8).hex()}.new"
     lock = _write_new_log(audit_fd, new_name, b"".join(lines))
     try:
@@ -133,15 +139,18 @@ def _start_new_log(
     return AcceptedDamage(verdict, archived_path, records[0])
 
 
-def _compose_lines(root: str, details: Sequence[Mapping[str, Any]]) -> tuple[list[bytes], list[dict[str, Any]]]:
+def _compose_lines(
+    root: str, details: Sequence[Mapping[str, Any]], standing: AuditState
+) -> tuple[list[bytes], list[dict[str, Any]]]:
     """The lines and records of a new log, one for each detail."""
     lines: list[bytes] = []
     records: list[dict[str, Any]] = []
     for detail in details:
         full, now = {"action": "accept", **detail}, current_timestamp()
         body = record.new_body("person", timestamp=now, workspace_root=root, outcome="ok", detail=full)
-        link = records[-1]["entry_hash"] if records else record.GENESIS
-        line, written = record.serialize_and_hash(body, len(records) + 1, link)
+        seq, link = len(records) + 1, records[-1]["entry_hash"] if records else record.GENESIS
+        body = prepare_record(body, seq, wanted=standing.is_deterministic, state=standing)
+        line, written = record.serialize_and_hash(body, seq, link)
         lines.append(line)
         records.append(written)
     return lines, records

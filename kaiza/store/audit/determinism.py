@@ -1,0 +1,76 @@
+"""Whether a log is deterministic: its first record decides, and no record of the other kind is appended."""
+
+import os
+from collections.abc import Iterable
+
+from kaiza.domain import errors
+from kaiza.domain.audit.deterministic import is_deterministic, stamp_record
+from kaiza.domain.audit.projection import AuditState
+from kaiza.domain.audit.record import Body
+from kaiza.store.audit.reader import read_records
+from kaiza.store.disk.file_lock import FileLock
+
+_FLAG = "--deterministic"
+
+
+def prepare_record(body: Body, seq: int, *, wanted: bool | None, state: AuditState) -> Body:
+    """The record as this log has it; a person's command (`wanted` None) follows the log.
+
+    AUDIT_LOG_FAILED if another process has begun the log in the other way since this server started.
+    """
+    is_counted = bool(wanted) if seq == 1 else state.is_deterministic
+    if wanted not in (None, is_counted):
+        raise errors.SystemError.tool_failure(
+            "AUDIT_LOG_FAILED",
+            human_message=f"Another process began the audit log {_with(flag=is_counted)}. Restart this server.",
+            cause={"deterministic": is_counted},
+        )
+    return stamp_record(body, seq) if is_counted else body
+
+
+def require_mode(root: str, *, deterministic: bool) -> None:
+    """BOOTSTRAP_FAILURE if the log has a first record of the other kind."""
+    if _find_mode(root) in (None, deterministic):
+        return
+    advice = (
+        f"Serve the workspace without {_FLAG}, or use a workspace whose log is empty."
+        if deterministic
+        else f"Serve the workspace with {_FLAG}, or set up a new one."
+    )
+    raise errors.SystemError.startup_failure(
+        "BOOTSTRAP_FAILURE",
+        human_message=f"The audit log was begun {_with(flag=not deterministic)}. {advice}",
+        cause={"deterministic": not deterministic},
+    )
+
+
+def lock_roots(roots: Iterable[str]) -> list[FileLock]:
+    """Locks that make this server the only deterministic one in its workspaces. BOOTSTRAP_FAILURE if it is not.
+
+    Two servers that count the same records would give different calls the same id.
+    """
+    locks: list[FileLock] = []
+    for root in roots:
+        # The directory itself, because starting a server writes nothing.
+        locks.append(FileLock(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)))
+        if not locks[-1].try_acquire():
+            for lock in locks:
+                lock.close()
+            raise errors.SystemError.startup_failure(
+                "BOOTSTRAP_FAILURE",
+                human_message=f"Another server with {_FLAG} serves this workspace. Stop it first.",
+            )
+    return locks
+
+
+def _find_mode(root: str) -> bool | None:
+    """Whether the log is deterministic; None if nothing can be read of it, which its next append reports."""
+    try:
+        first = next(read_records(root), None)
+    except (OSError, errors.SystemError):
+        return None
+    return None if first is None else is_deterministic(first)
+
+
+def _with(*, flag: bool) -> str:
+    return f"{'with' if flag else 'without'} {_FLAG}"
