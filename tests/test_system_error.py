@@ -47,6 +47,7 @@ PROVOKED_BY = {
     "INVALID_ENVELOPE": "wire/test_message.py::test_an_invalid_request_is_rejected_under_its_id",
     "METHOD_NOT_FOUND": "wire/dialects/test_mcp.py::test_an_unknown_method_is_refused",
     "INVALID_PARAMS": "boundary/test_boundary.py::test_arguments_that_are_not_an_object_are_refused_and_recorded",
+    "HEADER_MISMATCH": "server/http/test_mcp_route.py::test_a_header_that_differs_from_the_body_is_a_mismatch",
     "TOOL_NOT_FOUND": "boundary/test_boundary.py::test_an_unknown_tool_is_refused_and_recorded_by_its_name",
     "INVALID_TOOL_INPUT": "wire/test_shape.py::test_a_call_of_the_wrong_shape_names_no_tool",
     "INVALID_INPUT_TYPE": "boundary/test_boundary.py"
@@ -95,13 +96,15 @@ PROVOKED_BY = {
     "::test_an_exception_in_any_tool_becomes_one_envelope_and_one_record",
 }
 NEVER_RAISED = {
+    "MISSING_CAPABILITY",
+    "UNSUPPORTED_PROTOCOL_VERSION",
     "CONTEXT_CACHE_MISSING",
     "CONTEXT_CACHE_INVALID",
     "CONTEXT_QUERY_INVALID",
     "CONTEXT_BUDGET_INVALID",
     "CONTEXT_IO_ERROR",
 }
-"""Registered for context tools that do not exist yet."""
+"""Registered for context tools that do not exist yet, and codes of MCP whose errors have no `error_code`."""
 
 
 def failing(app, kind, **arguments):

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kaiza
+from kaiza.cli import http_options
 from kaiza.cli.console import arguments
 
 if TYPE_CHECKING:
@@ -39,6 +40,13 @@ class ServeOptions(NamedTuple):
     scan_guard_ms: int | None = None
     allow_checks: bool = False
     allow_unsandboxed_checks: bool = False
+    http: tuple[str, int] | None = None
+    allow_host: tuple[str, ...] = ()
+    allow_origin: tuple[str, ...] = ()
+    no_auth: bool = False
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    behind_tls_proxy: bool = False
     deterministic: bool = False
 
     @property
@@ -64,17 +72,23 @@ def parse_options(argv: Sequence[str]) -> ServeOptions:
     """Parse the options; `--help` and a usage error end the process."""
     parser = arguments.CommandParser(prog="kaiza serve")
     add(parser)
-    options = vars(parser.parse_args(argv))
-    return ServeOptions(**{**options, "workspace": tuple(options["workspace"])})
+    parsed = parser.parse_args(argv)
+    http_options.require_consistency(parser, parsed)
+    options: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in vars(parsed).items()
+    }
+    return ServeOptions(**options)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     arguments.describe(
         parser,
-        "Serve workspaces to an MCP client over standard input and output. Normally started by the client.\n"
-        "Exit status: 0 the client disconnected, 3 the server could not start (why is on standard error, as JSON).",
-        "kaiza serve --workspace ~/project --role WINDSURF",
+        "Serve workspaces to an MCP client over standard input and output, normally started by the client, or with "
+        "--http to clients over HTTP until it is stopped (docs/http.md).\n"
+        "Exit status: 0 the client disconnected or the server was stopped, 3 the server could not start (why is on "
+        "standard error, as JSON).",
+        "kaiza serve --workspace ~/project --role WINDSURF\nkaiza serve --workspace ~/project --http 127.0.0.1:8765",
     )
     parser.add_argument(
         "--workspace",
@@ -119,6 +133,7 @@ def _add_limit_options(parser: argparse.ArgumentParser) -> None:
         help="time after which a scan returns what it has found, at most and by default 10000, or 15000 where it reads "
         "files",
     )
+    http_options.add(parser)
 
 
 def _add_check_options(parser: argparse.ArgumentParser) -> None:
@@ -143,13 +158,19 @@ def _parse_milliseconds(most: int, text: str) -> int:
 
 def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
     from kaiza.domain.server_instructions import INSTRUCTIONS  # noqa: PLC0415  help and usage errors do not need it
-    from kaiza.server.serve import serve  # noqa: PLC0415  as above
     from kaiza.wire.dialect import ServerDescription  # noqa: PLC0415  as above
 
     opening = ServerDescription(
         kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options), partial(_load_catalog, options)
     )
-    return serve(partial(_build_app, options, roots), opening, summary=options.content == "summary")
+    make_app = partial(_build_app, options, roots)
+    if options.http is not None:
+        from kaiza.cli import serve_http  # noqa: PLC0415  never imported on stdio
+
+        return serve_http.run(options, make_app, opening)
+    from kaiza.server.serve import serve  # noqa: PLC0415  see the top
+
+    return serve(make_app, opening, summary=options.content == "summary")
 
 
 def _list_tools(options: ServeOptions) -> list[Mapping[str, Any]]:

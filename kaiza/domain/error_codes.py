@@ -45,6 +45,11 @@ _ROWS = (
     ErrorCode("INVALID_ENVELOPE", "The message is not a valid request", 400, -32600, -32600, "validation"),
     ErrorCode("METHOD_NOT_FOUND", "Unknown method", 404, -32601, -32601, "not_found"),
     ErrorCode("INVALID_PARAMS", "The method's parameters are not valid", 400, -32602, -32602, "validation"),
+    ErrorCode("HEADER_MISMATCH", "An HTTP header differs from the message", 400, -32020, -32020, "validation"),
+    ErrorCode("MISSING_CAPABILITY", "The client lacks a required capability", 400, -32021, -32021, "validation"),
+    ErrorCode(
+        "UNSUPPORTED_PROTOCOL_VERSION", "The protocol version is not supported", 400, -32022, -32022, "validation"
+    ),
     ErrorCode("TOOL_NOT_FOUND", "Unknown tool", 404, -32001, -32001, "not_found"),
     ErrorCode("INVALID_TOOL_INPUT", "The tool's arguments are not valid", *_VALIDATION, v0="by field"),
     ErrorCode("INVALID_INPUT_TYPE", "An argument has the wrong type", *_VALIDATION, v0="by field"),

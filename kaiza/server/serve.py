@@ -26,7 +26,7 @@ def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, su
     gc.set_threshold(GC_THRESHOLD)
     incoming, outgoing = framing.take_stdio()
     pipeline = Pipeline(load_dialects(opening, summary=summary))
-    stdio = StdioTransport(incoming, outgoing, pipeline, partial(_build, make_app))
+    stdio = StdioTransport(incoming, outgoing, pipeline, partial(build_app, make_app))
     is_clean = stdio.serve()
     if failure := stdio.failure():
         raise failure
@@ -37,7 +37,8 @@ def serve(make_app: Callable[[], AppProtocol], opening: ServerDescription, *, su
     return 0
 
 
-def _build(make_app: Callable[[], AppProtocol]) -> AppProtocol:
+def build_app(make_app: Callable[[], AppProtocol]) -> AppProtocol:
+    """Build the application, and exempt it from garbage collection."""
     # Imported here, in the background: within the first call it would take longer than LEADER_SECONDS, and that call
     # would lose the lead.
     from kaiza.wire.dialects import mcp_result  # noqa: F401, PLC0415

@@ -113,6 +113,7 @@ PROTOCOL: Final[Mapping[str, ProtocolError]] = {
     "METHOD_NOT_FOUND": ProtocolError(-32601, "Method not found", "not_found", 404),
     "INVALID_PARAMS": ProtocolError(-32602, "Invalid request parameters", "validation", 400),
     "INVALID_TOOL_INPUT": ProtocolError(-32602, "Invalid tool input", "validation", 422),
+    "HEADER_MISMATCH": ProtocolError(-32020, "Header mismatch", "validation", 400),
     "CURSOR_INVALID": ProtocolError(-32602, "Invalid cursor", "validation", 422),
     "INTERNAL_ERROR": ProtocolError(-32603, "Internal error", "execution", 500),
 }

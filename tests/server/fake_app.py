@@ -87,6 +87,8 @@ class FakeApp:
     def run_tool(self, call):
         arguments = call.request.arguments
         name = call.request.tool_name
+        if call.request.fault is not None:
+            return failure(call, call.request.fault.error_code)
         if name not in {tool["name"] for tool in TOOLS}:
             return failure(call, "TOOL_NOT_FOUND")
         if not isinstance(arguments, dict):

@@ -1,0 +1,1 @@
+"""The HTTP transport: a Starlette application around the pipeline, and the server with its limits."""

@@ -1,0 +1,96 @@
+"""Refuses requests by their head: host, origin, token, content type and declared size. Reads no body."""
+
+import re
+from collections.abc import Callable, Collection
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+
+from kaiza.domain.call import Principal
+from kaiza.wire import framing
+
+Authenticate = Callable[[str], Principal | None]
+
+LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+MAX_BODY: Final = framing.MAX_LINE
+"""Longest body in bytes: as long as the longest line on stdio."""
+
+_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII)
+_BEARER: Final = re.compile(r"bearer +([!-~]+)", re.ASCII | re.IGNORECASE)
+
+
+class Admission(NamedTuple):
+    """Who may send requests: names of this server, origins of pages, and what maps a token to its holder."""
+
+    hosts: Collection[str] = LOCAL_NAMES
+    """Names without port, in lower case."""
+    origins: Collection[str] = ()
+    """Origins, in lower case, besides those of `hosts`."""
+    authenticate: Authenticate | None = None
+    """None: no token is asked for."""
+
+    def check_source(self, headers: Headers) -> None:
+        """Refuse a request to a name that is not this server's, or from a page of another origin."""
+        hosts = headers.getlist("host")
+        # A page that makes its own name resolve to this address (DNS rebinding) still sends that name.
+        if len(hosts) != 1 or parse_host(hosts[0]) not in self.hosts:
+            raise HTTPException(
+                421, "This server does not answer to that host name. Start it with --allow-host NAME to allow it."
+            )
+        origins = headers.getlist("origin")
+        if len(origins) > 1 or not all(map(self._is_allowed_origin, origins)):
+            raise HTTPException(
+                403, "Pages of that origin may not use this server. Start it with --allow-origin ORIGIN to allow them."
+            )
+
+    def find_principal(self, headers: Headers) -> Principal | None:
+        """Holder of the request's token; None if none is asked for."""
+        if self.authenticate is None:
+            return None
+        values = headers.getlist("authorization")
+        bearer = _BEARER.fullmatch(values[0]) if len(values) == 1 else None
+        principal = self.authenticate(bearer[1]) if bearer else None
+        if principal is None:
+            # Without `resource_metadata`, which would make clients look for an OAuth server.
+            raise HTTPException(
+                401,
+                "Send a valid token in one Authorization: Bearer header. A person creates one with kaiza token new.",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        return principal
+
+    def _is_allowed_origin(self, origin: str) -> bool:
+        origin = origin.lower()
+        scheme, separator, host = origin.partition("://")
+        is_own = separator and scheme in ("http", "https") and parse_host(host) in self.hosts
+        return bool(is_own) or origin in self.origins
+
+
+def check_content(headers: Headers) -> None:
+    """Refuse a body that is declared as something else than JSON, or as longer than MAX_BODY."""
+    types = headers.getlist("content-type")
+    if len(types) != 1 or types[0].partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(415, "Send the request as Content-Type: application/json.")
+    # The parser of the connection has checked that it is a number of at most 20 digits.
+    if int(headers.get("content-length", "0")) > MAX_BODY:
+        raise too_large()
+
+
+def too_large() -> HTTPException:
+    """The refusal of a body that is too long."""
+    return HTTPException(413, f"Send at most {MAX_BODY} bytes in one request.")
+
+
+def parse_host(value: str) -> str | None:
+    """Name in a Host header or after `://`, in lower case and without port; None if it is malformed."""
+    parsed = _HOST.fullmatch(value.lower())
+    return parsed and parsed[1]
+
+
+def parse_origin(value: str) -> str | None:
+    """An origin in the form in which browsers send it; None if it is none."""
+    parts = urlsplit(value)
+    has_more = parts.path or parts.query or parts.fragment or not parts.scheme
+    return None if has_more or parse_host(parts.netloc) is None else value.lower()

@@ -1,0 +1,126 @@
+"""Runs calls on worker threads, and answers those whose time is up in place of their worker."""
+
+import asyncio
+import threading
+import time
+from asyncio import Future, Task
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from anyio import CapacityLimiter, to_thread
+
+from kaiza.domain.call import CallRequest, Outcome
+from kaiza.domain.error_codes import ErrorCode
+from kaiza.server.pipeline import AppProtocol, Incoming
+from kaiza.server.stdio.worker_pool import MAX_REPLACEMENTS, WORKERS
+
+MAX_CALLS: Final = 64
+"""Calls in flight, running or waiting for a worker. Further ones are refused."""
+
+
+class CallAnswer(NamedTuple):
+    """Encoded answer of a call, and its error code if it failed."""
+
+    line: bytes
+    code: ErrorCode | None
+
+
+class RunningCall:
+    """One call in flight. The worker and the deadline compete for beginning it, and for answering it."""
+
+    def __init__(self, incoming: Incoming, call: Any, answer: "Future[CallAnswer]") -> None:
+        self.incoming: Final = incoming
+        self.call: Final = call
+        self.answer: Final = answer
+        self.work: Task[CallAnswer | None] | None = None
+        self._begun = threading.Lock()
+        self.is_replaced = False
+        """Another worker was added for the one that is stuck in this call."""
+
+    def begin(self) -> bool:
+        """Take the right to begin the call, or to end it before it has begun; True for the first caller only."""
+        return self._begun.acquire(blocking=False)
+
+    def encode(self, outcome: Outcome | None) -> CallAnswer | None:
+        """Encode the outcome; None if there is none, because the call is answered elsewhere."""
+        return None if outcome is None else CallAnswer(self.incoming.encode(outcome), outcome.code)
+
+
+class CallRunner:
+    """Calls in flight and their workers. Used on the event loop only; calls of the application run on threads."""
+
+    def __init__(self, app: AppProtocol) -> None:
+        self._app = app
+        self._running: set[RunningCall] = set()
+        self._tasks: set[Task[CallAnswer | None]] = set()
+        self._workers = CapacityLimiter(WORKERS)
+        # Of their own: expiring a call must not wait for the workers that are stuck.
+        self._expirers = CapacityLimiter(MAX_CALLS)
+        self._replaced_count = 0
+
+    def has_room(self) -> bool:
+        """Whether another call may begin."""
+        return len(self._running) < MAX_CALLS
+
+    def is_idle(self) -> bool:
+        """Whether no thread is in a call, even in one that has been answered."""
+        return not self._tasks
+
+    async def run(self, incoming: Incoming, request: CallRequest) -> CallAnswer:
+        """Run a call to its end, or until its deadline has been answered. A client that leaves does not end it."""
+        loop = asyncio.get_running_loop()
+        running = RunningCall(incoming, self._app.stamp(request), loop.create_future())
+        self._running.add(running)
+        running.work = self._start(running, to_thread.run_sync(self._work, running, limiter=self._workers))
+        deadline = loop.call_later(running.call.deadline - time.monotonic(), self._expire, running, "timeout")
+        try:
+            return await running.answer
+        finally:
+            deadline.cancel()
+            self._running.discard(running)
+
+    def end_calls(self) -> None:
+        """Expire all calls in flight, because the server ends."""
+        for running in list(self._running):
+            self._expire(running, "shutdown")
+
+    def _work(self, running: RunningCall) -> CallAnswer | None:
+        """Run the call, on a worker thread; None if its deadline was answered first."""
+        return running.encode(self._app.answer(running.call)) if running.begin() else None
+
+    def _expire(self, running: RunningCall, cap: str) -> None:
+        was_waiting = running.begin()
+        if was_waiting and running.work is not None:
+            running.work.cancel()
+        self._start(running, self._answer_overdue(running, cap, was_waiting=was_waiting))
+
+    async def _answer_overdue(self, running: RunningCall, cap: str, *, was_waiting: bool) -> CallAnswer | None:
+        outcome = await to_thread.run_sync(self._app.expire, running.call, cap, limiter=self._expirers)
+        is_stuck = not was_waiting and running.work is not None and not running.work.done()
+        if outcome is not None and is_stuck:
+            running.is_replaced = True
+            self._count_replaced(1)
+        return running.encode(outcome)
+
+    def _start(self, running: RunningCall, work: Any) -> "Task[CallAnswer | None]":
+        task: Task[CallAnswer | None] = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(partial(self._settle, running))
+        return task
+
+    def _settle(self, running: RunningCall, task: "Task[CallAnswer | None]") -> None:
+        """Answer with what a task returned or raised, unless the call is answered already."""
+        self._tasks.discard(task)
+        if task is running.work and running.is_replaced:
+            self._count_replaced(-1)
+        if task.cancelled() or running.answer.done():
+            return
+        error, answer = task.exception(), None
+        if error is not None:
+            running.answer.set_exception(error)
+        elif (answer := task.result()) is not None:
+            running.answer.set_result(answer)
+
+    def _count_replaced(self, change: int) -> None:
+        self._replaced_count += change
+        self._workers.total_tokens = WORKERS + min(self._replaced_count, MAX_REPLACEMENTS)

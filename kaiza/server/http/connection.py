@@ -1,0 +1,105 @@
+"""HTTP connections with the time limits and the bound on their number that uvicorn does not have."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# Time limits in seconds. Then the connection is cut.
+HEAD_SECONDS: Final = 10.0
+"""For a whole head, from its first byte."""
+
+BODY_SECONDS: Final = 10.0
+"""For the body, from the end of the head."""
+
+SEND_SECONDS: Final = 30.0
+"""For an answer that the client does not read."""
+
+KEEP_ALIVE_SECONDS: Final = 5
+"""For the next request."""
+
+MAX_CONNECTIONS: Final = 256
+
+_TOO_MANY: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 47\r\n\r\n"
+    b"Too many connections. Close some and try again."
+)
+
+
+class BoundedConnection(H11Protocol):
+    """One connection, cut when the client is too slow in sending a request or in reading its answer."""
+
+    def __init__(self, *arguments: Any, on_lost: Callable[[], None], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._on_lost = on_lost
+        self._receiving: object = None
+        """The part of the request that is being received; None while the server's answer is awaited."""
+        self._receive_timer: asyncio.TimerHandle | None = None
+        self._send_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        """Begin with the head of the first request, or refuse the connection."""
+        super().connection_made(transport)
+        # So that `pause_writing` is called for whatever the client does not take at once.
+        transport.set_write_buffer_limits(high=1, low=0)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.write(_TOO_MANY)
+            transport.close()
+        self._watch_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers."""
+        super().connection_lost(exc)
+        for timer in (self._receive_timer, self._send_timer):
+            if timer is not None:
+                timer.cancel()
+        self._on_lost()
+
+    def data_received(self, data: bytes) -> None:
+        """Receive a part of a request."""
+        super().data_received(data)
+        self._watch_request()
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, a part of which may have been received already."""
+        super().on_response_complete()
+        self._watch_request()
+
+    def shutdown(self) -> None:
+        """Close the connection after the answer in progress, if any."""
+        if not self.transport.is_closing():
+            super().shutdown()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a malformed request, or cut the connection if an answer has begun already."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.abort()
+
+    def pause_writing(self) -> None:
+        """Give the client time to read."""
+        super().pause_writing()
+        self._send_timer = self.loop.call_later(SEND_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Note that the client has read everything."""
+        super().resume_writing()
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+
+    def _watch_request(self) -> None:
+        """Start the timer when another part of a request begins, and stop it when the request is complete."""
+        state = self.conn.their_state
+        receiving = (state, self.cycle) if state in (h11.IDLE, h11.SEND_BODY) else None
+        if receiving == self._receiving:
+            return
+        if self._receive_timer is not None:
+            self._receive_timer.cancel()
+        self._receiving, self._receive_timer = receiving, None
+        if receiving is not None:
+            seconds = HEAD_SECONDS if state is h11.IDLE else BODY_SECONDS
+            self._receive_timer = self.loop.call_later(seconds, self.transport.abort)

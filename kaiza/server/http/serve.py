@@ -1,0 +1,115 @@
+"""Serves the application on a socket until a signal, then lets the calls in flight end, as on stdio."""
+
+import asyncio
+import gc
+import os
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from anyio import move_on_after, to_thread
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from kaiza.server.http.admission import Admission
+from kaiza.server.http.application import Pipelines, make_http_app
+from kaiza.server.http.call_runner import CallRunner
+from kaiza.server.http.connection import HEAD_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection
+from kaiza.server.pipeline import AppProtocol
+from kaiza.server.serve import GC_THRESHOLD, build_app
+from kaiza.server.stdio.transport import DRAIN_SECONDS, END_SECONDS, EXIT_SECONDS
+
+BACKLOG: Final = 128
+
+
+class Listener(NamedTuple):
+    """A bound socket, its certificate if it speaks TLS, and what is called once it accepts connections."""
+
+    bound: socket.socket
+    tls: ssl.SSLContext | None
+    on_listening: Callable[[], None]
+
+
+def serve_http(
+    make_app: Callable[[], AppProtocol], pipelines: Pipelines, admission: Admission, listener: Listener
+) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status. A SystemError of `make_app` is raised here."""
+    gc.set_threshold(GC_THRESHOLD)
+    is_clean = asyncio.run(_Server(pipelines, admission, listener).serve(make_app))
+    if not is_clean:
+        # A thread is stuck in a call or in closing the log: a normal exit would wait for it.
+        sys.stderr.flush()
+        os._exit(0)
+    return 0
+
+
+class _Server:
+    """The connections of one listener, from the first to the last."""
+
+    def __init__(self, pipelines: Pipelines, admission: Admission, listener: Listener) -> None:
+        self._pipelines = pipelines
+        self._admission = admission
+        self._listener = listener
+        self._state = ServerState()
+        self._connection_lost = asyncio.Event()
+
+    async def serve(self, make_app: Callable[[], AppProtocol]) -> bool:
+        """Serve until a signal; False if a thread is stuck at the end."""
+        loop, signalled = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, signalled.set)
+        app = await to_thread.run_sync(partial(build_app, make_app))
+        calls = CallRunner(app)
+        config = self._configure(make_http_app(calls, self._pipelines, self._admission))
+        server = await loop.create_server(
+            partial(BoundedConnection, config, self._state, {}, on_lost=self._connection_lost.set),
+            sock=self._listener.bound,
+            ssl=self._listener.tls,
+            ssl_handshake_timeout=HEAD_SECONDS if self._listener.tls else None,
+            backlog=BACKLOG,
+        )
+        self._listener.on_listening()
+        await signalled.wait()
+        server.close()
+        return await self._shut_down(app, calls)
+
+    async def _shut_down(self, app: AppProtocol, calls: CallRunner) -> bool:
+        began = asyncio.get_running_loop().time()
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        if not await self._wait_until_idle(began + DRAIN_SECONDS):
+            calls.end_calls()
+            await self._wait_until_idle(began + END_SECONDS)
+        with move_on_after(began + EXIT_SECONDS - asyncio.get_running_loop().time()) as scope:
+            await to_thread.run_sync(app.close, abandon_on_cancel=True)
+        return not scope.cancelled_caught and calls.is_idle()
+
+    async def _wait_until_idle(self, end: float) -> bool:
+        """Wait for the last answer to be sent; False if the time is up."""
+        with move_on_after(end - asyncio.get_running_loop().time()) as scope:
+            while self._state.tasks:
+                await asyncio.wait(self._state.tasks)
+            while self._state.connections:
+                self._connection_lost.clear()
+                await self._connection_lost.wait()
+        return not scope.cancelled_caught
+
+    def _configure(self, app: object) -> Config:
+        config = Config(
+            app,  # type: ignore[arg-type]  # Starlette's types of messages are wider than uvicorn's
+            interface="asgi3",
+            http=BoundedConnection,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        )
+        config.load()
+        return config

@@ -1,0 +1,128 @@
+"""`kaiza serve --http`: addresses, certificates, and what protects them."""
+
+import json
+import socket
+import ssl
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from http_doors import HttpDoor
+
+from kaiza.cli import serve
+
+
+@pytest.fixture
+def open_server(workspace):
+    doors = []
+
+    def start(*words):
+        doors.append(HttpDoor([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), *words]))
+        return doors[-1]
+
+    yield start
+    for door in doors:
+        door.process.kill()
+        door.process.wait()
+        door.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """Files of a self-signed certificate for localhost and of its key, clear and encrypted."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
+    names = x509.SubjectAlternativeName([x509.DNSName("localhost")])
+    signed = builder.add_extension(names, critical=True).sign(key, hashes.SHA256())
+    directory = tmp_path_factory.mktemp("tls")
+    (directory / "cert.pem").write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    for file, how in (
+        ("key.pem", serialization.NoEncryption()),
+        ("locked.pem", serialization.BestAvailableEncryption(b"secret")),
+    ):
+        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, how)
+        (directory / file).write_bytes(key.private_bytes(*form))
+    return directory
+
+
+def test_an_address_is_parsed():
+    assert serve.parse_options(["--http", "127.0.0.1:80"]).http == ("127.0.0.1", 80)
+    assert serve.parse_options(["--http", "[::1]:0"]).http == ("::1", 0)
+
+
+def test_the_server_prints_its_url_and_stops_with_0(open_server):
+    door = open_server("--http", "localhost:0", "--no-auth")
+
+    assert door.port > 0
+    assert b"No token" in door.process.stderr.readline()
+    assert door.end() == 0
+
+
+def test_every_name_of_the_command_line_is_allowed(open_server):
+    door = open_server("--http", "127.0.0.1:0", "--allow-host", "Box.example:80", "--allow-origin", "https://a.example")
+    headers = {"Host": "box.example", "Origin": "https://A.example"}
+
+    assert door.request("POST", "/mcp", b"", headers).status == 401
+    assert door.request("POST", "/mcp", b"", {**headers, "Origin": "https://b.example"}).status == 403
+
+
+def test_a_server_behind_a_proxy_listens_everywhere_and_asks_for_tokens(open_server):
+    door = open_server("--http", "0.0.0.0:0", "--behind-tls-proxy")
+
+    assert door.post("/mcp", b"").status == 421
+    assert door.request("POST", "/mcp", b"", {"Host": "localhost"}).status == 401
+
+
+def test_tls_is_spoken_with_a_certificate(open_server, certificate):
+    files = ["--tls-cert", str(certificate / "cert.pem"), "--tls-key", str(certificate / "key.pem")]
+    door = open_server("--http", "127.0.0.1:0", "--no-auth", *files)
+    trusting = ssl.create_default_context(cafile=certificate / "cert.pem")
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}' + b" " * 900_000
+    request = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    with (
+        socket.create_connection(("127.0.0.1", door.port), 20) as plain,
+        trusting.wrap_socket(plain, server_hostname="localhost") as client,
+    ):
+        client.sendall(request % len(body) + body)
+        answer = client.recv(1000)
+
+    assert door.scheme == "https"
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert door.end() == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--http", "0.0.0.0:0"],
+        ["--http", "[::]:0"],
+        ["--http", "0.0.0.0:0", "--no-auth"],
+        ["--http", "0.0.0.0:0", "--no-auth", "--behind-tls-proxy"],
+        ["--http", "0.0.0.0:0", "--no-auth", "--tls-cert", "{cert}", "--tls-key", "{key}"],
+        ["--http", "0.0.0.0:0", "--behind-tls-proxy", "--deterministic"],
+        ["--http", "127.0.0.1:0", "--tls-cert", "{cert}", "--tls-key", "{locked}"],
+        ["--http", "127.0.0.1:0", "--tls-cert", "{cert}", "--tls-key", "{cert}"],
+        ["--http", "127.0.0.1:0", "--tls-cert", "/nothing", "--tls-key", "{key}"],
+        ["--http", "127.0.0.1:0", "--allow-host", "https://box.example"],
+        ["--http", "127.0.0.1:0", "--allow-host", ""],
+        ["--http", "127.0.0.1:0", "--allow-origin", "box.example"],
+        ["--http", "127.0.0.1:0", "--allow-origin", "https://box.example/"],
+        ["--http", "127.0.0.1:0", "--allow-origin", "null"],
+        ["--http", "127.0.0.1:{used}", "--no-auth"],
+        ["--http", "no.such.name.invalid:0"],
+    ],
+)
+def test_a_server_that_would_not_be_protected_or_reached_does_not_start(workspace, certificate, words):
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        files = {"cert": certificate / "cert.pem", "key": certificate / "key.pem", "locked": certificate / "locked.pem"}
+        named = [word.format(used=used.getsockname()[1], **files) for word in words]
+        command = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), *named]
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+
+    assert ended.returncode == 3
+    assert json.loads(ended.stderr)["error_code"] == "BOOTSTRAP_FAILURE"

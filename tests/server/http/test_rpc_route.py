@@ -1,0 +1,51 @@
+"""Messages to /rpc: the HTTP status is that of the error code."""
+
+import pytest
+from doors import call, request
+from scenes import records
+
+
+@pytest.mark.rows("S3-18", "S3-29")
+@pytest.mark.parametrize(
+    ("message", "status", "code"),
+    [
+        (b"{", 400, "PARSE_ERROR"),
+        ({"jsonrpc": "2.0", "id": 1, "params": {}}, 400, "INVALID_ENVELOPE"),
+        ([request(1, "ping")], 400, "INVALID_ENVELOPE"),
+        (request(1, "no/such"), 404, "METHOD_NOT_FOUND"),
+        (request(1, "tools/call", arguments={}), 400, "INVALID_PARAMS"),
+        (request(1, "tools/call", name="nope"), 404, "TOOL_NOT_FOUND"),
+    ],
+)
+def test_an_error_has_the_status_of_its_code(served, message, status, code):
+    answer = served.post("/rpc", message)
+
+    assert (answer.status, answer.error["data"]["error_code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("FILE_NOT_FOUND", 404), ("HASH_MISMATCH", 409), ("SESSION_LOCKED", 423), ("INTERNAL_ERROR", 500)],
+)
+def test_a_failed_result_has_the_status_of_its_code(door, code, status):
+    answer = door.post("/rpc", call(1, "fail", error_code=code))
+
+    assert (answer.status, answer.value["result"]["isError"]) == (status, True)
+
+
+def test_answers_and_notifications_have_their_status(door):
+    assert door.post("/rpc", request(1, "tools/list")).status == 200
+    assert door.post("/rpc", call(1, "echo")).status == 200
+    assert door.post("/rpc", {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}}).status == 202
+
+
+def test_the_path_may_name_the_tool(door):
+    assert door.post("/rpc/echo", call(1, "echo")).status == 200
+    assert door.post("/rpc/%65cho", call(1, "echo")).status == 422
+
+
+def test_a_call_to_the_path_of_another_tool_is_refused_and_recorded(served, workspace):
+    answer = served.post("/rpc/read_file", call(1, "begin_session", role="WINDSURF"))
+
+    assert (answer.status, answer.error["code"]) == (422, -32602)
+    assert [record["error_code"] for record in records(workspace)] == ["INVALID_TOOL_INPUT"]
