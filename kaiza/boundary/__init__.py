@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial, wraps
+from typing import Any
 
 from kaiza.boundary.call import Call, Services, stamp_call
 from kaiza.boundary.case import build_case, find_current_refusal, find_session, judge_under_plan, parse_request
@@ -125,7 +126,7 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
         workspace=call.workspace,
         _session=call.session,
         caps=services.caps,
-        server_info=services.server_info,
+        server_info=_server_info(call, services),
         refuse_read=read_refusal,
         is_out_of_time=lambda: time.monotonic() > call.deadline,
         report_progress=ProgressReporter(call).report,
@@ -133,12 +134,22 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
         request_id=call.request_id,
         current_refusal=partial(find_current_refusal, case, call.workspace),
         unsandboxed_checks="allow_unsandboxed_checks" in services.offer.allowed,
+        implies_session=call.call_request.conversational,
     )
+
+
+def _server_info(call: Call, services: Services) -> Mapping[str, Any]:
+    """Facts about the server; of the workspaces, a token's holder learns only its own."""
+    principal = call.call_request.principal
+    roots_shown = {} if principal is None else {"workspace_roots": [principal.workspace_root]}
+    return {**services.server_info, **roots_shown}
 
 
 def _propose_session(call: Call, services: Services) -> None:
     """Attach the new session to the call. It is open once the call's record is in the log, and not before."""
-    root = roots.select_root(tuple(services.workspaces), call.arguments.get("workspace_root"))
+    principal = call.call_request.principal
+    allowed = (principal.workspace_root,) if principal else tuple(services.workspaces)
+    root = roots.select_root(allowed, call.arguments.get("workspace_root"))
     workspace = services.workspaces[root]
     if not workspace.is_initialized():
         raise errors.SystemError.invariant_violation(
@@ -154,6 +165,7 @@ def _propose_session(call: Call, services: Services) -> None:
         begun_at=call.timestamp,
         last_call_at=call.timestamp,
         client=call.arguments.get("client") or call.call_request.client,
+        principal=call.principal_label,
     )
 
 

@@ -46,6 +46,12 @@ class Call:
         return self._redacted_arguments
 
     @property
+    def principal_label(self) -> str | None:
+        """Label of the principal that calls, as records carry it; None on stdio."""
+        principal = self.call_request.principal
+        return principal.label if principal else None
+
+    @property
     def is_claimed(self) -> bool:
         """Whether the call is answered, or is about to be."""
         return self._claim_lock.locked()

@@ -30,9 +30,11 @@ DEFERRED_CODES = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_W
 def find_session(call: Call, services: Services) -> None:
     """Set the call's session and workspace.
 
-    Without a session the call belongs to the first workspace: its refusal has to be recorded somewhere.
+    Without a session the call belongs to the first workspace, or to the principal's: its refusal has to be recorded
+    somewhere.
     """
-    call.workspace = next(iter(services.workspaces.values()))
+    principal = call.call_request.principal
+    call.workspace = services.workspaces[principal.workspace_root] if principal else _first_workspace(services)
     if call.call_request.tool_name == "begin_session":
         return
     session_id = call.arguments.get("session_id")
@@ -51,10 +53,22 @@ def _find_open_session(session_id: str, call: Call, services: Services) -> list[
     for workspace in services.workspaces.values():
         session = workspace.find_session(session_id, call.timestamp)
         # A copied workspace has the original's log and with it the original's sessions; they are not valid here.
-        is_ours = session is not None and session.workspace_root == workspace.root
+        is_ours = session is not None and session.workspace_root == workspace.root and _is_callers(session, call)
         if session is not None and is_ours and services.clock.is_in_use(session, services.caps.session_idle_hours):
             return [(workspace, session)]
     return []
+
+
+def _is_callers(session: Session, call: Call) -> bool:
+    """Whether the session was begun by who calls now: the same token over HTTP, or stdio."""
+    principal = call.call_request.principal
+    return session.principal == call.principal_label and (
+        principal is None or session.workspace_root == principal.workspace_root
+    )
+
+
+def _first_workspace(services: Services) -> Workspace:
+    return next(iter(services.workspaces.values()))
 
 
 def parse_request(call: Call, tool: Tool) -> tuple[object, errors.SystemError | None]:
@@ -86,6 +100,7 @@ def build_case(
         audit_state=workspace.audit_state,
         session=call.session,
         bound_role=services.offer.bound_role,
+        token_role=call.call_request.principal.role if call.call_request.principal else None,
         damage=workspace.damage(),
         unverified=unverified,
         fault=fault,

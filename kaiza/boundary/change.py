@@ -185,6 +185,7 @@ def _intent_body(call: Call, case: Case, workspace: Workspace, changes: Sequence
         changes=list(changes),
         detail=detail,
         client=session.client if session else None,
+        principal=call.principal_label,
     )
 
 
@@ -217,6 +218,7 @@ def _record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
         "request_id": call.request_id,
         "session_id": session.session_id if session else None,
         "role": session.role if session else None,
+        "principal": call.principal_label,
         "workspace_root": workspace.root,
         "plan_id": plan.plan_id,
         "plan_hash": plan.plan_hash,

@@ -135,6 +135,7 @@ def outcome_body(
         changes=list(changes),
         duration_ms=int((time.monotonic() - call.started) * 1000),
         client=session.client if session else call.call_request.client,
+        principal=call.principal_label,
         detail=dict(call.detail) if error is None and call.detail else None,
     )
 

@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "call": ("kaiza.cli.call.command", "call one tool, as a client does"),
         "plan": ("kaiza.cli.plan", "write, review, approve and revoke plans"),
         "trust": ("kaiza.cli.trust", "show and decide what else approves plans: merges, signatures"),
+        "token": ("kaiza.cli.token", "make, list and revoke tokens for HTTP"),
         "audit": ("kaiza.cli.audit", "verify, read and export the audit log"),
         "session": ("kaiza.cli.session.command", "list sessions and what they did; unlock a role"),
         "undo": ("kaiza.cli.undo.command", "restore files that agents changed"),

@@ -10,6 +10,7 @@ from kaiza.cli.session import thaw, unlock
 from kaiza.queries.trust_summary import describe_trust
 from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import log_verdict, plans
+from kaiza.render.sessions import TOKEN_COLUMN
 from kaiza.render.settings import render_setting, render_unadopted
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import INDENT, escape, format_count, wrap
@@ -92,7 +93,10 @@ def _format_tables(status: Mapping[str, Any], width: int | None, *, colour: bool
     room = None if width is None else width - len(INDENT)
     sessions, listed = status["sessions"], [plan for plan in status["plans"] if plan["status"] in _LISTED_STATUSES]
     if sessions:
-        rows = render_table(_SESSION_COLUMNS, map(_session_row, sessions[:_MAX_ROWS]), room, colour=colour)
+        has_token = any(session["principal"] for session in sessions[:_MAX_ROWS])
+        columns = (*_SESSION_COLUMNS, TOKEN_COLUMN) if has_token else _SESSION_COLUMNS
+        cells = (_session_row(session)[: len(columns)] for session in sessions[:_MAX_ROWS])
+        rows = render_table(columns, cells, room, colour=colour)
         yield from plans.render_section("Open sessions", [*rows, *_more(sessions)], colour=colour)
     if listed:
         rows = plans.render_list(listed[:_MAX_ROWS], room, colour=colour)
@@ -122,6 +126,7 @@ def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:
         Cell(str(counts["changes"])),
         Cell(str(counts["refusals"])),
         Cell(escape(session["client"] or "")),
+        Cell(escape(session["principal"] or "")),
     )
 
 

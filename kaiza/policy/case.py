@@ -25,6 +25,8 @@ class Case:
     audit_state: AuditState
     session: Session | None = None
     bound_role: str | None = None
+    token_role: str | None = None
+    """The only role for which the caller's token begins sessions."""
     damage: str | None = None
     """What verification found wrong with the log."""
     unverified: Mapping[str, int] | None = None

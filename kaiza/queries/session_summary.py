@@ -6,12 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kaiza.domain.audit.projection import AuditState
-from kaiza.domain.audit.record import FIELDS, is_well_formed
-from kaiza.domain.audit.record_folding import apply_record
+from kaiza.domain.audit.record import REQUIRED_FIELDS, is_well_formed
+from kaiza.domain.audit.record_folding import apply_record, revoked_principal
 from kaiza.domain.caps import Caps
 from kaiza.render.records import recorded_paths
 
-_ALL_FIELDS = frozenset(FIELDS)
 _CHANGE_MEMBERS = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
 _REFUSAL_MEMBERS = ("seq", "tool_name", "error_code", "human_message")
 
@@ -23,6 +22,7 @@ class SessionSummary:
     session_id: str
     role: str | None
     client: str | None
+    principal: str | None
     begun_at: str
     last_call_at: str
     ended_at: str | None = None
@@ -40,6 +40,7 @@ class SessionSummary:
             "role": self.role,
             "state": self.state,
             "client": self.client,
+            "principal": self.principal,
             "begun_at": self.begun_at,
             "last_call_at": self.last_call_at,
             "ended_at": self.ended_at,
@@ -56,7 +57,10 @@ class SessionProjection:
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """Take in the next record of the log."""
-        if record.get("kind") != "call" or not is_well_formed(record):
+        if record.get("kind") not in ("call", "person") or not is_well_formed(record):
+            return
+        if record.get("kind") == "person":
+            self._end_revoked(record)
             return
         session_id, ok = record.get("session_id"), record.get("outcome") == "ok"
         if not isinstance(session_id, str):
@@ -66,6 +70,12 @@ class SessionProjection:
         session = self.sessions.get(session_id)
         if session is not None:
             self._count_call(session, record, ok=ok)
+
+    def _end_revoked(self, record: Mapping[str, Any]) -> None:
+        principal = revoked_principal(record)
+        for session in self.sessions.values():
+            if principal is not None and session.principal == principal and session.ended_at is None:
+                session.ended_at = record.get("timestamp")
 
     def _count_call(self, session: SessionSummary, record: Mapping[str, Any], *, ok: bool) -> None:
         changes = list(record.get("changes") or ()) if ok else []
@@ -100,8 +110,8 @@ def summarize_sessions(
 
 
 def is_complete(record: Mapping[str, Any]) -> bool:
-    """Whether a record has every field; only such a record can be folded into the audit state."""
-    return record.keys() >= _ALL_FIELDS
+    """Whether a record has the members of every version; only such a record can be folded into the audit state."""
+    return record.keys() >= REQUIRED_FIELDS
 
 
 def _session_state(session: SessionSummary, locked_roles: Container[str | None], since: str) -> str:
@@ -114,7 +124,8 @@ def _session_state(session: SessionSummary, locked_roles: Container[str | None],
 
 def _new_summary(record: Mapping[str, Any]) -> SessionSummary:
     at = str(record.get("timestamp"))
-    return SessionSummary(str(record["session_id"]), record.get("role"), record.get("client"), at, at)
+    who = record.get("client"), record.get("principal")
+    return SessionSummary(str(record["session_id"]), record.get("role"), *who, at, at)
 
 
 def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:

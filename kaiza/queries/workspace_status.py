@@ -61,6 +61,7 @@ def _session_members(workspace: Workspace, session: Session) -> dict[str, Any]:
         "role": session.role,
         "state": "locked" if session.role in workspace.audit_state.locks else "active",
         "client": session.client,
+        "principal": session.principal,
         "last_call_at": session.last_call_at,
         "counts": {"calls": session.calls, "changes": session.changes, "refusals": session.refusals},
     }

@@ -17,6 +17,8 @@ _LIST_COLUMNS = (
     Column("refused", moves_below=True, align_right=True),
     Column("client", moves_below=True),
 )
+TOKEN_COLUMN = Column("token", moves_below=True)
+"""Whose token began the session over HTTP."""
 _CHANGE_COLUMNS = (
     Column("seq", align_right=True),
     Column("operation"),
@@ -34,7 +36,11 @@ _STYLES = {"active": "green", "locked": "red"}
 
 def render_list(sessions: Iterable[Mapping[str, Any]], width: int | None, *, colour: bool = False) -> Iterator[str]:
     """One row for each session of `session list --json`."""
-    return render_table(_LIST_COLUMNS, map(_session_row, sessions), width, colour=colour)
+    rows = list(sessions)
+    # Most workspaces have no session over HTTP, and then no token to show.
+    has_token = any(session["principal"] for session in rows)
+    columns = (*_LIST_COLUMNS, TOKEN_COLUMN) if has_token else _LIST_COLUMNS
+    return render_table(columns, (_session_row(row)[: len(columns)] for row in rows), width, colour=colour)
 
 
 def render_changes(changes: Iterable[Mapping[str, Any]], width: int | None, *, colour: bool = False) -> Iterator[str]:
@@ -59,6 +65,7 @@ def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:
         Cell(str(counts["changes"])),
         Cell(str(counts["refusals"]), "red" if counts["refusals"] else ""),
         Cell(escape(session["client"] or "")),
+        Cell(escape(session["principal"] or "")),
     )
 
 

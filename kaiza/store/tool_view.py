@@ -67,6 +67,8 @@ class ToolView:
     """Refusal that applies now although the call was allowed when it began, such as a freeze since then."""
     unsandboxed_checks: bool = False
     """Whether the operator allows checks without a sandbox."""
+    implies_session: bool = True
+    """Whether later calls may leave the session's id out."""
 
     @property
     def root(self) -> str:

@@ -202,6 +202,11 @@ class RecoveryView(SessionView, PlansView, AuditView, Protocol):
     """Plans, log and crash recovery, for the beginning of a session."""
 
     @property
+    def implies_session(self) -> bool:
+        """Whether later calls may leave the session's id out."""
+        ...
+
+    @property
     def arrival(self) -> str | None:
         """Sentence about a workspace that came from elsewhere or was bound just now; None if there is none."""
         ...

@@ -44,6 +44,8 @@ class Session:
     calls: int = 0
     changes: int = 0
     refusals: int = 0
+    principal: str | None = None
+    """Label of the token that began it over HTTP; None for stdio."""
 
     def with_call(self, call_at: str, changes: int, *, refused: bool) -> "Session":
         """Copy of the session with one more call."""
@@ -57,6 +59,7 @@ class Session:
             self.calls + 1,
             self.changes + changes,
             self.refusals + refused,
+            self.principal,
         )
 
     def expires_at(self, idle_hours: int) -> str:

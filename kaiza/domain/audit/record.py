@@ -37,10 +37,13 @@ FIELDS = (
     "detail",
     "duration_ms",
     "client",
+    "principal",
     "kaiza",
     "prev_hash",
     "entry_hash",
 )
+REQUIRED_FIELDS = frozenset(FIELDS) - {"principal"}
+"""Members of the records of every version; those of earlier ones have no principal."""
 _CHAIN_MEMBERS = ("seq", "prev_hash", "entry_hash")
 _SHA256 = sha256()  # copied for each record
 _EMPTY_BODY: dict[str, Any] = {name: None for name in FIELDS if name not in _CHAIN_MEMBERS} | {
@@ -155,6 +158,8 @@ def require_members(record: Mapping[str, Any]) -> None:
     require_texts(record, *_TEXT_MEMBERS, or_null=True)
     _require_numbers(record, "seq")
     if not isinstance(record["detail"], dict | None) or not isinstance(record["changes"], list | None):
+        raise TypeError
+    if not isinstance(record.get("principal"), str | None):  # records of earlier versions have none
         raise TypeError
 
 

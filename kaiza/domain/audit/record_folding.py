@@ -86,6 +86,7 @@ def _restrict_by_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     elif action in ("reject", "revoke"):
         require_texts(record, "plan_id")
         state.withdrawn[record["plan_id"]] = action
+    _end_sessions(state, revoked_principal(record))
 
 
 def _apply_carried_restrictions(state: AuditState, record: Mapping[str, Any]) -> None:
@@ -133,8 +134,7 @@ def _apply_session_call(state: AuditState, record: Mapping[str, Any], *, ok: boo
     if not ok:
         _apply_refusal(state, record)
     elif record["tool_name"] == "end_session" and session is not None:
-        del state.sessions[session.session_id]
-        state.changed.pop(session.session_id, None)
+        _forget_session(state, session.session_id)
 
 
 def _require_call(record: Mapping[str, Any]) -> None:
@@ -155,6 +155,7 @@ def _begin_session(state: AuditState, record: Mapping[str, Any]) -> None:
         last_call_at=record["timestamp"],
         client=record["client"],
         calls=1,
+        principal=record.get("principal"),
     )
 
 
@@ -241,6 +242,7 @@ def _apply_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     if action == "freeze":
         state.frozen = _parse_freeze(detail, at)
     require_members(record)
+    _end_sessions(state, revoked_principal(record))
     if action == "thaw":
         state.frozen = None
     elif action == "unlock":
@@ -255,6 +257,23 @@ def _apply_decision(state: AuditState, record: Mapping[str, Any]) -> None:
         if action != "approve":
             state.withdrawn[record["plan_id"]] = action
     state.intents.pop(record["request_id"], None)
+
+
+def revoked_principal(record: Mapping[str, Any]) -> str | None:
+    """The principal whose token this decision of a person ended; None for any other decision."""
+    detail = record["detail"] or {}
+    return _text_or_none(detail.get("token")) if detail.get("action") == "revoke_token" else None
+
+
+def _end_sessions(state: AuditState, principal: str | None) -> None:
+    ended = [key for key, session in state.sessions.items() if principal and session.principal == principal]
+    for session_id in ended:
+        _forget_session(state, session_id)
+
+
+def _forget_session(state: AuditState, session_id: str) -> None:
+    del state.sessions[session_id]
+    state.changed.pop(session_id, None)
 
 
 def _parse_freeze(members: Mapping[str, Any], at: str) -> Freeze:

@@ -86,6 +86,11 @@ def read_local_id(root: str) -> str | None:
     return content.strip().decode() if _ID_PATTERN.fullmatch(content) else ""
 
 
+def local_path(root: str) -> str:
+    """The path of the id in the workspace."""
+    return os.path.join(root, os.fsdecode(kaiza_dir.NAME), _ID_NAME)  # noqa: PTH118  a root may hold any bytes
+
+
 def write_local_id(root: str, workspace_id: str) -> None:
     """Write `.kaiza/id`, durable when this returns. A valid id is never replaced. OSError if it cannot be written."""
     if read_local_id(root):

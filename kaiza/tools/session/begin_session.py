@@ -1,6 +1,6 @@
 """Tool `begin_session`: recover from a crash, then describe the new session, its plans and the state of the log."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from kaiza.tools.planning.list_plans import plan_row
 from kaiza.tools.view import Answer, RecoveryView
 
 NAME = "begin_session"
+_MAX_SUMMARY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,24 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         "recovered": recovered,
     }
     approved = sum(1 for plan in plans if plan["status"] == APPROVED)
-    summary = f"{session.role} session open; plans that say APPROVED: {approved}; the log is {audit['verdict']}."
-    if loosening:
-        summary += f" kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
-    return Answer({**output, "summary": f"{summary} {view.arrival or ''}".rstrip()}, detail={"state": view.state_id})
+    sentences = [
+        f"{session.role} session open; plans that say APPROVED: {approved}; the log is {audit['verdict']}.",
+        view.arrival,
+        None if view.implies_session else "Each call passes session_id.",
+        f"kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
+        if loosening
+        else None,
+    ]
+    return Answer({**output, "summary": _join_sentences(sentences)}, detail={"state": view.state_id})
+
+
+def _join_sentences(sentences: Iterable[str | None]) -> str:
+    """The sentences that together fit into a summary, the first ones first."""
+    summary = ""
+    for sentence in filter(None, sentences):
+        joined = f"{summary} {sentence}".lstrip()
+        summary = joined if len(joined) <= _MAX_SUMMARY else summary
+    return summary
 
 
 def _list_plan_rows(view: RecoveryView) -> list[dict[str, Any]]:

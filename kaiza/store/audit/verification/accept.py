@@ -97,7 +97,7 @@ def _collect_standing_state(root: str, directory: Path, restricted_seq: int) -> 
         known.seals = carry_over.distrust_seals(known.seals)
     readable, since = AuditState(), AuditState()
     for entry in read_records(root):
-        if entry.keys() >= set(record.FIELDS):
+        if entry.keys() >= record.REQUIRED_FIELDS:
             is_restricted = restricted_seq < 0 or entry["seq"] <= restricted_seq
             apply = partial(apply_restrictions, own_state=None) if is_restricted else apply_record
             apply(readable, entry)

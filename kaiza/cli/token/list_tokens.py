@@ -1,0 +1,73 @@
+"""`kaiza token list`: the tokens of a workspace, without the tokens themselves."""
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from kaiza.cli.console import arguments, output
+from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.render.tables import Cell, Column, render_table
+from kaiza.render.terminal import escape, format_minute
+from kaiza.store.trust import http_tokens
+
+_COLUMNS = (
+    Column("name"),
+    Column("state"),
+    Column("role", moves_below=True),
+    Column("expires UTC", moves_below=True),
+    Column("last use UTC", moves_below=True),
+    Column("in the log", moves_below=True),
+)
+_STYLES = {"valid": "green"}
+
+
+def add(commands: arguments.Subparsers) -> None:
+    """Add the subcommand."""
+    parser = commands.add_parser("list", help="list tokens, newest last")
+    arguments.describe(
+        parser,
+        "List the tokens of this workspace, newest last, expired and revoked ones too. Times of use are to the "
+        "minute.\n"
+        "Exit status: 0 listed, 1 their file cannot be used, so no token is valid.",
+        "kaiza token list",
+        run=_run_list,
+    )
+    arguments.add_workspace(parser)
+    arguments.add_json(parser)
+
+
+def _run_list(args: argparse.Namespace) -> int:
+    root, now = resolve_root(args), http_tokens.read_clock()
+    tokens, uses = http_tokens.read_tokens(root), http_tokens.read_uses(root)
+    rows = [
+        {
+            "name": token.name,
+            "principal": token.label,
+            "state": token.state_at(now),
+            "role": token.role,
+            "created": token.created,
+            "expires": token.expires,
+            "revoked": token.revoked,
+            "last_use": uses.get(token.label),
+        }
+        for token in tokens.tokens
+    ]
+    if args.json:
+        output.print_json({"tokens": rows, "problem": tokens.problem})
+    elif rows:
+        cells = map(_token_row, rows)
+        output.print_lines(render_table(_COLUMNS, cells, output.terminal_width(), colour=output.has_colour()))
+    else:
+        output.print_error(f"{tokens.problem or 'There is no token here yet. Make one with `kaiza token new NAME`'}.")
+    return output.SUCCESS if tokens.problem is None else output.FAILURE
+
+
+def _token_row(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return (
+        Cell(escape(row["name"]), "bold"),
+        Cell(row["state"], _STYLES.get(row["state"], "dim")),
+        Cell(escape(row["role"] or "either")),
+        Cell(format_minute(row["expires"])),
+        Cell(format_minute(row["last_use"]) if row["last_use"] else "never"),
+        Cell(escape(row["principal"]), "dim"),
+    )

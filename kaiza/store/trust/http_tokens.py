@@ -1,0 +1,234 @@
+"""Tokens for HTTP: `http_tokens.json` in a workspace's state directory, written only by `kaiza token`.
+
+Of a token only its SHA-256 is kept. A file that cannot be trusted, as it is open to other users or belongs to another
+workspace at this path, authorises nothing.
+"""
+
+import hmac
+import os
+import re
+import secrets
+import stat
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+import orjson
+
+from kaiza.domain.audit.projection import ROLES
+from kaiza.domain.call import Principal
+from kaiza.store.disk import state_dir
+from kaiza.store.disk.byte_io import READ_NOFOLLOW, name_stamp
+from kaiza.store.trust import identity
+from kaiza.store.trust.binding import Standing, read_binding
+
+NAME = "http_tokens.json"
+USES_NAME = "http_token_uses.json"
+MAX_TOKENS = 10_000
+"""Names of a workspace, revoked ones too."""
+_MAX_BYTES = 8 << 20
+_FORMAT = 1
+_TOKEN = re.compile(r"kz_[A-Za-z0-9_-]{43}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z")
+_TOKEN_BYTES = 32
+_LABEL_DIGITS = 8
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_SECONDS_BETWEEN_USES = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class HttpToken:
+    """What is kept of one token. Times are as in records."""
+
+    name: str
+    digest: str
+    """SHA-256 of the token."""
+    role: str | None
+    created: str
+    expires: str
+    revoked: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The principal that records name."""
+        return f"{self.name}#{self.digest[:_LABEL_DIGITS]}"
+
+    def state_at(self, now: str) -> str:
+        """`valid`, `revoked`, `expired`, or `not yet valid` where the clock was set back."""
+        if self.revoked is not None:
+            return "revoked"
+        if now >= self.expires:
+            return "expired"
+        return "valid" if now >= self.created else "not yet valid"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenList:
+    """The tokens of a workspace, in the order in which they were made."""
+
+    tokens: tuple[HttpToken, ...] = ()
+    problem: str | None = None
+    """Why the file cannot be used; then no token is valid."""
+
+    def find(self, name: str) -> HttpToken | None:
+        """The token with this name."""
+        return next((token for token in self.tokens if token.name == name), None)
+
+    def revoke(self, name: str, now: str) -> "TokenList":
+        """The list with this token revoked."""
+        return TokenList(tuple(replace(token, revoked=now) if token.name == name else token for token in self.tokens))
+
+
+def read_clock() -> str:
+    """The real time as records write it, under `--deterministic` too."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def is_token_name(text: str) -> bool:
+    """Whether a token may have this name."""
+    return _NAME.fullmatch(text) is not None
+
+
+def new_token(name: str, role: str | None, created: str, expires: str) -> tuple[str, HttpToken]:
+    """A random token, and what is kept of it."""
+    token = f"kz_{secrets.token_urlsafe(_TOKEN_BYTES)}"
+    return token, HttpToken(name, _hash_token(token), role, created, expires)
+
+
+def read_tokens(root: str) -> TokenList:
+    """The tokens of a workspace; none where they are those of another workspace that was at this path."""
+    path = state_dir.path_of(root) / NAME
+    try:
+        return _parse(_read_private(path), root)
+    except FileNotFoundError:
+        return TokenList()
+    except (OSError, ValueError, TypeError, KeyError):
+        return TokenList(
+            problem=f"{path} cannot be read, or is open to other users, so no token is valid. "
+            "Run chmod 600 on it, or delete it and make new tokens"
+        )
+
+
+def save_tokens(root: str, tokens: Sequence[HttpToken]) -> None:
+    """Replace the file; durable when this returns. The workspace has its id: the decision is recorded before."""
+    state_path = state_dir.path_of(root, create=True)
+    document = {
+        "format": _FORMAT,
+        "workspace": _read_workspace_id(root),
+        "tokens": [asdict(token) for token in tokens],
+    }
+    state_dir.replace_file(state_path / NAME, orjson.dumps(document))
+    state_dir.sync_directory(state_path)
+
+
+def read_uses(root: str) -> Mapping[str, str]:
+    """When each principal last made a request, to the minute."""
+    try:
+        uses = orjson.loads(_read_private(state_dir.path_of(root) / USES_NAME))
+    except (OSError, ValueError):
+        return {}
+    return {str(label): at for label, at in uses.items() if isinstance(at, str)} if isinstance(uses, dict) else {}
+
+
+class TokenAuthenticator:
+    """Finds the principal of a token, in all workspaces that a server serves. Thread-safe."""
+
+    def __init__(self, roots: Sequence[str], clock: Callable[[], str] = read_clock) -> None:
+        self._roots = tuple(roots)
+        self._clock = clock
+        self._read: dict[str, tuple[object, TokenList]] = {}
+        self._used: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def authenticate(self, token: str) -> Principal | None:
+        """The holder of a token; None if no workspace has it, or it is revoked, expired or malformed."""
+        if not _TOKEN.fullmatch(token):
+            return None
+        digest, now, found = _hash_token(token), self._clock(), None
+        for root in self._roots:
+            for known in self._current_tokens(root):
+                # Every token is compared, in constant time: the answer's time says nothing about their hashes.
+                if hmac.compare_digest(known.digest, digest) and known.state_at(now) == "valid":
+                    found = root, known
+        if found is None:
+            return None
+        self._note_use(*found, now)
+        return Principal(found[1].label, found[0], found[1].role)
+
+    def _current_tokens(self, root: str) -> tuple[HttpToken, ...]:
+        """The tokens as their file is now, if the workspace belongs to this machine."""
+        state_path = state_dir.path_of(root)
+        paths = (f"{state_path}/{NAME}", f"{state_path}/{identity.RECORD_NAME}", identity.local_path(root))
+        stamp = tuple(map(name_stamp, paths))
+        known = self._read.get(root)
+        if known is None or known[0] != stamp:
+            # The stamp is older than what is read, so a file that is replaced meanwhile is read again.
+            is_bound = read_binding(root, state_path).standing is Standing.BOUND
+            known = self._read[root] = (stamp, read_tokens(root) if is_bound else TokenList())
+        return known[1].tokens
+
+    def _note_use(self, root: str, token: HttpToken, now: str) -> None:
+        """Write the time of a token's use, at most once a minute. A failure loses only that."""
+        with self._lock:
+            if time.monotonic() < self._used.get(token.label, 0.0):
+                return
+            self._used[token.label] = time.monotonic() + _SECONDS_BETWEEN_USES
+            path = state_dir.path_of(root) / USES_NAME
+            temp = path.with_name(f"{USES_NAME}.{os.getpid()}")
+            with suppress(OSError):
+                descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(orjson.dumps({**read_uses(root), token.label: now}))
+                temp.replace(path)
+
+
+def _hash_token(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def _read_workspace_id(root: str) -> str | None:
+    known = identity.read_known(state_dir.path_of(root))
+    return known.workspace_id if known else None
+
+
+def _read_private(path: Path) -> bytes:
+    """The content of a regular file that only this user can open; OSError or ValueError for any other."""
+    with os.fdopen(os.open(path, READ_NOFOLLOW), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("not a regular file")
+        if status.st_mode & _OTHERS or status.st_uid not in {0, os.geteuid()}:
+            raise ValueError("open to other users")
+        content = file.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise ValueError("too large")
+    return content
+
+
+def _parse(content: bytes, root: str) -> TokenList:
+    document = orjson.loads(content)
+    if document["format"] != _FORMAT:
+        raise ValueError("another version's")
+    if document["workspace"] is None or document["workspace"] != _read_workspace_id(root):
+        return TokenList()
+    tokens = tuple(HttpToken(**entry) for entry in document["tokens"])
+    if len({token.name for token in tokens}) != len(tokens) or not all(map(_is_well_formed, tokens)):
+        raise ValueError("not made by kaiza token")
+    return TokenList(tokens)
+
+
+def _is_well_formed(token: HttpToken) -> bool:
+    times = (token.created, token.expires) if token.revoked is None else (token.created, token.expires, token.revoked)
+    return (
+        is_token_name(token.name)
+        and token.role in (None, *ROLES)
+        and _DIGEST.fullmatch(token.digest) is not None
+        and all(_TIME.fullmatch(at) for at in times)
+    )
