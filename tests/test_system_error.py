@@ -92,19 +92,23 @@ PROVOKED_BY = {
     "INTERNAL_ERROR": "boundary/test_boundary.py::test_an_exception_in_a_rule_becomes_one_envelope_and_one_record",
     "AUDIT_LOG_FAILED": "boundary/test_boundary.py::test_no_answer_is_given_without_a_record",
     "AUDIT_LOCK_FAILED": "boundary/test_boundary.py::test_a_log_locked_for_too_long_is_an_audit_lock_failure",
+    "CONTEXT_CACHE_MISSING": "tools/context/test_context_tools.py"
+    "::test_a_name_that_no_cache_can_have_is_a_missing_cache",
+    "CONTEXT_CACHE_INVALID": "tools/context/test_context_tools.py"
+    "::test_a_damaged_cache_is_invalid_for_every_query_and_each_time",
+    "CONTEXT_QUERY_INVALID": "tools/context/test_context_tools.py::test_a_query_that_is_no_text_or_too_long_is_invalid",
+    "CONTEXT_BUDGET_INVALID": "tools/context/test_context_tools.py"
+    "::test_a_budget_that_is_no_whole_number_in_range_is_invalid",
+    "CONTEXT_IO_ERROR": "tools/context/test_context_tools.py"
+    "::test_a_failed_read_is_an_io_error_and_a_later_call_may_succeed",
     "UNKNOWN_TOOL_FAILURE": "boundary/test_boundary.py"
     "::test_an_exception_in_any_tool_becomes_one_envelope_and_one_record",
 }
 NEVER_RAISED = {
     "MISSING_CAPABILITY",
     "UNSUPPORTED_PROTOCOL_VERSION",
-    "CONTEXT_CACHE_MISSING",
-    "CONTEXT_CACHE_INVALID",
-    "CONTEXT_QUERY_INVALID",
-    "CONTEXT_BUDGET_INVALID",
-    "CONTEXT_IO_ERROR",
 }
-"""Registered for context tools that do not exist yet, and codes of MCP whose errors have no `error_code`."""
+"""Codes of MCP whose errors have no `error_code`."""
 
 
 def failing(app, kind, **arguments):

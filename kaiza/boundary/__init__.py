@@ -59,8 +59,9 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
         try:
             find_session(call, services)
             _require_tier(card, services)
-            _validate_arguments(call, schemas)
-            request, path_error = parse_request(call, tool)
+            if not card.checks_own_arguments:
+                _validate_arguments(call, schemas)
+            request, path_error = parse_request(call, tool, card)
             case = build_case(call, card, services, request, path_error)
             judge(rules_for(card), case)
             view = _open_view(call, card, services, case)

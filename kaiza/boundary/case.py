@@ -71,11 +71,11 @@ def _first_workspace(services: Services) -> Workspace:
     return next(iter(services.workspaces.values()))
 
 
-def parse_request(call: Call, tool: Tool) -> tuple[object, errors.SystemError | None]:
+def parse_request(call: Call, tool: Tool, card: ToolCard) -> tuple[object, errors.SystemError | None]:
     """Return the typed request, or None and the fault of a path, which the rules judge in their order."""
     root = call.session.workspace_root if call.session else None
     try:
-        return tool.parse(call.arguments, root), None
+        return tool.parse(call.call_request.arguments if card.checks_own_arguments else call.arguments, root), None
     except errors.SystemError as error:
         if error.error_code not in DEFERRED_CODES:
             raise

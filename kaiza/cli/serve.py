@@ -160,8 +160,10 @@ def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
     from kaiza.domain.server_instructions import INSTRUCTIONS  # noqa: PLC0415  help and usage errors do not need it
     from kaiza.wire.dialect import ServerDescription  # noqa: PLC0415  as above
 
+    # Looked for now: a tool must not appear in the list of a conversation that has begun.
+    also_listed = ("context_resolve",) if any(map(_has_cache, roots)) else ()
     opening = ServerDescription(
-        kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options), partial(_load_catalog, options)
+        kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options, also_listed), partial(_load_catalog, options)
     )
     make_app = partial(_build_app, options, roots)
     if options.http is not None:
@@ -173,10 +175,19 @@ def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
     return serve(make_app, opening, summary=options.content == "summary")
 
 
-def _list_tools(options: ServeOptions) -> list[Mapping[str, Any]]:
+def _has_cache(root: str) -> bool:
+    """Whether there is a directory that may be a context cache."""
+    try:
+        with os.scandir(f"{root}/.kaiza/context") as entries:
+            return any(entry.is_dir(follow_symlinks=False) and entry.name[0] != "." for entry in entries)
+    except OSError:
+        return False
+
+
+def _list_tools(options: ServeOptions, also_listed: tuple[str, ...]) -> list[Mapping[str, Any]]:
     from kaiza.store.config import schema_registry as schemas  # noqa: PLC0415  see the top
 
-    return schemas.list_items(schemas.SchemaRegistry(), options.offer)
+    return schemas.list_items(schemas.SchemaRegistry(), options.offer, also_listed)
 
 
 def _load_catalog(options: ServeOptions) -> "EditorCatalog":

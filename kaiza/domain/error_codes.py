@@ -66,13 +66,13 @@ _ROWS = (
     ErrorCode("UNAUTHORIZED_ACTION", "The role is not allowed to do this", *_PERMISSION, locks=True),
     ErrorCode("INSUFFICIENT_PERMISSIONS", "The server was started without what this needs", *_PERMISSION),
     ErrorCode("ROLE_MISMATCH", "The server was started for the other role", *_PERMISSION),
-    ErrorCode("INVALID_PATH", "The path is malformed", *_VALIDATION, v0="cache_missing"),
-    ErrorCode("PATH_TRAVERSAL_BLOCKED", "The path contains '..'", *_PERMISSION, v0="cache_missing", locks=True),
-    ErrorCode("OUTSIDE_WORKSPACE", "The path is outside the workspace", *_PERMISSION, v0="cache_missing", locks=True),
-    ErrorCode("PATH_NOT_FOUND", "The directory does not exist", 404, -32004, -32004, "unity", "cache_missing"),
-    ErrorCode("FILE_NOT_FOUND", "The file does not exist", 404, -32004, -32004, "unity", "cache_missing"),
-    ErrorCode("FILE_READ_FAILED", "The file could not be read", *_HOST, v0="io_error", retryable=True),
-    ErrorCode("FILE_WRITE_FAILED", "The file could not be changed", *_HOST, v0="io_error", retryable=True),
+    ErrorCode("INVALID_PATH", "The path is malformed", *_VALIDATION),
+    ErrorCode("PATH_TRAVERSAL_BLOCKED", "The path contains '..'", *_PERMISSION, locks=True),
+    ErrorCode("OUTSIDE_WORKSPACE", "The path is outside the workspace", *_PERMISSION, locks=True),
+    ErrorCode("PATH_NOT_FOUND", "The directory does not exist", 404, -32004, -32004, "unity"),
+    ErrorCode("FILE_NOT_FOUND", "The file does not exist", 404, -32004, -32004, "unity"),
+    ErrorCode("FILE_READ_FAILED", "The file could not be read", *_HOST, retryable=True),
+    ErrorCode("FILE_WRITE_FAILED", "The file could not be changed", *_HOST, retryable=True),
     ErrorCode("FILE_ALREADY_EXISTS", "The target already exists", *_EXECUTION),
     ErrorCode("HASH_MISMATCH", "The file's hash differs from the expected one", *_EXECUTION),
     ErrorCode("PATCH_APPLY_FAILED", "The patch does not apply to the file", *_EXECUTION),
@@ -88,10 +88,8 @@ _ROWS = (
     ErrorCode("BOOTSTRAP_FAILURE", "The server could not start", *_INTERNAL, v0="internal_error"),
     ErrorCode("SELF_AUDIT_FAILURE", "The audit log is damaged", *_INTERNAL, v0="internal_error"),
     ErrorCode("INTERNAL_ERROR", "Internal error in Kaiza", *_INTERNAL, v0="internal_error"),
-    ErrorCode("AUDIT_LOG_FAILED", "The audit log could not be written", *_HOST, v0="internal_error", retryable=True),
-    ErrorCode(
-        "AUDIT_LOCK_FAILED", "The audit log is locked by another process", *_BUSY, "internal_error", retryable=True
-    ),
+    ErrorCode("AUDIT_LOG_FAILED", "The audit log could not be written", *_HOST, v0="io_error", retryable=True),
+    ErrorCode("AUDIT_LOCK_FAILED", "The audit log is locked by another process", *_BUSY, "io_error", retryable=True),
     ErrorCode("UNKNOWN_TOOL_FAILURE", "The tool failed unexpectedly", *_FAILURE, v0="internal_error"),
     ErrorCode(
         "CONTEXT_CACHE_MISSING", "The context cache does not exist", 404, -32602, -32002, "validation", "cache_missing"

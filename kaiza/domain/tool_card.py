@@ -30,6 +30,11 @@ class ToolCard(NamedTuple):
     aliases: tuple[str, ...] = ()
     """Other names by which clients may call it."""
 
+    @property
+    def checks_own_arguments(self) -> bool:
+        """Whether the tool takes any arguments and refuses them itself: context tools have codes of their own."""
+        return self.category == "context"
+
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "ToolCard":
         """Build the card from a row of `catalog.json`."""

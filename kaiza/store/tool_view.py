@@ -23,6 +23,7 @@ from kaiza.store.workspace import Workspace, verdict_output
 
 if TYPE_CHECKING:
     from kaiza.store.checks.check_run import CheckRun
+    from kaiza.store.context.cache_files import ContextCaches, OpenCache
     from kaiza.store.files import tree_walk
 
 
@@ -172,6 +173,23 @@ class ToolView:
         from kaiza.store.checks import check_run  # noqa: PLC0415  needed by run_checks only
 
         return check_run.begin_checks(self.workspace.checked(), unsandboxed=self.unsandboxed_checks)
+
+    def list_caches(self) -> list[str]:
+        """Names of the context caches, sorted."""
+        return self._context_caches().list_caches()
+
+    def has_manifest(self, name: str) -> bool:
+        """Whether a context cache has a manifest, sound or not."""
+        return self._context_caches().has_manifest(name)
+
+    def open_cache(self, name: str) -> "OpenCache":
+        """Open a context cache; CONTEXT_CACHE_MISSING if it cannot be reached."""
+        return self._context_caches().open_cache(name)
+
+    def _context_caches(self) -> "ContextCaches":
+        from kaiza.store.context.cache_files import ContextCaches  # noqa: PLC0415  needed by context tools only
+
+        return ContextCaches(self.workspace.files.fd)
 
     def stored_size(self, digest: str) -> int | None:
         """Size of a pre-image; None if it is not in the blob store."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from kaiza.domain.context.cache_format import CacheEntry, Manifest
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 
 
@@ -96,6 +97,26 @@ class Walk(Closeable, Protocol):
     stopped_early: bool
 
     def __iter__(self) -> Iterator[WalkEntry]: ...
+
+
+class CacheHandle(Closeable, Protocol):
+    """An open context cache. What is read from it is verified; CONTEXT_CACHE_INVALID where it is not sound."""
+
+    def read_manifest(self) -> Manifest:
+        """The manifest, which the names of the cache's files agree with."""
+        ...
+
+    def read_documents(self, manifest: Manifest, /) -> Iterator[tuple[CacheEntry, str]]:
+        """Each document with its content."""
+        ...
+
+    def read_document(self, entry: CacheEntry, /) -> str:
+        """The content of one document."""
+        ...
+
+    def count_bytes(self) -> int:
+        """Size of the files that are not documents."""
+        ...
 
 
 class CommandResult(Protocol):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 # A tool holds the name of its module and not its functions: `tools/list` and the first answers import none of them.
-def _parse(module: str, arguments: Mapping[str, Any], root: str | None) -> Any:
+def _parse(module: str, arguments: object, root: str | None) -> Any:
     return import_module(module).parse(arguments, root)
 
 
@@ -35,7 +35,7 @@ class Tool:
     """One tool: `parse` makes a request of its arguments, `run` answers the request."""
 
     name: str
-    parse: Callable[[Mapping[str, Any], str | None], Any]
+    parse: Callable[[Any, str | None], Any]
     run: Callable[[Any, Any], Answer]
     requested_operations: "Callable[[Any, Any], Sequence[RequestedOperation]]" = _no_operations
     """The operations that a request would do to which files, as far as known before it runs. Judged by the plan."""
@@ -78,6 +78,9 @@ AGENT_TOOLS: Mapping[str, Tool] = MappingProxyType(
                 "kaiza.tools.session.read_audit_log",
                 "kaiza.tools.session.verify_audit_log",
                 "kaiza.tools.session.server_info",
+                "kaiza.tools.context.context_resolve",
+                "kaiza.tools.context.context_list_caches",
+                "kaiza.tools.context.context_inspect_cache",
             ),
         )
     }

@@ -12,7 +12,7 @@ from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.tools.handles import CheckRunHandle, ListableDirectory, ReadableFile, Walk
+from kaiza.tools.handles import CacheHandle, CheckRunHandle, ListableDirectory, ReadableFile, Walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +261,31 @@ class ChecksView(ProgressView, Protocol):
         ...
 
 
+class ContextView(Protocol):
+    """Context caches of the workspace."""
+
+    @property
+    def caps(self) -> Caps:
+        """Limits on time and size."""
+        ...
+
+    def is_out_of_time(self) -> bool:
+        """Whether the call's time is up."""
+        ...
+
+    def list_caches(self) -> Sequence[str]:
+        """Names of the caches, sorted."""
+        ...
+
+    def has_manifest(self, name: str, /) -> bool:
+        """Whether a cache has a manifest, sound or not."""
+        ...
+
+    def open_cache(self, name: str, /) -> CacheHandle:
+        """Open a cache; CONTEXT_CACHE_MISSING if it cannot be reached."""
+        ...
+
+
 class ServerView(Protocol):
     """Facts about the server."""
 
@@ -270,5 +295,7 @@ class ServerView(Protocol):
         ...
 
 
-class WorkspaceView(PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ServerView, Protocol):
+class WorkspaceView(
+    PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ContextView, ServerView, Protocol
+):
     """All views in one. The boundary passes it; a tool declares the part that it needs."""

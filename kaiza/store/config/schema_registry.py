@@ -5,7 +5,7 @@ are imported with the first check, which keeps them out of the start.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -200,9 +200,12 @@ def offered_cards(registry: SchemaRegistry, offer: ToolOffer) -> list[ToolCard]:
     return [card for card in map(ToolCard.from_row, registry.catalog()) if offer.includes(card)]
 
 
-def list_items(registry: SchemaRegistry, offer: ToolOffer) -> list[Mapping[str, Any]]:
-    """Items of MCP's `tools/list` answer: the offered tools that the catalog lists."""
-    return [_tool_item(card, registry) for card in offered_cards(registry, offer) if card.listed]
+def list_items(
+    registry: SchemaRegistry, offer: ToolOffer, also_listed: Collection[str] = ()
+) -> list[Mapping[str, Any]]:
+    """Items of MCP's `tools/list` answer: the offered tools that the catalog lists, and those named."""
+    cards = offered_cards(registry, offer)
+    return [_tool_item(card, registry) for card in cards if card.listed or card.name in also_listed]
 
 
 def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:

@@ -1,0 +1,146 @@
+"""Reads context caches below `.kaiza/context/`. Every name is opened from its directory, and no link is followed.
+
+A cache's files are untrusted: only regular files up to a size are read, and opening one never waits.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+
+from kaiza.domain import errors
+from kaiza.domain.context import cache_format
+from kaiza.domain.context.arguments import cache_missing, is_cache_name
+from kaiza.domain.context.cache_format import CacheEntry, Manifest, cache_invalid
+from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
+from kaiza.store.disk.kaiza_dir import NAME as KAIZA_NAME
+from kaiza.store.files.resolved import OwnedDescriptor
+
+DIRECTORY = "context"
+DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_UNREACHABLE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
+# ENXIO: a socket. The others: the name is missing, or is that of a link.
+_NOT_A_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
+
+
+@dataclass(slots=True)
+class OpenCache(OwnedDescriptor):
+    """The directory of one cache. What is read from it is verified; CONTEXT_CACHE_INVALID where it is not sound."""
+
+    name: str
+
+    def read_manifest(self) -> Manifest:
+        """The manifest, which index and names of files agree with."""
+        manifest = cache_format.parse_manifest(
+            _read_file(self.fd, cache_format.MANIFEST, cache_format.MAX_MANIFEST_BYTES)
+        )
+        index = _read_file(self.fd, cache_format.INDEX, cache_format.MAX_MANIFEST_BYTES)
+        cache_format.require_index(index, manifest.entries)
+        # One name more than there are entries is enough to see that one is too many.
+        if set(self._document_names(len(manifest.entries) + 1)) != {entry.file_name for entry in manifest.entries}:
+            raise cache_invalid("files")
+        return manifest
+
+    def read_documents(self, manifest: Manifest) -> Iterator[tuple[CacheEntry, str]]:
+        """Each document of the manifest with its content."""
+        if not manifest.entries:
+            return
+        with self._open_documents() as documents:
+            for entry in manifest.entries:
+                content = _read_file(documents.fd, entry.file_name, cache_format.MAX_DOCUMENT_BYTES)
+                yield entry, cache_format.parse_document(content, entry)
+
+    def read_document(self, entry: CacheEntry) -> str:
+        """The content of one document."""
+        return next(text for _, text in self.read_documents(Manifest("", (entry,))))
+
+    def count_bytes(self) -> int:
+        """Size of the files in the cache's own directory, without its documents."""
+        with _as_cache_errors(), os.scandir(self.fd) as entries:
+            return sum(
+                each.stat(follow_symlinks=False).st_size for each in entries if each.is_file(follow_symlinks=False)
+            )
+
+    def _open_documents(self) -> OwnedDescriptor:
+        with _as_cache_errors():
+            return OwnedDescriptor(os.open(cache_format.DOCUMENTS, DIRECTORY_FLAGS, dir_fd=self.fd))
+
+    def _document_names(self, most: int) -> list[str]:
+        with self._open_documents() as documents, _as_cache_errors(), os.scandir(documents.fd) as entries:
+            return [each.name for each in islice(entries, most)]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCaches:
+    """The caches of one workspace, below a descriptor of its root."""
+
+    root_fd: int
+
+    def open_cache(self, name: str) -> OpenCache:
+        """Open the directory of a cache; CONTEXT_CACHE_MISSING if it cannot be reached."""
+        try:
+            with self._open_home() as home:
+                return OpenCache(os.open(name, DIRECTORY_FLAGS, dir_fd=home.fd), name)
+        except OSError as error:
+            raise (cache_missing() if error.errno in _UNREACHABLE else io_error(error)) from error
+
+    def list_caches(self) -> list[str]:
+        """Names of the directories that may be caches, sorted."""
+        try:
+            with self._open_home() as home, os.scandir(home.fd) as entries:
+                return sorted(
+                    each.name for each in entries if is_cache_name(each.name) and each.is_dir(follow_symlinks=False)
+                )
+        except OSError as error:
+            if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+                return []
+            raise io_error(error) from error
+
+    def has_manifest(self, name: str) -> bool:
+        """Whether a cache has a manifest, sound or not."""
+        with self.open_cache(name) as cache:
+            try:
+                status = os.stat(cache_format.MANIFEST, dir_fd=cache.fd, follow_symlinks=False)
+            except OSError:
+                return False
+            return stat.S_ISREG(status.st_mode)
+
+    def _open_home(self) -> OwnedDescriptor:
+        with ExitStack() as opened:
+            kaiza_fd = os.open(KAIZA_NAME, DIRECTORY_FLAGS, dir_fd=self.root_fd)
+            opened.callback(os.close, kaiza_fd)
+            return OwnedDescriptor(os.open(DIRECTORY, DIRECTORY_FLAGS, dir_fd=kaiza_fd))
+
+
+def io_error(error: OSError) -> errors.SystemError:
+    """The error for a cache that is there and cannot be read."""
+    return errors.SystemError.from_unknown(
+        error,
+        error_code="CONTEXT_IO_ERROR",
+        human_message="The context cache could not be read. Check its permissions and the disk, then try again.",
+    )
+
+
+@contextmanager
+def _as_cache_errors() -> Iterator[None]:
+    """Raise an OSError about a cache's file as the error of a context tool."""
+    try:
+        yield
+    except OSError as error:
+        raise (cache_invalid("files") if error.errno in _NOT_A_FILE else io_error(error)) from error
+
+
+def _read_file(dir_fd: int, name: str, most: int) -> bytes:
+    """The content of a regular file; CONTEXT_CACHE_INVALID if it is something else, or longer than `most` bytes."""
+    with _as_cache_errors(), OwnedDescriptor(os.open(name, READ_NOFOLLOW, dir_fd=dir_fd)) as file:
+        status = os.fstat(file.fd)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+            raise cache_invalid("files")
+        content = read_range(file.fd, 0, status.st_size)
+        # A file that is being written has another size by now.
+        if len(content) != os.fstat(file.fd).st_size:
+            raise cache_invalid("files")
+        return content

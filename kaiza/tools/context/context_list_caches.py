@@ -1,0 +1,25 @@
+"""Tool `context_list_caches`: the context caches of the workspace."""
+
+from dataclasses import dataclass
+
+from kaiza.domain.context import arguments as context_arguments
+from kaiza.tools.view import Answer, ContextView
+
+NAME = "context_list_caches"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request without arguments."""
+
+
+def parse(arguments: object, _root: str | None) -> Request:
+    """Refuse what is no object, or has members."""
+    context_arguments.require_known(arguments, ())
+    return Request()
+
+
+def run(_request: Request, view: ContextView) -> Answer:
+    """List the caches, sorted by name."""
+    names = view.list_caches()
+    return Answer({"caches": [{"path": name, "has_manifest": view.has_manifest(name)} for name in names]})
