@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kaiza.app import App
     from kaiza.domain import errors
     from kaiza.domain.tool_card import ToolOffer
+    from kaiza.server.run_notes import RunNotes
     from kaiza.store.config.editor_catalog import EditorCatalog
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
@@ -48,6 +49,7 @@ class ServeOptions(NamedTuple):
     tls_key: str | None = None
     behind_tls_proxy: bool = False
     deterministic: bool = False
+    no_runs: bool = False
 
     @property
     def offer(self) -> "ToolOffer":
@@ -113,6 +115,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     _add_check_options(parser)
     _add_limit_options(parser)
     parser.add_argument(
+        "--no-runs", action="store_true", help="keep no run log in .kaiza/runs (default: a line for each request)"
+    )
+    parser.add_argument(
         "--deterministic",
         action="store_true",
         help="for tests: record counted times and computed ids, in a log that has no others (default: no)",
@@ -166,13 +171,20 @@ def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
         kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options, also_listed), partial(_load_catalog, options)
     )
     make_app = partial(_build_app, options, roots)
+    make_notes = None if options.no_runs else partial(_make_notes, options, roots)
     if options.http is not None:
         from kaiza.cli import serve_http  # noqa: PLC0415  never imported on stdio
 
         return serve_http.run(options, make_app, opening)
     from kaiza.server.serve import serve  # noqa: PLC0415  see the top
 
-    return serve(make_app, opening, summary=options.content == "summary")
+    return serve(make_app, opening, summary=options.content == "summary", make_notes=make_notes)
+
+
+def _make_notes(options: ServeOptions, roots: tuple[str, ...]) -> "RunNotes":
+    from kaiza.server.run_notes import RunNotes  # noqa: PLC0415  after the first answer
+
+    return RunNotes(roots, is_deterministic=options.deterministic)
 
 
 def _has_cache(root: str) -> bool:

@@ -49,6 +49,35 @@ class TransportAction(NamedTuple):
     cancelled: object = None
 
 
+class Exchange(NamedTuple):
+    """A request and its answer, as a transport reports them to the run log."""
+
+    message: InvalidMessage | Request
+    size: int
+    """Of the request, in bytes."""
+    began: float
+    """When it was received, in seconds of `time.monotonic`."""
+    transport: str = "stdio"
+    route: str | None = None
+    """Path of the URL; None on stdio."""
+    agent: str | None = None
+    """Label of the principal."""
+    line: bytes | None = None
+    """The request's bytes, where no tool is called."""
+    answer: bytes = b""
+    incoming: Incoming | None = None
+    """The tool call."""
+    outcome: "Outcome | None" = None
+
+
+class NotesProtocol(Protocol):
+    """Notes of requests as the transports use them."""
+
+    def note(self, exchange: Exchange, /) -> None:
+        """Note a request that has been answered."""
+        ...
+
+
 class Pipeline:
     """Dialects, and the state of the conversation on one connection."""
 

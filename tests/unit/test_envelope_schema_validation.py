@@ -1,17 +1,24 @@
 """The envelope specification as tests: envelopes, tool input and output, canonical errors, the run log's events."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
+from runs import latest_run
+from scenes import bind
 
 from kaiza.domain.canonical_error import CanonicalError
+from kaiza.server.pipeline import Exchange, Pipeline
+from kaiza.server.run_notes import RunNotes
 from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
 
-ENVELOPES = Path(__file__).parent / "fixtures" / "envelopes"
+FIXTURES = Path(__file__).parent / "fixtures"
+ENVELOPES = FIXTURES / "envelopes"
 VALID, INVALID = (sorted(path.stem for path in ENVELOPES.glob(f"{verdict}_*.json")) for verdict in ("valid", "invalid"))
 UNREGISTERED = "NOT_REAL"
+VOLATILE = {"ts", "runId", "attemptId", "requestId", "traceId", "spanId", "durationMs", "logPath"}
 
 
 def fixture(name):
@@ -139,3 +146,28 @@ def test_an_unknown_code_has_no_http_status():
 def test_an_unknown_code_has_no_json_rpc_error():
     with pytest.raises(KeyError):
         CanonicalError.to_jsonrpc_error(UNREGISTERED)
+
+
+def note_refusal(notes, transport, route):
+    """Refuse a frame without a method as both transports do, and note it."""
+    pipeline, line = Pipeline({}), (ENVELOPES / "invalid_missing_method.json").read_bytes().strip()
+    parsed = pipeline.parse_line(line)
+    answer = pipeline.next_action(parsed).answer
+    notes.note(
+        Exchange(parsed, len(line), time.monotonic(), transport=transport, route=route, line=line, answer=answer)
+    )
+    return json.loads(answer)["error"]
+
+
+@pytest.mark.rows("S3-31", "S3-32", "S3-42")
+def test_the_events_of_an_invalid_envelope_over_both_transports_are_the_golden_ones(workspace):
+    notes = RunNotes([str(bind(workspace).resolve())], is_deterministic=True)
+    refused = [note_refusal(notes, "http", "/rpc"), note_refusal(notes, "stdio", None)]
+    golden = [json.loads(line) for line in (FIXTURES / "run_log.golden.jsonl").read_text().splitlines()]
+    events = latest_run(workspace)
+
+    assert [{name: event[name] for name in event if name not in VOLATILE} for event in events] == golden
+    assert {event["transport"] for event in golden} == {"http", "stdio"}
+    assert all(event.keys() == golden[0].keys() | VOLATILE - {"attemptId", "logPath"} for event in events)
+    assert refused[0] == refused[1]
+    assert (refused[0]["code"], refused[0]["message"]) == (-32600, "Invalid MCP envelope")

@@ -3,11 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from kaiza.server.pipeline import Incoming
+from kaiza.server.pipeline import Exchange, Incoming
 from kaiza.server.stdio.worker_pool import Job
 from kaiza.wire.message import RequestId
+
+if TYPE_CHECKING:
+    from kaiza.domain.call import Outcome
 
 RequestKey = tuple[bool, RequestId]
 
@@ -18,13 +21,15 @@ _SESSIONLESS_TOOL: Final = "server_info"
 class PendingRequest:
     """One tool call that is not yet answered."""
 
-    def __init__(self, incoming: Incoming, session_request: "PendingRequest | None") -> None:
+    def __init__(self, incoming: Incoming, exchange: Exchange, session_request: "PendingRequest | None") -> None:
         self.incoming: Final = incoming
+        self.exchange: Final = exchange
         self.request_id: Final = incoming.request_id
         self._session_request = session_request
         self._answered = threading.Event() if incoming.call.tool_name == _SESSION_OPENER else None
         self.call: Any = None
         self.job: Job | None = None
+        self.outcome: Outcome | None = None
         self.is_claimed = False
         self.is_finished = False
         self.is_suppressed = False
@@ -67,11 +72,12 @@ class PendingRequests:
         """Whether a request with this id is pending. `1` and `"1"` are different ids."""
         return _request_key(request_id) in self._pending
 
-    def add(self, incoming: Incoming) -> PendingRequest:
+    def add(self, incoming: Incoming, exchange: Exchange) -> PendingRequest:
         """Add a tool call; its id must not be pending."""
         with self._lock:
             tool_name = incoming.call.tool_name
-            entry = PendingRequest(incoming, self._session_request if tool_name != _SESSIONLESS_TOOL else None)
+            awaited = self._session_request if tool_name != _SESSIONLESS_TOOL else None
+            entry = PendingRequest(incoming, exchange, awaited)
             self._pending[_request_key(incoming.request_id)] = entry
             self._unsent_count += 1
             if tool_name == _SESSION_OPENER:

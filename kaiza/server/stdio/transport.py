@@ -9,7 +9,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from kaiza.server.pipeline import AppProtocol, Incoming, Pipeline, TransportAction, to_call_request
+from kaiza.server.pipeline import (
+    AppProtocol,
+    Exchange,
+    Incoming,
+    NotesProtocol,
+    Pipeline,
+    TransportAction,
+    to_call_request,
+)
 from kaiza.server.stdio.framing import LineReader, LineWriter
 from kaiza.server.stdio.lazy_app import LazyApp
 from kaiza.server.stdio.pending_requests import DeadlineWatcher, PendingRequest, PendingRequests
@@ -47,12 +55,22 @@ _SHUTDOWN_EVENTS: Final = frozenset({OUTPUT_BROKEN, READER_GONE, *SIGNALS})
 class StdioTransport:
     """Server for one client on a pair of descriptors."""
 
-    def __init__(self, incoming: int, outgoing: int, pipeline: Pipeline, make_app: Callable[[], AppProtocol]) -> None:
+    def __init__(
+        self,
+        incoming: int,
+        outgoing: int,
+        pipeline: Pipeline,
+        make_app: Callable[[], AppProtocol],
+        make_notes: Callable[[], NotesProtocol] | None = None,
+    ) -> None:
         self._wakeup = WakeupPipe()
         self._reader = LineReader(incoming, framing.MAX_LINE)
         self._writer = LineWriter(outgoing, partial(self._wakeup.put, OUTPUT_BROKEN))
         self._pipeline = pipeline
         self._app = LazyApp(make_app, partial(self._wakeup.put, BUILD_FAILED))
+        self._make_notes = make_notes
+        self._notes: NotesProtocol | None = None
+        self._notes_lock = threading.Lock()  # so that they are made once
         self._pending = PendingRequests(partial(self._wakeup.put, ALL_ANSWERED))
         self._deadlines = DeadlineWatcher(self._handle_overdue)
         self._workers = WorkerPool(self._read_job)
@@ -102,6 +120,7 @@ class StdioTransport:
         return None
 
     def _handle_line(self, line: bytes | None) -> Job | None:
+        began = time.monotonic()
         parsed = self._pipeline.parse_line(line)
         if isinstance(parsed, Request) and self._pending.has_id(parsed.id):
             parsed = message.id_in_use(parsed.id)
@@ -111,11 +130,27 @@ class StdioTransport:
         if isinstance(parsed, Request) and parsed.method == "tools/list":
             self._app.start()  # a client that lists the tools is about to call one
         self._pending.suppress_answer(cancelled)
-        return None if call is None else self._admit_call(call)
+        if isinstance(parsed, Notification):
+            return None
+        # Of a line that was too long nothing is left but that it was longer than allowed.
+        size = framing.MAX_LINE + 1 if line is None else len(line)
+        exchange = Exchange(parsed, size, began)
+        if call is not None:
+            return self._admit_call(call, exchange)
+        self._note(exchange._replace(line=line, answer=answer or b""))
+        return None
 
-    def _admit_call(self, incoming: Incoming) -> Job:
+    def _note(self, exchange: Exchange) -> None:
+        """Note an answered request in the run log, which is imported with the first one."""
+        if self._make_notes is None:
+            return
+        with self._notes_lock:
+            self._notes = self._notes or self._make_notes()
+        self._notes.note(exchange)
+
+    def _admit_call(self, incoming: Incoming, exchange: Exchange) -> Job:
         """Register a call and create its job. Its deadline counts from here, or from when the application is built."""
-        entry = self._pending.add(incoming)
+        entry = self._pending.add(incoming, exchange)
         entry.job = Job(partial(self._run_call, entry))
         app = self._app.get_if_ready()
         if app is not None:
@@ -170,7 +205,10 @@ class StdioTransport:
             for unstamped in self._pending.list_unanswered():
                 self._stamp_call(app, unstamped)
         outcome = app.answer(entry.call)
-        return None if outcome is None else entry.incoming.encode(outcome)
+        if outcome is None:
+            return None
+        entry.outcome = outcome
+        return entry.incoming.encode(outcome)
 
     def _handle_overdue(self, entry: PendingRequest) -> None:
         """Expire a call at its deadline, and replace the worker that is stuck in it, if any."""
@@ -185,6 +223,7 @@ class StdioTransport:
         """Answer a call in place of its worker; False if it can no longer be ended."""
         outcome = app.expire(entry.call, cap)
         if outcome is not None:
+            entry.outcome = outcome
             self._send_answer(entry, entry.incoming.encode(outcome))
         return outcome is not None
 
@@ -192,7 +231,11 @@ class StdioTransport:
         if self._pending.finish(entry):
             if not entry.is_suppressed:
                 self._writer.send(answer)
-            self._pending.mark_sent(entry)
+            try:
+                # Before the request counts as sent: the process may exit after that.
+                self._note(entry.exchange._replace(answer=answer, incoming=entry.incoming, outcome=entry.outcome))
+            finally:
+                self._pending.mark_sent(entry)
 
     def _end_calls(self) -> None:
         """Expire all calls at shutdown, including those in the backlog, so that each has a record."""

@@ -1,0 +1,89 @@
+"""Files of the run log, in `.kaiza/runs/mcp_server/envelope_validation/`: one for each run, and a link to the newest.
+
+No component below the root is opened through a link. Of what is in the directory only regular files with the name of
+a run are ever removed.
+"""
+
+import fcntl
+import os
+import re
+import stat
+from contextlib import suppress
+from typing import Final
+
+from kaiza.store.disk.byte_io import READ_NOFOLLOW
+from kaiza.store.disk.kaiza_dir import KaizaDir
+
+KEPT_RUNS: Final = 5
+LATEST: Final = ".latest"
+
+_COMPONENTS = ("runs", "mcp_server", "envelope_validation")
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+_RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl", re.ASCII)
+
+
+def open_directory(root: str) -> int:
+    """Descriptor of the directory, which is created if missing. OSError if a component is no directory."""
+    root_fd = os.open(root, _DIRECTORY)
+    kaiza_dir = KaizaDir(root_fd)
+    try:
+        parent = os.dup(kaiza_dir.open_home())
+    finally:
+        kaiza_dir.close()
+        os.close(root_fd)
+    for name in _COMPONENTS:
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=parent)
+            child = os.open(name, _DIRECTORY, dir_fd=parent)
+        finally:
+            os.close(parent)
+        parent = child
+    return parent
+
+
+def create_file(directory_fd: int, stamp: str, run_id: str) -> int:
+    """Descriptor of a run's new file, locked as long as it is open. FileExistsError if there is one of that name."""
+    while True:
+        descriptor = os.open(f"{stamp}.{run_id}.jsonl", _CREATE, 0o600, dir_fd=directory_fd)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Another process may have removed the file before it was locked.
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)
+
+
+def link_latest(directory_fd: int, stamp: str, run_id: str) -> None:
+    """Point `.latest` to a run's file. Readers see the old link or the new one."""
+    temp = f"{LATEST}.{run_id}"
+    os.symlink(f"{stamp}.{run_id}.jsonl", temp, dir_fd=directory_fd)
+    try:
+        os.replace(temp, LATEST, src_dir_fd=directory_fd, dst_dir_fd=directory_fd)
+    except OSError:
+        os.unlink(temp, dir_fd=directory_fd)
+        raise
+
+
+def remove_old_runs(directory_fd: int) -> None:
+    """Remove all runs but the last KEPT_RUNS, except those whose process is alive."""
+    with os.scandir(directory_fd) as entries:
+        runs = [
+            (entry.stat(follow_symlinks=False).st_mtime_ns, entry.name)
+            for entry in entries
+            if _RUN_NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
+        ]
+    for _, name in sorted(runs, reverse=True)[KEPT_RUNS:]:
+        with suppress(OSError):
+            _remove_ended(directory_fd, name)
+
+
+def _remove_ended(directory_fd: int, name: str) -> None:
+    descriptor = os.open(name, READ_NOFOLLOW, dir_fd=directory_fd)
+    try:
+        # Fails if the run's process, which holds the lock, is alive.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.unlink(name, dir_fd=directory_fd)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,179 @@
+"""The run log of a server process: when it begins, and what its lines say of each request."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from doors import call, request
+from runs import PLACE, latest_run, run_files
+from scenes import bind, make_ready, records
+
+INITIALIZE = request(
+    "hello", "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"}
+)
+BEGIN = call("begin", "begin_session", role="WINDSURF")
+PROBE = [
+    INITIALIZE,
+    request(1, "tools/list"),
+    request(2, "ping"),
+    request(3, "prompts/list"),
+    request(4, "server/info"),
+]
+NO_METHOD = {"jsonrpc": "2.0", "id": "bad", "params": {}}
+
+
+@pytest.fixture
+def serve(open_door, workspace):
+    def start(*options, root=workspace):
+        return open_door([sys.executable, "-m", "kaiza", "serve", "--workspace", str(root), *options])
+
+    return start
+
+
+def columns(root, *names):
+    return [tuple(line[name] for name in names) for line in latest_run(root)]
+
+
+def test_a_client_that_only_looks_around_leaves_nothing(serve, workspace):
+    bind(workspace)
+    before = sorted(workspace.rglob("*"))
+    served = serve()
+    for line in PROBE:
+        served.ask(line)
+    served.rest()
+
+    assert sorted(workspace.rglob("*")) == before
+
+
+@pytest.mark.rows("S3-31")
+def test_the_first_tool_call_begins_the_run_log_with_what_came_before(serve, workspace):
+    served = serve()
+    for line in (*PROBE, BEGIN):
+        served.ask(line)
+    served.rest()
+
+    assert columns(workspace, "method", "status") == [
+        ("initialize", "ok"),
+        ("tools/list", "ok"),
+        ("ping", "ok"),
+        ("prompts/list", "error"),
+        ("server/info", "ok"),
+        ("tools/call", "ok"),
+    ]
+    assert latest_run(workspace)[3]["error"]["code"] == "METHOD_NOT_FOUND"
+
+
+@pytest.mark.rows("S3-37", "S3-39")
+def test_a_refused_frame_begins_the_run_log(serve, workspace):
+    bind(workspace)
+    served = serve()
+    served.ask(NO_METHOD)
+    served.ask(b"not JSON")
+    served.rest()
+    first, second = latest_run(workspace)
+
+    assert (first["status"], first["method"], first["route"]) == ("invalid_envelope", None, None)
+    assert first["error"] == {
+        "code": "INVALID_ENVELOPE",
+        "message": "Invalid MCP envelope",
+        "details": {"missing": ["method"]},
+    }
+    assert (second["status"], second["error"]["code"]) == ("invalid_envelope", "PARSE_ERROR")
+
+
+def test_at_most_64_earlier_requests_are_written(serve, workspace):
+    served = serve()
+    served.say(*(request(number, "ping") for number in range(100)), BEGIN)
+    served.rest()
+
+    assert len(latest_run(workspace)) == 64
+    assert latest_run(workspace)[-1]["metadata"]["toolId"] == "begin_session"
+
+
+def test_every_call_is_joined_with_its_record_and_has_its_dialect(serve, workspace):
+    (workspace / "a.txt").write_text("text\n")
+    served = serve()
+    session = served.ask(BEGIN)["result"]["structuredContent"]["session_id"]
+    arguments = {"path": "a.txt", "session_id": session}
+    answers = [
+        served.ask(request(1, "tools/call", name="read_file", arguments=arguments)),
+        served.ask(request(2, "tools/call", tool="read_file", arguments=arguments)),
+        served.ask(request(3, "tools/call", tool="read_file", input=arguments)),
+        served.ask(request(4, "tools/call", tool="read_file", input={"session_id": session, "odd": 1})),
+        served.ask(request(5, "tools/call", name="nothing")),
+        served.ask(request(6, "tools/call", name="read_file", tool="read_file")),
+    ]
+    served.rest()
+    _, *lines = latest_run(workspace)
+    written = {record["seq"]: record["error_code"] for record in records(workspace)}
+
+    assert len(answers) == len(lines) == 6
+    assert [line["metadata"]["dialect"] for line in lines[:4]] == ["mcp", "editor", "canonical", "canonical"]
+    assert [line["error"] and line["error"]["code"] for line in lines] == [
+        written[line["metadata"]["auditSeq"]] for line in lines
+    ]
+    assert lines[3]["error"]["details"] == {"missing": ["path"], "unknown": 1}
+    assert [line["error"]["code"] for line in lines[4:]] == ["TOOL_NOT_FOUND", "INVALID_PARAMS"]
+
+
+def test_sizes_are_those_of_request_and_answer(serve, workspace):
+    served = serve()
+    served.say(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', BEGIN)
+    served.rest()
+    pinged = latest_run(workspace)[0]
+
+    assert pinged["inputBytes"] == len(b'{"jsonrpc":"2.0","id":1,"method":"ping"}')
+    assert pinged["outputBytes"] == len(b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
+    assert pinged["durationMs"] >= 0
+
+
+def test_an_overlong_line_is_a_refused_frame(serve, workspace):
+    bind(workspace)
+    served = serve()
+    served.say(b"x" * ((1 << 20) + 5))
+    served.hear()
+    served.rest()
+    (line,) = latest_run(workspace)
+
+    assert (line["status"], line["inputBytes"], line["error"]["details"]) == ("invalid_envelope", (1 << 20) + 1, {})
+
+
+def test_an_id_that_looks_like_a_result_does_not_hide_an_error(serve, workspace):
+    served = serve()
+    served.say(request('","result":{},"error":{', "prompts/list"), request(',"error":{', "ping"), BEGIN)
+    served.rest()
+
+    assert columns(workspace, "status")[:2] == [("error",), ("ok",)]
+
+
+def test_no_runs_leaves_the_run_log_out(serve, workspace):
+    bind(workspace)
+    served = serve("--no-runs")
+    served.ask(BEGIN)
+    served.ask(NO_METHOD)
+    served.rest()
+
+    assert len(records(workspace)) == 1
+    assert not (workspace / ".kaiza" / "runs").exists()
+
+
+def test_a_foreign_workspace_has_no_run_log(serve, tmp_path):
+    moved = bind(make_ready(tmp_path / "original")).rename(tmp_path / "moved")
+    served = serve(root=moved)
+    served.ask(BEGIN)
+    served.ask(NO_METHOD)
+    served.rest()
+
+    assert not (moved / ".kaiza" / "runs").exists()
+
+
+def test_the_link_is_relative_and_stays_valid_when_the_workspace_is_read_elsewhere(serve, workspace, tmp_path):
+    served = serve()
+    served.ask(BEGIN)
+    served.rest()
+    (path,) = run_files(workspace)
+    workspace.rename(tmp_path / "elsewhere")
+
+    assert os.readlink(Path(tmp_path, "elsewhere", PLACE, ".latest")) == path.name
+    assert len(latest_run(tmp_path / "elsewhere")) == 1
