@@ -175,7 +175,7 @@ def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
     if options.http is not None:
         from kaiza.cli import serve_http  # noqa: PLC0415  never imported on stdio
 
-        return serve_http.run(options, make_app, opening)
+        return serve_http.run(options, roots, make_app, opening)
     from kaiza.server.serve import serve  # noqa: PLC0415  see the top
 
     return serve(make_app, opening, summary=options.content == "summary", make_notes=make_notes)

@@ -4,7 +4,7 @@ import ipaddress
 import socket
 import ssl
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,18 @@ from kaiza.server.http.admission import LOCAL_NAMES, Admission, Authenticate, pa
 from kaiza.server.http.application import Pipelines
 from kaiza.server.http.serve import Listener, serve_http
 from kaiza.server.pipeline import AppProtocol, Pipeline
+from kaiza.store.trust.http_tokens import TokenAuthenticator
 from kaiza.wire.dialect import ServerDescription
 
 if TYPE_CHECKING:
     from kaiza.cli.serve import ServeOptions
 
 
-def run(options: "ServeOptions", make_app: Callable[[], AppProtocol], opening: ServerDescription) -> int:
+def run(
+    options: "ServeOptions", roots: Sequence[str], make_app: Callable[[], AppProtocol], opening: ServerDescription
+) -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
-    admission = _make_admission(options)
+    admission = _make_admission(options, None if options.no_auth else TokenAuthenticator(roots).authenticate)
     with _bind(*(options.http or ("", 0))) as bound:
         address = bound.getsockname()
         _require_protection(options, address[0])
@@ -37,18 +40,14 @@ def run(options: "ServeOptions", make_app: Callable[[], AppProtocol], opening: S
         return serve_http(make_app, pipelines, admission, listener)
 
 
-def _make_admission(options: "ServeOptions") -> Admission:
+def _make_admission(options: "ServeOptions", authenticate: Authenticate | None) -> Admission:
     hosts, origins = map(parse_host, options.allow_host), map(parse_origin, options.allow_origin)
     named, pages = {name for name in hosts if name}, {origin for origin in origins if origin}
     if len(named) < len(set(options.allow_host)):
         raise _cannot_start("A name of --allow-host is not valid. Write a host name or address, without http://.")
     if len(pages) < len(set(options.allow_origin)):
         raise _cannot_start("An origin of --allow-origin is not valid. Write it as in https://example.org.")
-    return Admission(LOCAL_NAMES | named, pages, None if options.no_auth else _find_authenticate())
-
-
-def _find_authenticate() -> Authenticate:
-    return lambda _token: None
+    return Admission(LOCAL_NAMES | named, pages, authenticate)
 
 
 def _bind(host: str, port: int) -> socket.socket:
