@@ -31,9 +31,9 @@ DETERMINISM = """\
 ## Determinism
 
 A read answers the same for the same files, log and arguments: members have a fixed order, and lists are sorted
-(directories, files and hits by path, plans by id, records by `seq`). A `summary` follows from the rest of its output.
-The same error has the same code, and an invariant the same id, in every run. Only times, ids and what the call itself
-appends to the log differ.
+(directories, files and hits by path, plans by id, records by `seq`). A `summary` follows from the rest of its output
+and its diagnostics. The same error has the same code, and an invariant the same id, in every run. Only times, ids and
+what the call itself appends to the log differ.
 
 With `kaiza serve --deterministic` these do not differ either, so that whole runs can be compared. Times in records and
 envelopes count up by a millisecond a record from 1970-01-01T00:00:00.000Z, durations are 0, request and session ids are

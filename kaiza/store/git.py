@@ -42,6 +42,7 @@ _ENVIRONMENT = {
 }
 # These name the user's own configuration. Any other GIT_ variable, such as GIT_DIR, may mean another repository.
 _KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"})
+_MAX_BRANCH = 200
 
 
 def run(
@@ -66,6 +67,17 @@ def run(
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
+
+
+def read_head(directory: str) -> dict[str, str] | None:
+    """Commit of the checkout, and its branch unless it is detached; None without a repository, commit or git."""
+    result = run(directory, "rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
+    lines = result.stdout.decode("utf-8", "replace").splitlines() if result and result.returncode == 0 else []
+    if len(lines) != 2:  # noqa: PLR2004  the commit and the name
+        return None
+    commit, name = lines
+    branch = name.removeprefix("refs/heads/")
+    return {"commit": commit} if branch == name else {"commit": commit, "branch": branch[:_MAX_BRANCH]}
 
 
 def is_installed(directory: str) -> bool:

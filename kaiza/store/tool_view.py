@@ -224,6 +224,12 @@ class ToolView:
 
         return tree_walk.walk(self.workspace.files, start, include_ignored=include_ignored, over=over, since=since)
 
+    def read_vcs_head(self) -> dict[str, str] | None:
+        """Commit of the checkout, and its branch unless it is detached."""
+        from kaiza.store import git  # noqa: PLC0415  needed by project_info only
+
+        return git.read_head(self.root)
+
     def is_unreadable(self, path: RelPath) -> bool:
         """Whether no tool may read this path."""
         return self.workspace.is_unreadable(path)

@@ -94,6 +94,7 @@ class Walk(Closeable, Protocol):
     listed_count: int
     visited_count: int
     unlisted_count: int
+    ignored_directory_count: int
     stopped_early: bool
 
     def __iter__(self) -> Iterator[WalkEntry]: ...

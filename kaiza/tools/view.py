@@ -127,6 +127,14 @@ class FilesView(CallView, Protocol):
         ...
 
 
+class ProjectView(FilesView, Protocol):
+    """Files of the workspace, and its version control."""
+
+    def read_vcs_head(self) -> Mapping[str, str] | None:
+        """Commit of the checkout, and its branch unless it is detached; None without a repository or a commit."""
+        ...
+
+
 class PreImagesView(FilesView, Protocol):
     """Files of the workspace, and the pre-images of changed files."""
 
@@ -296,6 +304,6 @@ class ServerView(Protocol):
 
 
 class WorkspaceView(
-    PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ContextView, ServerView, Protocol
+    ProjectView, PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ContextView, ServerView, Protocol
 ):
     """All views in one. The boundary passes it; a tool declares the part that it needs."""

@@ -112,6 +112,9 @@ def every_call(workspace, approved):
         "search_text": {"query": "here"},
         "read_location": {"uri": f"file://{workspace}/src/a", "position": {"line": 0, "character": 1}},
         "file_info": {"path": "src/a"},
+        "project_info": {},
+        "project_assets_summary": {},
+        "project_references_missing": {},
         "list_plans": {},
         "read_plan": {"plan_id": "PLAN-1"},
         "lint_plan": {"plan_id": "PLAN-1"},
@@ -176,6 +179,13 @@ SUMMARIES = {
     ),
     "read_location": lambda output: f"Lines {output['lines'][0]['line']} to {output['lines'][-1]['line']}.",
     "file_info": lambda output: f"{output['type']}, {output['size']} bytes, mode {output['mode']}.",
+    "project_info": lambda output: f"{output['files']} files in {output['directories']} directories.",
+    "project_assets_summary": lambda output: (
+        f"{output['totalAssets']} files of {len(output['byType'])} types, {output['totalBytes']} bytes."
+    ),
+    "project_references_missing": lambda output: (
+        f"{len(output['missingScripts'])} missing scripts, {len(output['brokenReferences'])} broken references."
+    ),
     "list_plans": lambda output: f"{len(output['items'])} plan.",
     "read_plan": lambda output: f"{output['plan_id']}: {output['status']}, {len(output['findings'])} findings.",
     "lint_plan": lambda output: f"The plan is valid; {len(output['findings'])} findings.",

@@ -96,6 +96,9 @@ class _View:
     def is_unreadable(self, path):
         return is_unreadable(path)
 
+    def read_vcs_head(self):
+        return None
+
     def report_progress(self, done, total):
         assert total is None or done <= total
 

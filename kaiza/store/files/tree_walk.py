@@ -182,6 +182,8 @@ class TreeWalk:
         """Entries yielded so far."""
         self.unlisted_count = 0
         """Directories that could not be listed."""
+        self.ignored_directory_count = 0
+        """Directories left out because `.gitignore` excludes them."""
         self.stopped_early = False
         self._workspace = workspace
         self._include_ignored = include_ignored
@@ -245,6 +247,7 @@ class TreeWalk:
         for name, kind in level.kinds.items():
             is_directory = kind == "directory"
             if level.chain and is_ignored(level.chain, level.prefix + name, directory=is_directory):
+                self.ignored_directory_count += is_directory
                 continue
             self.listed_count += 1
             if name >= since:

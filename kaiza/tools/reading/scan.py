@@ -65,6 +65,7 @@ class ScanTimeout:
         self._view = view
         self._soft_ms = soft_ms
         self._started = time.monotonic()
+        self._has_stopped = False
 
     @property
     def elapsed_ms(self) -> int:
@@ -73,12 +74,15 @@ class ScanTimeout:
 
     def has_expired(self) -> bool:
         """Whether the walk must stop."""
-        return self._view.is_out_of_time() or (self._soft_ms is not None and self.elapsed_ms >= self._soft_ms)
+        self._has_stopped = self._view.is_out_of_time() or (
+            self._soft_ms is not None and self.elapsed_ms >= self._soft_ms
+        )
+        return self._has_stopped
 
     def diagnostics(self, walk: Walk) -> list[str]:
         """Sentences about what a finished walk left out; CAP_EXCEEDED if the call's deadline ended it."""
         notes = []
-        if walk.stopped_early:
+        if self._has_stopped:
             file_reader.require_time_left(self._view)
             notes.append(
                 f"Scan stopped after {self.elapsed_ms}ms. "

@@ -1,0 +1,40 @@
+"""Tool `project_info`: name, root and commit of the workspace, and how many files and directories it has."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kaiza.domain.paths import rel_path
+from kaiza.domain.text import lines
+from kaiza.tools.project.whole_walk import visit_workspace
+from kaiza.tools.view import Answer, ProjectView
+
+NAME = "project_info"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request without arguments."""
+
+
+def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
+    """Return the request; the tool has no arguments of its own."""
+    return Request()
+
+
+def run(_request: Request, view: ProjectView) -> Answer:
+    """Count what is in the workspace."""
+    counts: Counter[str] = Counter()
+    stopped, notes = visit_workspace(view, view.caps.find_guard_ms, lambda entry, _is_over: counts.update([entry.type]))
+    output: dict[str, Any] = {
+        "name": lines.escape_bytes(view.root.rpartition("/")[2]),
+        "root": rel_path.to_uri(view.root, rel_path.ROOT),
+        "files": counts["file"],
+        "directories": counts["directory"],
+    }
+    head = view.read_vcs_head()
+    if head is not None:
+        output["head"] = head
+    summary = f"{counts['file']} files in {counts['directory']} directories{', or more' if stopped else ''}."
+    return Answer({**output, "summary": summary}, diagnostics=[*stopped, *notes])

@@ -1,0 +1,114 @@
+"""Check of one file's references: which lead nowhere, and which are not looked up."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from kaiza.domain import errors
+from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.references.extract import CONFIGURED_KINDS, Finder, find_finder
+from kaiza.domain.references.reference import Reference, find_candidates
+from kaiza.domain.text import lines
+from kaiza.tools.handles import WalkEntry
+from kaiza.tools.view import FilesView
+
+MAX_ROWS = 1_000
+MAX_FILE_BYTES = 512 * 1024
+MAX_TARGET_CHARACTERS = 200
+TOO_LARGE = "Skipped, too large: {} files."
+UNREADABLE = "Skipped, may not be read: {} files."
+NOT_UTF8 = "Not UTF-8, read as far as possible: {} files."
+NOT_JSON = "Skipped, not valid JSON: {} files."
+PASSED_OVER = "Not looked up, outside the workspace or not readable: {} targets."
+_NOT_THERE = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
+
+
+class MissingRows:
+    """Rows of the answer, up to their number and size, and how many there would be."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.count = 0
+        self._page = PageBuilder(MAX_ROWS, max_bytes)
+        self._is_full = False
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """The rows."""
+        return self._page.items
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Count a row, and keep it while there is room."""
+        self.count += 1
+        self._is_full = self._is_full or not self._page.add(row)
+
+
+class ReferenceChecker:
+    """Checks the references of file after file, and collects what is missing."""
+
+    def __init__(self, view: FilesView) -> None:
+        self.scripts = MissingRows(view.caps.response_bytes // 2)
+        self.references = MissingRows(view.caps.response_bytes // 2)
+        self.notes: Counter[str] = Counter()
+        self._view = view
+
+    def check_entry(self, entry: WalkEntry, is_over: Callable[[], bool]) -> None:
+        """Check the references of one entry, until there is no time left."""
+        finder = find_finder(entry.real) if entry.type == "file" else None
+        text = self._read_text(entry) if finder else None
+        if finder is None or text is None:
+            return
+        for reference in sorted(self._find_references(finder, text)):
+            if is_over():
+                return
+            if self._is_missing(entry.real, reference):
+                self._add_row(entry.path, reference)
+
+    def _read_text(self, entry: WalkEntry) -> str | None:
+        if self._view.is_unreadable(entry.real):
+            self.notes[UNREADABLE] += 1
+            return None
+        content = entry.open()
+        if content is None:
+            self.notes[UNREADABLE] += 1
+            return None
+        with content:
+            data = content.read(min(content.size, MAX_FILE_BYTES) + 1)
+        if len(data) > MAX_FILE_BYTES:
+            self.notes[TOO_LARGE] += 1
+            return None
+        text = data.decode(errors="surrogateescape")
+        if not text.isascii() and lines.LONE_BYTE.search(text):
+            self.notes[NOT_UTF8] += 1
+        return text
+
+    def _find_references(self, finder: Finder, text: str) -> Iterator[Reference]:
+        try:
+            yield from finder(text)
+        except ValueError:
+            self.notes[NOT_JSON] += 1
+
+    def _is_missing(self, source: RelPath, reference: Reference) -> bool:
+        """Whether a target is nowhere that it may be; False for one that is not looked up."""
+        candidates = find_candidates(source, reference)
+        if not candidates or any(map(self._view.is_unreadable, candidates)):
+            self.notes[PASSED_OVER] += 1
+            return False
+        return not any(self._may_exist(path) for path in candidates)
+
+    def _may_exist(self, path: RelPath) -> bool:
+        try:
+            entry = self._view.stat(path)
+        except errors.SystemError as error:
+            if error.error_code in _NOT_THERE:
+                return False
+        else:
+            if not self._view.is_unreadable(entry.real):
+                return True
+        self.notes[PASSED_OVER] += 1
+        return True
+
+    def _add_row(self, path: str, reference: Reference) -> None:
+        rows = self.scripts if reference.kind in CONFIGURED_KINDS else self.references
+        target = lines.escape_bytes(reference.target)[:MAX_TARGET_CHARACTERS]
+        rows.add({"path": lines.escape_bytes(path), "line": reference.line, "target": target, "kind": reference.kind})

@@ -1,0 +1,24 @@
+"""Walk over the whole workspace under a guard, with the diagnostics that every project tool gives."""
+
+from collections.abc import Callable, Sequence
+
+from kaiza.domain.paths.rel_path import ROOT
+from kaiza.tools.handles import WalkEntry
+from kaiza.tools.reading.scan import ScanTimeout, iterate_with_progress
+from kaiza.tools.view import FilesView
+
+
+def visit_workspace(
+    view: FilesView, guard_ms: int, visit: Callable[[WalkEntry, Callable[[], bool]], None]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Call `visit` with each entry, in the order of paths, and with a function that says whether to stop.
+
+    Return the diagnostics that come first, about what the walk did not reach, and those that come last.
+    """
+    timeout = ScanTimeout(view, guard_ms)
+    with view.walk(ROOT, include_ignored=False, over=timeout.has_expired) as walk:
+        for entry in iterate_with_progress(walk, view):
+            visit(entry, timeout.has_expired)
+        stopped = timeout.diagnostics(walk)
+    ignored = walk.ignored_directory_count
+    return stopped, [f"Ignored by .gitignore: {ignored} directories."] if ignored else []

@@ -1,0 +1,138 @@
+"""Workspaces made to lead the project tools astray, to stall them, or to make them tell what is outside."""
+
+import json
+import os
+
+import pytest
+
+from kaiza.domain.call import CallRequest
+from kaiza.tools.project.reference_check import PASSED_OVER
+
+TOOLS = ("project_info", "project_assets_summary", "project_references_missing")
+
+
+@pytest.fixture
+def ask(make_app, workspace):
+    app = make_app(workspace)
+    app.call("begin_session", {"role": "WINDSURF"})
+
+    def call(tool="project_references_missing"):
+        return app.answer(app.stamp(CallRequest(tool, {})))
+
+    return call
+
+
+def targets(outcome):
+    return [row["target"] for row in outcome.output["brokenReferences"] + outcome.output["missingScripts"]]
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["../outside.md", "../gone.md", "%2e%2e/gone.md", "link/outside.md", "link/gone.md", ".kaiza/key", ".kaiza/gone"],
+)
+def test_whether_a_file_exists_that_must_not_be_read_is_not_told(ask, workspace, target):
+    outside = workspace.parent
+    (outside / "outside.md").write_text("")
+    (workspace / "link").symlink_to(outside)
+    (workspace / "a.md").write_text(f"[x]({target})")
+    outcome = ask()
+
+    assert targets(outcome) == []
+    assert outcome.diagnostics == [PASSED_OVER.format(1)]
+
+
+@pytest.mark.parametrize("target", ["file:///etc/passwd", "//host/x", "/etc/passwd", "C:/x", "\\\\host\\x"])
+def test_a_target_that_is_no_relative_path_is_no_reference(ask, workspace, target):
+    (workspace / "a.md").write_text(f"[x]({target}) <img src='{target}'>")
+    (workspace / "a.ts").write_text(f"import '{target}'")
+    outcome = ask()
+
+    assert (targets(outcome), outcome.diagnostics) == ([], [])
+
+
+def test_a_link_to_an_unreadable_file_is_not_followed(ask, workspace):
+    (workspace / ".env").write_text("SECRET=1")
+    (workspace / "plain.md").symlink_to(".env")
+    (workspace / "a.md").write_text("[x](plain.md)")
+
+    assert ask().diagnostics == [PASSED_OVER.format(1)]
+
+
+def test_files_that_are_no_regular_files_are_not_opened(ask, workspace):
+    os.mkfifo(workspace / "fifo.md")
+    (workspace / "loop.md").symlink_to("loop.md")
+    (workspace / "zero.md").symlink_to("/dev/zero")
+    (workspace / "dir.md").mkdir()
+    (workspace / "a.md").write_text("[x](fifo.md) [y](loop.md) [z](zero.md)")
+
+    for tool in TOOLS:
+        assert ask(tool).envelope is None
+    assert targets(ask()) == []
+
+
+@pytest.mark.parametrize("name", ["a\nb.md", "a\x1b[2J.md", "\udcff.md", "\u202e.md", "a" * 252 + ".md"])
+def test_odd_names_do_not_break_the_answer(ask, workspace, name):
+    path = os.fsencode(workspace) + b"/" + name.encode(errors="surrogateescape")
+    with open(path, "wb") as file:
+        file.write(b"[x](gone\xff.md)")
+    outcome = ask()
+
+    json.dumps(outcome.output).encode()
+    assert targets(outcome) == ["gone\\xff.md"]
+    assert ask("project_assets_summary").output["byType"]
+
+
+def test_a_deep_tree_is_walked(ask, workspace):
+    deep = workspace
+    for _ in range(600):
+        deep /= "d"
+    os.makedirs(deep)
+    (deep / "a.md").write_text("[x](gone.md)")
+
+    assert targets(ask()) == ["gone.md"]
+    assert ask("project_info").output["directories"] >= 600
+
+
+def test_an_unreadable_file_or_directory_is_counted(ask, workspace):
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    (workspace / "a.md").write_text("[x](gone.md)")
+    (workspace / "a.md").chmod(0)
+    (workspace / "closed").mkdir(mode=0)
+    outcome = ask()
+    (workspace / "closed").chmod(0o700)
+
+    assert outcome.diagnostics == ["Could not list 1 directories.", "Skipped, may not be read: 1 files."]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.md", "[" * 10_000_000),
+        ("b.md", "](" * 200_000),
+        ("package.json", '{"a":' * 90_000),
+        ("package.json", '{"bin":' + json.dumps({str(number): "\\u0041" for number in range(20_000)}) + "}"),
+        (".github/workflows/a.yml", "a: &a [*a, *a]\n" * 10_000),
+        ("pyproject.toml", "[project.scripts]\n" + "a." * 200_000 + "a = 'x'"),
+        ("a.py", "(" * 400_000),
+        ("a.ts", "`${" * 150_000),
+    ],
+)
+def test_a_file_made_to_stall_a_parser_is_passed_over(ask, workspace, name, content):
+    (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / name).write_text(content)
+
+    assert ask().envelope is None
+
+
+def test_a_link_that_leads_nowhere_is_not_repeated_at_length(ask, workspace):
+    (workspace / "a.md").write_text(f"[x]({'y/' * 500}z.md)")
+
+    assert [len(target) for target in targets(ask())] == [200]
+
+
+def test_a_row_says_no_more_than_the_file_that_it_is_from(ask, workspace):
+    """What a project tool returns of a file is a path that is in it: the agent could have read it there."""
+    (workspace / "a.md").write_text("SECRET [x](gone.md) SECRET")
+
+    assert "SECRET" not in json.dumps(ask().output)
