@@ -13,7 +13,7 @@ _FLOAT = struct.Struct("<f")
 _MAX_DIGITS = 9  # enough to tell any two 32-bit floats apart
 # Unicode White_Space. `str.split` would also split at U+001C to U+001F.
 _WORD = re.compile("[^\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
-_ODD_SEPARATOR = re.compile("[\x1c-\x1f]")
+_NO_WHITE_SPACE = "\x1c\x1d\x1e\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,9 @@ class Selection:
 def split_words(text: str) -> list[str]:
     """The words of a text, in lower case."""
     lowered = text.lower()
-    return _WORD.findall(lowered) if _ODD_SEPARATOR.search(lowered) else lowered.split()
+    # `split` is four times as fast, and nearly every text has none of these.
+    is_usual = not any(map(lowered.__contains__, _NO_WHITE_SPACE))
+    return lowered.split() if is_usual else _WORD.findall(lowered)
 
 
 def score_document(entry: CacheEntry, content: str, terms: Collection[str]) -> ScoredDocument:

@@ -79,7 +79,7 @@ def _walk_matches(source: Source, glob: Glob, *, include_ignored: bool) -> Itera
         for entry in entries:
             if entry.type != "directory" and glob.matches_text(_relative_name(source, entry.path)):
                 yield entry
-        if entries.unlisted_count:
+        if entries.unlisted_count and not include_ignored:
             raise CacheBuildError(f"A directory in {source.label} could not be listed. Check its permissions.")
 
 

@@ -16,6 +16,7 @@ from context_caches import (
 )
 from scenes import records
 
+from kaiza.domain.call import CallRequest, Principal
 from kaiza.domain.caps import Caps
 
 HELLO = {"cache": "minimal", "query": "hello", "budget": 100}
@@ -309,3 +310,19 @@ def test_a_resolve_answers_from_the_workspace_of_its_session(make_app, workspace
     session = app.call("begin_session", {"role": "WINDSURF", "workspace_root": os.path.realpath(other)}).output
 
     assert code_of(app, "context_resolve", {**HELLO, "session_id": session["session_id"]}) == "CONTEXT_CACHE_MISSING"
+
+
+def test_a_token_resolves_from_its_own_workspace_without_a_session(make_app, workspace, tmp_path):
+    other = tmp_path / "other"
+    for name in ("plans", "audit"):
+        (other / name).mkdir(parents=True)
+    write_cache(workspace, "first", MINIMAL)
+    write_cache(other, "second", MINIMAL)
+    app = make_app(workspace, other)
+    principal = Principal("ada#00000000", os.path.realpath(other))
+
+    def listed(caller):
+        return app.answer(app.stamp(CallRequest("context_list_caches", {}, principal=caller))).output["caches"]
+
+    assert [each["path"] for each in listed(principal)] == ["second"]
+    assert [each["path"] for each in listed(None)] == ["first"]
