@@ -12,7 +12,6 @@ SCHEMA_VERSION: Final = "0.1.0"
 MAX_TEXT: Final = 200
 """Longest string of a line, in characters: what clients send is cut."""
 
-_ID_NAMESPACE: Final = "c1fd1c20-77b7-4f73-b39c-8ed2dd2f2d8c"
 _FRAME_CODES: Final = frozenset({"PARSE_ERROR", "INVALID_ENVELOPE"})
 
 
@@ -116,20 +115,11 @@ def encode_event(event: RunEvent, stamp: RunStamp) -> bytes:
 
 def derive_ids(route: str | None, method: str | None, payload: object) -> RunIds:
     """Ids that follow from the request alone, for deterministic runs."""
-    import uuid  # noqa: PLC0415  deterministic runs only
+    from kaiza.domain.audit.deterministic import derive_id  # noqa: PLC0415  deterministic runs only
 
-    fingerprint = json.dumps(
-        {"route": route, "method": method, "payload": payload}, sort_keys=True, separators=(",", ":")
-    )
-    namespace = uuid.UUID(_ID_NAMESPACE)
-    return RunIds(*(str(uuid.uuid5(namespace, f"{kind}:{fingerprint}")) for kind in ("req", "trace", "span")))
-
-
-def derive_run_id(number: int) -> str:
-    """Id of the deterministic run with this number."""
-    import uuid  # noqa: PLC0415  as above
-
-    return str(uuid.uuid5(uuid.UUID(_ID_NAMESPACE), f"run:{number}"))
+    request = {"route": route, "method": method, "payload": payload}
+    fingerprint = json.dumps(request, sort_keys=True, separators=(",", ":"))
+    return RunIds(derive_id("req", fingerprint), derive_id("trace", fingerprint), derive_id("span", fingerprint))
 
 
 def _cut_text(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,19 @@ def test_the_link_is_relative_and_stays_valid_when_the_workspace_is_read_elsewhe
 
     assert os.readlink(Path(tmp_path, "elsewhere", PLACE, ".latest")) == path.name
     assert len(latest_run(tmp_path / "elsewhere")) == 1
+
+
+@pytest.mark.rows("S3-7", "S3-41")
+def test_two_deterministic_runs_leave_the_same_run_log(serve, tmp_path):
+    written = []
+    for name in ("one", "two"):
+        root = make_ready(tmp_path / name)
+        served = serve("--deterministic", root=root)
+        for line in (INITIALIZE, BEGIN, NO_METHOD, call(1, "read_file", path="missing"), call(2, "server_info")):
+            served.ask(line)
+        served.rest()
+        written.append([(path.name, path.read_bytes()) for path in run_files(root)])
+
+    assert written[0] == written[1]
+    assert len(latest_run(tmp_path / "one")) == 5
+    assert {uuid.UUID(line["requestId"]).version for line in latest_run(tmp_path / "one")} == {5}

@@ -8,7 +8,8 @@ from itertools import count
 from typing import Final
 from uuid import uuid4
 
-from kaiza.domain.run_event import RunEvent, RunIds, RunStamp, derive_run_id, encode_event
+from kaiza.domain.audit.deterministic import counted_timestamp, derive_id
+from kaiza.domain.run_event import RunEvent, RunIds, RunStamp, encode_event
 from kaiza.store.config.roots import is_initialized
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import write_all
@@ -51,7 +52,6 @@ class RunLog:
             self._descriptor = None
 
     def _append_event(self, event: RunEvent) -> None:
-        self._event_count += 1
         line = encode_event(event, self._stamp(event))
         if not self._has_room(len(line)):
             self.close()
@@ -60,6 +60,7 @@ class RunLog:
             line = encode_event(event, self._stamp(event))
         if self._descriptor is not None:
             self._append_line(self._descriptor, line)
+            self._event_count += 1
 
     def _append_line(self, descriptor: int, line: bytes) -> None:
         try:
@@ -99,16 +100,16 @@ class RunLog:
         at = 0.0 if self._is_deterministic else time.time()
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
         for number in count():
-            self._run_id = derive_run_id(number) if self._is_deterministic else str(uuid4())
+            self._run_id = derive_id("run", str(number)) if self._is_deterministic else str(uuid4())
             with suppress(FileExistsError):
                 self._descriptor = run_files.create_file(directory, stamp, self._run_id)
                 break
         return stamp
 
     def _stamp(self, event: RunEvent) -> RunStamp:
-        at = self._event_count / 1000 if self._is_deterministic else event.at
+        timestamp = counted_timestamp(self._event_count) if self._is_deterministic else _format_time(event.at)
         ids = event.ids or RunIds(str(uuid4()), str(uuid4()), str(uuid4()))
-        return RunStamp(self._run_id, _format_time(at), ids, self._is_deterministic)
+        return RunStamp(self._run_id, timestamp, ids, self._is_deterministic)
 
 
 def _is_ready(root: str) -> bool:

@@ -136,7 +136,7 @@ def test_a_deterministic_run_says_the_same_each_time(tmp_path, open_log):
     first, second = latest_run(roots[0])
 
     assert [path.name for path in run_files(roots[0])] == [path.name for path in run_files(roots[1])]
-    assert (first["ts"], second["ts"]) == ("1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.002Z")
+    assert (first["ts"], second["ts"]) == ("1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.001Z")
     assert first["durationMs"] == second["durationMs"] == 0
     assert first["metadata"]["deterministic"] is True
     assert first["runId"] == str(uuid.uuid5(NAMESPACE, "run:0"))
