@@ -4,8 +4,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, TextIO
 
 import httpx2
@@ -118,8 +118,14 @@ def connect_url(url: str, token: str | None, *, use_proxy: bool) -> Iterator[Mcp
         trust_env=use_proxy,
         event_hooks={"response": [note_refusal]},
     )
-    with _as_no_answer(refusals), _connect(streamable_http_client(url, http_client=http)) as client:
+    with _as_no_answer(refusals), _connect(_open_transport(url, http)) as client:
         yield client
+
+
+@asynccontextmanager
+async def _open_transport(url: str, http: httpx2.AsyncClient) -> AsyncIterator[Any]:
+    async with http, streamable_http_client(url, http_client=http) as streams:
+        yield streams
 
 
 @contextmanager

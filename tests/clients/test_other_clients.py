@@ -1,51 +1,25 @@
 """Clients that others wrote, in their own runtime: the TypeScript SDK 1.x and the Inspector's command line."""
 
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
+from agents import plan, sha
+from clients.conftest import listening
 from scenes import records
 
 HERE = Path(__file__).parent
-NPM = shutil.which("npm")
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(NPM is None, reason="there is no npm to install the clients with"),
-    pytest.mark.skipif(
-        not (os.environ.get("CI") or os.environ.get("KAIZA_LONG")),
-        reason="installing the clients takes a minute: set CI or KAIZA_LONG",
-    ),
-]
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def clients():
-    """The installed clients, kept for the next run under a name that changes with their versions."""
-    manifest = (HERE / "package.json").read_bytes()
-    kept = Path(tempfile.gettempdir()) / f"kaiza-clients-{hashlib.sha256(manifest).hexdigest()[:16]}"
-    if not kept.is_dir():
-        making = Path(tempfile.mkdtemp(prefix="kaiza-clients-"))
-        (making / "package.json").write_bytes(manifest)
-        install = [NPM, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-        done = subprocess.run(install, cwd=making, capture_output=True, text=True, check=False)
-        if done.returncode:
-            shutil.rmtree(making)
-            pytest.skip("npm could not install the clients")
-        _keep(making, kept)
-    return kept
-
-
-def _keep(making, kept):
-    try:
-        making.rename(kept)
-    except OSError:  # another run was faster
-        shutil.rmtree(making)
+def clients(installed):
+    """The installed clients."""
+    return installed(HERE / "package.json")
 
 
 @pytest.fixture
@@ -65,10 +39,20 @@ def told_of(workspace):
     return [(record["tool_name"], record["error_code"]) for record in records(workspace)]
 
 
-def test_the_typescript_client_lists_the_tools_begins_a_session_and_reads_a_file(clients, serve, workspace):
+@pytest.fixture
+def visit(clients):
+    """Runs the TypeScript SDK's client; what it saw."""
     script = clients / "visit.mjs"
     shutil.copy(HERE / "visit.mjs", script)
-    seen = run(["node", str(script), *serve])
+
+    def run_visit(*words, **environment):
+        return run(["node", str(script), *words], env={**os.environ, **environment})
+
+    return run_visit
+
+
+def test_the_typescript_client_lists_the_tools_begins_a_session_and_reads_a_file(visit, serve, workspace):
+    seen = visit(*serve)
 
     assert seen["server"]["name"] == "kaiza"
     assert "begin_session" in seen["tools"]
@@ -83,6 +67,23 @@ def test_the_typescript_client_lists_the_tools_begins_a_session_and_reads_a_file
         ("read_file", "FILE_NOT_FOUND"),
         ("zip", "TOOL_NOT_FOUND"),
     ]
+
+
+def test_the_typescript_client_over_http_changes_a_file_under_a_plan_with_a_token(visit, serve, workspace):
+    plan_hash = plan(workspace, scope='{modify: ["a.txt"]}')
+    change = {"path": "a.txt", "content": "new\n", "expected_hash": sha(b"hello\n"), "plan_hash": plan_hash}
+    new = [sys.executable, "-m", "kaiza", "token", "new", "ann", "--workspace", str(workspace)]
+    token = subprocess.run(new, capture_output=True, check=True, text=True).stdout.strip()
+    with listening(*serve[1:], "--http", "127.0.0.1:0") as url:
+        seen = visit(f"{url}/mcp", CHANGE=json.dumps(change), KAIZA_TOKEN=token)
+
+    assert seen["server"]["name"] == "kaiza"
+    assert "begin_session" in seen["tools"]
+    assert seen["read"]["structuredContent"]["content"] == "hello\n"
+    assert seen["missing"]["isError"] is True
+    assert seen["changed"]["isError"] is False
+    assert seen["unknown"] == -32602
+    assert (workspace / "a.txt").read_text() == "new\n"
 
 
 def test_the_inspector_lists_the_tools_begins_a_session_and_reads_a_file(clients, serve, workspace):
