@@ -43,6 +43,24 @@ three times in all, and only one such server serves a workspace. A log is determ
 all: a server of the other kind does not start (`BOOTSTRAP_FAILURE`, exit status 3). Commands of people record in the
 way of the log that is there. For tests only: ids can be guessed.
 """
+DIALECTS = """\
+## Dialects
+
+The shape of a request chooses the dialect, on every transport. One call gives one outcome; each dialect writes it in
+its own way. The codes are in the table of error codes below.
+"""
+DIALECT_ROWS = (
+    ("MCP", "`tools/call` with `name`", "`structuredContent`, text, receipt", "`isError`, the envelope as text"),
+    ("editor", "`tools/call` with `tool`, `arguments`", "`tool`, `output`, `diagnostics?`", "editor code, `errorType`"),
+    ("editor", "`tools/list` with `category` or `tier`", "`tools`", "editor code, `errorType`"),
+    ("editor", "`tools/describe`, `server/info`", "`tool`; facts of the server", "editor code, `errorType`"),
+    ("canonical", "`tools/call` with `tool`, `input`", "`tool`, `output`", "JSON-RPC code, `canonical`, `http_status`"),
+)
+AGREEMENT = """\
+What is wrong before a tool is looked up fails in the same way in all dialects: `data` with `error_code`, `errorType`,
+`http_status`, `details`. Tests send the same frames, valid and hostile, over stdio and to `/rpc`, and the same calls in
+all dialects, and compare the answers.
+"""
 
 
 def page() -> str:
@@ -52,6 +70,9 @@ def page() -> str:
         "## Tools\n",
         *map(_tool, _cards()),
         DETERMINISM,
+        DIALECTS,
+        _dialects(),
+        AGREEMENT,
         "## Error codes\n",
         _codes(),
         "## Caps\n",
@@ -143,6 +164,11 @@ def _codes() -> str:
         "is for limits that only the running call can meet: time, bytes of the response, hits in all."
     )
     return "\n".join([head, *rows, "", classes, "", more, ""])
+
+
+def _dialects() -> str:
+    rows = [f"| {' | '.join(row)} |" for row in DIALECT_ROWS]
+    return "\n".join(["| dialect | request | success | failure |", "|---|---|---|---|", *rows, ""])
 
 
 def _yes(true: bool) -> str:  # noqa: FBT001  a cell of a table

@@ -171,7 +171,10 @@ def _rpc_status(error: Mapping[str, Any] | None) -> int:
     if error is None:
         return 200
     data = error.get("data")
-    row = SYSTEM_ERROR_CODES.get(data.get("error_code", "") if isinstance(data, Mapping) else "")
+    members = data if isinstance(data, Mapping) else {}
+    # The editor's error about a tool that is not there has no error code.
+    is_unknown_tool = "error_code" not in members and members.get("errorType") == "not_found"
+    row = SYSTEM_ERROR_CODES.get("TOOL_NOT_FOUND" if is_unknown_tool else members.get("error_code", ""))
     return 400 if row is None else row.http
 
 

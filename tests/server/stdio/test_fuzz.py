@@ -1,12 +1,12 @@
 """Fuzzing: every line that is not a notification gets one well-formed answer, and the server survives."""
 
-import json
 import os
 import subprocess
 import sys
 
 import pytest
 from doors import Door, request
+from frames import encode_line, expects_an_answer, replace_byte, values
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,11 +14,6 @@ LONG = bool(os.environ.get("KAIZA_LONG"))
 SENTINEL = request("sentinel", "ping")
 CODES = {-32700, -32600, -32601, -32602, -32603, -32022}
 
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=8,
-)
 methods = st.sampled_from(
     ["initialize", "ping", "tools/list", "tools/call", "server/discover", "notifications/initialized", "", "nope"]
 )
@@ -62,15 +57,6 @@ requests = st.builds(
 )
 
 
-def encode_line(value):
-    return json.dumps(value).encode("utf-8", errors="surrogatepass").replace(b"\n", b" ")
-
-
-def replace_byte(line, position, byte):
-    position %= len(line) + 1
-    return line[:position] + bytes([byte]) + line[position + 1 :]
-
-
 whole_lines = (messages | requests | values).map(encode_line)
 lines = (
     whole_lines
@@ -108,45 +94,3 @@ def test_every_fuzzed_line_is_answered_and_the_server_survives(fuzzed, line):
         assert answer.keys() in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
         assert "error" not in answer or answer["error"]["code"] in CODES
         assert "error" not in answer or answer["error"].keys() == {"code", "message", "data"}
-
-
-def expects_an_answer(line):
-    """Every line does, except a valid notification."""
-    try:
-        value = json.loads(
-            line, object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant, parse_float=parse_finite
-        )
-        line.decode()
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return True
-    return not (
-        isinstance(value, dict)
-        and value.get("jsonrpc") == "2.0"
-        and "id" not in value
-        and isinstance(value.get("method"), str)
-        and value["method"].startswith("notifications/")
-        and isinstance(value.get("params", {}), dict)
-    ) or has_big_integer(value)
-
-
-def refuse_duplicates(pairs):
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError
-    return dict(pairs)
-
-
-def refuse_constant(_name):
-    raise ValueError
-
-
-def parse_finite(digits):
-    if float(digits) - float(digits) != 0:
-        raise ValueError
-    return float(digits)
-
-
-def has_big_integer(value):
-    if isinstance(value, dict | list):
-        return any(has_big_integer(inner) for inner in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, int) and not -(2**63) <= value < 2**63

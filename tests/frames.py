@@ -1,0 +1,148 @@
+"""Frames for all dialects, valid and hostile, and what every transport has to do with them."""
+
+import json
+import os
+
+from hypothesis import strategies as st
+
+LONG = bool(os.environ.get("KAIZA_LONG"))
+SESSION = "@SESSION-OF-THE-SERVER@"
+"""Stands in a frame for the session that the server has begun."""
+TOOLS = [
+    "read_file",
+    "write_file",
+    "list_directory",
+    "search_text",
+    "server_info",
+    "context_resolve",
+    "context.inspect_cache",
+    "mcp.server.info",
+    "nope",
+    "é",
+    "",
+]
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def each_dialect(tool, arguments):
+    """A call in the three dialects, without its id."""
+    return [
+        {"name": tool, "arguments": arguments},
+        {"tool": tool, "arguments": arguments},
+        {"tool": tool, "input": arguments},
+    ]
+
+
+def frame(number, method, params):
+    return encode_line({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+
+def encode_line(value):
+    return json.dumps(value).encode("utf-8", errors="surrogatepass").replace(b"\n", b" ")
+
+
+def replace_byte(line, position, byte):
+    position %= len(line) + 1
+    return line[:position] + bytes([byte]) + line[position + 1 :]
+
+
+paths = st.sampled_from(["src/a.py", "src", "..", "/etc/passwd", ".env", "plans/PLAN-1.md", "no\\such", "\ud800", ""])
+arguments = values | st.fixed_dictionaries(
+    {"session_id": st.just(SESSION)},
+    optional={
+        "path": paths | values,
+        "content": st.text(max_size=5),
+        "plan_hash": st.just("0" * 64) | values,
+        "query": st.text(max_size=3),
+        "pageSize": st.integers(-1, 201) | values,
+        "cursor": st.text(max_size=9),
+        "x": values,
+    },
+)
+calls = st.builds(each_dialect, st.sampled_from(TOOLS) | values, arguments).flatmap(st.sampled_from)
+odd_calls = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(TOOLS),
+        "tool": st.sampled_from(TOOLS),
+        "arguments": arguments,
+        "input": arguments,
+    },
+)
+lists = st.fixed_dictionaries(
+    {}, optional={"category": st.sampled_from(["files", "no", 5]), "tier": st.sampled_from(["core", []])}
+)
+requests = (
+    st.tuples(st.just("tools/call"), calls | odd_calls | values)
+    | st.tuples(st.just("tools/list"), lists | values)
+    | st.tuples(
+        st.just("tools/describe"), st.fixed_dictionaries({}, optional={"tool": st.sampled_from(TOOLS) | values})
+    )
+    | st.tuples(st.sampled_from(["server/info", "ping", "nope", "notifications/initialized", ""]) | values, values)
+)
+messages = st.builds(
+    lambda number, request, more: {"jsonrpc": "2.0", "id": number, "method": request[0], "params": request[1], **more},
+    st.integers() | st.text(max_size=3) | values,
+    requests,
+    st.fixed_dictionaries({}, optional={"jsonrpc": values, "extra": values, "id": values}),
+)
+without_member = st.builds(
+    lambda message, name: {key: value for key, value in message.items() if key != name},
+    messages,
+    st.sampled_from(["jsonrpc", "id", "method", "params"]),
+)
+whole_frames = (messages | messages | without_member | values).map(encode_line)
+frames = (
+    whole_frames
+    | st.builds(
+        replace_byte, whole_frames, st.integers(0, 1000), st.integers(0, 255).filter(lambda byte: byte not in (10, 13))
+    )
+    | st.binary(min_size=1, max_size=60).map(lambda content: content.translate(None, b"\r\n"))
+    # `initialize` changes the rest of a connection on stdio, and a line of blanks is skipped there.
+).filter(lambda content: content.strip() and b"initialize" not in content)
+
+
+def expects_an_answer(line):
+    """Every line does, except a valid notification."""
+    try:
+        value = json.loads(
+            line, object_pairs_hook=refuse_duplicates, parse_constant=refuse_constant, parse_float=parse_finite
+        )
+        line.decode()
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return True
+    return not (
+        isinstance(value, dict)
+        and value.get("jsonrpc") == "2.0"
+        and "id" not in value
+        and isinstance(value.get("method"), str)
+        and value["method"].startswith("notifications/")
+        and isinstance(value.get("params", {}), dict)
+    ) or has_big_integer(value)
+
+
+def refuse_duplicates(pairs):
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError
+    return dict(pairs)
+
+
+def refuse_constant(_name):
+    raise ValueError
+
+
+def parse_finite(digits):
+    if float(digits) - float(digits) != 0:
+        raise ValueError
+    return float(digits)
+
+
+def has_big_integer(value):
+    if isinstance(value, dict | list):
+        return any(has_big_integer(inner) for inner in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
