@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from kaiza.cli.console.output import USAGE_ERROR, CommandError
 from kaiza.render.terminal import escape
+from kaiza.store.clients.registry import TOKEN_VARIABLE
 
-TOKEN_VARIABLE = "KAIZA_TOKEN"  # noqa: S105  the variable's name
 _DEFAULT_PATH = "/mcp"
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _PATH = re.compile(r"[A-Za-z0-9/._~-]*")

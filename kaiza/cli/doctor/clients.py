@@ -7,8 +7,9 @@ from kaiza.cli.doctor.check import DoctorCheck, ok, problem, warning
 from kaiza.render.terminal import escape
 from kaiza.store.clients import CLIENTS, changes, server_command
 from kaiza.store.clients.changes import ConfigFileError, InstallTarget
-from kaiza.store.clients.client import Client, ConfigFile, ServerCommand
+from kaiza.store.clients.client import Client, ConfigFile, HttpServer, ServerCommand
 from kaiza.store.clients.install_manifest import InstallManifest
+from kaiza.store.trust.http_tokens import has_token
 
 
 def check_clients(root: Path, *, has_answered: bool) -> Iterator[DoctorCheck]:
@@ -34,7 +35,9 @@ def _check_client(client: Client, target: InstallTarget, *, has_answered: bool) 
     for file, text, entry in entries:
         if file.location == "home" and not changes.is_for_workspace(entry, target.root):
             continue
-        if _is_ours(entry, target):
+        if isinstance(entry, HttpServer):
+            yield _check_http_entry(client, file, text)
+        elif _is_ours(entry, target):
             yield _check_own_entry(client, file, has_answered=has_answered)
         else:
             todo = f"Unless you meant that, run `kaiza init --client {client.name}`: it shows the difference and asks."
@@ -42,9 +45,17 @@ def _check_client(client: Client, target: InstallTarget, *, has_answered: bool) 
         remark = file.find_remark(text)
         if remark:
             yield warning(f"{name}:tools", remark, f"Review {file.name}.")
-        elif pending and _is_ours(entry, target):
+        elif pending and isinstance(entry, ServerCommand) and _is_ours(entry, target):
             todo = f"Run `kaiza init --client {client.name}` again."
             yield warning(f"{name}:tools", f"{client.title}'s own tools may still write", todo)
+
+
+def _check_http_entry(client: Client, file: ConfigFile, text: str) -> DoctorCheck:
+    name = f"client:{client.name}"
+    if has_token(text):
+        todo = "Put the token into an environment variable, and revoke this one: kaiza token revoke NAME."
+        return problem(name, f"{file.name} has a token in it, for everyone who reads the file", todo)
+    return ok(name, f"{client.title} is configured to use a server over HTTP")
 
 
 def _is_ours(entry: ServerCommand, target: InstallTarget) -> bool:

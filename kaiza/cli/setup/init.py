@@ -13,6 +13,7 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_root, resolve_name
 from kaiza.cli.setup.adopt import confirm_adoption
+from kaiza.cli.setup.http_entry import make_http_server
 from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.rel_path import RelPath
@@ -21,9 +22,10 @@ from kaiza.render.terminal import escape, wrap
 from kaiza.store import human_decisions
 from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
 from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTarget, apply_changes, removal_changes
-from kaiza.store.clients.client import Client
+from kaiza.store.clients.client import Client, HttpServer, ServerCommand
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstallManifest
+from kaiza.store.clients.registry import TOKEN_VARIABLE
 from kaiza.store.config import roots
 from kaiza.store.disk import state_dir
 from kaiza.store.documents import workspace_template
@@ -52,6 +54,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="CLIENT",
         choices=CLIENTS,
         help=f"the client to configure: {', '.join(CLIENTS)} (default: only list the clients found)",
+    )
+    parser.add_argument(
+        "--http",
+        metavar="URL",
+        help=f"let the client use a running `kaiza serve --http` with the token in ${TOKEN_VARIABLE} "
+        "(default: let it start a server)",
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--print", action="store_true", dest="only_print", help="only print what would change")
@@ -92,15 +100,16 @@ def _run_init(args: argparse.Namespace) -> int:
         _adopt_if_foreign(args, str(root))
     target = InstallTarget(root, Path.home(), install_manifest.load(str(root)))
     client = CLIENTS[args.client] if args.client else None
+    http_server = make_http_server(args)
     try:
-        actions = _removal_actions(target, client) if args.remove else _install_actions(target, client)
+        actions = _removal_actions(target, client) if args.remove else _install_actions(target, client, http_server)
     except ConfigFileError as fault:
         raise output.CommandError(f"{fault} Nothing was written.", output.FAILURE) from fault
     if not args.json:
         _print_changes(target, actions)
     if not actions.is_empty and not args.only_print:
         _confirm_changes(args, actions)
-        _apply_actions(target, actions, removing=args.remove)
+        _apply_actions(target, actions, args)
     if args.json:
         output.print_json(_json_document(target, actions, written=not args.only_print and not actions.is_empty))
     else:
@@ -122,20 +131,26 @@ def _adopt_if_foreign(args: argparse.Namespace, root: str) -> None:
         confirm_adoption(workspace, resolve_name(None))
 
 
-def _install_actions(target: InstallTarget, client: Client | None) -> _InitActions:
+def _install_actions(
+    target: InstallTarget, client: Client | None, http_server: HttpServer | None = None
+) -> _InitActions:
     directories, files = workspace_template.find_missing(target.root)
     if client is not None:
-        server = server_command.for_workspace(target.root)
-        try:
-            server_command.require_startable(server, client)
-        except ConfigError as fault:
-            raise ConfigFileError(client.title, fault) from fault
-        files += changes.plan_install(client, server, target)
+        files += changes.plan_install(client, http_server or _find_command(target, client), target)
     manifest = target.manifest
     for change in files:
         manifest = changes.add_to_manifest(change, manifest)
     owners = {str(directory): workspace_template.OWNER for directory in directories}
     return _InitActions(files, directories, InstallManifest(manifest.files, {**owners, **manifest.directories}), [])
+
+
+def _find_command(target: InstallTarget, client: Client) -> ServerCommand:
+    server = server_command.for_workspace(target.root)
+    try:
+        server_command.require_startable(server, client)
+    except ConfigError as fault:
+        raise ConfigFileError(client.title, fault) from fault
+    return server
 
 
 def _removal_actions(target: InstallTarget, client: Client | None) -> _InitActions:
@@ -207,21 +222,21 @@ def _confirm_changes(args: argparse.Namespace, actions: _InitActions) -> None:
         raise output.CommandError("Cancelled. Nothing was written.", output.FAILURE)
 
 
-def _apply_actions(target: InstallTarget, actions: _InitActions, *, removing: bool) -> None:
-    if not removing and not server_command.can_start():
+def _apply_actions(target: InstallTarget, actions: _InitActions, args: argparse.Namespace) -> None:
+    if not args.remove and args.http is None and not server_command.can_start():
         raise output.CommandError(
             "Kaiza cannot be started from other directories. Install it with pip or uv, then run this again."
         )
     root = str(target.root)
     # The manifest is there before the files that it lists, and stays until they are gone: after a crash
     # `--remove` still knows what to restore.
-    if not removing:
+    if not args.remove:
         install_manifest.save(root, actions.manifest)
     try:
         apply_changes(actions.files, actions.directories, actions.removed_directories)
     except ConfigError as fault:
         raise output.CommandError(f"{fault.sentence}. Nothing was changed.") from fault
-    if removing:
+    if args.remove:
         install_manifest.save(root, actions.manifest)
     else:
         _note_drafts(root)
@@ -256,6 +271,10 @@ def _print_advice(
         if remark:
             output.print_error(f"{file.name}: {remark}.")
     output.print_error(client.next_steps)
+    if args.http is not None:
+        output.print_error(
+            f"Set {TOKEN_VARIABLE} where you start it to what `kaiza token new NAME` prints on the server's side."
+        )
     output.print_error(
         f"Next, read plans/{workspace_template.EXAMPLE_PLAN_ID}.md. `kaiza doctor` checks that everything is in place."
     )

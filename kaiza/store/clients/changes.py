@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from kaiza.store.clients import config_files
-from kaiza.store.clients.client import Client, ConfigFile, ServerCommand
+from kaiza.store.clients.client import Client, ConfigFile, ServerCommand, ServerEntry
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstalledFile, InstallManifest, content_hash
 
@@ -49,8 +49,8 @@ class ConfigFileError(Exception):
         super().__init__(f"{location}: {error.sentence}.")
 
 
-def plan_install(client: Client, server: ServerCommand, target: InstallTarget) -> list[ConfigChange]:
-    """Changes that make the client start this server; ConfigFileError if a file cannot be changed safely."""
+def plan_install(client: Client, server: ServerEntry, target: InstallTarget) -> list[ConfigChange]:
+    """Changes that make the client use this server; ConfigFileError if a file cannot be changed safely."""
     return _collect_changes(client, partial(_install_change, server, target))
 
 
@@ -59,7 +59,7 @@ def plan_removal(client: Client, target: InstallTarget) -> list[ConfigChange]:
     return _collect_changes(client, partial(_removal_change, target))
 
 
-def find_entries(client: Client, target: InstallTarget) -> Iterator[tuple[ConfigFile, str, ServerCommand]]:
+def find_entries(client: Client, target: InstallTarget) -> Iterator[tuple[ConfigFile, str, ServerEntry]]:
     """The client's files that have an entry of Kaiza, each with its text and the entry."""
     for file in client.files:
         try:
@@ -71,9 +71,9 @@ def find_entries(client: Client, target: InstallTarget) -> Iterator[tuple[Config
             yield file, text, entry
 
 
-def is_for_workspace(entry: ServerCommand, root: Path) -> bool:
-    """Whether the entry serves this workspace."""
-    return str(root) in entry.workspaces
+def is_for_workspace(entry: ServerEntry, root: Path) -> bool:
+    """Whether the entry starts a server for this workspace."""
+    return isinstance(entry, ServerCommand) and str(root) in entry.workspaces
 
 
 def add_to_manifest(change: ConfigChange, manifest: InstallManifest) -> InstallManifest:
@@ -99,7 +99,7 @@ def _collect_changes(
 
 
 def _install_change(
-    server: ServerCommand, target: InstallTarget, client: Client, file: ConfigFile
+    server: ServerEntry, target: InstallTarget, client: Client, file: ConfigFile
 ) -> ConfigChange | None:
     base = target.base_directory(file)
     path = base.joinpath(*file.path)

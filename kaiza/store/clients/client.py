@@ -9,6 +9,7 @@ from kaiza.store.clients import json_edit
 
 SERVER_NAME = "kaiza"
 ConfigLocation = Literal["workspace", "home"]
+_URL_MEMBERS = ("url", "httpUrl", "serverUrl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,31 @@ class ServerCommand:
         """Values of the `--workspace` options."""
         return tuple(value for name, value in zip(self.args, self.args[1:], strict=False) if name == "--workspace")
 
-    @classmethod
-    def from_entry(cls, entry: Any) -> "ServerCommand | None":
-        """Parse a server entry; None if it has no command, such as that of a remote server."""
-        if not isinstance(entry, dict) or not isinstance(entry.get("command"), str):
-            return None
-        args, env = entry.get("args") or [], entry.get("env") or {}
-        if not isinstance(args, list) or not isinstance(env, dict):
-            return None
-        return cls(entry["command"], tuple(map(str, args)), {str(key): str(value) for key, value in env.items()})
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """Entry of a server over HTTP, with the members' names that one client uses."""
+
+    members: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Members of the server entry."""
+        return dict(self.members)
+
+
+ServerEntry = ServerCommand | HttpServer
+
+
+def parse_entry(entry: Any) -> ServerEntry | None:
+    """Parse a server entry; None if it has neither a command nor a URL."""
+    if not isinstance(entry, dict):
+        return None
+    if not isinstance(entry.get("command"), str):
+        return HttpServer(entry) if any(isinstance(entry.get(name), str) for name in _URL_MEMBERS) else None
+    args, env = entry.get("args") or [], entry.get("env") or {}
+    if not isinstance(args, list) or not isinstance(env, dict):
+        return None
+    return ServerCommand(entry["command"], tuple(map(str, args)), {str(key): str(value) for key, value in env.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +66,9 @@ class ConfigFile:
 
     location: ConfigLocation
     path: tuple[str, ...]
-    insert: Callable[[str, ServerCommand], str]
+    insert: Callable[[str, ServerEntry], str]
     remove: Callable[[str, str | None], str]
-    find_entry: Callable[[str], ServerCommand | None] = lambda _: None
+    find_entry: Callable[[str], ServerEntry | None] = lambda _: None
     find_remark: Callable[[str], str | None] = lambda _: None
     """Warning about a setting of the user that weakens or hides Kaiza, if the text has one."""
 
@@ -74,23 +91,26 @@ class Client:
     """Whether the client expands `$` in values, so that a path with one cannot be written."""
     next_steps: str
     """Advice printed once the files are written."""
+    http_members: Callable[[str], Mapping[str, Any]] | None = None
+    """Members of the entry for a URL, with the token from an environment variable; None if no file can do that."""
 
 
 def json_server_file(
     location: ConfigLocation, path: tuple[str, ...], group: str, extra: Mapping[str, str]
 ) -> ConfigFile:
-    """A JSON file that lists servers by name in the object `group`; `extra` members are added to Kaiza's entry."""
+    """A JSON file that lists servers by name in the object `group`; `extra` members are added to Kaiza's command."""
     key_path = (group, SERVER_NAME)
 
-    def insert(text: str, server: ServerCommand) -> str:
-        return json_edit.set_value(text, key_path, {**extra, **server.as_json()})
+    def insert(text: str, server: ServerEntry) -> str:
+        added = extra if isinstance(server, ServerCommand) else {}
+        return json_edit.set_value(text, key_path, {**added, **server.as_json()})
 
     def remove(text: str, before: str | None) -> str:
         edited = json_edit.remove_member(text, key_path)
         return edited if before is None else json_edit.remove_empty(edited, key_path[:1], before)
 
-    def find_entry(text: str) -> ServerCommand | None:
-        return ServerCommand.from_entry(json_edit.value_at(text, key_path))
+    def find_entry(text: str) -> ServerEntry | None:
+        return parse_entry(json_edit.value_at(text, key_path))
 
     return ConfigFile(location, path, insert, remove, find_entry)
 
@@ -100,7 +120,7 @@ def json_list_file(path: tuple[str, ...], key_path: tuple[str, ...], items: Sequ
     return ConfigFile("workspace", path, partial(_extend_list, key_path, items), partial(_shrink_list, key_path, items))
 
 
-def _extend_list(key_path: tuple[str, ...], items: Sequence[str], text: str, _server: ServerCommand) -> str:
+def _extend_list(key_path: tuple[str, ...], items: Sequence[str], text: str, _server: ServerEntry) -> str:
     return json_edit.extend_list(text, key_path, items)
 
 

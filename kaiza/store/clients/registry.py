@@ -1,12 +1,23 @@
 """Table of the supported clients: the files that configure each, as its own documentation describes them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from kaiza.store.clients import json_edit, toml_block
-from kaiza.store.clients.client import SERVER_NAME, Client, ConfigFile, ServerCommand, json_list_file, json_server_file
+from kaiza.store.clients.client import (
+    SERVER_NAME,
+    Client,
+    ConfigFile,
+    ServerEntry,
+    json_list_file,
+    json_server_file,
+    parse_entry,
+)
 
+TOKEN_VARIABLE = "KAIZA_TOKEN"  # noqa: S105  the variable's name
+"""Environment variable from which clients take the token for HTTP."""
 # A client's own write tools would bypass the plan and the log: where a setting can deny them, it does.
 _CLAUDE_CODE_WRITERS = ("Bash", "Edit", "Monitor", "MultiEdit", "NotebookEdit", "Write")
 _CURSOR_WRITERS = ("Shell(**)", "Write(**)")
@@ -20,7 +31,7 @@ _GEMINI_SERVER = json_server_file("workspace", _GEMINI_PATH, "mcpServers", {})
 _GEMINI_EXCLUDE = json_list_file(_GEMINI_PATH, ("tools", "exclude"), _GEMINI_WRITERS)
 
 
-def _insert_codex(text: str, server: ServerCommand) -> str:
+def _insert_codex(text: str, server: ServerEntry) -> str:
     return toml_block.set_table(text, _CODEX_SANDBOX, _CODEX_TABLE, server.as_json())
 
 
@@ -28,9 +39,9 @@ def _remove_codex(text: str, _before: str | None) -> str:
     return toml_block.remove_table(text, _CODEX_TABLE)
 
 
-def _find_codex_entry(text: str) -> ServerCommand | None:
+def _find_codex_entry(text: str) -> ServerEntry | None:
     servers = toml_block.parse(text).get(_CODEX_TABLE[0])
-    return ServerCommand.from_entry(servers.get(SERVER_NAME)) if isinstance(servers, dict) else None
+    return parse_entry(servers.get(SERVER_NAME)) if isinstance(servers, dict) else None
 
 
 def _find_codex_remark(text: str) -> str | None:
@@ -39,7 +50,7 @@ def _find_codex_remark(text: str) -> str | None:
     return 'sandbox_mode was set before Kaiza and lets Codex write without it; set it to "read-only"'
 
 
-def _insert_gemini(text: str, server: ServerCommand) -> str:
+def _insert_gemini(text: str, server: ServerEntry) -> str:
     return _GEMINI_EXCLUDE.insert(_GEMINI_SERVER.insert(text, server), server)
 
 
@@ -50,6 +61,12 @@ def _remove_gemini(text: str, before: str | None) -> str:
 def _find_gemini_remark(text: str) -> str | None:
     core = json_edit.value_at(text, ("tools", "core"))
     return None if core is None else "tools.core is set and may hide Kaiza's tools from Gemini"
+
+
+def _with_bearer(url_member: str, variable: str, **others: str) -> Callable[[str], Mapping[str, Any]]:
+    """Entries with an Authorization header that expands an environment variable, as the client spells one."""
+    headers = {"Authorization": f"Bearer {variable}"}
+    return lambda url: {**others, url_member: url, "headers": headers}
 
 
 _ALL_CLIENTS = (
@@ -72,6 +89,7 @@ _ALL_CLIENTS = (
             "Start claude in the workspace and allow the server when asked. Its own write tools are denied; "
             "its own read tools still work and are not recorded."
         ),
+        http_members=_with_bearer("url", f"${{{TOKEN_VARIABLE}}}", type="http"),
     ),
     Client(
         name="cursor",
@@ -87,6 +105,7 @@ _ALL_CLIENTS = (
             "Enable the server in Cursor's MCP settings. The command line agent is denied writing; the editor's agent "
             "keeps its own tools, which no file can disable: changes it makes with them are not recorded."
         ),
+        http_members=_with_bearer("url", f"${{env:{TOKEN_VARIABLE}}}"),
     ),
     Client(
         name="vscode",
@@ -132,6 +151,7 @@ _ALL_CLIENTS = (
         next_steps=(
             "Codex reads this file only in a project that it trusts: start codex there and trust it; /mcp lists Kaiza."
         ),
+        http_members=lambda url: {"url": url, "bearer_token_env_var": TOKEN_VARIABLE},
     ),
     Client(
         name="gemini",
@@ -142,6 +162,7 @@ _ALL_CLIENTS = (
         program="gemini",
         expands_variables=True,
         next_steps="Start gemini in the workspace; /mcp lists the server. Its own write tools are excluded.",
+        http_members=_with_bearer("httpUrl", f"${{{TOKEN_VARIABLE}}}"),
     ),
 )
 

@@ -102,6 +102,11 @@ def new_token(name: str, role: str | None, created: str, expires: str) -> tuple[
     return token, HttpToken(name, _hash_token(token), role, created, expires)
 
 
+def has_token(text: str) -> bool:
+    """Whether a text has what looks like a token in it."""
+    return _TOKEN.search(text) is not None
+
+
 def read_tokens(root: str) -> TokenList:
     """The tokens of a workspace; none where they are those of another workspace that was at this path."""
     path = state_dir.path_of(root) / NAME
