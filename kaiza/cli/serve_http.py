@@ -41,13 +41,13 @@ def run(
 
 
 def _make_admission(options: "ServeOptions", authenticate: Authenticate | None) -> Admission:
-    hosts, origins = map(parse_host, options.allow_host), map(parse_origin, options.allow_origin)
-    named, pages = {name for name in hosts if name}, {origin for origin in origins if origin}
-    if len(named) < len(set(options.allow_host)):
+    hosts = {parse_host(name) for name in options.allow_host}
+    origins = {parse_origin(origin) for origin in options.allow_origin}
+    if None in hosts:
         raise _cannot_start("A name of --allow-host is not valid. Write a host name or address, without http://.")
-    if len(pages) < len(set(options.allow_origin)):
+    if None in origins:
         raise _cannot_start("An origin of --allow-origin is not valid. Write it as in https://example.org.")
-    return Admission(LOCAL_NAMES | named, pages, authenticate)
+    return Admission(LOCAL_NAMES | set(filter(None, hosts)), set(filter(None, origins)), authenticate)
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -103,6 +103,11 @@ class FakeApp:
 
     def hold(self, call, arguments):
         """Return once there is a byte in the FIFO; `past_intent`: the call cannot be expired."""
+        if call.request.report_progress is not None:
+            for done in range(1, arguments.get("progress", 0) + 1):
+                call.request.report_progress(done, None if arguments.get("endless") else 9)
+        if "begun" in arguments:
+            Path(arguments["begun"]).touch()
         if arguments.get("past_intent"):
             call.claim()
         with Path(arguments["fifo"]).open("rb", buffering=0) as fifo:

@@ -14,12 +14,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kaiza.domain.call import Principal
+from kaiza.domain.call import CallRequest, Principal
 from kaiza.domain.error_codes import SYSTEM_ERROR_CODES
 from kaiza.server.http import mcp_headers
 from kaiza.server.http.admission import Admission, check_content
 from kaiza.server.http.body import BodyDrain, read_body
 from kaiza.server.http.call_runner import CallAnswer, CallRunner
+from kaiza.server.http.event_stream import EventStream, accepts_events
 from kaiza.server.pipeline import Incoming, Pipeline, to_call_request
 from kaiza.wire import message
 from kaiza.wire.message import InvalidMessage, Notification, Request
@@ -27,6 +28,9 @@ from kaiza.wire.message import InvalidMessage, Notification, Request
 HEALTH_PATH: Final = "/healthz"
 RETRY_SECONDS: Final = 1
 _METHOD_NOT_FOUND: Final = -32601
+_STATUS_BY_NUMBER: Final = {row.rpc: row.http for row in reversed(list(SYSTEM_ERROR_CODES.values()))}
+
+ReportProgress = Callable[[int, int | None], None]
 
 
 class Pipelines(NamedTuple):
@@ -39,10 +43,9 @@ class Pipelines(NamedTuple):
 
 
 class RequestRead(NamedTuple):
-    """A request that was let in: its holder, its headers and its body."""
+    """A request that was let in: the holder of its token, and its body."""
 
     principal: Principal | None
-    headers: Headers
     body: bytes
 
 
@@ -105,11 +108,21 @@ class Endpoints:
         if isinstance(parsed, Notification):
             return Response(status_code=202)
         # A client with a handshake expects errors with status 200; what is no request has no revision.
-        is_legacy = isinstance(parsed, Request) and not mcp_headers.is_modern(parsed, read.headers)
+        is_legacy = isinstance(parsed, Request) and not mcp_headers.is_modern(parsed, http.headers)
         if isinstance(parsed, Request) and not is_legacy:
-            parsed = mcp_headers.find_fault(parsed, read.headers) or parsed
-        answer = await self._answer(http, pipeline, parsed, read.principal)
-        return _to_response(answer.line, 200 if is_legacy else _mcp_status(_find_error(answer.line, parsed.id)))
+            parsed = mcp_headers.find_fault(parsed, http.headers) or parsed
+
+        def to_response(answer: CallAnswer) -> Response:
+            return _to_response(answer.line, 200 if is_legacy else _mcp_status(_find_error(answer.line, parsed.id)))
+
+        incoming = self._decide(http, pipeline, parsed)
+        if isinstance(incoming, CallAnswer):
+            return to_response(incoming)
+        if incoming.call.progress_token is None or not accepts_events(http.headers):
+            return to_response(await self._calls.run(incoming, _to_request(incoming, read)))
+        stream = EventStream(incoming)
+        request = _to_request(incoming, read, stream.report_progress)
+        return await stream.respond(self._calls.run(incoming, request), to_response)
 
     async def answer_rpc(self, http: HttpRequest) -> Response:
         """Answer one message in any dialect, with the HTTP status of its error code."""
@@ -118,19 +131,20 @@ class Endpoints:
         parsed = pipeline.parse_line(read.body)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
-        answer = await self._answer(http, pipeline, parsed, read.principal)
-        if answer.code is not None:
-            return _to_response(answer.line, answer.code.http)
-        return _to_response(answer.line, _rpc_status(_find_error(answer.line, parsed.id)))
+        incoming = self._decide(http, pipeline, parsed)
+        if isinstance(incoming, CallAnswer):
+            return _to_response(incoming.line, _rpc_status(_find_error(incoming.line, parsed.id)))
+        incoming = _check_path(incoming, http.path_params.get("tool"))
+        answer = await self._calls.run(incoming, _to_request(incoming, read))
+        return _to_response(answer.line, 200 if answer.code is None else answer.code.http)
 
     async def _read(self, http: HttpRequest) -> RequestRead:
         principal = self._admission.find_principal(http.headers)
         check_content(http.headers)
-        return RequestRead(principal, http.headers, await read_body(http))
+        return RequestRead(principal, await read_body(http))
 
-    async def _answer(
-        self, http: HttpRequest, pipeline: Pipeline, parsed: InvalidMessage | Request, principal: Principal | None
-    ) -> CallAnswer:
+    def _decide(self, http: HttpRequest, pipeline: Pipeline, parsed: InvalidMessage | Request) -> CallAnswer | Incoming:
+        """The answer to a message, or the call that it makes."""
         http.state.request_id = parsed.id
         action = pipeline.next_action(parsed)
         if action.call is None:
@@ -139,9 +153,11 @@ class Endpoints:
         if not self._calls.has_room():
             retry = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(503, "Too many calls are in flight. Send this one again later.", retry)
-        incoming = _check_path(action.call, http.path_params.get("tool"))
-        request = to_call_request(incoming.call)._replace(principal=principal)
-        return await self._calls.run(incoming, request)
+        return action.call
+
+
+def _to_request(incoming: Incoming, read: RequestRead, report: ReportProgress | None = None) -> CallRequest:
+    return to_call_request(incoming.call, report)._replace(principal=read.principal)
 
 
 def _check_path(incoming: Incoming, path_tool: str | None) -> Incoming:
@@ -171,11 +187,9 @@ def _rpc_status(error: Mapping[str, Any] | None) -> int:
     if error is None:
         return 200
     data = error.get("data")
-    members = data if isinstance(data, Mapping) else {}
-    # The editor's error about a tool that is not there has no error code.
-    is_unknown_tool = "error_code" not in members and members.get("errorType") == "not_found"
-    row = SYSTEM_ERROR_CODES.get("TOOL_NOT_FOUND" if is_unknown_tool else members.get("error_code", ""))
-    return 400 if row is None else row.http
+    row = SYSTEM_ERROR_CODES.get(data.get("error_code", "") if isinstance(data, Mapping) else "")
+    # The editor dialect's errors do not name the code. Without a call, its number has one status.
+    return row.http if row is not None else _STATUS_BY_NUMBER.get(error["code"], 400)
 
 
 def _to_response(line: bytes, status: int) -> Response:

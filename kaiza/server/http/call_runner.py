@@ -62,6 +62,10 @@ class CallRunner:
         """Whether another call may begin."""
         return len(self._running) < MAX_CALLS
 
+    def unanswered(self) -> "set[Future[CallAnswer]]":
+        """Answers that are still awaited, also of clients that have left."""
+        return {running.answer for running in self._running}
+
     def is_idle(self) -> bool:
         """Whether no thread is in a call, even in one that has been answered."""
         return not self._tasks

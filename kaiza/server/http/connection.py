@@ -22,6 +22,9 @@ KEEP_ALIVE_SECONDS: Final = 5
 
 MAX_CONNECTIONS: Final = 256
 
+PIECE_BYTES: Final = 1 << 14
+"""Bytes that are given to the parser at a time: as many as an incomplete head may have."""
+
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 47\r\n\r\n"
@@ -60,7 +63,10 @@ class BoundedConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Receive a part of a request."""
-        super().data_received(data)
+        # The parser bounds only a head that is incomplete, so that one in a single large piece would pass.
+        for start in range(0, len(data), PIECE_BYTES):
+            if not self.transport.is_closing():
+                super().data_received(data[start : start + PIECE_BYTES])
         self._watch_request()
 
     def on_response_complete(self) -> None:

@@ -7,9 +7,10 @@ import signal
 import socket
 import ssl
 import sys
+from asyncio import Future
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from anyio import move_on_after, to_thread
 from uvicorn.config import Config
@@ -81,22 +82,25 @@ class _Server:
         began = asyncio.get_running_loop().time()
         for connection in list(self._state.connections):
             connection.shutdown()
-        if not await self._wait_until_idle(began + DRAIN_SECONDS):
+        if not await self._wait_until_idle(calls, began + DRAIN_SECONDS):
             calls.end_calls()
-            await self._wait_until_idle(began + END_SECONDS)
+            await self._wait_until_idle(calls, began + END_SECONDS)
         with move_on_after(began + EXIT_SECONDS - asyncio.get_running_loop().time()) as scope:
             await to_thread.run_sync(app.close, abandon_on_cancel=True)
         return not scope.cancelled_caught and calls.is_idle()
 
-    async def _wait_until_idle(self, end: float) -> bool:
+    async def _wait_until_idle(self, calls: CallRunner, end: float) -> bool:
         """Wait for the last answer to be sent; False if the time is up."""
         with move_on_after(end - asyncio.get_running_loop().time()) as scope:
-            while self._state.tasks:
-                await asyncio.wait(self._state.tasks)
+            while awaited := self._list_awaited(calls):
+                await asyncio.wait(awaited)
             while self._state.connections:
                 self._connection_lost.clear()
                 await self._connection_lost.wait()
         return not scope.cancelled_caught
+
+    def _list_awaited(self, calls: CallRunner) -> "list[Future[Any]]":
+        return [*self._state.tasks, *calls.unanswered()]
 
     def _configure(self, app: object) -> Config:
         config = Config(

@@ -14,10 +14,10 @@ import fake_app
 
 from kaiza.domain.call import Principal
 from kaiza.server.dialects import load_dialects
-from kaiza.server.http import connection
+from kaiza.server.http import connection, serve
 from kaiza.server.http.admission import LOCAL_NAMES, Admission
 from kaiza.server.http.application import Pipelines
-from kaiza.server.http.serve import Listener, serve_http
+from kaiza.server.http.serve import Listener
 from kaiza.server.pipeline import Pipeline
 
 
@@ -26,7 +26,8 @@ def main(record, *options):
         name, separator, seconds = option.partition("=")
         if separator:
             assert hasattr(connection, name)
-            setattr(connection, name, type(getattr(connection, name))(seconds))
+            for module in (connection, serve):
+                setattr(module, name, type(getattr(connection, name))(seconds))
     holder = Principal("ada#01234567", "/nowhere")
     authenticate = None if "no-auth" in options else lambda token: holder if token == "sesame" else None
     admission = Admission(LOCAL_NAMES | {"kaiza.example"}, {"https://pages.example"}, authenticate)
@@ -37,7 +38,7 @@ def main(record, *options):
     pipelines = Pipelines(partial(Pipeline, dialects, mcp_only=True), partial(Pipeline, dialects))
     app = fake_app.UnclosableApp if "unclosable" in options else fake_app.FakeApp
     app = fake_app.LingeringApp if "lingering" in options else app
-    return serve_http(lambda: app(record), pipelines, admission, listener)
+    return serve.serve_http(lambda: app(record), pipelines, admission, listener)
 
 
 if __name__ == "__main__":

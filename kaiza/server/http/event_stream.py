@@ -1,0 +1,71 @@
+"""Progress before the answer: an answer becomes a stream of events only if something is said before it."""
+
+import asyncio
+from asyncio import Task
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.responses import Response, StreamingResponse
+
+from kaiza.server.http.call_runner import CallAnswer
+from kaiza.server.pipeline import Incoming
+from kaiza.wire import message
+from kaiza.wire.message import InvalidMessage
+
+_ACCEPTED = ("text/event-stream", "text/*", "*/*")
+
+
+def accepts_events(headers: Headers) -> bool:
+    """Whether the client takes a stream of events; a client that does not say takes anything."""
+    accepted = headers.get("accept", "*/*")
+    return any(kind in accepted for kind in _ACCEPTED)
+
+
+class EventStream:
+    """Lines for the client of one call, from any thread, and the response that carries them."""
+
+    def __init__(self, incoming: Incoming) -> None:
+        self._incoming = incoming
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def report_progress(self, done: int, total: int | None) -> None:
+        """Send the client how many items of how many are processed."""
+        line = self._incoming.encode_progress(done, total)
+        if line is not None:
+            self.send(line)
+
+    def send(self, line: bytes) -> None:
+        """Send the client a line before the answer."""
+        self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+
+    async def respond(
+        self, run: Coroutine[Any, Any, CallAnswer], to_response: Callable[[CallAnswer], Response]
+    ) -> Response:
+        """The response of the call: plain if the answer comes first, otherwise events of which it is the last."""
+        # A task of its own, which goes on when the client leaves and the response is cancelled.
+        work = self._loop.create_task(run)
+        work.add_done_callback(lambda _: self._lines.put_nowait(None))
+        first = await self._lines.get()
+        if first is None:
+            return to_response(await work)
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._events(first, work), media_type="text/event-stream", headers=headers)
+
+    async def _events(self, line: bytes | None, work: "Task[CallAnswer]") -> AsyncIterator[bytes]:
+        while line is not None:
+            yield _to_event(line)
+            line = await self._lines.get()
+        error = work.exception()
+        if error is not None:
+            bug = InvalidMessage(self._incoming.request_id, "INTERNAL_ERROR", "Kaiza failed unexpectedly.")
+            yield _to_event(message.rejection(bug))
+            self._loop.call_exception_handler({"message": "A call failed", "exception": error})  # prints it
+        else:
+            yield _to_event(work.result().line)
+
+
+def _to_event(line: bytes) -> bytes:
+    # The encoders write no line breaks, which would end the event.
+    return b"event: message\ndata: %b\n\n" % line.rstrip(b"\n")

@@ -1,0 +1,210 @@
+"""Calls over HTTP: deadlines, workers, the bound on calls in flight, clients that leave, and the end of the server."""
+
+import json
+import signal
+import threading
+import time
+
+import pytest
+from doors import call, request, until
+from http_doors import head
+
+WORKERS = 8
+MAX_CALLS = 64
+
+
+class Posts:
+    """Requests at the same time, each on a thread."""
+
+    def __init__(self, door, path="/mcp"):
+        self.door, self.path = door, path
+        self.answers = []
+        self.threads = []
+
+    def post(self, message):
+        def run():
+            self.answers.append(self.door.post(self.path, message))
+
+        self.threads.append(threading.Thread(target=run, daemon=True))
+        self.threads[-1].start()
+
+    def finish(self):
+        for thread in self.threads:
+            thread.join(20)
+            assert not thread.is_alive()
+        return self.answers
+
+
+@pytest.fixture
+def hold(door, fifo, tmp_path):
+    """Start a call that waits for the FIFO, and wait until it runs."""
+    posts = Posts(door)
+
+    def start(number, *, wait=True, **arguments):
+        begun = tmp_path / f"begun-{number}"
+        posts.post(call(number, "hold", fifo=fifo.path, begun=str(begun), **arguments))
+        if wait:
+            until(begun.exists)
+
+    start.posts = posts
+    return start
+
+
+def codes(answers):
+    return sorted(answer.value["result"]["isError"] for answer in answers)
+
+
+def test_calls_run_at_the_same_time_and_protocol_requests_do_not_wait_for_them(door, hold, fifo):
+    for number in range(WORKERS):
+        hold(number)
+
+    assert door.post("/mcp", request(9, "ping")).status == 200
+    assert door.request("GET", "/healthz", headers={}).status == 200
+    fifo.release(WORKERS)
+    assert codes(hold.posts.finish()) == [False] * WORKERS
+
+
+def test_an_overdue_call_is_answered_and_recorded_once(door, fifo):
+    answer = door.post("/rpc", call(1, "hold", fifo=fifo.path, timeout=0.05))
+    fifo.release()
+
+    assert answer.status == 504
+    assert door.end() == 0
+    assert [record.get("code") for record in door.records()] == ["CAP_EXCEEDED", None]
+
+
+def test_a_call_past_its_intent_is_not_ended_by_its_deadline(door, hold, fifo):
+    hold(1, timeout=0.01, past_intent=True)
+    fifo.release()
+    (answer,) = hold.posts.finish()
+
+    assert answer.value["result"]["isError"] is False
+
+
+def test_stuck_workers_are_replaced(door, hold, fifo):
+    for number in range(WORKERS):
+        hold(number, timeout=0.05)
+    expired = hold.posts.finish()
+    free = door.post("/mcp", call(99, "echo"))
+
+    assert codes(expired) == [True] * WORKERS
+    assert free.value["result"]["isError"] is False
+    fifo.release(WORKERS)
+    assert door.end() == 0
+
+
+def test_a_call_that_waits_for_a_worker_expires_too(door, hold, fifo):
+    for number in range(WORKERS):
+        hold(number)
+    waiting = door.post("/rpc", call(99, "echo", timeout=0.05))
+    fifo.release(WORKERS)
+
+    assert waiting.status == 504
+    assert codes(hold.posts.finish()) == [False] * WORKERS
+    assert sorted(record["tool"] for record in door.records()) == ["echo"] + ["hold"] * WORKERS
+
+
+def test_calls_beyond_the_limit_are_refused_until_there_is_room(door, hold, fifo):
+    for number in range(MAX_CALLS + 5):
+        hold(number, wait=False)
+    until(lambda: len(hold.posts.answers) == 5)
+    refused = list(hold.posts.answers)
+    fifo.release(MAX_CALLS)
+    answers = [answer for answer in hold.posts.finish() if answer not in refused]
+
+    assert [(answer.status, answer.headers["Retry-After"]) for answer in refused] == [(503, "1")] * 5
+    assert codes(answers) == [False] * MAX_CALLS
+    assert door.post("/mcp", call(100, "echo")).status == 200
+
+
+def test_the_call_of_a_client_that_leaves_runs_on_and_is_recorded(door, fifo, tmp_path):
+    body = json.dumps(call(1, "hold", fifo=fifo.path, begun=str(tmp_path / "begun"))).encode()
+    with door.connect() as client:
+        client.sendall(head(Content_Length=len(body)) + body)
+        until((tmp_path / "begun").exists)
+    assert door.records() == []
+    fifo.release()
+    until(door.records)
+
+    assert door.records() == [{"tool": "hold", "code": None}]
+
+
+def test_the_same_id_may_be_used_at_the_same_time(door, hold, fifo):
+    hold(1)
+    again = door.post("/mcp", call(1, "echo"))
+    fifo.release()
+
+    assert again.value["result"]["isError"] is False
+    assert codes(hold.posts.finish()) == [False]
+
+
+def test_a_cancellation_is_ignored(door, hold, fifo):
+    hold(1)
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    status = door.post("/mcp", note).status
+    fifo.release()
+
+    assert status == 202
+    assert codes(hold.posts.finish()) == [False]
+
+
+def test_a_bug_is_answered_under_the_requests_id_and_printed(door):
+    answer = door.post("/mcp", call("a", "crash"))
+
+    assert (answer.status, answer.value["id"], answer.error["code"]) == (500, "a", -32603)
+    assert door.post("/mcp", call(2, "echo")).status == 200
+    door.process.terminate()
+    assert b"a bug in a tool" in door.process.stderr.read()
+
+
+@pytest.mark.parametrize("signal_name", ["SIGTERM", "SIGINT"])
+def test_a_signal_lets_running_calls_end_and_closes_the_log(door, hold, fifo, signal_name):
+    hold(1)
+    door.process.send_signal(getattr(signal, signal_name))
+    until(lambda: not can_connect(door))
+    fifo.release()
+    (answer,) = hold.posts.finish()
+    door.process.wait(20)
+
+    assert answer.value["result"]["isError"] is False
+    assert door.process.returncode == 0
+    assert door.records() == [{"tool": "hold", "code": None}, {"closed": True}]
+
+
+def test_calls_that_do_not_end_after_a_signal_are_answered_and_the_server_exits_with_0(door, hold):
+    for number in range(3):
+        hold(number)
+    signalled_at = time.monotonic()
+    door.process.terminate()
+    answers = hold.posts.finish()
+    door.process.wait(20)
+
+    assert codes(answers) == [True] * 3
+    assert (door.process.returncode, time.monotonic() - signalled_at < 3) == (0, True)
+    assert [record.get("code") for record in door.records()] == ["CAP_EXCEEDED"] * 3 + [None]
+
+
+def test_idle_and_half_open_connections_do_not_delay_the_end(door):
+    with door.connect() as idle, door.connect() as half:
+        half.sendall(b"POST /mcp HTTP/1.1\r\nHost")
+        idle.sendall(head(method="GET", path="/healthz"))
+        idle.recv(100)
+        signalled_at = time.monotonic()
+        status = door.end()
+
+    assert (status, time.monotonic() - signalled_at < 2) == (0, True)
+
+
+def test_a_log_that_never_closes_does_not_keep_the_server_alive(fake):
+    door = fake("no-auth", "lingering")
+    door.post("/mcp", call(1, "echo"))
+
+    assert door.end() == 0
+
+
+def can_connect(door):
+    try:
+        with door.connect():
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,106 @@
+"""Progress over HTTP: a stream of events only if progress is reported before the answer."""
+
+import json
+
+import pytest
+from doors import call
+from http_doors import modern
+
+
+def held(fifo, progress, **more):
+    message = call(1, "hold", fifo=fifo.path, progress=progress, **more)
+    message["params"]["_meta"] = {"progressToken": "p"}
+    return message
+
+
+def events(answer):
+    *blocks, rest = answer.body.split(b"\n\n")
+    lines = [block.split(b"\n") for block in blocks]
+
+    assert rest == b""
+    assert all(name == b"event: message" and data.startswith(b"data: ") for name, data in lines)
+    return [json.loads(data[6:]) for _, data in lines]
+
+
+def test_progress_comes_before_the_answer_as_events(door, fifo):
+    fifo.release()
+    answer = door.post("/mcp", held(fifo, 3))
+    *progress, last = events(answer)
+
+    assert (answer.status, answer.headers["Content-Type"].partition(";")[0]) == (200, "text/event-stream")
+    assert [line["params"] for line in progress] == [
+        {"progressToken": "p", "progress": done, "total": 9} for done in (1, 2, 3)
+    ]
+    assert (last["id"], last["result"]["structuredContent"]["summary"]) == (1, "held")
+
+
+def test_progress_comes_while_the_call_runs(door, fifo):
+    with door.connect() as client:
+        body = json.dumps(held(fifo, 1)).encode()
+        client.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+        client.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        received = b""
+        while b"notifications/progress" not in received:
+            received += client.recv(4096)
+        assert b"held" not in received
+        fifo.release()
+        while not received.endswith(b"0\r\n\r\n"):
+            received += client.recv(4096)
+
+    assert b"held" in received
+
+
+def test_a_client_without_a_handshake_gets_progress_too(door, fifo):
+    fifo.release()
+    message, headers = modern(
+        1, "tools/call", name="hold", arguments={"fifo": fifo.path, "progress": 1, "endless": True}
+    )
+    message["params"]["_meta"]["progressToken"] = 7
+    first, last = events(door.post("/mcp", message, **headers))
+
+    assert first["params"] == {"progressToken": 7, "progress": 1}
+    assert last["result"]["resultType"] == "complete"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "progress", "token"),
+    [
+        ("/mcp", {}, 0, True),
+        ("/mcp", {}, 1, False),
+        ("/mcp", {"Accept": "application/json"}, 1, True),
+        ("/rpc", {}, 1, True),
+    ],
+)
+def test_an_answer_with_nothing_before_it_is_plain_json(door, fifo, path, headers, progress, token):
+    fifo.release()
+    message = held(fifo, progress)
+    if not token:
+        del message["params"]["_meta"]
+    answer = door.post(path, message, **headers)
+
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.value["result"]["structuredContent"]["summary"] == "held"
+
+
+def test_a_bug_after_progress_is_an_internal_error(door, fifo):
+    fifo.release()
+    answer = door.post("/mcp", held(fifo, 1, crash=True))
+    _, last = events(answer)
+
+    assert (last["id"], last["error"]["code"]) == (1, -32603)
+    door.process.terminate()
+    assert b"a bug in a tool" in door.process.stderr.read()
+
+
+def test_a_client_that_leaves_the_stream_does_not_end_the_call(door, fifo):
+    with door.connect() as client:
+        body = json.dumps(held(fifo, 1)).encode()
+        client.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+        client.sendall(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        received = b""
+        while b"notifications/progress" not in received:
+            received += client.recv(4096)
+    fifo.release()
+
+    assert door.end() == 0
+    assert [record.get("tool") for record in door.records()] == ["hold", None]
