@@ -85,3 +85,14 @@ def test_only_security_codes_lock():
         "PLAN_SCOPE_VIOLATION",
         "INVARIANT_VIOLATION",
     }
+
+
+@pytest.mark.rows("S0-8")
+def test_the_registry_names_the_six_codes_of_context_tools_and_none_for_paths_and_files():
+    v0 = {name: code.v0 for name, code in error_codes.SYSTEM_ERROR_CODES.items() if code.v0}
+    six = {"cache_missing", "cache_invalid", "invalid_query", "invalid_budget", "io_error", "internal_error"}
+
+    assert set(v0.values()) - {"by field"} == six
+    assert (v0["AUDIT_LOG_FAILED"], v0["AUDIT_LOCK_FAILED"]) == ("io_error", "io_error")
+    assert not {name for name in v0 if "PATH" in name or name.startswith(("FILE_", "OUTSIDE_"))}
+    assert not {name for name in v0 if name.startswith("CONTEXT_") and error_codes.SYSTEM_ERROR_CODES[name].locks}

@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -102,7 +101,7 @@ def test_each_code_has_its_message(client, directory, make_app, workspace, fault
     assert fail(client, **HELLO) == "cache_invalid"
 
 
-@pytest.mark.rows("S0-15", "S0-26", "S0-27")
+@pytest.mark.rows("S0-15", "S0-27")
 def test_a_bug_is_an_internal_error_without_a_trace_even_when_debugging(
     make_app, workspace, directory, faulty_registry, monkeypatch
 ):
@@ -164,16 +163,15 @@ def test_whatever_the_arguments_a_failure_is_one_of_six_errors_of_the_schema(cli
 def test_the_whole_line_is_the_same_each_time_in_every_dialect_and_after_a_restart(
     make_app, workspace, directory, faulty_registry
 ):
+    (write_cache(workspace, "damaged", MINIMAL) / "index.json").write_text("not-json")
     calls = [
-        (tool, arguments)
-        for tool, arguments in (
-            ("context_resolve", HELLO),
-            ("context_resolve", {**HELLO, "cache": "no"}),
-            ("context_resolve", {**HELLO, "query": 5}),
-            ("context.resolve", {**HELLO, "budget": -1}),
-            ("context_list_caches", {}),
-            ("context.inspect_cache", {"cache": "minimal"}),
-        )
+        ("context_resolve", HELLO),
+        ("context_resolve", {**HELLO, "cache": "no"}),
+        ("context_resolve", {**HELLO, "query": 5}),
+        ("context.resolve", {**HELLO, "budget": -1}),
+        ("context_resolve", {**HELLO, "cache": "damaged"}),
+        ("context_list_caches", {}),
+        ("context.inspect_cache", {"cache": "minimal"}),
     ]
     lines = []
     for _ in range(2):
@@ -186,7 +184,7 @@ def test_the_whole_line_is_the_same_each_time_in_every_dialect_and_after_a_resta
                     said.append(client.line)
             lines.append(said)
 
-    assert len(lines[0]) == 18
+    assert len(lines[0]) == 21
     assert all(said == lines[0] for said in lines)
 
 
@@ -220,9 +218,9 @@ sys.path[:0] = {path!r}
 from kaiza.domain import errors
 from kaiza.tools.context import context_resolve
 from kaiza.cli.context.resolve import CommandView
+fd = os.open({root!r}, os.O_RDONLY)  # before: pytest makes the directories above unreachable for others
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
-fd = os.open({root!r}, os.O_RDONLY)
 try:
     context_resolve.run(context_resolve.Request("minimal", "hello", 100), CommandView(fd))
     print("ok")
@@ -235,9 +233,11 @@ except errors.SystemError as error:
 def test_denied_inside_a_cache_is_an_io_error_and_on_the_way_to_it_a_missing_cache(directory, workspace):
     def code():
         script = AS_NOBODY.format(path=sys.path, root=str(workspace))
-        return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout.strip()
 
-    make_reachable(workspace)
+    make_readable(workspace)
     codes = [code()]
     for path in (
         directory / "manifest.json",
@@ -254,13 +254,10 @@ def test_denied_inside_a_cache_is_an_io_error_and_on_the_way_to_it_a_missing_cac
     assert codes == ["ok", *["CONTEXT_IO_ERROR"] * 3, *["CONTEXT_CACHE_MISSING"] * 2]
 
 
-def make_reachable(workspace):
-    """Let every user read the workspace and reach it."""
+def make_readable(workspace):
+    """Let every user read the workspace."""
     for path in (workspace, *workspace.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    for parent in workspace.parents:
-        if parent.stat().st_uid == os.geteuid() and parent != Path("/tmp"):
-            parent.chmod(parent.stat().st_mode | 0o055)
 
 
 def listed_by(door):

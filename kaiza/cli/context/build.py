@@ -9,7 +9,7 @@ from typing import Any
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace, resolve_name
 from kaiza.cli.context.cache_name import add_cache_name
-from kaiza.cli.context.sources import DEFAULT_GLOB, SourceSet, collect, label_source, resolve_sources
+from kaiza.cli.context.sources import DEFAULT_GLOB, SourceSet, label_source, pack_documents, resolve_sources
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.policy.content.secrets import find_secrets
@@ -81,9 +81,10 @@ def _build(args: argparse.Namespace, workspace: Workspace, sources: SourceSet) -
     if has_cache(kaiza_dir, args.cache) and not args.force:
         raise CacheBuildError(f"There is a cache {args.cache} already. To replace it, add --force.")
     with closing(CacheBuilder(kaiza_dir)) as builder:
-        left_out = collect(sources.scan(workspace), partial(_pack, builder))
+        with output.Progress("packing") as progress:
+            left_out = pack_documents(sources.scan(workspace), partial(_pack, builder, progress))
         cache_version = builder.seal(human_decisions.current_timestamp())
-        built = {"cache": args.cache, "cache_version": cache_version, "document_count": len(builder.entries)}
+        built = {"cache": args.cache, "cache_version": cache_version, "document_count": builder.count}
         labels = [label_source(workspace.root, each) for each in sources.directories]
         # Recorded first: no agent reads a cache that the log does not know.
         human_decisions.record_decision(
@@ -93,12 +94,13 @@ def _build(args: argparse.Namespace, workspace: Workspace, sources: SourceSet) -
     return built, left_out
 
 
-def _pack(builder: CacheBuilder, document: SourceDocument) -> None:
+def _pack(builder: CacheBuilder, progress: output.Progress, document: SourceDocument) -> None:
     secret = next(find_secrets(document.content), None)
     if secret is not None:
         where = f"{document.path}:{secret.line + 1}:{secret.column + 1}"
         raise CacheBuildError(f"{where} looks like a secret ({secret.rule}). Remove it, or leave the file out.")
     builder.add(document)
+    progress(builder.count, 0)
 
 
 def _describe_left_out(left_out: list[LeftOut]) -> Iterator[str]:

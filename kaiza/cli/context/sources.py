@@ -68,6 +68,17 @@ def label_source(root: str, directory: str) -> str:
     return directory if relative is None else str(relative)
 
 
+def pack_documents(found: Iterator[SourceDocument | LeftOut], pack: Callable[[SourceDocument], None]) -> list[LeftOut]:
+    """Pack each document; return what is left out."""
+    left_out = []
+    for each in found:
+        if isinstance(each, LeftOut):
+            left_out.append(each)
+        else:
+            pack(each)
+    return left_out
+
+
 def _open_source(workspace: Workspace, directory: str, opened: ExitStack) -> Source:
     relative = _relative_path(workspace.root, directory)
     if relative is not None:
@@ -81,14 +92,3 @@ def _relative_path(root: str, directory: str) -> RelPath | None:
         return ROOT
     prefix = root.rstrip("/") + "/"
     return RelPath.from_bytes(os.fsencode(directory[len(prefix) :])) if directory.startswith(prefix) else None
-
-
-def collect(found: Iterator[SourceDocument | LeftOut], use: Callable[[SourceDocument], None]) -> list[LeftOut]:
-    """Use each document; what is left out."""
-    left_out = []
-    for each in found:
-        if isinstance(each, LeftOut):
-            left_out.append(each)
-        else:
-            use(each)
-    return left_out

@@ -39,6 +39,11 @@ class CacheBuilder:
         self._documents = _open_directory(cache_format.DOCUMENTS, self._directory.fd)
 
     @property
+    def count(self) -> int:
+        """Number of documents so far."""
+        return len(self._ids)
+
+    @property
     def entries(self) -> list[CacheEntry]:
         """The documents so far, sorted by id."""
         return sorted(entry for entry, _ in self._files.values())
