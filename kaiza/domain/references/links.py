@@ -45,7 +45,6 @@ def _line_targets(line: str) -> Iterator[str]:
     position = line.find("](")
     while position >= 0:
         destination = _DESTINATION.match(line, position + 2)
-        # What has been read is never read again: a line of brackets must not take quadratic time.
         position = line.find("](", destination.end() if destination else position + 2)
         if destination:
             yield destination[1] or destination[2] or ""

@@ -103,7 +103,7 @@ class ReferenceChecker:
             if error.error_code in _NOT_THERE:
                 return False
         else:
-            if not self._view.is_unreadable(entry.real):
+            if entry.real == path or not self._view.is_unreadable(entry.real):
                 return True
         self.notes[PASSED_OVER] += 1
         return True
