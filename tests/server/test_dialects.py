@@ -15,6 +15,7 @@ FILE = {"path": "a.txt"}
 SEED_REQUESTS = [
     (request("tools/call", tool="scene.hierarchy.dump", arguments={"scenePath": "Assets/Scenes/Main.unity"}), "error"),
     (request("tools/list", category="scene"), "result"),
+    (request("tools/describe", tool="project.info"), "result"),
 ]
 
 
@@ -199,6 +200,21 @@ def test_a_call_past_its_deadline_has_its_limit_and_its_tool(make_app, root, fau
     assert error["data"]["errorType"] == "timeout"
     assert error["data"]["details"]["timeoutMs"] == 0
     assert error["data"]["details"]["tool"] == "server_info"
+
+
+@pytest.mark.rows("S4-21", "S4-58", "S4-60", "S4-61")
+def test_diagnostics_are_texts_beside_the_output_and_left_out_when_there_are_none(client, session, root):
+    (root / ".gitignore").write_text("build/\n")
+    (root / "build").mkdir()
+    noted = client.editor("project.references.missing", session_id=session)["result"]
+    over_mcp = client.mcp("project.references.missing", session_id=session)["result"]
+    plain = client.editor("read_file", path="a.txt", session_id=session)["result"]
+
+    assert noted.keys() == {"tool", "output", "diagnostics"}
+    assert noted["diagnostics"] == ["Ignored by .gitignore: 1 directories."]
+    assert over_mcp["_meta"]["kaiza/diagnostics"] == noted["diagnostics"]
+    assert over_mcp["isError"] is False
+    assert plain.keys() == {"tool", "output"}
 
 
 def test_the_envelope_of_the_details_is_the_record_cut_down(client, session, root):

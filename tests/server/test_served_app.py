@@ -98,6 +98,23 @@ def test_a_call_without_a_usable_name_that_cannot_be_recorded_is_an_audit_failur
     assert json.loads(result["content"][0]["text"])["error_code"] == "AUDIT_LOG_FAILED"
 
 
+@pytest.mark.rows("S4-53")
+def test_progress_is_sent_before_the_answer_and_only_to_a_client_that_asked(served):
+    served.ask(INITIALIZE)
+    served.ask(call(0, "begin_session", role="WINDSURF"))
+    asked = request(1, "tools/call", name="verify_audit_log", arguments={}, _meta={"progressToken": "mine"})
+    unasked = served.ask(call(2, "verify_audit_log"))
+    lines = [served.ask(asked)]
+    while "id" not in lines[-1]:
+        lines.append(served.hear())
+
+    assert unasked["id"] == 2
+    assert len(lines) > 1
+    assert {line["method"] for line in lines[:-1]} == {"notifications/progress"}
+    assert {line["params"]["progressToken"] for line in lines[:-1]} == {"mine"}
+    assert lines[-1]["id"] == 1
+
+
 @pytest.mark.rows("S1-84")
 def test_a_failure_is_recorded_while_its_answer_is_still_blocked(open_door, workspace):
     incoming, outgoing = os.pipe()
