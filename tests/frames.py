@@ -63,7 +63,19 @@ arguments = values | st.fixed_dictionaries(
         "x": values,
     },
 )
-calls = st.builds(each_dialect, st.sampled_from(TOOLS) | values, arguments).flatmap(st.sampled_from)
+sound = st.sampled_from(
+    [
+        ("server_info", {}),
+        ("session_status", {}),
+        ("list_plans", {}),
+        ("read_file", {"path": "src/a.py"}),
+        ("list_directory", {"path": "src"}),
+        ("search_text", {"query": "needle"}),
+        ("context_list_caches", {}),
+    ]
+).map(lambda call: (call[0], {**call[1], "session_id": SESSION}))
+hostile = st.tuples(st.sampled_from(TOOLS) | values, arguments)
+calls = (sound | hostile).flatmap(lambda call: st.sampled_from(each_dialect(*call)))
 odd_calls = st.fixed_dictionaries(
     {},
     optional={

@@ -79,7 +79,7 @@ class DeterministicClock:
     def __init__(self, workspaces: Iterable[Workspace]) -> None:
         self._workspaces = tuple(workspaces)
         self._lock = threading.Lock()  # protects `_records` and `_stamped`
-        self._records = 0
+        self._records: tuple[int, ...] = ()
         self._stamped: Counter[str] = Counter()
         """How often each call was stamped since the last record, so that equal calls get different ids."""
         self._last_used: dict[str, str] = {}
@@ -89,14 +89,16 @@ class DeterministicClock:
         arguments = redaction.redact_arguments(call_request.arguments)
         fingerprint = json.dumps([call_request.tool_name, arguments], sort_keys=True, separators=(",", ":"))
         with self._lock:
-            records = sum(map(_count_records, self._workspaces))
+            records = tuple(map(_count_records, self._workspaces))
             if records != self._records:
                 self._records = records
                 self._stamped.clear()
             earlier = self._stamped[fingerprint]
             self._stamped[fingerprint] += 1
         repeated = (str(earlier),) if earlier else ()
-        return derive_id("call", str(records), fingerprint, *repeated), counted_timestamp(records)
+        # Not their sum: the same call may come again where other workspaces are served.
+        counts = ",".join(map(str, records))
+        return derive_id("call", counts, fingerprint, *repeated), counted_timestamp(sum(records))
 
     def new_session_id(self, request_id: str) -> str:
         """An id computed from that of the call."""

@@ -15,6 +15,8 @@ from kaiza.boundary import clock
 from kaiza.domain import errors
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
+from kaiza.queries.session_summary import summarize_sessions
+from kaiza.queries.workspace_status import workspace_status
 from kaiza.store import human_decisions
 from kaiza.store.audit.verification.accept import accept_damage
 from kaiza.store.audit.verification.verify import verify_log
@@ -114,6 +116,29 @@ def test_other_records_appended_meanwhile_change_the_ids(counting, workspace):
     decide(workspace, "freeze")
 
     assert counting.stamp(request).request_id != before.request_id
+
+
+def test_ids_differ_when_the_same_records_are_in_other_logs(make_app, tmp_path):
+    roots = [make_ready(tmp_path / name) for name in ("one", "two")]
+    both = make_app(*roots, deterministic=True)
+    both.call("begin_session", {"role": "WINDSURF", "workspace_root": str(roots[1])})
+    before = both.stamp(CallRequest("read_file", {"path": "a"}))
+    both.close()
+    alone = make_app(roots[0], deterministic=True)
+    alone.call("no_such_tool", {})
+
+    assert alone.stamp(CallRequest("read_file", {"path": "a"})).request_id != before.request_id
+
+
+def test_a_session_of_a_deterministic_log_is_shown_as_open(counting, workspace):
+    opened = Workspace(os.path.realpath(workspace), Caps())
+    opened.follow()
+    status = workspace_status(opened)
+    opened.close(human_decisions.current_timestamp())
+    listed = summarize_sessions(records(workspace), None, lambda _seq: None)
+
+    assert len(status["sessions"]) == 1
+    assert [session.state for session in listed] == ["active"]
 
 
 def decide(root, action):
