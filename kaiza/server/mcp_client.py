@@ -25,6 +25,8 @@ ProgressReport = Callable[[int, int], None]
 
 # Clients start servers with a minimal environment; PYTHONPATH and VIRTUAL_ENV keep an uninstalled checkout running.
 _PASSED_ENVIRONMENT = ("PATH", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PYTHONPATH", "VIRTUAL_ENV")
+# The SDK logs what servers send, and Python would print it without escaping it for the terminal.
+_NO_LOG = logging.NullHandler()
 _PROTOCOL_VERSION = "2026-07-28"
 _CONNECT_SECONDS = 30
 _ERROR_STATUS, _SERVER_ERROR_STATUS = 400, 500
@@ -130,7 +132,7 @@ async def _open_transport(url: str, http: httpx2.AsyncClient) -> AsyncIterator[A
 
 @contextmanager
 def _connect(transport: AbstractAsyncContextManager[Any]) -> Iterator[McpClient]:
-    logging.getLogger("mcp").addHandler(logging.NullHandler())  # its warnings are not escaped for a terminal
+    logging.getLogger().addHandler(_NO_LOG)
     info = Implementation(name="kaiza-call", version=kaiza.__version__)
     client = Client(transport, mode=_PROTOCOL_VERSION, client_info=info)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):

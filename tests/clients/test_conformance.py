@@ -1,6 +1,7 @@
-"""The official conformance suite, for the server as it is shipped."""
+"""The official conformance suite, for the transport with the suite's fixtures and for the server as it is shipped."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -8,7 +9,10 @@ import pytest
 from clients.conftest import listening
 
 HERE = Path(__file__).parent
-pytestmark = [pytest.mark.long, pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])]
+SCORED = {"2025-11-25": 30, "2026-07-28": 37}
+"""Server scenarios that each revision requires."""
+
+pytestmark = [pytest.mark.long, pytest.mark.parametrize("revision", SCORED)]
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +33,15 @@ def suite(installed):
         )
 
     return run
+
+
+def test_the_transport_with_the_suites_fixtures_passes_every_scored_scenario(suite, revision, tmp_path):
+    with listening(str(HERE / "conformance_server.py")) as url:
+        done = suite(url, revision, tmp_path / "results")
+    passed = re.findall(r"^✓ (\S+):", done.stdout, re.MULTILINE)
+
+    assert done.returncode == 0, done.stdout
+    assert len(passed) >= SCORED[revision]
 
 
 def test_the_shipped_server_fails_only_for_want_of_fixtures_and_capabilities(suite, revision, tmp_path, workspace):

@@ -17,6 +17,7 @@ from kaiza.render.json_values import format_members, format_text
 from kaiza.render.terminal import escape, wrap
 from kaiza.store.config import roots
 from kaiza.store.config.schema_registry import SchemaRegistry
+from kaiza.wire.dialects.mcp_result import DIAGNOSTICS_KEY
 
 if TYPE_CHECKING:
     from kaiza.server.mcp_client import CallResult, McpClient, NoAnswerError
@@ -159,6 +160,8 @@ def _print_result(args: argparse.Namespace, result: "CallResult") -> int:
         output.print_json(result.document)
     elif result.error_code is None:
         output.print_lines(wrap(_format_output(result), output.terminal_width()))
+        for line in _find_diagnostics(result):
+            output.print_error(escape(line))
     else:
         _print_refusal(args.tool, result)
     return output.SUCCESS if result.error_code is None else output.FAILURE
@@ -172,6 +175,12 @@ def _format_output(result: "CallResult") -> Iterator[str]:
     if "summary" in result.body:
         yield escape(str(result.body["summary"]))
     yield from format_members({name: value for name, value in result.body.items() if name != "summary"})
+
+
+def _find_diagnostics(result: "CallResult") -> list[str]:
+    """Notes on the result, such as that a scan was stopped."""
+    found = (result.document.get("_meta") or {}).get(DIAGNOSTICS_KEY)
+    return [str(line) for line in found] if isinstance(found, list) else []
 
 
 def _print_refusal(tool: str, result: "CallResult") -> None:

@@ -82,6 +82,23 @@ def test_the_faults_of_arguments_are_shown(project, kaiza):
     assert "colour" in result.err
 
 
+def test_notes_on_a_result_are_shown_on_standard_error(project, kaiza):
+    (project / ".gitignore").write_text("build\n")
+    (project / "build").mkdir()
+    result = kaiza("call", "project.references.missing")
+
+    assert result.status == 0
+    assert "Ignored by .gitignore: 1 directories." in result.err
+    assert "brokenReferences: []" in result.out
+
+
+def test_a_context_tools_error_is_shown(project, kaiza):
+    result = kaiza("call", "context_resolve", "cache=none", "query=x", "budget=10")
+
+    assert (result.status, result.out) == (1, "")
+    assert "cache_missing" in result.err
+
+
 def test_a_refused_session_exits_with_1(project, kaiza, tmp_path):
     (tmp_path / "plain").mkdir()
     result = kaiza("call", "read_file", "path=a.txt", "--workspace", str(tmp_path / "plain"))
@@ -266,6 +283,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\r\u202eok"
     [
         {"content": [], "structuredContent": {"summary": HOSTILE, HOSTILE: [HOSTILE, {HOSTILE: f"a\n{HOSTILE}"}]}},
         {"content": [{"type": "text", "text": f"{HOSTILE}\n{HOSTILE}"}]},
+        {"content": [], "structuredContent": {"n": 1}, "_meta": {"kaiza/diagnostics": [HOSTILE, {HOSTILE: 1}]}},
         {"content": [{"type": "text", "text": HOSTILE}], "isError": True},
         {"content": [{"type": "text", "text": json.dumps({"error_code": HOSTILE, "human_message": HOSTILE})}],
          "isError": True},
@@ -280,6 +298,13 @@ def test_what_a_server_answers_is_escaped(workspace, kaiza, result):
     assert shown.status == (1 if result.get("isError") else 0)
     assert "owned" in shown.out + shown.err
     assert (shown.out + shown.err).replace("\n", "").isprintable()
+
+
+def test_nothing_is_printed_of_what_the_sdk_logs(project, process):
+    result = process("call", "project_info")
+
+    assert result.returncode == 0
+    assert [line.split()[0] for line in result.stderr.splitlines()] == [b"Session"]
 
 
 def test_a_refused_connection_shows_the_servers_sentence_and_exits_with_1(workspace, kaiza):
