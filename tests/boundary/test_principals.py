@@ -219,3 +219,30 @@ def test_the_summary_of_a_session_fits_whatever_has_to_be_said(roots):
 
     assert "kaiza adopt" in summary
     assert len(summary) <= 200
+
+
+def test_an_undo_follows_the_plan_and_names_who_asked_for_it(app, roots):
+    ann, bob = principal(roots[0]), principal(roots[0], "bob")
+    approved = plan(roots[0], scope='{create: ["a.txt"], delete: ["a.txt"]}')
+    sessions = {who: begin(app, who) for who in (ann, bob)}
+    made = ask(app, ann, "write_file", path="a.txt", content="x\n", plan_hash=approved, session_id=sessions[ann])
+    bobs = {"plan_hash": approved, "session_id": sessions[bob]}
+    own = ask(app, bob, "undo_changes", all_of_session=True, **bobs)
+    named = ask(app, bob, "undo_changes", request_ids=[made.output["request_id"]], **bobs)
+
+    assert own.output["changes"] == []
+    assert [change["path"] for change in named.output["changes"]] == ["a.txt"]
+    assert records(roots[0])[-1]["principal"] == bob.label
+
+
+def test_calls_of_one_workspaces_principal_cannot_undo_anothers(app, roots):
+    ann, other = principal(roots[0]), principal(roots[1])
+    approved = [plan(root, scope='{create: ["a.txt"]}') for root in roots]
+    session = begin(app, ann)
+    made = ask(app, ann, "write_file", path="a.txt", content="x\n", plan_hash=approved[0], session_id=session)
+    ids = [[made.output["request_id"]], [UNKNOWN]]
+    asked = {"plan_hash": approved[1], "session_id": begin(app, other)}
+    refusals = [ask(app, other, "undo_changes", request_ids=each, **asked).envelope for each in ids]
+
+    assert [each["error_code"] for each in refusals] == ["INVALID_INPUT_VALUE"] * 2
+    assert [each["cause"]["request_ids"] for each in refusals] == ids

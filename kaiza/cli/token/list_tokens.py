@@ -8,7 +8,9 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import resolve_root
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape, format_minute
+from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens
+from kaiza.store.trust.binding import read_binding
 
 _COLUMNS = (
     Column("name"),
@@ -28,7 +30,8 @@ def add(commands: arguments.Subparsers) -> None:
         parser,
         "List the tokens of this workspace, newest last, expired and revoked ones too. Times of use are to the "
         "minute.\n"
-        "Exit status: 0 listed, 1 their file cannot be used, so no token is valid.",
+        "Exit status: 0 listed, 1 no token is valid: their file cannot be used, or the workspace "
+        "is from elsewhere.",
         "kaiza token list",
         run=_run_list,
     )
@@ -39,6 +42,9 @@ def add(commands: arguments.Subparsers) -> None:
 def _run_list(args: argparse.Namespace) -> int:
     root, now = resolve_root(args), http_tokens.read_clock()
     tokens, uses = http_tokens.read_tokens(root), http_tokens.read_uses(root)
+    problem = tokens.problem
+    if tokens.tokens and read_binding(root, state_dir.path_of(root)).is_foreign:
+        problem = "This workspace came from elsewhere, so no token is valid. Run `kaiza adopt`, then make new tokens"
     rows = [
         {
             "name": token.name,
@@ -53,13 +59,14 @@ def _run_list(args: argparse.Namespace) -> int:
         for token in tokens.tokens
     ]
     if args.json:
-        output.print_json({"tokens": rows, "problem": tokens.problem})
-    elif rows:
+        output.print_json({"tokens": rows, "problem": problem})
+        return output.SUCCESS if problem is None else output.FAILURE
+    if rows:
         cells = map(_token_row, rows)
         output.print_lines(render_table(_COLUMNS, cells, output.terminal_width(), colour=output.has_colour()))
-    else:
-        output.print_error(f"{tokens.problem or 'There is no token here yet. Make one with `kaiza token new NAME`'}.")
-    return output.SUCCESS if tokens.problem is None else output.FAILURE
+    if problem is not None or not rows:
+        output.print_error(f"{problem or 'There is no token here yet. Make one with `kaiza token new NAME`'}.")
+    return output.SUCCESS if problem is None else output.FAILURE
 
 
 def _token_row(row: Mapping[str, Any]) -> tuple[Cell, ...]:

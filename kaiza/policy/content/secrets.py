@@ -33,6 +33,7 @@ _FORMATS = (
     ("openai", "an OpenAI key", rb"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20}", b""),
     ("openai", "an OpenAI key", rb"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}", b""),
     ("openai", "an OpenAI key", rb"sk-[A-Za-z0-9]{48}", _WORD_CHARACTERS),
+    ("kaiza", "a token of Kaiza's", rb"kz_[A-Za-z0-9_-]{43}", rb"A-Za-z0-9_-"),
 )  # fmt: skip
 _DISTINCT_PREFIXES = frozenset({"github", "gitlab", "slack", "npm", "pypi", "anthropic"})
 """Tokens with a prefix so distinct that they are found inside a longer word too, as in a URL."""

@@ -167,9 +167,11 @@ def test_revoking_works_under_settings_that_cannot_be_read_and_on_a_damaged_log(
 def test_no_token_is_made_in_a_workspace_from_elsewhere(workspace, kaiza):
     make(kaiza, "first")
     (workspace / ".kaiza/id").write_text("f" * 32 + "\n")
-    done = kaiza("token", "new", "ci")
+    done, listed = kaiza("token", "new", "ci"), kaiza("token", "list")
 
     assert (done.status, done.out) == (1, "")
+    assert (listed.status, "kaiza adopt" in listed.err) == (1, True)
+    assert json.loads(kaiza("token", "list", "--json").out)["problem"] is not None
 
 
 def test_no_token_is_made_on_a_damaged_log(workspace, kaiza):

@@ -59,6 +59,27 @@ def test_a_session_counts_its_calls_and_refusals():
     assert (session.role, session.calls, session.refusals) == ("WINDSURF", 3, 1)
 
 
+def test_a_session_of_a_version_without_principals_is_one_of_stdio():
+    old = [{name: value for name, value in each.items() if name != "principal"} for each in (begin(), call(2))]
+
+    assert state_of(*old) == state_of(begin(), call(2))
+    assert state_of(*old).sessions["s1"].principal is None
+
+
+def test_a_session_keeps_the_principal_that_began_it_whatever_later_records_say():
+    audit_state = state_of(begin(principal="ann#0a1b2c3d"), call(2, principal="bob#0a1b2c3d"), call(3))
+
+    assert audit_state.sessions["s1"].principal == "ann#0a1b2c3d"
+
+
+@pytest.mark.parametrize("detail", [{}, {"token": None}, {"token": 7}, {"token": "bob#0a1b2c3d"}])
+def test_the_end_of_no_token_or_of_another_ends_no_session(detail):
+    sessions = [begin(1, "s1"), begin(2, "s2", principal="ann#0a1b2c3d")]
+    revoked = make_record(3, "person", detail={"action": "revoke_token", **detail})
+
+    assert state_of(*sessions, revoked).sessions.keys() == {"s1", "s2"}
+
+
 def test_a_session_ends_by_end_session_or_after_twelve_idle_hours():
     ended = state_of(begin(), call(2, "end_session"))
     idle = state_of(begin())
@@ -187,7 +208,7 @@ def is_freeze(one):
 
 
 ODD_MEMBERS = ["timestamp", "request_id", "session_id", "role", "tool_name", "outcome", "error_code", "plan_id"]
-ODD_MEMBERS += ["plan_hash", "changes", "detail", "cause", "seq"]
+ODD_MEMBERS += ["plan_hash", "changes", "detail", "cause", "seq", "principal"]
 
 
 @pytest.mark.parametrize("name", ODD_MEMBERS)

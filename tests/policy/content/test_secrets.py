@@ -32,6 +32,7 @@ TOKENS = {
         "sk" + "-" + A36[:20] + "T3Blbk" + "FJ" + A36[:20],
         "sk" + "-" + "aB3d" * 12,
     ],
+    "kaiza": ["kz" + "_" + LONG[:43]],
     "anthropic": ["sk" + "-ant-api03-" + LONG[:95], "sk" + "-ant-oat01-" + LONG[:95]],
 }
 KEYS = ["", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ", "PGP "]

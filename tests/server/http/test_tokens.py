@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 from doors import call
 from http_doors import modern
-from scenes import bind, records
+from scenes import records
 
 WRONG = "kz_" + "A" * 43
 
 
 @pytest.fixture
 def door(open_http, workspace):
-    """The real application in a workspace, with tokens."""
-    bind(workspace)
+    """The real application, with tokens, in a workspace in which nothing is recorded yet."""
     return open_http([sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), "--http", "127.0.0.1:0"])
 
 
