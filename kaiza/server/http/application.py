@@ -1,7 +1,9 @@
 """The ASGI application: routes, the order of refusals, and the HTTP status of each answer."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
@@ -21,7 +23,7 @@ from kaiza.server.http.admission import Admission, check_content
 from kaiza.server.http.body import BodyDrain, read_body
 from kaiza.server.http.call_runner import CallAnswer, CallRunner
 from kaiza.server.http.event_stream import EventStream, accepts_events
-from kaiza.server.pipeline import Incoming, Pipeline, to_call_request
+from kaiza.server.pipeline import Exchange, Incoming, NotesProtocol, Pipeline, to_call_request
 from kaiza.wire import message
 from kaiza.wire.message import InvalidMessage, Notification, Request
 
@@ -43,15 +45,25 @@ class Pipelines(NamedTuple):
 
 
 class RequestRead(NamedTuple):
-    """A request that was let in: the holder of its token, and its body."""
+    """A request that was let in: the holder of its token, its body, and when it was received."""
 
     principal: Principal | None
     body: bytes
+    path: str
+    at: float
+    """In seconds of `time.monotonic`."""
+
+    def describe(self, parsed: InvalidMessage | Request) -> Exchange:
+        """The exchange that this request begins."""
+        agent = None if self.principal is None else self.principal.label
+        return Exchange(parsed, len(self.body), self.at, "http", self.path, agent)
 
 
-def make_http_app(calls: CallRunner, pipelines: Pipelines, admission: Admission) -> Starlette:
+def make_http_app(
+    calls: CallRunner, pipelines: Pipelines, admission: Admission, notes: NotesProtocol | None = None
+) -> Starlette:
     """Make the application."""
-    endpoints = Endpoints(calls, pipelines, admission)
+    endpoints = Endpoints(calls, pipelines, admission, notes)
     app = Starlette(
         routes=[
             Route("/mcp", endpoints.answer_mcp, methods=["POST"]),
@@ -95,8 +107,11 @@ class SourceCheck:
 class Endpoints:
     """Answers of the routes."""
 
-    def __init__(self, calls: CallRunner, pipelines: Pipelines, admission: Admission) -> None:
+    def __init__(
+        self, calls: CallRunner, pipelines: Pipelines, admission: Admission, notes: NotesProtocol | None
+    ) -> None:
         self._calls = calls
+        self._notes = notes
         self._pipelines = pipelines
         self._admission = admission
 
@@ -115,14 +130,15 @@ class Endpoints:
         def to_response(answer: CallAnswer) -> Response:
             return _to_response(answer.line, 200 if is_legacy else _mcp_status(_find_error(answer.line, parsed.id)))
 
-        incoming = self._decide(http, pipeline, parsed)
+        incoming = self._decide(http, pipeline, parsed, read)
         if isinstance(incoming, CallAnswer):
             return to_response(incoming)
+        note = partial(self._note, read.describe(parsed)._replace(incoming=incoming))
         if incoming.call.progress_token is None or not accepts_events(http.headers):
-            return to_response(await self._calls.run(incoming, _to_request(incoming, read)))
+            return to_response(await self._calls.run(incoming, _to_request(incoming, read), note))
         stream = EventStream(incoming)
         request = _to_request(incoming, read, stream.report_progress)
-        return await stream.respond(self._calls.run(incoming, request), to_response)
+        return await stream.respond(self._calls.run(incoming, request, note), to_response)
 
     async def answer_rpc(self, http: HttpRequest) -> Response:
         """Answer one message in any dialect, with the HTTP status of its error code."""
@@ -131,29 +147,40 @@ class Endpoints:
         parsed = pipeline.parse_line(read.body)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
-        incoming = self._decide(http, pipeline, parsed)
+        incoming = self._decide(http, pipeline, parsed, read)
         if isinstance(incoming, CallAnswer):
             return _to_response(incoming.line, _rpc_status(_find_error(incoming.line, parsed.id)))
         incoming = _check_path(incoming, http.path_params.get("tool"))
-        answer = await self._calls.run(incoming, _to_request(incoming, read))
-        return _to_response(answer.line, 200 if answer.code is None else answer.code.http)
+        note = partial(self._note, read.describe(parsed)._replace(incoming=incoming))
+        line, outcome = await self._calls.run(incoming, _to_request(incoming, read), note)
+        return _to_response(line, 200 if outcome is None or outcome.code is None else outcome.code.http)
 
     async def _read(self, http: HttpRequest) -> RequestRead:
         principal = self._admission.find_principal(http.headers)
         check_content(http.headers)
-        return RequestRead(principal, await read_body(http))
+        body = await read_body(http)
+        return RequestRead(principal, body, http.url.path, time.monotonic())
 
-    def _decide(self, http: HttpRequest, pipeline: Pipeline, parsed: InvalidMessage | Request) -> CallAnswer | Incoming:
+    def _decide(
+        self, http: HttpRequest, pipeline: Pipeline, parsed: InvalidMessage | Request, read: RequestRead
+    ) -> CallAnswer | Incoming:
         """The answer to a message, or the call that it makes."""
         http.state.request_id = parsed.id
         action = pipeline.next_action(parsed)
         if action.call is None:
             assert action.answer is not None  # noqa: S101  every message but a notification is answered
-            return CallAnswer(action.answer, None)
+            answer = CallAnswer(action.answer)
+            self._note(read.describe(parsed)._replace(line=read.body), answer)
+            return answer
         if not self._calls.has_room():
             retry = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(503, "Too many calls are in flight. Send this one again later.", retry)
         return action.call
+
+    def _note(self, exchange: Exchange, answer: CallAnswer) -> None:
+        """Note an answered request in the run log."""
+        if self._notes is not None:
+            self._notes.note(exchange._replace(answer=answer.line, outcome=answer.outcome))
 
 
 def _to_request(incoming: Incoming, read: RequestRead, report: ReportProgress | None = None) -> CallRequest:

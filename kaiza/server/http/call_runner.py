@@ -4,13 +4,13 @@ import asyncio
 import threading
 import time
 from asyncio import Future, Task
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
 
 from kaiza.domain.call import CallRequest, Outcome
-from kaiza.domain.error_codes import ErrorCode
 from kaiza.server.pipeline import AppProtocol, Incoming
 from kaiza.server.stdio.worker_pool import MAX_REPLACEMENTS, WORKERS
 
@@ -19,19 +19,23 @@ MAX_CALLS: Final = 64
 
 
 class CallAnswer(NamedTuple):
-    """Encoded answer of a call, and its error code if it failed."""
+    """Encoded answer, and the outcome if it is that of a call."""
 
     line: bytes
-    code: ErrorCode | None
+    outcome: Outcome | None = None
+
+
+OnAnswer = Callable[[CallAnswer], None]
 
 
 class RunningCall:
     """One call in flight. The worker and the deadline compete for beginning it, and for answering it."""
 
-    def __init__(self, incoming: Incoming, call: Any, answer: "Future[CallAnswer]") -> None:
-        self.incoming: Final = incoming
+    def __init__(self, incoming: Incoming, call: Any, on_answer: OnAnswer | None) -> None:
         self.call: Final = call
-        self.answer: Final = answer
+        self.answer: Final[Future[CallAnswer]] = asyncio.get_running_loop().create_future()
+        self._incoming: Final = incoming
+        self._on_answer: Final = on_answer
         self.work: Task[CallAnswer | None] | None = None
         self._begun = threading.Lock()
         self.is_replaced = False
@@ -42,8 +46,13 @@ class RunningCall:
         return self._begun.acquire(blocking=False)
 
     def encode(self, outcome: Outcome | None) -> CallAnswer | None:
-        """Encode the outcome; None if there is none, because the call is answered elsewhere."""
-        return None if outcome is None else CallAnswer(self.incoming.encode(outcome), outcome.code)
+        """Encode the outcome, on a thread; None if there is none, because the call is answered elsewhere."""
+        if outcome is None:
+            return None
+        answer = CallAnswer(self._incoming.encode(outcome), outcome)
+        if self._on_answer is not None:
+            self._on_answer(answer)
+        return answer
 
 
 class CallRunner:
@@ -70,13 +79,16 @@ class CallRunner:
         """Whether no thread is in a call, even in one that has been answered."""
         return not self._tasks
 
-    async def run(self, incoming: Incoming, request: CallRequest) -> CallAnswer:
-        """Run a call to its end, or until its deadline has been answered. A client that leaves does not end it."""
-        loop = asyncio.get_running_loop()
-        running = RunningCall(incoming, self._app.stamp(request), loop.create_future())
+    async def run(self, incoming: Incoming, request: CallRequest, on_answer: OnAnswer | None = None) -> CallAnswer:
+        """Run a call to its end, or until its deadline has been answered. A client that leaves does not end it.
+
+        `on_answer` gets the answer first, on a thread.
+        """
+        running = RunningCall(incoming, self._app.stamp(request), on_answer)
         self._running.add(running)
         running.work = self._start(running, to_thread.run_sync(self._work, running, limiter=self._workers))
-        deadline = loop.call_later(running.call.deadline - time.monotonic(), self._expire, running, "timeout")
+        seconds = running.call.deadline - time.monotonic()
+        deadline = asyncio.get_running_loop().call_later(seconds, self._expire, running, "timeout")
         try:
             return await running.answer
         finally:
@@ -99,12 +111,16 @@ class CallRunner:
         self._start(running, self._answer_overdue(running, cap, was_waiting=was_waiting))
 
     async def _answer_overdue(self, running: RunningCall, cap: str, *, was_waiting: bool) -> CallAnswer | None:
-        outcome = await to_thread.run_sync(self._app.expire, running.call, cap, limiter=self._expirers)
+        answer = await to_thread.run_sync(self._end, running, cap, limiter=self._expirers)
         is_stuck = not was_waiting and running.work is not None and not running.work.done()
-        if outcome is not None and is_stuck:
+        if answer is not None and is_stuck:
             running.is_replaced = True
             self._count_replaced(1)
-        return running.encode(outcome)
+        return answer
+
+    def _end(self, running: RunningCall, cap: str) -> CallAnswer | None:
+        """Expire the call, on a thread of its own; None if it cannot be ended any more."""
+        return running.encode(self._app.expire(running.call, cap))
 
     def _start(self, running: RunningCall, work: Any) -> "Task[CallAnswer | None]":
         task: Task[CallAnswer | None] = asyncio.get_running_loop().create_task(work)

@@ -20,7 +20,7 @@ from kaiza.server.http.admission import Admission
 from kaiza.server.http.application import Pipelines, make_http_app
 from kaiza.server.http.call_runner import CallRunner
 from kaiza.server.http.connection import HEAD_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection
-from kaiza.server.pipeline import AppProtocol
+from kaiza.server.pipeline import AppProtocol, NotesProtocol
 from kaiza.server.serve import GC_THRESHOLD, build_app
 from kaiza.server.stdio.transport import DRAIN_SECONDS, END_SECONDS, EXIT_SECONDS
 
@@ -36,11 +36,15 @@ class Listener(NamedTuple):
 
 
 def serve_http(
-    make_app: Callable[[], AppProtocol], pipelines: Pipelines, admission: Admission, listener: Listener
+    make_app: Callable[[], AppProtocol],
+    pipelines: Pipelines,
+    admission: Admission,
+    listener: Listener,
+    notes: NotesProtocol | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit status. A SystemError of `make_app` is raised here."""
     gc.set_threshold(GC_THRESHOLD)
-    is_clean = asyncio.run(_Server(pipelines, admission, listener).serve(make_app))
+    is_clean = asyncio.run(_Server(pipelines, admission, listener, notes).serve(make_app))
     if not is_clean:
         # A thread is stuck in a call or in closing the log: a normal exit would wait for it.
         sys.stderr.flush()
@@ -51,8 +55,11 @@ def serve_http(
 class _Server:
     """The connections of one listener, from the first to the last."""
 
-    def __init__(self, pipelines: Pipelines, admission: Admission, listener: Listener) -> None:
+    def __init__(
+        self, pipelines: Pipelines, admission: Admission, listener: Listener, notes: NotesProtocol | None
+    ) -> None:
         self._pipelines = pipelines
+        self._notes = notes
         self._admission = admission
         self._listener = listener
         self._state = ServerState()
@@ -65,7 +72,7 @@ class _Server:
             loop.add_signal_handler(number, signalled.set)
         app = await to_thread.run_sync(partial(build_app, make_app))
         calls = CallRunner(app)
-        config = self._configure(make_http_app(calls, self._pipelines, self._admission))
+        config = self._configure(make_http_app(calls, self._pipelines, self._admission, self._notes))
         server = await loop.create_server(
             partial(BoundedConnection, config, self._state, {}, on_lost=self._connection_lost.set),
             sock=self._listener.bound,

@@ -49,3 +49,49 @@ def test_a_call_to_the_path_of_another_tool_is_refused_and_recorded(served, work
 
     assert (answer.status, answer.error["code"]) == (422, -32602)
     assert [record["error_code"] for record in records(workspace)] == ["INVALID_TOOL_INPUT"]
+
+
+def canonical(tool, **arguments):
+    return request(1, "tools/call", tool=tool, input=arguments)
+
+
+@pytest.mark.rows("S3-20", "S3-22")
+@pytest.mark.parametrize(("tool", "status"), [("read_file", 422), ("nope", 404)])
+def test_a_canonical_error_has_the_status_of_the_table(served, tool, status):
+    session = served.post("/rpc", canonical("begin_session", role="WINDSURF")).value["result"]["output"]["session_id"]
+    answer = served.post("/rpc", canonical(tool, session_id=session))
+
+    assert (answer.status, answer.error["data"]["http_status"]) == (status, status)
+
+
+@pytest.mark.rows("S3-24")
+def test_an_internal_error_has_status_500_in_every_dialect(door):
+    editor = request(1, "tools/call", tool="fail", arguments={"error_code": "INTERNAL_ERROR"})
+
+    assert door.post("/rpc", canonical("fail", error_code="INTERNAL_ERROR")).status == 500
+    assert door.post("/rpc", editor).status == 500
+    assert door.post("/rpc", call(1, "fail", error_code="INTERNAL_ERROR")).status == 500
+
+
+@pytest.mark.rows("S3-12")
+def test_the_path_is_compared_with_the_tool_as_it_was_requested(door):
+    assert door.post("/rpc/echo", canonical("echo")).status == 200
+    assert door.post("/rpc/echo", canonical("hold")).status == 422
+    assert door.post("/rpc/echo", request(1, "tools/call", tool="hold", arguments={})).status == 422
+
+
+def test_what_no_tool_is_found_for_has_the_status_of_its_number(served):
+    assert served.post("/rpc", request(1, "tools/describe", tool="nope")).status == 404
+    assert served.post("/rpc", request(1, "tools/describe", tool="read_file")).status == 200
+    assert served.post("/rpc", request(1, "server/info")).status == 200
+
+
+def test_other_dialects_are_not_spoken_on_the_route_of_mcp(served, workspace):
+    answers = [
+        served.post("/mcp", canonical("begin_session", role="WINDSURF")),
+        served.post("/mcp", request(1, "server/info")),
+        served.post("/mcp", request(1, "tools/list", tier="core")),
+    ]
+
+    assert {answer.error["data"]["error_code"] for answer in answers} == {"INVALID_PARAMS"}
+    assert [record["error_code"] for record in records(workspace)] == ["INVALID_PARAMS"]
