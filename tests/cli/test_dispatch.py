@@ -81,12 +81,23 @@ def test_starting_the_server_imports_no_other_command_and_no_slow_module(tmp_pat
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, cwd=tmp_path)
     loaded = result.stdout.decode()
 
-    heavy = {"jsonschema", "pydantic", "mcp", "asyncio", "dataclasses", "hypothesis", "kaiza.render"}
+    heavy = {
+        "jsonschema",
+        "pydantic",
+        "mcp",
+        "asyncio",
+        "starlette",
+        "uvicorn",
+        "dataclasses",
+        "hypothesis",
+        "kaiza.render",
+    }
     assert not heavy & set(loaded.split())
     assert {name for name in loaded.split() if name.startswith("kaiza.cli.")} == {
         "kaiza.cli.dispatch",
         "kaiza.cli.console",
         "kaiza.cli.console.arguments",
+        "kaiza.cli.http_options",
         "kaiza.cli.serve",
     }
 
