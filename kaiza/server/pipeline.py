@@ -63,7 +63,7 @@ class Exchange(NamedTuple):
     agent: str | None = None
     """Label of the principal."""
     line: bytes | None = None
-    """The request's bytes, where no tool is called."""
+    """The request's bytes; needed where it is refused."""
     answer: bytes = b""
     incoming: Incoming | None = None
     """The tool call."""
