@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli.doctor.check import DoctorCheck, ok, problem, warning
+from kaiza.cli.doctor.handshake import probe_url
 from kaiza.render.terminal import escape
 from kaiza.store.clients import CLIENTS, changes, server_command
 from kaiza.store.clients.changes import ConfigFileError, InstallTarget
@@ -36,7 +37,7 @@ def _check_client(client: Client, target: InstallTarget, *, has_answered: bool) 
         if file.location == "home" and not changes.is_for_workspace(entry, target.root):
             continue
         if isinstance(entry, HttpServer):
-            yield _check_http_entry(client, file, text)
+            yield _check_http_entry(client, file, text, entry)
         elif _is_ours(entry, target):
             yield _check_own_entry(client, file, has_answered=has_answered)
         else:
@@ -50,11 +51,15 @@ def _check_client(client: Client, target: InstallTarget, *, has_answered: bool) 
             yield warning(f"{name}:tools", f"{client.title}'s own tools may still write", todo)
 
 
-def _check_http_entry(client: Client, file: ConfigFile, text: str) -> DoctorCheck:
+def _check_http_entry(client: Client, file: ConfigFile, text: str, entry: HttpServer) -> DoctorCheck:
     name = f"client:{client.name}"
     if has_token(text):
         todo = "Put the token into an environment variable, and revoke this one: kaiza token revoke NAME."
         return problem(name, f"{file.name} has a token in it, for everyone who reads the file", todo)
+    fault = probe_url(entry.url)
+    if fault is not None:
+        todo = "Start it with `kaiza serve --http HOST:PORT`, where the workspace is."
+        return warning(name, f"no Kaiza answers at the address in {file.name}, {escape(entry.url)}: {fault}", todo)
     return ok(name, f"{client.title} is configured to use a server over HTTP")
 
 

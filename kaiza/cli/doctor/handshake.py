@@ -1,18 +1,25 @@
-"""Check of the server: started as a client starts it, it has to answer a handshake and list its tools."""
+"""Checks of the server: started as a client starts it, or found at the address at which a client looks for it."""
 
+import http.client
 import os
 import subprocess
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import orjson
 
+from kaiza.cli.call.server_url import parse_url
+from kaiza.cli.console.output import CommandError
 from kaiza.cli.doctor.check import DoctorCheck, ok, problem
 from kaiza.render.terminal import escape
 from kaiza.store.clients.client import ServerCommand
 
 _TIMEOUT_SECONDS = 20
+_HTTP_TIMEOUT_SECONDS = 3
+_MAX_HEALTH = 200
 _CLIENT_ENVIRONMENT = ("HOME", "PATH", "LANG")
 _SERVER_NAME = "kaiza"
+_HEALTHY = b'{"status":"ok"}'
 _HANDSHAKE = (
     {
         "jsonrpc": "2.0",
@@ -58,6 +65,26 @@ def probe_server(server: ServerCommand) -> str | None:
     if not done.returncode and _is_complete(done.stdout):
         return None
     return _read_reason(done.stderr) or f"it ended with status {done.returncode}"
+
+
+def probe_url(url: str) -> str | None:
+    """Ask a server on this machine whether it is well; None if it is, or the address is of another machine."""
+    try:
+        server = parse_url(url)
+    except CommandError:
+        return None
+    # An agent may have written the address: no other machine hears from this one.
+    if not server.is_loopback or server.is_encrypted:
+        return None
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=_HTTP_TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse().read(_MAX_HEALTH)
+    except (OSError, http.client.HTTPException) as error:
+        return escape(str(error) or type(error).__name__)
+    finally:
+        connection.close()
+    return None if answer == _HEALTHY else "another program answers"
 
 
 def _is_complete(answers: bytes) -> bool:

@@ -37,6 +37,11 @@ class HttpServer:
 
     members: Mapping[str, Any]
 
+    @property
+    def url(self) -> str:
+        """The server's address, as the file has it."""
+        return next((text for name in _URL_MEMBERS if isinstance(text := self.members.get(name), str)), "")
+
     def as_json(self) -> dict[str, Any]:
         """Members of the server entry."""
         return dict(self.members)

@@ -1,6 +1,7 @@
 """`kaiza call`: one call as a client makes it, over stdio in a real server, and over HTTP against a hostile one."""
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -11,6 +12,8 @@ import pytest
 from agents import plan, sha
 from http_doors import HttpDoor
 from scenes import records
+
+from kaiza.server import mcp_client
 
 
 @pytest.fixture
@@ -333,6 +336,38 @@ def test_an_answer_that_is_not_kaizas_exits_with_3_and_no_traceback(workspace, k
 
     assert (result.status, result.out) == (3, "")
     assert len(result.err.splitlines()) == 1
+
+
+def test_progress_of_a_call_reaches_its_caller(workspace):
+    def event(value):
+        return b"event: message\ndata: " + json.dumps({"jsonrpc": "2.0", **value}).encode() + b"\n\n"
+
+    def answer(body):
+        if body["method"] == "tools/list":
+            return result_of({})(body)
+        token = body["params"]["_meta"]["progressToken"]
+        reports = [{"progressToken": token, "progress": done, "total": 30} for done in (10, 20)]
+        notes = [event({"method": "notifications/progress", "params": report}) for report in reports]
+        result = {"content": [], "structuredContent": {"n": 1}, "resultType": "complete"}
+        return 200, "text/event-stream", b"".join([*notes, event({"id": body["id"], "result": result})])
+
+    reports = []
+    with serving(answer) as (url, _), mcp_client.connect_url(f"{url}/mcp", None, use_proxy=False) as client:
+        result = client.call_tool("find_files", {}, lambda *report: reports.append(report))
+
+    assert result.body == {"n": 1}
+    assert reports == [(10, 30), (20, 30)]
+
+
+def test_an_interrupted_call_ends_with_130_and_no_traceback(workspace, screen):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        command = screen("call", "server_info", "--url", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with silent.accept()[0] as connection:
+            connection.recv(1000)
+            command.type("\x03")
+
+            assert command.end() == 130
+    assert "Traceback" not in command.shown
 
 
 def test_a_server_that_begins_no_session_exits_with_3(workspace, kaiza):

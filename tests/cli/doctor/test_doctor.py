@@ -2,7 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
+import threading
+from contextlib import suppress
 
 import pytest
 
@@ -323,6 +326,61 @@ def test_the_server_is_started_with_the_environment_of_a_client(tmp_path, monkey
 
     assert {"PATH", "HOME", "XDG_STATE_HOME"} <= names
     assert "PYTHONPATH" not in names
+
+
+@pytest.fixture
+def listener():
+    """A server on this machine that answers every connection with the same bytes."""
+    started = []
+
+    def start(answer):
+        bound = socket.create_server(("127.0.0.1", 0))
+
+        def serve():
+            with suppress(OSError):
+                while True:
+                    with bound.accept()[0] as connection:
+                        connection.recv(1000)
+                        connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        started.append((bound, thread))
+        return f"http://127.0.0.1:{bound.getsockname()[1]}/mcp"
+
+    yield start
+    for bound, thread in started:
+        bound.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        bound.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"status":"ok"}', "ok"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "warning"),
+        (b"\x1b[2J nothing\r\n", "warning"),
+        (b"", "warning"),
+    ],
+)
+def test_a_server_over_http_is_asked_whether_it_is_well(root, doctor, kaiza, listener, answer, verdict):
+    kaiza("init", "--client", "claude-code", "--http", listener(answer), "--yes")
+    check = doctor()[1]["client:claude-code"]
+
+    assert check["verdict"] == verdict
+    assert check["message"].isprintable()
+
+
+@pytest.mark.parametrize("url", ["https://kaiza.example.org/mcp", "http://kaiza.example.org", "file:///etc", "x", ""])
+def test_no_other_machine_hears_from_doctor(url, monkeypatch):
+    def refuse(*_):
+        raise AssertionError(url)
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+    assert handshake.probe_url(url) is None
 
 
 def test_journals_set_aside_are_a_warning(root, doctor):

@@ -131,6 +131,6 @@ def test_doctor_knows_the_entry_and_finds_a_token_that_someone_put_into_it(works
     leaky = kaiza("doctor", "--json")
     checks = {each["check"]: each for each in json.loads(leaky.out)["checks"]}
 
-    assert well["client:claude-code"]["verdict"] == "ok"
+    assert well["client:claude-code"]["verdict"] == "warning"  # nothing listens there
     assert (leaky.status, checks["client:claude-code"]["verdict"]) == (1, "problem")
     assert SECRET not in leaky.out
