@@ -243,11 +243,9 @@ def test_session_list_and_audit_show_name_the_token(workspace, kaiza, screen):
     begin(app, principal)
     app.close()
     last = len(records(workspace))
-    shown = [
-        screen(*words, columns=80, NO_COLOR="1")
-        for words in (("session", "list"), ("status",), ("audit", "show", str(last)))
-    ]
-    assert [each.end() for each in shown] == [0, 0, 0]
+    commands = [("session", "list"), ("status",), ("audit", "show", str(last)), ("audit", "show", "--kind", "call")]
+    shown = [screen(*words, columns=80, NO_COLOR="1") for words in commands]
+    assert [each.end() for each in shown] == [0] * 4
 
     assert all(principal.label in each.shown for each in shown)
     assert max(len(line) for each in shown for line in each.shown.splitlines()) <= 80
