@@ -5,15 +5,19 @@ import socket
 import ssl
 import subprocess
 import sys
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from doors import until
 from http_doors import HttpDoor
 
 from kaiza.cli import serve
+from kaiza.server.http.listening_socket import MAX_SOCKETS
 
 
 @pytest.fixture
@@ -78,22 +82,47 @@ def test_a_server_behind_a_proxy_listens_everywhere_and_asks_for_tokens(open_ser
     assert door.request("POST", "/mcp", b"", {"Host": "localhost"}).status == 401
 
 
-def test_tls_is_spoken_with_a_certificate(open_server, certificate):
+def open_tls(open_server, certificate):
     files = ["--tls-cert", str(certificate / "cert.pem"), "--tls-key", str(certificate / "key.pem")]
-    door = open_server("--http", "127.0.0.1:0", "--no-auth", *files)
+    return open_server("--http", "127.0.0.1:0", "--no-auth", *files)
+
+
+def exchange_tls(door, certificate, sent):
+    """Send bytes over TLS; the first part of the answer."""
     trusting = ssl.create_default_context(cafile=certificate / "cert.pem")
-    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}' + b" " * 900_000
-    request = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     with (
         socket.create_connection(("127.0.0.1", door.port), 20) as plain,
         trusting.wrap_socket(plain, server_hostname="localhost") as client,
     ):
-        client.sendall(request % len(body) + body)
-        answer = client.recv(1000)
+        client.sendall(sent)
+        return client.recv(1000)
+
+
+def test_tls_is_spoken_with_a_certificate(open_server, certificate):
+    door = open_tls(open_server, certificate)
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}' + b" " * 900_000
+    request = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    answer = exchange_tls(door, certificate, request % len(body) + body)
 
     assert door.scheme == "https"
     assert answer.startswith(b"HTTP/1.1 200")
     assert door.end() == 0
+
+
+def test_tls_handshakes_that_are_never_completed_do_not_use_up_the_descriptors(open_server, certificate):
+    door = open_tls(open_server, certificate)
+    descriptors = Path(f"/proc/{door.process.pid}/fd")
+    with ExitStack() as stack:
+        for number in range(MAX_SOCKETS + 50):
+            stack.enter_context(socket.create_connection(("127.0.0.1", door.port), 20))
+            until(lambda number=number: len(list(descriptors.iterdir())) > min(number, MAX_SOCKETS))
+        most = len(list(descriptors.iterdir()))
+    until(lambda: len(list(descriptors.iterdir())) < MAX_SOCKETS // 2)
+
+    assert most < MAX_SOCKETS + 40
+    assert exchange_tls(door, certificate, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(
+        b"HTTP/1.1 200"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """HTTP connections with the time limits and the bound on their number that uvicorn does not have."""
 
 import asyncio
+from asyncio import TimerHandle
 from collections.abc import Callable
 from typing import Any, Final
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from kaiza.server.http.request_parser import RequestParser
 
 # Time limits in seconds. Then the connection is cut.
 HEAD_SECONDS: Final = 10.0
@@ -37,18 +40,20 @@ class BoundedConnection(H11Protocol):
 
     def __init__(self, *arguments: Any, on_lost: Callable[[], None], **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.conn = RequestParser(PIECE_BYTES)
         self._on_lost = on_lost
         self._receiving: object = None
         """The part of the request that is being received; None while the server's answer is awaited."""
-        self._receive_timer: asyncio.TimerHandle | None = None
-        self._send_timer: asyncio.TimerHandle | None = None
+        self.receive_timer: TimerHandle | None = None
+        """Cuts the connection when its request is late; None while none is awaited."""
+        self._send_timer: TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin with the head of the first request, or refuse the connection."""
         super().connection_made(transport)
         # So that `pause_writing` is called for whatever the client does not take at once.
         transport.set_write_buffer_limits(high=1, low=0)
-        if len(self.connections) > MAX_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS and not self._cut_slowest():
             transport.write(_TOO_MANY)
             transport.close()
         self._watch_request()
@@ -56,7 +61,7 @@ class BoundedConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
         super().connection_lost(exc)
-        for timer in (self._receive_timer, self._send_timer):
+        for timer in (self.receive_timer, self._send_timer):
             if timer is not None:
                 timer.cancel()
         self._on_lost()
@@ -97,15 +102,31 @@ class BoundedConnection(H11Protocol):
         if self._send_timer is not None:
             self._send_timer.cancel()
 
+    def _cut_slowest(self) -> bool:
+        """Cut the connection whose request is awaited for the longest time; False if none is awaited.
+
+        So connections that send nothing, for which no token is needed, do not keep other clients out.
+        """
+        timers = {
+            connection.receive_timer: connection
+            for connection in self.connections
+            if isinstance(connection, BoundedConnection) and connection.receive_timer is not None
+        }
+        if timers:
+            slowest = timers[min(timers, key=TimerHandle.when)]
+            self.connections.discard(slowest)
+            slowest.transport.abort()
+        return bool(timers)
+
     def _watch_request(self) -> None:
         """Start the timer when another part of a request begins, and stop it when the request is complete."""
         state = self.conn.their_state
         receiving = (state, self.cycle) if state in (h11.IDLE, h11.SEND_BODY) else None
         if receiving == self._receiving:
             return
-        if self._receive_timer is not None:
-            self._receive_timer.cancel()
-        self._receiving, self._receive_timer = receiving, None
+        if self.receive_timer is not None:
+            self.receive_timer.cancel()
+        self._receiving, self.receive_timer = receiving, None
         if receiving is not None:
             seconds = HEAD_SECONDS if state is h11.IDLE else BODY_SECONDS
-            self._receive_timer = self.loop.call_later(seconds, self.transport.abort)
+            self.receive_timer = self.loop.call_later(seconds, self.transport.abort)

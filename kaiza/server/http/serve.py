@@ -20,6 +20,7 @@ from kaiza.server.http.admission import Admission
 from kaiza.server.http.application import Pipelines, make_http_app
 from kaiza.server.http.call_runner import CallRunner
 from kaiza.server.http.connection import HEAD_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection
+from kaiza.server.http.listening_socket import ListeningSocket
 from kaiza.server.pipeline import AppProtocol, NotesProtocol
 from kaiza.server.serve import GC_THRESHOLD, build_app
 from kaiza.server.stdio.transport import DRAIN_SECONDS, END_SECONDS, EXIT_SECONDS
@@ -75,7 +76,7 @@ class _Server:
         config = self._configure(make_http_app(calls, self._pipelines, self._admission, self._notes))
         server = await loop.create_server(
             partial(BoundedConnection, config, self._state, {}, on_lost=self._connection_lost.set),
-            sock=self._listener.bound,
+            sock=ListeningSocket(self._listener.bound),
             ssl=self._listener.tls,
             ssl_handshake_timeout=HEAD_SECONDS if self._listener.tls else None,
             backlog=BACKLOG,
