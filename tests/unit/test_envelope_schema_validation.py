@@ -77,6 +77,15 @@ def test_a_call_names_the_requested_tool_and_has_an_object_as_input():
             call.validate(wrong)
 
 
+@pytest.mark.rows("S3-12")
+def test_a_tool_that_was_requested_by_its_alias_is_named_by_it():
+    messages = SchemaRegistry().load_tool_messages("context.resolve")
+
+    messages.output.validate({"tool": "context.resolve", "output": {}})
+    with pytest.raises(ValidationError):
+        messages.output.validate({"tool": "context_resolve", "output": {}})
+
+
 @pytest.mark.rows("S3-12", "S3-14")
 def test_a_result_names_the_requested_tool_and_has_an_object_as_output():
     result = SchemaRegistry().load_tool_messages("read_file").output

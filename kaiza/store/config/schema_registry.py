@@ -124,9 +124,11 @@ class SchemaRegistry:
     def load_tool_messages(self, tool_id: str) -> ToolIo:
         """Validators of a tool's messages in the canonical dialect: `{tool, input}` and `{tool, output}`.
 
-        They check the form of the messages; what `input` and `output` hold is checked by `load_tool_io`.
+        They check the form of the messages, with the name or alias under which the tool was requested. What `input` and
+        `output` hold is checked by `load_tool_io`. KeyError if there is no such tool.
         """
-        self.load_tool_schemas(tool_id)
+        if not any(tool_id in (row["id"], *row.get("aliases", ())) for row in self.catalog()):
+            raise KeyError(tool_id)
         call = _read_json(self._directory / "mcp" / "tool_io.schema.json")
         call["properties"]["tool"]["const"] = tool_id
         return ToolIo(SchemaValidator(call), SchemaValidator({**call, "required": ["tool", "output"]}))

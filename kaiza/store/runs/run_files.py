@@ -43,10 +43,10 @@ def open_directory(root: str) -> int:
     return parent
 
 
-def create_file(directory_fd: int, stamp: str, run_id: str) -> int:
+def create_file(directory_fd: int, name: str) -> int:
     """Descriptor of a run's new file, locked as long as it is open. FileExistsError if there is one of that name."""
     while True:
-        descriptor = os.open(f"{stamp}.{run_id}.jsonl", _CREATE, 0o600, dir_fd=directory_fd)
+        descriptor = os.open(name, _CREATE, 0o600, dir_fd=directory_fd)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         # Another process may have removed the file before it was locked.
         if os.fstat(descriptor).st_nlink:
@@ -54,10 +54,10 @@ def create_file(directory_fd: int, stamp: str, run_id: str) -> int:
         os.close(descriptor)
 
 
-def link_latest(directory_fd: int, stamp: str, run_id: str) -> None:
+def link_latest(directory_fd: int, name: str) -> None:
     """Point `.latest` to a run's file. Readers see the old link or the new one."""
-    temp = f"{LATEST}.{run_id}"
-    os.symlink(f"{stamp}.{run_id}.jsonl", temp, dir_fd=directory_fd)
+    temp = f"{LATEST}.{name}"
+    os.symlink(name, temp, dir_fd=directory_fd)
     try:
         os.replace(temp, LATEST, src_dir_fd=directory_fd, dst_dir_fd=directory_fd)
     except OSError:
@@ -65,15 +65,17 @@ def link_latest(directory_fd: int, stamp: str, run_id: str) -> None:
         raise
 
 
-def remove_old_runs(directory_fd: int) -> None:
-    """Remove all runs but the last KEPT_RUNS, except those whose process is alive."""
+def remove_old_runs(directory_fd: int, newest: str) -> None:
+    """Remove all files but the newest and those last written, KEPT_RUNS in all. Those of living processes stay."""
     with os.scandir(directory_fd) as entries:
         runs = [
             (entry.stat(follow_symlinks=False).st_mtime_ns, entry.name)
             for entry in entries
             if _RUN_NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
         ]
-    for _, name in sorted(runs, reverse=True)[KEPT_RUNS:]:
+    # Two files may have been written in the same tick of the clock: the newest is named by the caller.
+    earlier = sorted((run for run in runs if run[1] != newest), reverse=True)
+    for _, name in earlier[KEPT_RUNS - 1 :]:
         with suppress(OSError):
             _remove_ended(directory_fd, name)
 

@@ -85,26 +85,27 @@ class RunLog:
             return False
         directory = run_files.open_directory(root)
         try:
-            stamp = self._create_file(directory)
+            name = self._create_file(directory)
             with suppress(OSError):
-                run_files.link_latest(directory, stamp, self._run_id)
+                run_files.link_latest(directory, name)
             with suppress(OSError):
-                run_files.remove_old_runs(directory)
+                run_files.remove_old_runs(directory, name)
         finally:
             os.close(directory)
         self._size = 0
         return True
 
     def _create_file(self, directory: int) -> str:
-        """Create the file of a new run; the time in its name."""
+        """Create the file of a new run, and return its name."""
         at = 0.0 if self._is_deterministic else time.time()
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
         for number in count():
             self._run_id = derive_id("run", str(number)) if self._is_deterministic else str(uuid4())
+            name = f"{stamp}.{self._run_id}.jsonl"
             with suppress(FileExistsError):
-                self._descriptor = run_files.create_file(directory, stamp, self._run_id)
+                self._descriptor = run_files.create_file(directory, name)
                 break
-        return stamp
+        return name
 
     def _stamp(self, event: RunEvent) -> RunStamp:
         timestamp = counted_timestamp(self._event_count) if self._is_deterministic else _format_time(event.at)

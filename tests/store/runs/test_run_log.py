@@ -119,6 +119,16 @@ def test_a_full_file_ends_and_another_begins(open_log, root, monkeypatch):
     assert all(line["runId"] in path.name for path in files for line in read_run(path))
 
 
+def test_a_run_of_many_files_keeps_the_last_five(open_log, root, monkeypatch):
+    monkeypatch.setattr(run_log, "MAX_FILE_BYTES", 2000)
+    log = open_log()
+    for number in range(30):
+        log.append([EVENT._replace(audit_seq=number)])
+
+    assert len(run_files(root)) == 5
+    assert latest_run(root)[-1]["metadata"]["auditSeq"] == 29
+
+
 def test_another_file_begins_where_the_directory_was_deleted(open_log, root):
     log = open_log()
     log.append([EVENT])
