@@ -133,7 +133,7 @@ async def _open_transport(url: str, http: httpx2.AsyncClient) -> AsyncIterator[A
 @contextmanager
 def _connect(transport: AbstractAsyncContextManager[Any]) -> Iterator[McpClient]:
     logging.getLogger().addHandler(_NO_LOG)
-    info = Implementation(name="kaiza-call", version=kaiza.__version__)
+    info = Implementation(name="kaiza", version=kaiza.__version__)
     client = Client(transport, mode=_PROTOCOL_VERSION, client_info=info)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield McpClient(portal, client)
