@@ -1,14 +1,27 @@
 """The run log of a server process: when it begins, and what its lines say of each request."""
 
+import json
 import os
 import sys
+import time
 import uuid
 from pathlib import Path
 
 import pytest
 from doors import call, request
-from runs import PLACE, latest_run, run_files
+from frames import frames
+from hypothesis import HealthCheck, given, settings
+from runs import MEMBERS, PLACE, latest_run, run_files
 from scenes import bind, make_ready, records
+
+from kaiza.domain.run_event import RunStamp, encode_event
+from kaiza.server.dialects import load_dialects
+from kaiza.server.pipeline import Exchange, Pipeline, to_call_request
+from kaiza.server.run_notes import describe_exchange
+from kaiza.store.config.editor_catalog import EditorCatalog
+from kaiza.store.config.schema_registry import SchemaRegistry
+from kaiza.wire.dialect import ServerDescription
+from kaiza.wire.message import Notification
 
 INITIALIZE = request(
     "hello", "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"}
@@ -194,3 +207,49 @@ def test_two_deterministic_runs_leave_the_same_run_log(serve, tmp_path):
     assert written[0] == written[1]
     assert len(latest_run(tmp_path / "one")) == 5
     assert {uuid.UUID(line["requestId"]).version for line in latest_run(tmp_path / "one")} == {5}
+
+
+def answer_frame(app, line):
+    """Answer a frame as a transport does; what it reports to the run log, None for a notification."""
+    pipeline = Pipeline(
+        load_dialects(ServerDescription("1", "", list, lambda: EditorCatalog(SchemaRegistry(), app.services.offer)))
+    )
+    parsed = pipeline.parse_line(line)
+    if isinstance(parsed, Notification):
+        return None
+    answer, incoming, _ = pipeline.next_action(parsed)
+    exchange = Exchange(parsed, len(line), time.monotonic(), line=line, answer=answer or b"", incoming=incoming)
+    if incoming is None:
+        return exchange
+    outcome = app.answer(app.stamp(to_call_request(incoming.call)))
+    return exchange._replace(answer=incoming.encode(outcome), outcome=outcome)
+
+
+def strings(value):
+    """All strings in a line, names of members not among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from strings(item)
+
+
+@pytest.mark.rows("S3-37", "S3-39")
+@given(frames)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_frame_becomes_one_line_that_agrees_with_its_answer(begun, frame):
+    exchange = answer_frame(begun, frame)
+    if exchange is None:
+        return
+    event = describe_exchange(exchange, is_deterministic=True)
+    line = encode_event(event, RunStamp("run", "now", event.ids, is_deterministic=True))
+    members, answer = json.loads(line), json.loads(exchange.answer)
+    failed = answer["result"].get("isError", False) if "result" in answer else True
+
+    assert line.isascii()
+    assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
+    assert list(members) == MEMBERS
+    assert (members["status"] != "ok") is (members["error"] is not None) is failed
+    assert all(len(text) <= 200 for text in strings(members))
+    if failed and "error_code" in answer.get("error", {}).get("data", {}):
+        assert members["error"]["code"] == answer["error"]["data"]["error_code"]
