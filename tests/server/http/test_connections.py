@@ -1,13 +1,19 @@
 """Hostile connections: malformed and ambiguous requests, slow ones, and too many of them."""
 
+import asyncio
 import json
 import select
 import socket
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from doors import PATIENCE, call, until
 from http_doors import head, read_answer
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from kaiza.server.http.connection import BoundedConnection
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 ECHO = b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"}}'
@@ -248,3 +254,26 @@ def test_nothing_of_a_request_gets_into_the_head_of_an_answer(door):
     names = {name.lower() for name in answer.headers}
 
     assert names == {"content-type", "content-length"}
+
+
+def test_answers_are_sent_without_delay():
+    async def connect():
+        made = asyncio.get_running_loop().create_future()
+
+        class NotedConnection(BoundedConnection):
+            def connection_made(self, transport):
+                super().connection_made(transport)
+                made.set_result(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+        config = Config(None, http=BoundedConnection, log_config=None, ws="none")
+        make = partial(NotedConnection, config, ServerState(), {}, on_lost=lambda: None)
+        server = await asyncio.get_running_loop().create_server(make, sock=socket.create_server(("127.0.0.1", 0)))
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        try:
+            return await made
+        finally:
+            writer.close()
+            await writer.wait_closed()
+            server.close()
+
+    assert asyncio.run(connect()) != 0
