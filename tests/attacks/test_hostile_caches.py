@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,22 @@ def test_a_file_beyond_its_bound_is_invalid_and_not_read(app, directory, part, s
     os.truncate(directory / part, size)
 
     assert code_of(app) == "CONTEXT_CACHE_INVALID"
+
+
+@pytest.mark.parametrize("part", ["manifest.json", "index.json"])
+@pytest.mark.parametrize("value", [b"[],", b'{"a":{}},', b'"a",', b"1,"])
+def test_a_file_of_very_many_values_is_refused_without_making_them(app, directory, part, value):
+    code_of(app)
+    (directory / part).write_bytes(b'{"documents":[' + value * (32 * 1024 * 1024 // len(value)) + b"0]}")
+    tracemalloc.start()
+    try:
+        code = code_of(app)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert code == "CONTEXT_CACHE_INVALID"
+    assert peak < 80 * 1024 * 1024
 
 
 def test_a_document_is_valid_up_to_2_mib(app, workspace):

@@ -131,6 +131,17 @@ def test_an_unknown_tool_is_not_found(client, method):
     }
 
 
+def test_a_long_name_of_a_tool_is_not_repeated_whole_where_its_call_cannot_be_recorded(client, root):
+    client.mcp("server_info")
+    log = root / "audit/audit-log.jsonl"
+    log.unlink()
+    log.mkdir()
+    answer = client.editor("x" * 100_000)
+
+    assert answer["error"]["data"]["errorType"] == "unity"
+    assert len(client.line) < 2_000
+
+
 @pytest.mark.rows("S4-33", "S4-46", "S4-70", "S4-72")
 def test_a_failed_execution_has_the_details_of_its_cause(client, session, fail):
     unforeseen, stale = fail("raise"), fail("legacy")

@@ -15,7 +15,8 @@ from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.policy.content.secrets import find_secrets
 from kaiza.render.terminal import escape, format_count, wrap
 from kaiza.store import human_decisions
-from kaiza.store.context.cache_builder import CacheBuilder, has_cache
+from kaiza.store.context.cache_builder import CacheBuilder
+from kaiza.store.context.cache_removal import has_cache
 from kaiza.store.context.source_scan import CacheBuildError, LeftOut, SourceDocument
 from kaiza.store.workspace import Workspace
 

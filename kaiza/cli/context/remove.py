@@ -6,7 +6,7 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace, resolve_name
 from kaiza.cli.context.cache_name import add_cache_name, missing_cache
 from kaiza.store import human_decisions
-from kaiza.store.context.cache_builder import has_cache, remove_cache
+from kaiza.store.context.cache_removal import has_cache, remove_cache
 from kaiza.store.context.source_scan import CacheBuildError
 
 ACTION = "context_remove"

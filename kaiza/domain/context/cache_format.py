@@ -19,6 +19,8 @@ from kaiza.domain.caps import MIB
 BUILD_CONFIG = {"version": "1", "hash_algorithm": "sha256"}
 MAX_MANIFEST_BYTES = 64 * MIB
 MAX_DOCUMENT_BYTES = 2 * MIB
+MAX_VALUES = 1_000_000
+"""Values in a manifest or an index, about. Twice what a build of 100,000 documents writes."""
 MANIFEST, INDEX, DOCUMENTS = "manifest.json", "index.json", "documents"
 """The names in a cache's directory."""
 DOCUMENT_NAME = re.compile(r"[0-9a-f]{12}\.json")
@@ -113,6 +115,12 @@ def parse_document(content: bytes, entry: CacheEntry) -> str:
     return text
 
 
+def is_too_large(content: bytes) -> bool:
+    """Whether a manifest or an index has too many bytes or values to be read."""
+    # Each value follows one of these. 64 MiB of empty lists would become 2 GiB of objects.
+    return len(content) > MAX_MANIFEST_BYTES or sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES
+
+
 def encode_manifest(entries: Sequence[CacheEntry], created_at: str) -> bytes:
     """Encode `manifest.json`; `entries` are sorted."""
     rows = [{"id": entry.document_id, "version": entry.version, "file": entry.file} for entry in entries]
@@ -162,6 +170,8 @@ def _is_ordered(entries: Sequence[CacheEntry]) -> bool:
 
 
 def _decode_object(content: bytes, what: str) -> dict[str, Any]:
+    if is_too_large(content):
+        raise cache_invalid(what)
     try:
         # `json`, not `orjson`, because orjson accepts duplicate keys: two readers could see two manifests.
         value = json.loads(content.decode(), object_pairs_hook=_unique_members)

@@ -13,6 +13,7 @@ _DEFINITION = re.compile(r" {0,3}\[[^\]^][^\]]*\]:[ \t]*<?([^\s<>]{1,1024})")
 _TAG = re.compile(r"<!--|<([A-Za-z][A-Za-z0-9-]*+)([^<>]*+)>")
 _ATTRIBUTE = re.compile(r"""(?<![\w-])(?:href|src)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'=<>`]++))""", re.IGNORECASE)
 _CODE_ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in ("script", "style")}
+_MAX_VALUE = 4096  # no path is longer, and `html.unescape` fails on a number of more digits than 4300
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -84,7 +85,8 @@ def _tag_targets(text: str) -> Iterator[tuple[int, str, str]]:
         name = tag[1].lower()
         for attribute in _ATTRIBUTE.finditer(tag[2]):
             value = next(group for group in attribute.groups() if group is not None)
-            yield tag.start(2) + attribute.start(), name, html.unescape(value)
+            if len(value) <= _MAX_VALUE:
+                yield tag.start(2) + attribute.start(), name, html.unescape(value)
         if name in _CODE_ENDS:
             closing = _CODE_ENDS[name].search(text, position)
             position = closing.end() if closing else None

@@ -1,19 +1,17 @@
-"""Builds and removes context caches. A cache is written under a temporary name and then renamed, whole.
+"""Builds context caches. A cache is written under a temporary name and then renamed, whole.
 
 Documents are not fsynced one by one: a cache that a power cut tore is refused by its hashes, and can be built again.
 """
 
-import errno
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 
 from kaiza.domain.caps import MIB
 from kaiza.domain.context import cache_format
 from kaiza.domain.context.cache_format import CacheEntry
-from kaiza.store.context.cache_files import DIRECTORY, DIRECTORY_FLAGS
+from kaiza.store.context import cache_removal
 from kaiza.store.context.source_scan import CacheBuildError, SourceDocument
+from kaiza.store.disk import atomic_rename
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.files.resolved import OwnedDescriptor
@@ -21,22 +19,21 @@ from kaiza.store.files.resolved import OwnedDescriptor
 MAX_DOCUMENTS = 100_000
 MAX_TOTAL_BYTES = 1024 * MIB
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_OWN_NAMES = frozenset({cache_format.MANIFEST, cache_format.INDEX, cache_format.DOCUMENTS})
 
 
 class CacheBuilder:
     """A new cache under a temporary name. `close` removes it, unless `publish` gave it its own name."""
 
     def __init__(self, kaiza_dir: KaizaDir) -> None:
-        self._home_fd = kaiza_dir.open_directory(DIRECTORY)
-        self._temporary_name = f".new-{secrets.token_hex(8)}"
+        self._home_fd = cache_removal.open_home(kaiza_dir)
+        cache_removal.remove_all_left(self._home_fd)
         self._files: dict[str, tuple[CacheEntry, str]] = {}
         self._ids: dict[str, str] = {}
         self._total_bytes = 0
-        os.mkdir(self._temporary_name, 0o700, dir_fd=self._home_fd)
-        self._directory = _open_directory(self._temporary_name, self._home_fd)
+        self._is_published = False
+        self._temporary_name, self._directory = cache_removal.create_temporary(self._home_fd)
         os.mkdir(cache_format.DOCUMENTS, 0o700, dir_fd=self._directory.fd)
-        self._documents = _open_directory(cache_format.DOCUMENTS, self._directory.fd)
+        self._documents = cache_removal.open_directory(cache_format.DOCUMENTS, self._directory.fd)
 
     @property
     def count(self) -> int:
@@ -66,7 +63,7 @@ class CacheBuilder:
         """Write manifest and index; return the `cache_version`."""
         entries = self.entries
         manifest = cache_format.encode_manifest(entries, created_at)
-        if len(manifest) > cache_format.MAX_MANIFEST_BYTES:
+        if cache_format.is_too_large(manifest):
             raise CacheBuildError("The paths of the documents are too long for one cache. Build several.")
         _write_new(self._directory.fd, cache_format.INDEX, cache_format.encode_index(entries))
         _write_new(self._directory.fd, cache_format.MANIFEST, manifest)
@@ -74,30 +71,41 @@ class CacheBuilder:
 
     def publish(self, name: str, *, replace: bool) -> None:
         """Give the cache its name; with `replace`, in place of the cache that has it."""
-        with _open_removable(self._home_fd, name) as replaced:
-            if replaced is not None and replace:
-                self._replace(name, replaced)
+        with cache_removal.open_removable(self._home_fd, name) as replaced:
+            is_replacing = replaced is not None and replace
+            if is_replacing:
+                self._exchange(name)
             else:  # fails where a directory that is not empty has the name
-                os.rename(self._temporary_name, name, src_dir_fd=self._home_fd, dst_dir_fd=self._home_fd)
+                self._rename(self._temporary_name, name)
+        self._is_published = True
         os.fsync(self._home_fd)
+        if is_replacing:
+            cache_removal.remove_left(self._home_fd, self._temporary_name)
 
     def close(self) -> None:
         """Close the cache, and remove it unless it is published."""
-        with suppress(FileNotFoundError), _open_removable(self._home_fd, self._temporary_name) as left:
-            if left is not None:
-                _delete_cache(self._home_fd, self._temporary_name, left)
+        if not self._is_published:
+            with suppress(OSError):  # the next build tries again
+                cache_removal.delete_cache(self._home_fd, self._temporary_name, self._directory)
         self._documents.close()
         self._directory.close()
 
-    def _replace(self, name: str, replaced: OwnedDescriptor) -> None:
-        old_name = f".old-{secrets.token_hex(8)}"
-        os.rename(name, old_name, src_dir_fd=self._home_fd, dst_dir_fd=self._home_fd)
+    def _exchange(self, name: str) -> None:
+        """Exchange the cache with the one that has its name, which gets the temporary name."""
         try:
-            os.rename(self._temporary_name, name, src_dir_fd=self._home_fd, dst_dir_fd=self._home_fd)
-        except OSError:
-            os.rename(old_name, name, src_dir_fd=self._home_fd, dst_dir_fd=self._home_fd)
-            raise
-        _delete_cache(self._home_fd, old_name, replaced)
+            atomic_rename.exchange(self._home_fd, self._temporary_name.encode(), name.encode())
+        except PermissionError:  # no exchange on this file system, and directories have no hard links
+            old_name = cache_removal.new_temporary_name()
+            self._rename(name, old_name)
+            try:
+                self._rename(self._temporary_name, name)
+            except OSError:
+                self._rename(old_name, name)
+                raise
+            self._temporary_name = old_name
+
+    def _rename(self, old: str, new: str) -> None:
+        os.rename(old, new, src_dir_fd=self._home_fd, dst_dir_fd=self._home_fd)
 
     def _require_distinct(self, entry: CacheEntry, path: str) -> None:
         if not cache_format.is_document_id(entry.document_id):
@@ -108,73 +116,6 @@ class CacheBuilder:
         if entry.file_name in self._files:
             _, other = self._files[entry.file_name]
             raise CacheBuildError(f"{other} and {path} have the same content. Leave one of them out.")
-
-
-def has_cache(kaiza_dir: KaizaDir, name: str) -> bool:
-    """Whether there is a cache of this name; CacheBuildError if its directory holds something else too."""
-    home_fd = kaiza_dir.find_directory(DIRECTORY)
-    if home_fd is None:
-        return False
-    with _open_removable(home_fd, name) as found:
-        return found is not None
-
-
-def remove_cache(kaiza_dir: KaizaDir, name: str) -> None:
-    """Remove a cache; CacheBuildError if its directory holds something else too."""
-    home_fd = kaiza_dir.open_directory(DIRECTORY)
-    with _open_removable(home_fd, name) as found:
-        if found is not None:
-            _delete_cache(home_fd, name, found)
-            os.fsync(home_fd)
-
-
-@contextmanager
-def _open_removable(home_fd: int, name: str) -> Iterator[OwnedDescriptor | None]:
-    """The directory of this name if it holds nothing but a cache; None if there is none. Otherwise CacheBuildError."""
-    with ExitStack() as opened:
-        try:
-            directory = opened.enter_context(_open_directory(name, home_fd))
-        except FileNotFoundError:
-            yield None
-            return
-        except OSError as error:
-            if error.errno not in {errno.ENOTDIR, errno.ELOOP}:
-                raise
-            raise _not_a_cache(name) from error
-        if not set(os.listdir(directory.fd)) <= _OWN_NAMES or not _has_only_documents(directory):  # noqa: PTH208  by descriptor
-            raise _not_a_cache(name)
-        yield directory
-
-
-def _has_only_documents(directory: OwnedDescriptor) -> bool:
-    try:
-        with _open_directory(cache_format.DOCUMENTS, directory.fd) as documents:
-            return all(map(cache_format.DOCUMENT_NAME.fullmatch, os.listdir(documents.fd)))  # noqa: PTH208  by descriptor
-    except FileNotFoundError:
-        return True
-
-
-def _delete_cache(home_fd: int, name: str, directory: OwnedDescriptor) -> None:
-    # The manifest first: without it, what an interruption leaves is no sound cache.
-    for each in (cache_format.MANIFEST, cache_format.INDEX):
-        with suppress(FileNotFoundError):
-            os.unlink(each, dir_fd=directory.fd)
-    with suppress(FileNotFoundError):
-        with _open_directory(cache_format.DOCUMENTS, directory.fd) as documents:
-            for each in os.listdir(documents.fd):  # noqa: PTH208  by descriptor
-                os.unlink(each, dir_fd=documents.fd)
-        os.rmdir(cache_format.DOCUMENTS, dir_fd=directory.fd)
-    os.rmdir(name, dir_fd=home_fd)
-
-
-def _not_a_cache(name: str) -> CacheBuildError:
-    return CacheBuildError(
-        f".kaiza/context/{name} holds something else than a cache, so it was left alone. Look at it, and move it away."
-    )
-
-
-def _open_directory(name: str, dir_fd: int) -> OwnedDescriptor:
-    return OwnedDescriptor(os.open(name, DIRECTORY_FLAGS, dir_fd=dir_fd))
 
 
 def _write_new(dir_fd: int, name: str, content: bytes) -> None:

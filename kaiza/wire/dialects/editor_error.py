@@ -24,6 +24,7 @@ _FAULT_LISTS: Final[Mapping[str, str]] = {
 
 def encode_error(request_id: RequestId, outcome: Outcome, requested: str) -> bytes:
     """Line that answers a failed tool call."""
+    requested = requested[:_MAX_ECHO]  # an unknown tool may fail for another reason, and its name may be long
     code, envelope = outcome.code, outcome.envelope
     assert code is not None  # noqa: S101  an outcome without output has a code
     assert envelope is not None  # noqa: S101  and an envelope

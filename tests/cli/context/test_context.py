@@ -278,6 +278,33 @@ def test_a_link_in_place_of_a_cache_is_neither_removed_nor_replaced(kaiza, docs,
     assert (tmp_path / "moved/manifest.json").exists()
 
 
+@pytest.mark.parametrize("part", ["manifest.json", "index.json", "documents/0123456789ab.json"])
+def test_a_cache_with_a_directory_in_place_of_a_file_is_neither_removed_nor_replaced(kaiza, docs, workspace, part):
+    build(kaiza)
+    path = workspace / ".kaiza/context/docs" / part
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    (path / "mine.txt").write_text("mine\n")
+    before = files_of(workspace / ".kaiza/context")
+
+    assert kaiza("context", "remove", "docs").status == 1
+    assert build(kaiza, "--force").status == 1
+    assert files_of(workspace / ".kaiza/context") == before
+
+
+@pytest.mark.parametrize("name", [".kaiza/context", ".kaiza/context/docs/documents"])
+def test_a_link_in_place_of_a_directory_is_named_and_left_alone(kaiza, docs, workspace, tmp_path, name):
+    build(kaiza)
+    (workspace / name).rename(tmp_path / "moved")
+    (workspace / name).symlink_to(tmp_path / "moved")
+    before = files_of(tmp_path / "moved")
+    results = [kaiza("context", "remove", "docs"), build(kaiza, "--force")]
+
+    assert [each.status for each in results] == [1, 1]
+    assert all(".kaiza/context" in each.err for each in results)
+    assert files_of(tmp_path / "moved") == before
+
+
 def test_removing_a_cache_leaves_its_sources(kaiza, docs, workspace):
     build(kaiza)
 

@@ -88,6 +88,13 @@ def test_relative_links_of_html_are_found(text, found):
     assert pairs(find_html_links(text)) == found
 
 
+@pytest.mark.parametrize("find_links", [find_markdown_links, find_html_links])
+def test_a_link_that_is_a_number_of_very_many_digits_hides_no_other_link(find_links):
+    text = f"<a href='&#{'9' * 5000};'></a>\n<a href='b.md'></a>"
+
+    assert pairs(find_links(text)) == [(2, "b.md")]
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -1,0 +1,118 @@
+"""Building context caches beside readers, other builds, and what killed builds left."""
+
+import fcntl
+import os
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from context_caches import MINIMAL, write_cache
+from scenes import bind
+
+from kaiza.domain import errors
+from kaiza.store.context.cache_builder import CacheBuilder
+from kaiza.store.context.cache_files import ContextCaches
+from kaiza.store.context.cache_removal import remove_cache
+from kaiza.store.context.source_scan import SourceDocument
+from kaiza.store.disk import atomic_rename
+from kaiza.store.disk.kaiza_dir import KaizaDir
+
+LEFT = ".new-0123456789abcdef"
+
+
+@pytest.fixture
+def root_fd(workspace):
+    descriptor = os.open(bind(workspace), os.O_RDONLY | os.O_DIRECTORY)
+    yield descriptor
+    os.close(descriptor)
+
+
+@pytest.fixture
+def kaiza_dir(root_fd):
+    with closing(KaizaDir(root_fd)) as directory:
+        yield directory
+
+
+def build(kaiza_dir, text="hello\n", *, replace=True):
+    with closing(CacheBuilder(kaiza_dir)) as builder:
+        builder.add(SourceDocument("a.md", "docs/a.md", text.encode()))
+        builder.seal("2026-11-18T09:00:00.000Z")
+        builder.publish("docs", replace=replace)
+
+
+def names(workspace):
+    return sorted(path.name for path in Path(workspace, ".kaiza/context").iterdir())
+
+
+def test_a_reader_always_finds_a_cache_that_is_being_replaced(kaiza_dir, root_fd):
+    build(kaiza_dir)
+    caches, missing, is_over = ContextCaches(root_fd), [], threading.Event()
+
+    def look():
+        while not is_over.is_set():
+            try:
+                caches.open_cache("docs").close()
+            except errors.SystemError as error:
+                missing.append(error.error_code)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        for number in range(300):
+            build(kaiza_dir, f"{number}\n")
+    finally:
+        is_over.set()
+        reader.join()
+
+    assert missing == []
+
+
+def test_a_cache_is_replaced_where_directories_cannot_be_exchanged(kaiza_dir, root_fd, workspace, monkeypatch):
+    monkeypatch.setattr(atomic_rename, "exchange", atomic_rename.exchange_portably)
+    build(kaiza_dir)
+    build(kaiza_dir, "other\n")
+
+    with ContextCaches(root_fd).open_cache("docs") as cache:
+        assert [text for _, text in cache.read_documents(cache.read_manifest())] == ["other\n"]
+    assert names(workspace) == ["docs"]
+
+
+def test_the_next_build_removes_what_a_killed_one_left(kaiza_dir, workspace):
+    write_cache(workspace, LEFT, MINIMAL)
+    (workspace / ".kaiza/context/.new-0000000000000000").mkdir()
+    build(kaiza_dir)
+
+    assert names(workspace) == ["docs"]
+
+
+def test_what_another_build_is_writing_and_what_is_no_cache_stay(kaiza_dir, workspace):
+    held = os.open(write_cache(workspace, LEFT, MINIMAL), os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    (write_cache(workspace, ".new-1111111111111111", MINIMAL) / "notes.txt").touch()
+    (workspace / ".kaiza/context/.notes").mkdir()
+    try:
+        build(kaiza_dir)
+    finally:
+        os.close(held)
+
+    assert names(workspace) == [LEFT, ".new-1111111111111111", ".notes", "docs"]
+
+
+def test_two_builds_at_once_do_not_disturb_each_other(kaiza_dir, workspace):
+    with closing(CacheBuilder(kaiza_dir)) as first:
+        first.add(SourceDocument("a.md", "docs/a.md", b"first\n"))
+        build(kaiza_dir)
+        first.add(SourceDocument("b.md", "docs/b.md", b"second\n"))
+        first.seal("2026-11-18T09:00:00.000Z")
+        first.publish("both", replace=False)
+        remove_cache(kaiza_dir, "docs")
+
+    assert names(workspace) == ["both"]
+
+
+def test_a_build_that_is_given_up_leaves_nothing(kaiza_dir, workspace):
+    with closing(CacheBuilder(kaiza_dir)) as builder:
+        builder.add(SourceDocument("a.md", "docs/a.md", b"first\n"))
+
+    assert names(workspace) == []
