@@ -122,6 +122,8 @@ def test_every_tool_answers_on_a_log_of_odd_records(clone, log):
     calls = [
         ("session_status", {}),
         ("read_audit_log", {}),
+        ("read_audit_log", {"path": "src/a", "outcome": "ok", "tool_name": "begin_session", "since_seq": 7}),
+        ("read_audit_log", {"since_seq": 400}),
         ("verify_audit_log", {}),
         ("list_plans", {}),
         ("read_plan", {"plan_id": "PLAN-1"}),
@@ -133,6 +135,18 @@ def test_every_tool_answers_on_a_log_of_odd_records(clone, log):
 
     assert begun.envelope is None
     assert codes.isdisjoint({"INTERNAL_ERROR", "UNKNOWN_TOOL_FAILURE", "AUDIT_LOG_FAILED", "INVARIANT_VIOLATION"})
+
+
+def test_records_of_odd_form_are_left_out_of_an_answer_and_counted(clone):
+    whole = record.new_body("call", **MEMBERS)
+    ship_log(clone, [whole, {**whole, "cause": 7}, {**whole, "more": 1}, whole, {**whole, "arguments": []}])
+    app = App([os.path.realpath(clone)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    outcome = app.call("read_audit_log", {})
+    app.close()
+
+    assert [item["seq"] for item in outcome.output["items"]] == [1, 4, 6]
+    assert outcome.diagnostics == ["Left out 3 records of a form that Kaiza does not write."]
 
 
 @pytest.mark.usefixtures("capfdbinary")

@@ -97,7 +97,8 @@ def _connect(args: argparse.Namespace, errors: TextIO) -> Iterator["McpClient"]:
 
     if args.url is None:
         root = args.workspace or roots.find_nearest(".") or "."
-        with mcp_client.connect(root, errors=errors) as client:
+        # Without run logs: each call would push out the log of an agent's run.
+        with mcp_client.connect(root, "--no-runs", errors=errors) as client:
             yield client
     else:
         server = parse_url(args.url)

@@ -3,6 +3,7 @@
 Also the type checks for records read from a log, which may come from an untrusted clone.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -130,6 +131,18 @@ def serialize_and_hash(body: Body, seq: int, prev_hash: str) -> tuple[bytes, dic
 _MAX_NUMBER = 1 << 40
 
 
+_KNOWN_MEMBERS = frozenset(FIELDS)
+_OUTCOMES = ("ok", "error", None)
+_DIGEST = re.compile("[0-9a-f]{64}")
+_OTHER_MEMBERS: Mapping[str, Any] = {
+    **dict.fromkeys(("workspace_root", "phase_id", "kaiza"), str | None),
+    "cause": str | dict | None,
+    "arguments": dict | None,
+    "duration_ms": int | None,
+}
+_CHANGE_MEMBERS = frozenset(
+    {"path", "source", "operation", "before_hash", "after_hash", "size", "lines_added", "lines_removed", "mode"}
+)
 _TEXT_MEMBERS = (
     *("timestamp", "request_id", "session_id", "role", "tool_name", "plan_id", "plan_hash"),
     *("outcome", "error_code", "human_message", "invariant_id", "client"),
@@ -186,6 +199,23 @@ def is_well_formed(record: Mapping[str, Any]) -> bool:
     except (KeyError, TypeError, AttributeError):
         return False
     return all(type(mode) is int or mode is None for mode in modes)
+
+
+def has_known_form(record: Mapping[str, Any]) -> bool:
+    """Whether every member of a whole record is one that Kaiza writes, with a value of its kind."""
+    texts = ("timestamp", "prev_hash", "entry_hash")
+    return (
+        record.keys() <= _KNOWN_MEMBERS
+        and record.get("kind") in KINDS
+        and record.get("outcome") in _OUTCOMES
+        and is_well_formed(record)
+        and record["seq"] > 0
+        and all(isinstance(record.get(name), str) for name in texts)
+        and all(_DIGEST.fullmatch(record[name]) for name in ("prev_hash", "entry_hash"))
+        and all(isinstance(record.get(name), kind) for name, kind in _OTHER_MEMBERS.items())
+        and type(record.get("duration_ms")) is not bool  # true is an int
+        and all(change.keys() <= _CHANGE_MEMBERS for change in record["changes"] or ())
+    )
 
 
 def _require_changes(changes: Iterable[Mapping[str, Any]]) -> None:

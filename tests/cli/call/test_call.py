@@ -35,6 +35,7 @@ def test_a_tool_is_called_in_a_session_of_its_own_which_is_ended(project, kaiza)
     assert calls(project) == [("begin_session", None), ("read_file", None), ("end_session", None)]
     assert records(project)[0]["session_id"] in result.err
     assert records(project)[1]["client"].startswith("kaiza ")
+    assert not (project / ".kaiza" / "runs").exists()
     assert records(project)[1]["role"] == "WINDSURF"
 
 

@@ -133,7 +133,10 @@ def test_only_one_module_reads_the_terminal():
         if reads(node)
     )
 
+    # Two read a document that was asked for with `-`; init only asks whether it is a terminal.
     assert readers == [
+        "cli/call/tool_arguments.py: sys.stdin",
         "cli/console/confirm.py: '/dev/tty'",
+        "cli/reference/envelope.py: sys.stdin",
         "cli/setup/init.py: sys.stdin",
-    ]  # init only asks whether it is a terminal
+    ]
