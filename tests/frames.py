@@ -75,7 +75,14 @@ sound = st.sampled_from(
     ]
 ).map(lambda call: (call[0], {**call[1], "session_id": SESSION}))
 hostile = st.tuples(st.sampled_from(TOOLS) | values, arguments)
-calls = (sound | hostile).flatmap(lambda call: st.sampled_from(each_dialect(*call)))
+calls = hostile.flatmap(lambda call: st.sampled_from(each_dialect(*call)))
+sound_calls = st.builds(
+    lambda number, call, index: frame(number, "tools/call", each_dialect(*call)[index]),
+    st.integers(0, 9) | st.text("abc", min_size=1, max_size=3),
+    sound,
+    st.integers(0, 2),
+)
+hostile_calls = st.builds(lambda params: frame("hostile", "tools/call", params), calls)
 odd_calls = st.fixed_dictionaries(
     {},
     optional={
@@ -109,7 +116,9 @@ without_member = st.builds(
 )
 whole_frames = (messages | messages | without_member | values).map(encode_line)
 frames = (
-    whole_frames
+    sound_calls
+    | hostile_calls
+    | whole_frames
     | st.builds(
         replace_byte, whole_frames, st.integers(0, 1000), st.integers(0, 255).filter(lambda byte: byte not in (10, 13))
     )
