@@ -29,7 +29,8 @@ from kaiza.wire.message import InvalidMessage, Notification, Request
 
 HEALTH_PATH: Final = "/healthz"
 RETRY_SECONDS: Final = 1
-_METHOD_NOT_FOUND: Final = -32601
+_MCP_STATUS: Final = {-32601: 404, -32603: 500}
+"""HTTP status of JSON-RPC errors in MCP without a handshake; 400 of all others."""
 _STATUS_BY_NUMBER: Final = {row.rpc: row.http for row in reversed(list(SYSTEM_ERROR_CODES.values()))}
 
 ReportProgress = Callable[[int, int | None], None]
@@ -147,13 +148,14 @@ class Endpoints:
         parsed = pipeline.parse_line(read.body)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
-        incoming = self._decide(http, pipeline, parsed, read)
-        if isinstance(incoming, CallAnswer):
-            return _to_response(incoming.line, _rpc_status(_find_error(incoming.line, parsed.id)))
-        incoming = _check_path(incoming, http.path_params.get("tool"))
-        note = partial(self._note, read.describe(parsed)._replace(incoming=incoming))
-        line, outcome = await self._calls.run(incoming, _to_request(incoming, read), note)
-        return _to_response(line, 200 if outcome is None or outcome.code is None else outcome.code.http)
+        answer = self._decide(http, pipeline, parsed, read)
+        if isinstance(answer, Incoming):
+            incoming = _check_path(answer, http.path_params.get("tool"))
+            note = partial(self._note, read.describe(parsed)._replace(incoming=incoming))
+            answer = await self._calls.run(incoming, _to_request(incoming, read), note)
+        if answer.outcome is not None and answer.outcome.code is not None:
+            return _to_response(answer.line, answer.outcome.code.http)
+        return _to_response(answer.line, _rpc_status(_find_error(answer.line, parsed.id)))
 
     async def _read(self, http: HttpRequest) -> RequestRead:
         principal = self._admission.find_principal(http.headers)
@@ -207,7 +209,7 @@ def _find_error(line: bytes, request_id: object) -> Mapping[str, Any] | None:
 def _mcp_status(error: Mapping[str, Any] | None) -> int:
     if error is None:
         return 200
-    return 404 if error["code"] == _METHOD_NOT_FOUND else 400
+    return _MCP_STATUS.get(error["code"], 400)
 
 
 def _rpc_status(error: Mapping[str, Any] | None) -> int:

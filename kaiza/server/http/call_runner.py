@@ -13,6 +13,8 @@ from anyio import CapacityLimiter, to_thread
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.server.pipeline import AppProtocol, Incoming
 from kaiza.server.stdio.worker_pool import MAX_REPLACEMENTS, WORKERS
+from kaiza.wire import message
+from kaiza.wire.message import InvalidMessage
 
 MAX_CALLS: Final = 64
 """Calls in flight, running or waiting for a worker. Further ones are refused."""
@@ -50,9 +52,19 @@ class RunningCall:
         if outcome is None:
             return None
         answer = CallAnswer(self._incoming.encode(outcome), outcome)
+        self._report(answer)
+        return answer
+
+    def answer_bug(self) -> None:
+        """Answer a call that met a bug."""
+        bug = InvalidMessage(self._incoming.request_id, "INTERNAL_ERROR", "Kaiza failed unexpectedly.")
+        answer = CallAnswer(message.rejection(bug))
+        self.answer.set_result(answer)
+        self._report(answer)
+
+    def _report(self, answer: CallAnswer) -> None:
         if self._on_answer is not None:
             self._on_answer(answer)
-        return answer
 
 
 class CallRunner:
@@ -82,7 +94,7 @@ class CallRunner:
     async def run(self, incoming: Incoming, request: CallRequest, on_answer: OnAnswer | None = None) -> CallAnswer:
         """Run a call to its end, or until its deadline has been answered. A client that leaves does not end it.
 
-        `on_answer` gets the answer first, on a thread.
+        `on_answer` gets the answer first, usually on a thread.
         """
         running = RunningCall(incoming, self._app.stamp(request), on_answer)
         self._running.add(running)
@@ -135,9 +147,11 @@ class CallRunner:
             self._count_replaced(-1)
         if task.cancelled() or running.answer.done():
             return
-        error, answer = task.exception(), None
+        error = task.exception()
         if error is not None:
-            running.answer.set_exception(error)
+            # Prints it with its traceback.
+            task.get_loop().call_exception_handler({"message": "A call failed", "exception": error})
+            running.answer_bug()
         elif (answer := task.result()) is not None:
             running.answer.set_result(answer)
 

@@ -10,8 +10,6 @@ from starlette.responses import Response, StreamingResponse
 
 from kaiza.server.http.call_runner import CallAnswer
 from kaiza.server.pipeline import Incoming
-from kaiza.wire import message
-from kaiza.wire.message import InvalidMessage
 
 _ACCEPTED = ("text/event-stream", "text/*", "*/*")
 
@@ -57,13 +55,7 @@ class EventStream:
         while line is not None:
             yield _to_event(line)
             line = await self._lines.get()
-        error = work.exception()
-        if error is not None:
-            bug = InvalidMessage(self._incoming.request_id, "INTERNAL_ERROR", "Kaiza failed unexpectedly.")
-            yield _to_event(message.rejection(bug))
-            self._loop.call_exception_handler({"message": "A call failed", "exception": error})  # prints it
-        else:
-            yield _to_event(work.result().line)
+        yield _to_event((await work).line)
 
 
 def _to_event(line: bytes) -> bytes:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from doors import call, request, until
-from http_doors import head
+from http_doors import head, modern
 
 WORKERS = 8
 MAX_CALLS = 64
@@ -149,9 +149,16 @@ def test_a_cancellation_is_ignored(door, hold, fifo):
 
 
 def test_a_bug_is_answered_under_the_requests_id_and_printed(door):
-    answer = door.post("/mcp", call("a", "crash"))
+    message, headers = modern("m", "tools/call", name="crash")
+    answers = [
+        door.post("/mcp", call("a", "crash")),
+        door.post("/mcp", message, **headers),
+        door.post("/rpc", call("a", "crash")),
+    ]
 
-    assert (answer.status, answer.value["id"], answer.error["code"]) == (500, "a", -32603)
+    assert [answer.status for answer in answers] == [200, 500, 500]
+    assert [answer.value["id"] for answer in answers] == ["a", "m", "a"]
+    assert {answer.error["code"] for answer in answers} == {-32603}
     assert door.post("/mcp", call(2, "echo")).status == 200
     door.process.terminate()
     assert b"a bug in a tool" in door.process.stderr.read()
