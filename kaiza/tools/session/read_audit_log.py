@@ -72,7 +72,7 @@ def _matches(request: Request, each: Mapping[str, Any]) -> bool:
 
 def _record_paths(each: Mapping[str, Any]) -> set[str]:
     """Every path in the arguments and changes of a record."""
-    arguments = each["arguments"] or {}
+    arguments = each.get("arguments") or {}
     paths = [arguments.get(name) for name in ("path", "source", "destination")]
     listed = arguments.get("paths")  # redacted to an object if too long
     paths += listed if isinstance(listed, list) else []
