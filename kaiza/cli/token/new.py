@@ -12,7 +12,6 @@ from kaiza.store import human_decisions
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens, identity
 from kaiza.store.trust.http_tokens import HttpToken, TokenList
-from kaiza.store.workspace import Workspace
 
 # Not \d, which also matches the digits of other scripts.
 _LIFETIME = re.compile(r"([0-9]{1,5})([hdw])")
@@ -51,9 +50,9 @@ def add_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("token_name", metavar="NAME", type=_parse_name, help="the token's name, shown in the log")
 
 
-def read_usable_tokens(workspace: Workspace) -> TokenList:
+def read_usable_tokens(root: str) -> TokenList:
     """The tokens of a workspace; a CommandError if their file cannot be used."""
-    tokens = http_tokens.read_tokens(workspace.root)
+    tokens = http_tokens.read_tokens(root)
     if tokens.problem is not None:
         raise output.CommandError(f"{tokens.problem}. Nothing was changed.", output.FAILURE)
     return tokens
@@ -66,7 +65,7 @@ def _run_new(args: argparse.Namespace) -> int:
         require_sound_log(workspace)
         workspace.begin_recording()  # before the lock, which it takes too
         with identity.lock_identity(state_dir.path_of(workspace.root)):
-            tokens = read_usable_tokens(workspace)
+            tokens = read_usable_tokens(workspace.root)
             _require_free_name(tokens, args.token_name)
             token, kept = http_tokens.new_token(args.token_name, args.role, created, expires)
             # Recorded first: no token without its record.

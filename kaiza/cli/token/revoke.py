@@ -2,15 +2,18 @@
 
 import argparse
 
-from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name
+from kaiza.cli.console import arguments, audit_reader, output
+from kaiza.cli.console.open_workspace import open_workspace, resolve_name, resolve_root
 from kaiza.cli.token.new import add_name, read_usable_tokens
-from kaiza.domain.audit.projection import AuditState
+from kaiza.domain import errors
+from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.audit.record_folding import revoked_principal
+from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens, identity
-from kaiza.store.trust.http_tokens import HttpToken, TokenList
+from kaiza.store.trust.http_tokens import HttpToken
 
 
 def add(commands: arguments.Subparsers) -> None:
@@ -20,7 +23,7 @@ def add(commands: arguments.Subparsers) -> None:
         parser,
         "End a token and its sessions. Recorded, and in force from the next request on. No confirmation is needed. "
         "The name stays used.\n"
-        "Exit status: 0 revoked, 1 no such token, or revoked before.",
+        "Exit status: 0 revoked, 1 no such token, or revoked before, 3 not recorded: run it again.",
         "kaiza token revoke ci",
         run=_run_revoke,
     )
@@ -31,19 +34,17 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_revoke(args: argparse.Namespace) -> int:
-    person = resolve_name(args.name)
-    # Default settings: a kaiza.toml that cannot be read must not stop a person from revoking.
-    with open_workspace(args, Settings()) as workspace:
-        workspace.begin_recording()  # before the lock, which it takes too
-        with identity.lock_identity(state_dir.path_of(workspace.root)):
-            tokens = read_usable_tokens(workspace)
-            token = _require_token(tokens, args.token_name)
-            ended = _count_sessions(workspace.audit_state, token)
-            # Recorded first, so that after a crash the command can be run again and completes it.
-            detail = {"token": token.label, "sessions": ended}
-            human_decisions.record_decision(workspace, "revoke_token", person, detail=detail)
-            revoked = tokens.revoke(token.name, http_tokens.read_clock())
-            http_tokens.save_tokens(workspace.root, revoked.tokens)
+    person, root = resolve_name(args.name), resolve_root(args)
+    # Before the record: a log that is locked, or a disk that is full, must not keep a token valid.
+    token = _revoke_token(root, args.token_name)
+    try:
+        ended = _record_revocation(args, token, person)
+    except (errors.SystemError, OSError) as failure:
+        reason = escape(str(failure).rstrip("."))
+        raise output.CommandError(
+            f"{token.name} is revoked, but this is not recorded: {reason}. Run the command again to record it.",
+            output.UNDETERMINED,
+        ) from failure
     if args.json:
         output.print_json({"name": token.name, "principal": token.label, "sessions_ended": ended})
     else:
@@ -54,15 +55,31 @@ def _run_revoke(args: argparse.Namespace) -> int:
     return output.SUCCESS
 
 
-def _require_token(tokens: TokenList, name: str) -> HttpToken:
-    token = tokens.find(name)
-    if token is None or token.revoked is not None:
-        problem = "There is no token" if token is None else "Revoked before:"
-        raise output.CommandError(
-            f"{problem} {name}. Nothing was changed. `kaiza token list` shows all.", output.FAILURE
-        )
+def _revoke_token(root: str, name: str) -> HttpToken:
+    """Revoke the token in the file, if it is not revoked there; a CommandError if nothing is left to be done."""
+    with identity.lock_identity(state_dir.path_of(root)):
+        tokens = read_usable_tokens(root)
+        token = tokens.find(name)
+        if token is None or (token.revoked is not None and _is_recorded(root, token)):
+            problem = "There is no token" if token is None else "Revoked before:"
+            raise output.CommandError(
+                f"{problem} {name}. Nothing was changed. `kaiza token list` shows all.", output.FAILURE
+            )
+        if token.revoked is None:
+            http_tokens.save_tokens(root, tokens.revoke(name, http_tokens.read_clock()).tokens)
     return token
 
 
-def _count_sessions(state: AuditState, token: HttpToken) -> int:
-    return sum(session.principal == token.label for session in state.sessions.values())
+def _is_recorded(root: str, token: HttpToken) -> bool:
+    decisions = (record for record in audit_reader.read_backward(root) if record.get("kind") == "person")
+    return any(is_well_formed(record) and revoked_principal(record) == token.label for record in decisions)
+
+
+def _record_revocation(args: argparse.Namespace, token: HttpToken, person: str) -> int:
+    """Record the revocation, which ends the token's sessions; their number."""
+    # Default settings: a kaiza.toml that cannot be read must not stop a person from revoking.
+    with open_workspace(args, Settings()) as workspace:
+        ended = sum(session.principal == token.label for session in workspace.audit_state.sessions.values())
+        detail = {"token": token.label, "sessions": ended}
+        human_decisions.record_decision(workspace, "revoke_token", person, detail=detail)
+    return ended

@@ -1,5 +1,6 @@
 """`kaiza token`: a person makes, lists and revokes the tokens of a workspace."""
 
+import fcntl
 import json
 import os
 import re
@@ -11,6 +12,7 @@ from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.domain.call import CallRequest
+from kaiza.store.audit.log import AuditLog
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens
 from kaiza.store.trust.http_tokens import HttpToken, TokenAuthenticator, read_tokens, save_tokens
@@ -162,6 +164,22 @@ def test_revoking_works_under_settings_that_cannot_be_read_and_on_a_damaged_log(
 
     assert kaiza("token", "revoke", "ci").status == 0
     assert TokenAuthenticator([str(workspace)]).authenticate(token) is None
+
+
+def test_a_token_is_revoked_while_the_log_is_locked_and_recorded_by_the_next_run(workspace, kaiza, monkeypatch):
+    monkeypatch.setitem(AuditLog.__init__.__kwdefaults__, "lock_seconds", 0.05)
+    token = make(kaiza, "ci")
+    with (workspace / "audit/audit-log.jsonl").open("rb") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        locked = kaiza("token", "revoke", "ci")
+        authorised = TokenAuthenticator([str(workspace)]).authenticate(token)
+    unrecorded = [each["action"] for each in decisions(workspace)]
+    statuses = [kaiza("token", "revoke", "ci").status for _ in range(2)]
+
+    assert (locked.status, authorised, unrecorded) == (3, None, ["new_token"])
+    assert "Run the command again" in locked.err
+    assert statuses == [0, 1]
+    assert [each["action"] for each in decisions(workspace)] == ["new_token", "revoke_token"]
 
 
 def test_no_token_is_made_in_a_workspace_from_elsewhere(workspace, kaiza):
