@@ -162,7 +162,8 @@ def _first_error(group: BaseExceptionGroup) -> BaseException:
 
 def _no_answer(failure: BaseException, refusals: list[tuple[int, str]] | None) -> NoAnswerError:
     status, refusal = refusals[-1] if refusals else (_SERVER_ERROR_STATUS, "")
-    return NoAnswerError(str(failure), refusal if status < _SERVER_ERROR_STATUS else None)
+    reason = str(failure).partition("\n")[0]  # of a ValidationError the first of very many lines
+    return NoAnswerError(reason, refusal if status < _SERVER_ERROR_STATUS else None)
 
 
 def _read_protocol_error(error: MCPError) -> CallResult:

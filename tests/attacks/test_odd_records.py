@@ -130,11 +130,30 @@ def test_every_tool_answers_on_a_log_of_odd_records(clone, log):
         ("undo_changes", {"all_of_session": True, "plan_hash": approved}),
         ("undo_changes", {"request_ids": ["call-1"], "plan_hash": approved}),
     ]
-    codes = {(app.call(tool, arguments).envelope or {}).get("error_code") for tool, arguments in calls}
+    assert begun.envelope is None
+    session = {"session_id": begun.output["session_id"]}
+    codes = {(app.call(tool, {**arguments, **session}).envelope or {}).get("error_code") for tool, arguments in calls}
     app.close()
 
-    assert begun.envelope is None
+    assert "SESSION_NOT_INITIALIZED" not in codes
     assert codes.isdisjoint({"INTERNAL_ERROR", "UNKNOWN_TOOL_FAILURE", "AUDIT_LOG_FAILED", "INVARIANT_VIOLATION"})
+
+
+@pytest.mark.parametrize("member", [*record.FIELDS[1:-2], "later"])
+def test_an_agent_reads_the_log_around_a_record_of_another_form(clone, member):
+    sound = record.new_body("call", **MEMBERS)
+    odd = [5, 1.5, True, "", [], {}, [1], [{"path": 5}], [{**CHANGE, "later": 1}]]
+    ship_log(clone, [sound, *({**sound, member: value} for value in odd), sound])
+    app = App([os.path.realpath(clone)])
+    session = {"session_id": app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]}
+    whole, filtered = app.call("read_audit_log", session), app.call("read_audit_log", {"path": "x", **session})
+    app.close()
+    seqs = [each["seq"] for each in whole.output["items"]]
+
+    assert {1, len(odd) + 2} < set(seqs)
+    assert filtered.output
+    assert all("later" not in each for each in whole.output["items"])
+    assert bool(whole.diagnostics) == (not set(range(1, len(odd) + 3)) <= set(seqs))
 
 
 def test_records_of_odd_form_are_left_out_of_an_answer_and_counted(clone):

@@ -81,6 +81,8 @@ def _build(args: argparse.Namespace, workspace: Workspace, sources: SourceSet) -
     kaiza_dir = workspace.blobs.kaiza_dir
     if has_cache(kaiza_dir, args.cache) and not args.force:
         raise CacheBuildError(f"There is a cache {args.cache} already. To replace it, add --force.")
+    # Before the builder makes `.kaiza/`: without an id, a workspace that has one would count as from elsewhere.
+    workspace.begin_recording()
     with closing(CacheBuilder(kaiza_dir)) as builder:
         with output.Progress("packing") as progress:
             left_out = pack_documents(sources.scan(workspace), partial(_pack, builder, progress))

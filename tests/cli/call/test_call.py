@@ -337,6 +337,7 @@ def test_an_answer_that_is_not_kaizas_exits_with_3_and_no_traceback(workspace, k
 
     assert (result.status, result.out) == (3, "")
     assert len(result.err.splitlines()) == 1
+    assert len(result.err) < 300
 
 
 def test_progress_of_a_call_reaches_its_caller(workspace):
@@ -377,6 +378,7 @@ def test_a_server_that_begins_no_session_exits_with_3(workspace, kaiza):
 
     assert result.status == 3
     assert len(result.err.splitlines()) == 1
+    assert len(result.err) < 300
 
 
 def test_where_no_server_listens_it_exits_with_3(workspace, kaiza):

@@ -6,9 +6,11 @@ import re
 
 import pytest
 from context_caches import cache_version_of, write_cache
-from scenes import records
+from scenes import make_ready, records
 
 from kaiza.app import App
+from kaiza.store.disk import state_dir
+from kaiza.store.trust.binding import Standing, read_binding
 
 TOKEN = "gh" + "p_" + "a1B2" * 9
 
@@ -216,6 +218,17 @@ def test_an_inspection_says_whether_the_sources_have_changed_since(kaiza, docs, 
     assert [each["changed"] for each in state] == [False, True, None]
     assert state[0]["sources"] == ["docs"]
     assert "changed since it was built" in kaiza("context", "inspect", "docs").out
+
+
+@pytest.mark.parametrize("text", ["hello\n", f"use {TOKEN}\n"], ids=["built", "refused"])
+def test_a_workspace_whose_first_command_is_a_build_belongs_here(kaiza, tmp_path, text):
+    fresh = make_ready(tmp_path / "fresh")
+    (fresh / "docs").mkdir()
+    (fresh / "docs/a.md").write_text(text)
+    kaiza("context", "build", "docs", "--source", str(fresh / "docs"), "--workspace", str(fresh))
+
+    assert (fresh / ".kaiza").exists()
+    assert read_binding(str(fresh), state_dir.path_of(str(fresh))).standing is Standing.BOUND
 
 
 def test_caches_are_listed(kaiza, docs):
