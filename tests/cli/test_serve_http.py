@@ -155,3 +155,16 @@ def test_a_server_that_would_not_be_protected_or_reached_does_not_start(workspac
 
     assert ended.returncode == 3
     assert json.loads(ended.stderr)["error_code"] == "BOOTSTRAP_FAILURE"
+
+
+def test_an_application_that_cannot_be_built_is_a_failed_start(open_server, workspace):
+    door = open_server("--http", "127.0.0.1:0", "--no-auth")
+    begin = {"name": "begin_session", "arguments": {"role": "WINDSURF"}}
+    door.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": begin})
+    door.end()
+    words = ["--workspace", str(workspace), "--http", "127.0.0.1:0", "--no-auth", "--deterministic"]
+    command = [sys.executable, "-m", "kaiza", "serve", *words]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+
+    assert ended.returncode == 3
+    assert json.loads(ended.stderr)["error_code"] == "BOOTSTRAP_FAILURE"

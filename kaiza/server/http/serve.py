@@ -45,11 +45,7 @@ def serve_http(
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit status. A SystemError of `make_app` is raised here."""
     gc.set_threshold(GC_THRESHOLD)
-    is_clean = asyncio.run(_Server(pipelines, admission, listener, notes).serve(make_app))
-    if not is_clean:
-        # A thread is stuck in a call or in closing the log: a normal exit would wait for it.
-        sys.stderr.flush()
-        os._exit(0)
+    asyncio.run(_Server(pipelines, admission, listener, notes).serve(make_app))
     return 0
 
 
@@ -66,8 +62,8 @@ class _Server:
         self._state = ServerState()
         self._connection_lost = asyncio.Event()
 
-    async def serve(self, make_app: Callable[[], AppProtocol]) -> bool:
-        """Serve until a signal; False if a thread is stuck at the end."""
+    async def serve(self, make_app: Callable[[], AppProtocol]) -> None:
+        """Serve until a signal."""
         loop, signalled = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, signalled.set)
@@ -84,15 +80,21 @@ class _Server:
         self._listener.on_listening()
         await signalled.wait()
         server.close()
-        return await self._shut_down(app, calls)
+        if not await self._shut_down(app, calls):
+            # A thread is stuck in a call or in closing the log: a normal exit would wait for it.
+            sys.stderr.flush()
+            os._exit(0)
 
     async def _shut_down(self, app: AppProtocol, calls: CallRunner) -> bool:
+        """End the calls and close the log; False if a thread is stuck."""
         began = asyncio.get_running_loop().time()
         for connection in list(self._state.connections):
             connection.shutdown()
         if not await self._wait_until_idle(calls, began + DRAIN_SECONDS):
             calls.end_calls()
             await self._wait_until_idle(calls, began + END_SECONDS)
+        for connection in list(self._state.connections):
+            connection.transport.abort()
         with move_on_after(began + EXIT_SECONDS - asyncio.get_running_loop().time()) as scope:
             await to_thread.run_sync(app.close, abandon_on_cancel=True)
         return not scope.cancelled_caught and calls.is_idle()

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import threading
 import time
 
@@ -200,6 +201,32 @@ def test_idle_and_half_open_connections_do_not_delay_the_end(door):
         status = door.end()
 
     assert (status, time.monotonic() - signalled_at < 2) == (0, True)
+
+
+def test_a_change_that_cannot_be_ended_does_not_keep_the_server_alive(door, fifo, tmp_path):
+    begun = tmp_path / "begun"
+    body = json.dumps(call(1, "hold", fifo=fifo.path, begun=str(begun), past_intent=True)).encode()
+    with door.connect() as client:
+        client.sendall(head(Content_Length=len(body)) + body)
+        until(begun.exists)
+        door.process.terminate()
+
+        assert door.process.wait(20) == 0
+    assert door.process.stderr.read() == b""
+
+
+def test_a_client_that_does_not_read_does_not_delay_the_end(door):
+    body = json.dumps(call(1, "echo", text="x" * 500_000)).encode()
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect((door.host, door.port))
+        client.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            client.sendall((head(Content_Length=len(body)) + body) * 50)
+        door.process.terminate()
+
+        assert door.process.wait(20) == 0
+    assert door.process.stderr.read() == b""
 
 
 def test_a_log_that_never_closes_does_not_keep_the_server_alive(fake):

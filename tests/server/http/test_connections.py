@@ -277,3 +277,25 @@ def test_answers_are_sent_without_delay():
             server.close()
 
     assert asyncio.run(connect()) != 0
+
+
+def test_hostile_clients_cannot_fill_standard_error(fake):
+    door = fake("no-auth", "HEAD_SECONDS=0.2")
+    pieces = [
+        b"GARBAGE\r\n\r\n",
+        START + b"Content-Length: x\r\n\r\n",
+        START + b"Transfer-Encoding: chunked\r\n\r\nzz",
+        START + b"Upgrade: websocket\r\nConnection: Upgrade\r\nConnection: close\r\n" + LENGTH + b"\r\n" + PING,
+        START + b"Origin: null\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcdeXX",
+        START + LENGTH + b"\r\n" + PING + b"GARBAGE\r\n\r\n",
+        START + b"Content-Length: 500\r\n\r\n" + PING,
+        b"POST /mcp",
+    ]
+    for piece in pieces:
+        with door.connect() as client:
+            client.sendall(piece)
+            client.shutdown(socket.SHUT_WR)
+            receive_all(client)
+    door.process.terminate()
+
+    assert door.process.stderr.read() == b""
