@@ -8,6 +8,7 @@ import orjson
 from kaiza.render.terminal import INDENT, QUOTE, escape
 
 _ITEM = "- "
+_MAX_INDENT = 40  # what a server answers may be nested deeper than Python can recurse
 
 
 def format_members(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
@@ -23,8 +24,8 @@ def format_text(text: str, indent: str = "") -> Iterator[str]:
 
 def _format_member(head: str, value: Any, indent: str) -> Iterator[str]:
     is_nested = (isinstance(value, dict | list) and value) or (isinstance(value, str) and "\n" in value)
-    if not is_nested:
-        yield f"{head} {_format_scalar(value)}"
+    if not is_nested or len(indent) > _MAX_INDENT:
+        yield f"{head} {'...' if is_nested else _format_scalar(value)}"
         return
     yield head
     below = indent + INDENT

@@ -77,6 +77,9 @@ def _run_call(args: argparse.Namespace) -> int:
                 result = _call_in_session(client, args, given, role) if has_own_session else _call(client, args, given)
         except NoAnswerError as failure:
             return _report_no_answer(failure, args, errors)
+        start_failure = _read_start_failure(errors)
+        if start_failure is not None:  # it answered all the same, that it could not start
+            return _report_start_failure(start_failure)
     return _print_result(args, result)
 
 
@@ -143,7 +146,11 @@ def _report_no_answer(failure: "NoAnswerError", args: argparse.Namespace, errors
         return output.FAILURE
     todo = f"Is `kaiza serve --http` running at {escape(args.url)}?" if args.url else "Run `kaiza doctor`."
     reason = f"No server answered: {escape(failure.reason)}. {todo}"
-    output.print_error(f"kaiza: {_read_start_failure(errors) or reason}")
+    return _report_start_failure(_read_start_failure(errors) or reason)
+
+
+def _report_start_failure(reason: str) -> int:
+    output.print_error(f"kaiza: {reason}")
     return output.UNDETERMINED
 
 

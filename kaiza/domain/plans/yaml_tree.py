@@ -106,13 +106,15 @@ class YamlTree:
         if kind == "SequenceStartEvent":
             return SequenceNode(tuple(self._read_children("SequenceEndEvent", depth)), start)
         end = self._to_position(event.end_mark)
-        raw = self._text[start.index : end.index]
+        raw, value = self._text[start.index : end.index], event.value
         # An escape such as "\x41PPROVED" reads differently from what it means.
         if event.style == '"' and re.search(r'\\[^"\\]', raw):
             self._report_finding(
                 start, "escape", "A quoted value contains an escape", "Write the characters themselves"
             )
-        return ScalarNode(event.value, event.style or "", start, end)
+            # An escape can make a lone surrogate, which no JSON can carry, and the title is shown all the same.
+            value = value.encode(errors="replace").decode()
+        return ScalarNode(value, event.style or "", start, end)
 
     def _place_empty_value(self, key: YamlNode, value: YamlNode) -> YamlNode:
         """Position of an omitted value: after its key's colon, not at the next token where the parser puts it."""

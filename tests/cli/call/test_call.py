@@ -13,6 +13,7 @@ from agents import plan, sha
 from http_doors import HttpDoor
 from scenes import records
 
+from kaiza.app import App
 from kaiza.server import mcp_client
 
 
@@ -185,6 +186,16 @@ def test_a_workspace_that_cannot_be_served_exits_with_3_and_says_why(project, ka
     assert "{" not in result.err
 
 
+def test_a_server_that_answers_that_it_could_not_start_exits_with_3_and_says_why(project, kaiza):
+    app = App([str(project)], deterministic=True)
+    app.call("server_info", {})
+    app.close()
+    results = [kaiza("call", "server_info"), kaiza("call", "list_plans")]
+
+    assert [(each.status, each.out) for each in results] == [(3, "")] * 2
+    assert all("--deterministic" in each.err for each in results)
+
+
 def test_a_package_of_the_workspace_named_kaiza_is_not_started(project, tmp_path):
     (project / "kaiza").mkdir()
     (project / "kaiza" / "__init__.py").write_text(f"open({str(tmp_path / 'trap')!r}, 'w')\n")
@@ -302,6 +313,16 @@ def test_what_a_server_answers_is_escaped(workspace, kaiza, result):
     assert shown.status == (1 if result.get("isError") else 0)
     assert "owned" in shown.out + shown.err
     assert (shown.out + shown.err).replace("\n", "").isprintable()
+
+
+def test_an_answer_nested_very_deeply_is_cut(workspace, kaiza):
+    cause = json.loads('{"a":' * 700 + "1" + "}" * 700)
+    text = json.dumps({"error_code": "X", "human_message": "No.", "cause": cause})
+    with serving(result_of({"content": [{"type": "text", "text": text}], "isError": True})) as (url, _):
+        result = kaiza("call", "server_info", "--url", url)
+
+    assert (result.status, result.out) == (1, "")
+    assert result.err.endswith("a: ...\n")
 
 
 def test_nothing_is_printed_of_what_the_sdk_logs(project, process):

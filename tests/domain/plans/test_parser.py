@@ -304,6 +304,13 @@ def test_a_bidirectional_control_or_tag_is_reported_with_its_position(character)
     assert f"U+{ord(character):04X}" in finding.message
 
 
+def test_an_escaped_surrogate_does_not_get_into_the_title():
+    parsed = parser.parse(plan().replace(b"Rotate session tokens", rb'"a \uD800"'))
+
+    assert {one.rule for one in parsed.findings} == {"escape"}
+    assert parsed.title == "a ?"
+
+
 def test_a_carriage_return_without_a_line_feed_is_an_error():
     assert errors(plan(prose="a\rb\n")) == {"line-end"}
     assert errors(plan(prose="a\r\r\n")) == {"line-end"}
