@@ -115,12 +115,12 @@ def scene(workspace):
 
 
 def manifest(root):
-    """Every file and directory, without the log and the locks that any call adds."""
+    """Every file and directory, without the log, the run log and the locks that any call adds."""
     found = {}
     for here, names, files in os.walk(root):
         if Path(here) == root:
             names.remove("audit")
-        names[:] = [name for name in names if not (Path(here) == root / ".kaiza" and name in ("locks", "live"))]
+        names[:] = [name for name in names if not (Path(here) == root / ".kaiza" and name in ("locks", "live", "runs"))]
         for name in files:
             path = Path(here, name)
             found[str(path)] = os.readlink(path) if path.is_symlink() else path.read_bytes()

@@ -18,7 +18,7 @@ from kaiza.store.audit.verification import verify
 from kaiza.store.disk.file_lock import FileLock
 
 STORE = Path(kaiza.__file__).parent / "store"
-OTHER_LOCKS = {"journal.py", "process_liveness.py", "probe.py"}
+OTHER_LOCKS = {"journal.py", "process_liveness.py", "probe.py", "run_files.py", "cache_removal.py"}
 """Modules that lock files other than the log."""
 
 
@@ -143,7 +143,7 @@ def test_every_lock_on_the_log_is_acquired_through_portalocker(tmp_path, monkeyp
     ("script", "imported"),
     [
         ("import kaiza.cli.serve, kaiza.server.stdio, kaiza.server.serve", False),
-        ("from kaiza.cli import serve; serve._list_tools(None, ())", False),
+        ("from kaiza.cli import serve; serve._list_tools(serve.ServeOptions())", False),
         ("import kaiza.app", False),
         ("from kaiza.cli import serve; serve._build_app(serve.ServeOptions(), ('/',))", True),
     ],
