@@ -143,7 +143,7 @@ def test_every_lock_on_the_log_is_acquired_through_portalocker(tmp_path, monkeyp
     ("script", "imported"),
     [
         ("import kaiza.cli.serve, kaiza.server.stdio, kaiza.server.serve", False),
-        ("from kaiza.cli import serve; serve._list_tools(serve.ServeOptions())", False),
+        ("from kaiza.cli import serve; serve._list_tools(serve.ServeOptions(), ())", False),
         ("import kaiza.app", False),
         ("from kaiza.cli import serve; serve._build_app(serve.ServeOptions(), ('/',))", True),
     ],
