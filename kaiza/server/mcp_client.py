@@ -31,6 +31,7 @@ _PROTOCOL_VERSION = "2026-07-28"
 _CONNECT_SECONDS = 30
 _ERROR_STATUS, _SERVER_ERROR_STATUS = 400, 500
 _MAX_REFUSAL = 500
+_MAX_ANSWER_BYTES = 16 << 20
 
 
 class NoAnswerError(Exception):
@@ -105,10 +106,14 @@ def connect(workspace: str, *options: str, errors: TextIO = sys.stderr) -> Itera
 @contextmanager
 def connect_url(url: str, token: str | None, *, use_proxy: bool) -> Iterator[McpClient]:
     """Connect a client to a server over HTTP. NoAnswerError if it does not answer."""
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    # Uncompressed, so that the size of what is received is the size of what is kept.
+    headers = {"Accept-Encoding": "identity"} | ({} if token is None else {"Authorization": f"Bearer {token}"})
     refusals: list[tuple[int, str]] = []
 
-    async def note_refusal(response: httpx2.Response) -> None:
+    async def check_response(response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise NoAnswerError("The answer is compressed, which was not asked for")
+        response.stream = _BoundedStream(response.stream)
         if response.status_code >= _ERROR_STATUS:
             await response.aread()
             refusals.append((response.status_code, response.text[:_MAX_REFUSAL]))
@@ -118,7 +123,7 @@ def connect_url(url: str, token: str | None, *, use_proxy: bool) -> Iterator[Mcp
         headers=headers,
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
         trust_env=use_proxy,
-        event_hooks={"response": [note_refusal]},
+        event_hooks={"response": [check_response]},
     )
     with _as_no_answer(refusals), _connect(_open_transport(url, http)) as client:
         yield client
@@ -128,6 +133,27 @@ def connect_url(url: str, token: str | None, *, use_proxy: bool) -> Iterator[Mcp
 async def _open_transport(url: str, http: httpx2.AsyncClient) -> AsyncIterator[Any]:
     async with http, streamable_http_client(url, http_client=http) as streams:
         yield streams
+
+
+class _BoundedStream(httpx2.AsyncByteStream):
+    """Body of a response. NoAnswerError once it is longer than any answer of Kaiza."""
+
+    def __init__(self, stream: object) -> None:
+        assert isinstance(stream, httpx2.AsyncByteStream)  # noqa: S101  as an AsyncClient has it
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """Pieces of the body."""
+        size = 0
+        async for piece in self._stream:
+            size += len(piece)
+            if size > _MAX_ANSWER_BYTES:
+                raise NoAnswerError(f"The answer is longer than {_MAX_ANSWER_BYTES >> 20} MiB")
+            yield piece
+
+    async def aclose(self) -> None:
+        """Close the response."""
+        await self._stream.aclose()
 
 
 @contextmanager

@@ -1,11 +1,12 @@
 """`kaiza call`: one call as a client makes it, over stdio in a real server, and over HTTP against a hostile one."""
 
+import gzip
 import json
 import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -217,19 +218,22 @@ def test_values_never_reach_a_shell(project, kaiza, value):
 
 @contextmanager
 def serving(answer):
-    """A server on loopback that answers each POST with a status, a content type and a body; its requests."""
+    """A server on loopback that answers each POST with a status, a content type, a body and headers; its requests."""
     seen = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             seen.append((self.path, dict(self.headers), body))
-            status, kind, text = answer(body)
+            status, kind, text, *headers = answer(body)
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(text)))
+            for header in headers:
+                self.send_header(*header)
             self.end_headers()
-            self.wfile.write(text)
+            with suppress(ConnectionError):
+                self.wfile.write(text)
 
         def log_message(self, *_):
             pass
@@ -359,6 +363,26 @@ def test_an_answer_that_is_not_kaizas_exits_with_3_and_no_traceback(workspace, k
     assert (result.status, result.out) == (3, "")
     assert len(result.err.splitlines()) == 1
     assert len(result.err) < 300
+
+
+@pytest.mark.parametrize(
+    "enlarge",
+    [lambda text: (text + b" " * (17 << 20),), lambda text: (gzip.compress(text), ("Content-Encoding", "gzip"))],
+    ids=["long", "compressed"],
+)
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_answer_that_could_fill_the_memory_is_not_read_to_its_end(workspace, kaiza, enlarge, status):
+    result = result_of({"content": [], "structuredContent": {"summary": "x"}})
+
+    def answer(body):
+        _, kind, text = result(body)
+        return status, kind, *enlarge(text)
+
+    with serving(answer) as (url, _):
+        refused = kaiza("call", "server_info", "--url", url)
+
+    assert (refused.status, refused.out) == (3, "")
+    assert "The answer is" in refused.err
 
 
 def test_progress_of_a_call_reaches_its_caller(workspace):

@@ -11,8 +11,9 @@ import pytest
 from scenes import make_ready, records
 
 from kaiza.app import App
+from kaiza.cli.console import open_workspace
 from kaiza.domain.call import CallRequest
-from kaiza.store.audit.log import AuditLog
+from kaiza.domain.caps import Caps
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens
 from kaiza.store.trust.http_tokens import HttpToken, TokenAuthenticator, read_tokens, save_tokens
@@ -167,7 +168,7 @@ def test_revoking_works_under_settings_that_cannot_be_read_and_on_a_damaged_log(
 
 
 def test_a_token_is_revoked_while_the_log_is_locked_and_recorded_by_the_next_run(workspace, kaiza, monkeypatch):
-    monkeypatch.setitem(AuditLog.__init__.__kwdefaults__, "lock_seconds", 0.05)
+    monkeypatch.setattr(open_workspace, "Caps", lambda: Caps(audit_lock_ms=50))
     token = make(kaiza, "ci")
     with (workspace / "audit/audit-log.jsonl").open("rb") as log:
         fcntl.flock(log, fcntl.LOCK_EX)
