@@ -10,6 +10,8 @@ import pytest
 from context_caches import MINIMAL, file_of, manifest_of, version_of, write_cache, write_json
 
 from kaiza.domain.context.cache_format import MAX_DOCUMENT_BYTES, MAX_MANIFEST_BYTES
+from kaiza.store.context import cache_files
+from kaiza.store.disk import byte_io
 
 HELLO = {"cache": "minimal", "query": "hello", "budget": 100}
 PARTS = ["manifest.json", "index.json", file_of("Hello world"), "documents"]
@@ -51,6 +53,28 @@ def test_a_fifo_a_socket_or_a_directory_in_place_of_a_part_is_invalid_and_never_
     codes.append(code_of(app))
 
     assert codes == ["CONTEXT_CACHE_INVALID"] * 3
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_is_no_manifest(app, directory, make):
+    (directory / "manifest.json").unlink()
+    make(directory / "manifest.json")
+
+    assert app.call("context_list_caches", {}).output == {"caches": [{"path": "minimal", "has_manifest": False}]}
+
+
+@pytest.mark.parametrize("change", [b" ", None], ids=["grows", "shrinks"])
+def test_a_file_that_changes_its_size_while_it_is_read_is_invalid(app, directory, monkeypatch, change):
+    index = directory / "index.json"
+
+    def read_range(descriptor, start, size):
+        if os.fstat(descriptor).st_ino == index.stat().st_ino:
+            os.truncate(index, size - 1) if change is None else index.write_bytes(index.read_bytes() + change)
+        return byte_io.read_range(descriptor, start, size)
+
+    monkeypatch.setattr(cache_files, "read_range", read_range)
+
+    assert code_of(app) == "CONTEXT_CACHE_INVALID"
 
 
 @pytest.mark.parametrize("level", [".kaiza", ".kaiza/context", ".kaiza/context/minimal"])

@@ -110,12 +110,37 @@ def test_equal_calls_that_arrive_before_either_is_recorded_have_different_ids(co
     assert len({call.request_id for call in stamped}) == 3
 
 
-def test_other_records_appended_meanwhile_change_the_ids(counting, workspace):
+def test_records_that_others_append_are_counted(counting, workspace):
     request = CallRequest("read_file", {"path": "a"})
     before = counting.stamp(request)
     decide(workspace, "freeze")
+    after = counting.stamp(request)
 
-    assert counting.stamp(request).request_id != before.request_id
+    assert after.request_id != before.request_id
+    assert (before.timestamp, after.timestamp) == ("1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.002Z")
+
+
+def test_an_id_follows_from_the_tool_and_the_arguments(make_app, tmp_path):
+    read = CallRequest("read_file", {"path": "a"})
+    requests = [read, CallRequest("read_file", {"path": "b"}), CallRequest("file_info", {"path": "a"}), read]
+    apps = [make_app(make_ready(tmp_path / str(number)), deterministic=True) for number in range(len(requests))]
+    ids = [app.stamp(request).request_id for app, request in zip(apps, requests, strict=True)]
+
+    assert len(set(ids)) == 3
+    assert ids[0] == ids[3]
+
+
+def test_the_ids_are_the_same_if_the_server_is_restarted_between_the_calls(make_app, tmp_path):
+    def call(app):
+        stamped = app.stamp(CallRequest("no_such_tool", {}))
+        app.answer(stamped)
+        return stamped.request_id
+
+    one, other = (make_app(make_ready(tmp_path / name), deterministic=True) for name in ("one", "other"))
+    uninterrupted, first = [call(one), call(one)], call(other)
+    other.close()
+
+    assert [first, call(make_app(tmp_path / "other", deterministic=True))] == uninterrupted
 
 
 def test_ids_differ_when_the_same_records_are_in_other_logs(make_app, tmp_path):

@@ -62,6 +62,7 @@ def test_a_deterministic_check_requires_a_uuid(check):
     assert places(check(VALID, "--deterministic")[1]) == {("/id", "uuid")}
     assert places(check(VALID | {"id": 7}, "--deterministic")[1]) == {("/id", "uuid")}
     assert check(VALID | {"id": "c1fd1c20-77b7-4f73-b39c-8ed2dd2f2d8c"}, "--deterministic", "--strict")[0] == 0
+    assert check(VALID | {"id": "c1fd1c20-77b7-4f73-b39c-8ed2dd2f2d8c0"}, "--deterministic")[0] == 1
 
 
 @pytest.mark.rows("S3-5")

@@ -131,6 +131,14 @@ def test_an_unknown_tool_is_not_found(client, method):
     }
 
 
+@pytest.mark.parametrize("method", ["tools/call", "tools/describe"])
+def test_a_long_name_of_an_unknown_tool_is_cut(client, method):
+    error = client.ask(request(method, tool="x" * 10_000, arguments={}))["error"]
+
+    assert error["message"] == "Tool not found: " + "x" * 200
+    assert error["data"]["tool"] == "x" * 200
+
+
 def test_a_long_name_of_a_tool_is_not_repeated_whole_where_its_call_cannot_be_recorded(client, root):
     client.mcp("server_info")
     log = root / "audit/audit-log.jsonl"
@@ -198,6 +206,8 @@ def test_any_other_refusal_says_why(client, session):
     assert error["code"] == -32005
     assert error["message"] == error["data"]["details"]["envelope"]["human_message"]
     assert error["data"]["details"]["reason"] == "PATH_TRAVERSAL_BLOCKED"
+    other = client.editor("save_plan", plan_id="PLAN-2", content="x", session_id=session)["error"]
+    assert other["data"]["details"].keys() == {"reason", "envelope"}
 
 
 @pytest.mark.rows("S4-36", "S4-49", "S4-70")

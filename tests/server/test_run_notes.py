@@ -14,14 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from runs import MEMBERS, PLACE, latest_run, run_files
 from scenes import bind, make_ready, records
 
+from kaiza.domain.call import Outcome
 from kaiza.domain.run_event import RunStamp, encode_event
 from kaiza.server.dialects import load_dialects
-from kaiza.server.pipeline import Exchange, Pipeline, to_call_request
+from kaiza.server.pipeline import Exchange, Incoming, Pipeline, to_call_request
 from kaiza.server.run_notes import describe_exchange
 from kaiza.store.config.editor_catalog import EditorCatalog
 from kaiza.store.config.schema_registry import SchemaRegistry
-from kaiza.wire.dialect import ServerDescription
-from kaiza.wire.message import Notification
+from kaiza.wire import message
+from kaiza.wire.dialect import ServerDescription, ToolCall
+from kaiza.wire.message import Notification, Request
 
 INITIALIZE = request(
     "hello", "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"}
@@ -159,6 +161,37 @@ def test_an_id_that_looks_like_a_result_does_not_hide_an_error(serve, workspace)
     served.rest()
 
     assert columns(workspace, "status")[:2] == [("error",), ("ok",)]
+
+
+def test_a_result_that_quotes_an_error_is_noted_as_a_success():
+    answer = message.result("a", b'{"a":1,"error":{"code":-32000}}')
+
+    assert describe_exchange(Exchange(Request("a", "server/info", {}), 9, 0.0, answer=answer)).error is None
+
+
+def test_the_holder_of_a_token_is_noted_and_not_what_its_client_says():
+    request = Request("a", "tools/call", {"name": "server_info"})
+    incoming = Incoming("a", ToolCall("server_info", {}, "bob#ffffffff", conversational=False), None, "mcp")
+    exchange = Exchange(request, 9, 0.0, agent="ann#01234567", incoming=incoming)
+
+    assert describe_exchange(exchange).agent_id == "ann#01234567"
+    assert describe_exchange(exchange._replace(agent=None)).agent_id == "bob#ffffffff"
+
+
+def test_an_alias_is_noted_as_the_tools_own_name():
+    request = Request("a", "tools/call", {"tool": "mcp.server.info", "input": {}})
+    incoming = Incoming("a", ToolCall("mcp.server.info", {}, None, conversational=False), None, "canonical")
+    exchange = Exchange(request, 9, 0.0, incoming=incoming, outcome=Outcome("server_info", output={}))
+
+    assert describe_exchange(exchange).tool_id == "server_info"
+
+
+def test_an_empty_id_is_named_as_the_fault():
+    line = b'{"jsonrpc":"2.0","id":"","method":"ping"}'
+    parsed = message.parse(line)
+    event = describe_exchange(Exchange(parsed, len(line), 0.0, line=line, answer=message.rejection(parsed)))
+
+    assert event.error.details == {"invalid": ["id"]}
 
 
 def test_no_runs_leaves_the_run_log_out(serve, workspace):

@@ -150,6 +150,8 @@ def lay_out(root):
     (root / "src").mkdir()
     (root / "src/a.py").write_text("needle = 1\n")
     (root / ".env").write_text("PASSWORD=x\n")
+    # The size of the log depends on how long the calls took.
+    (root / ".gitignore").write_text("/audit/\n")
     write_cache(bind(root), "minimal", MINIMAL)
     (root / ".gitignore").write_text(
         "audit/\n.kaiza/\n"

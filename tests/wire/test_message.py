@@ -38,6 +38,18 @@ def test_any_other_id_is_rejected_and_not_echoed(raw_id):
     assert parsed[:2] == (None, "INVALID_ENVELOPE")
 
 
+def test_an_empty_id_is_rejected_and_echoed():
+    assert parse(id="")[:2] == ("", "INVALID_ENVELOPE")
+
+
+@pytest.mark.parametrize("method", ["tools/describe", "server/info"])
+def test_the_editors_own_methods_need_params(method):
+    frame = {"jsonrpc": "2.0", "id": 7, "method": method}
+
+    assert message.parse(json.dumps(frame).encode())[:2] == (7, "INVALID_ENVELOPE")
+    assert isinstance(message.parse(json.dumps({**frame, "params": {}}).encode()), Request)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

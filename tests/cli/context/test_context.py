@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 
 import pytest
 from context_caches import cache_version_of, write_cache
 from scenes import make_ready, records
 
 from kaiza.app import App
+from kaiza.store import human_decisions
+from kaiza.store.context import cache_builder
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.binding import Standing, read_binding
 
@@ -218,6 +221,39 @@ def test_an_inspection_says_whether_the_sources_have_changed_since(kaiza, docs, 
     assert [each["changed"] for each in state] == [False, True, None]
     assert state[0]["sources"] == ["docs"]
     assert "changed since it was built" in kaiza("context", "inspect", "docs").out
+
+
+def test_a_cache_whose_sources_are_gone_has_changed(kaiza, docs):
+    build(kaiza)
+    shutil.rmtree(docs)
+
+    assert json.loads(kaiza("context", "inspect", "docs", "--json").out)["changed"] is True
+
+
+def test_a_build_that_the_log_of_a_clone_names_is_not_looked_for(kaiza, docs, workspace):
+    build(kaiza)
+    (workspace / ".kaiza/id").write_text("f" * 32 + "\n")
+    shown = json.loads(kaiza("context", "inspect", "docs", "--json").out)
+
+    assert (shown["valid"], shown["sources"], shown["changed"]) == (True, None, None)
+
+
+def test_no_cache_is_published_without_its_record(kaiza, docs, workspace, monkeypatch):
+    def crash(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(human_decisions, "record_decision", crash)
+
+    assert build(kaiza).status != 0
+    assert list((workspace / ".kaiza/context").iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "most"), [("MAX_DOCUMENTS", 1), ("MAX_TOTAL_BYTES", 20)])
+def test_a_cache_beyond_its_bounds_is_not_built(kaiza, docs, workspace, monkeypatch, name, most):
+    monkeypatch.setattr(cache_builder, name, most)
+
+    assert build(kaiza).status == 1
+    assert list((workspace / ".kaiza/context").iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["hello\n", f"use {TOKEN}\n"], ids=["built", "refused"])

@@ -72,6 +72,16 @@ def test_scores_that_differ_only_beyond_32_bits_are_equal():
     assert [one.entry for one in selection.documents] == [first, second]
 
 
+@pytest.mark.parametrize(
+    ("matches", "words", "shown"), [(1, 3, 0.33333334), (3, 26, 0.115384616), (4, 39, 0.102564104)]
+)
+def test_a_score_has_as_many_digits_as_tell_it_apart(matches, words, shown):
+    score = ScoredDocument(CacheEntry("a.md", version_of("a")), 1, matches, words).score
+
+    assert score == shown
+    assert struct.pack("<f", score) == struct.pack("<f", matches / words)
+
+
 def test_documents_are_taken_while_they_fit_and_skipped_whole():
     documents = {"a.md": "hit " * 10, "b.md": "hit x " * 10, "c.md": "x" * 8}
     answer = json.loads(resolve(documents, "hit", 12))

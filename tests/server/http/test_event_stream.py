@@ -28,6 +28,7 @@ def test_progress_comes_before_the_answer_as_events(door, fifo):
     *progress, last = events(answer)
 
     assert (answer.status, answer.headers["Content-Type"].partition(";")[0]) == (200, "text/event-stream")
+    assert answer.headers["Cache-Control"] == "no-store"
     assert [line["params"] for line in progress] == [
         {"progressToken": "p", "progress": done, "total": 9} for done in (1, 2, 3)
     ]

@@ -1,10 +1,11 @@
 """Messages to /mcp: requests with and without a handshake, their headers, and the status of their answers."""
 
 import base64
+import json
 
 import pytest
 from doors import call, request
-from http_doors import modern
+from http_doors import head, modern
 from scenes import records
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -36,9 +37,12 @@ def test_a_client_without_a_handshake_is_served(door):
     discovered = door.post("/mcp", message, **headers)
     message, headers = modern(2, "tools/call", name="echo", arguments={"text": "x"})
     called = door.post("/mcp", message, **headers)
+    message, headers = modern(3, "tools/list")
+    listed = door.post("/mcp", message, **headers)
 
     assert discovered.value["result"]["supportedVersions"] == ["2026-07-28"]
     assert (called.status, called.value["result"]["resultType"]) == (200, "complete")
+    assert listed.value["result"]["ttlMs"] == 0
 
 
 @pytest.mark.parametrize(
@@ -102,6 +106,19 @@ def test_a_header_that_differs_from_the_body_is_a_mismatch(door, changed):
     assert door.records() == []
 
 
+def test_a_header_that_is_sent_twice_is_a_mismatch(door):
+    message, headers = modern(7, "tools/list")
+    body = json.dumps(message).encode()
+    twice = head(Content_Length=len(body), **headers).replace(b"\r\n\r\n", b"\r\nMcp-Method: tools/list\r\n\r\n")
+    status, answer = door.exchange(twice + body)
+
+    assert (status, json.loads(answer)["error"]["code"]) == (400, -32020)
+
+
+def test_a_discovery_without_headers_is_no_request_of_a_client_with_a_handshake(door):
+    assert door.post("/mcp", request(1, "server/discover")).status == 400
+
+
 def test_a_mismatch_names_both_values(door):
     message, headers = modern(7, "server/discover")
     answer = door.post("/mcp", message, **{**headers, "MCP_Protocol_Version": "2025-11-25"})
@@ -115,6 +132,16 @@ def test_a_name_in_base64_is_decoded(door):
     encoded = f"=?base64?{base64.b64encode('tööl'.encode()).decode()}?="
     answer = door.post("/mcp", message, **{**headers, "Mcp_Name": encoded})
 
+    assert answer.error["data"]["error_code"] == "TOOL_NOT_FOUND"
+
+
+@pytest.mark.parametrize("name", ["=?base64?ZWNobw?=", "=?base64?/w==?="])
+def test_a_name_that_only_looks_encoded_must_be_encoded_itself(door, name):
+    message, headers = modern(1, "tools/call", name=name)
+    encoded = f"=?base64?{base64.b64encode(name.encode()).decode()}?="
+
+    assert door.post("/mcp", message, **headers).error["data"]["error_code"] == "HEADER_MISMATCH"
+    answer = door.post("/mcp", message, **{**headers, "Mcp_Name": encoded})
     assert answer.error["data"]["error_code"] == "TOOL_NOT_FOUND"
 
 

@@ -1,13 +1,24 @@
 """Requests that are refused by their head or their size, in the order of the refusals."""
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 from doors import call, request
-from http_doors import JSON, head
+from http_doors import JSON, HttpDoor, head
 
+FAKE_HTTP = Path(__file__).with_name("fake_http.py")
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def door():
+    """One server for all tests that need no token: no request leaves anything behind."""
+    door = HttpDoor([sys.executable, str(FAKE_HTTP), os.devnull, "no-auth"])
+    yield door
+    door.end()
 
 
 def ask(door, path="/mcp", body=PING, **headers):
@@ -19,6 +30,7 @@ def test_health_is_answered_without_a_token_and_under_any_name(fake):
     answer = door.request("GET", "/healthz", headers={"Host": "10.1.2.3"})
 
     assert (answer.status, answer.value) == (200, {"status": "ok"})
+    assert door.request("GET", "/healthz/mcp", headers={"Host": "10.1.2.3"}).status == 421
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:9999", "[::1]", "[::1]:1"])
@@ -58,6 +70,7 @@ def test_other_hosts_are_misdirected(door, host):
 def test_a_named_host_and_a_named_origin_are_allowed(door):
     assert ask(door, host="kaiza.example:443")[0] == 200
     assert ask(door, Origin="https://pages.example")[0] == 200
+    assert ask(door, Origin="HTTPS://Pages.Example")[0] == 200
     assert ask(door, Origin="https://kaiza.example")[0] == 200
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from doors import call
 from http_doors import modern
+from runs import latest_run
 from scenes import records
 
 WRONG = "kz_" + "A" * 43
@@ -55,6 +56,7 @@ def test_a_session_over_http_is_its_tokens_alone_from_the_first_request_to_the_r
     assert (late.status, late.headers["WWW-Authenticate"]) == (401, "Bearer")
     principals = [each["principal"] for each in records(workspace) if each["kind"] == "call"]
     assert [label.partition("#")[0] for label in principals] == ["ann", "ann", "bob", "bob"]
+    assert [line["agentId"] for line in latest_run(workspace)] == principals
 
 
 def test_a_session_is_never_implied_and_begin_session_says_so(door, workspace):

@@ -90,6 +90,20 @@ def test_only_the_exact_token_authorises(root, change):
     assert authenticator.authenticate(token) is not None
 
 
+@pytest.mark.parametrize("position", [0, 7, 8, 31, 32, 63])
+def test_a_token_whose_hash_differs_in_one_digit_does_not_authorise(root, position):
+    def change(document):
+        kept = document["tokens"][0]
+        digest = kept["digest"]
+        kept["digest"] = f"{digest[:position]}{int(digest[position], 16) ^ 1:x}{digest[position + 1 :]}"
+
+    token = give(root)
+    edit(root, change)
+
+    assert read_tokens(root).problem is None
+    assert at(NOON, root).authenticate(token) is None
+
+
 def test_a_hash_in_place_of_a_token_authorises_nothing(root):
     give(root)
 
@@ -112,6 +126,13 @@ def test_a_token_is_valid_from_its_creation_until_its_end(root, now, is_valid):
     token = give(root)
 
     assert (at(now, root).authenticate(token) is not None) is is_valid
+
+
+def test_a_revoked_token_is_called_revoked_after_its_end_too(root):
+    give(root)
+    (revoked,) = read_tokens(root).revoke("ann", NOON).tokens
+
+    assert [revoked.state_at(now) for now in (NOON, LATER)] == ["revoked", "revoked"]
 
 
 def test_a_token_expires_while_the_server_runs(root):
@@ -194,6 +215,15 @@ def test_no_token_is_valid_once_the_file_is_not_what_kaiza_wrote(root, spoil):
     assert read_tokens(root).problem is not None
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_no_token_is_valid_in_a_file_of_another_account(root):
+    token = give(root)
+    os.chown(file_of(root), 65534, 65534)
+
+    assert at(NOON, root).authenticate(token) is None
+    assert read_tokens(root).problem is not None
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -226,6 +256,14 @@ def test_tokens_of_another_workspace_at_this_path_authorise_nothing(root, worksp
     edit(root, lambda document: document.update(workspace=workspace_id))
 
     assert at(NOON, root).authenticate(token) is None
+    assert read_tokens(root) == http_tokens.TokenList()
+
+
+def test_tokens_of_no_workspace_are_not_those_of_a_workspace_without_an_id(root):
+    give(root)
+    edit(root, lambda document: document.update(workspace=None))
+    (state_dir.path_of(root) / "workspace.json").unlink()
+
     assert read_tokens(root) == http_tokens.TokenList()
 
 

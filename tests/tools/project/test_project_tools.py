@@ -3,11 +3,14 @@
 import os
 import re
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
+from kaiza.domain.paging import response_size
+from kaiza.domain.paths import rel_path
 from kaiza.tools.project import reference_check
 
 MISSING = "project_references_missing"
@@ -67,6 +70,30 @@ def test_assets_are_counted_by_type_and_the_largest_named(reader):
         {"type": "py", "count": 2, "bytes": 11},
     ]
     assert answer["largeAssets"][:2] == [{"path": "x/c.tar.gz", "bytes": 9}, {"path": "b.PY", "bytes": 6}]
+
+
+def test_links_are_no_assets(reader):
+    reader.write("a.py", b"x")
+    (reader.root / "l.py").symlink_to("a.py")
+
+    assert reader.call("project_assets_summary")["totalAssets"] == 1
+
+
+def test_rows_after_one_that_does_not_fit_are_only_counted():
+    rows = reference_check.MissingRows(response_size.RESERVED_BYTES + 500)
+    for length in (10, 500, 10):
+        rows.add({"target": "x" * length})
+
+    assert (rows.count, len(rows.items)) == (3, 1)
+
+
+def test_a_file_that_cannot_be_opened_is_counted():
+    view = SimpleNamespace(caps=Caps(), is_unreadable=lambda _: False)
+    checker = reference_check.ReferenceChecker(view)
+    vanished = SimpleNamespace(type="file", path="a.md", real=rel_path.parse("a.md"), open=lambda: None)
+    checker.check_entry(vanished, lambda: False)
+
+    assert checker.notes == {reference_check.UNREADABLE: 1}
 
 
 def test_the_twenty_largest_assets_are_sorted_by_size_then_path(plain_reader):

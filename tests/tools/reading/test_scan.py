@@ -1,9 +1,11 @@
+from types import SimpleNamespace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
-from kaiza.tools.reading.scan import parse_glob
+from kaiza.tools.reading.scan import ScanTimeout, parse_glob
 
 
 @given(
@@ -23,3 +25,14 @@ def test_the_glob_filter_agrees_with_the_glob(text, paths):
 
     assert [path for path in sorted(paths) if glob_filter.matches(path)] == matching
     assert [path for path in sorted(paths) if not glob_filter.is_past(path) and glob_filter.matches(path)] == matching
+
+
+def walked(unlisted=0):
+    return SimpleNamespace(visited_count=5, listed_count=7, unlisted_count=unlisted)
+
+
+def test_a_walk_reports_the_directories_that_it_could_not_list():
+    timeout = ScanTimeout(SimpleNamespace(is_out_of_time=lambda: False), None)
+
+    assert timeout.diagnostics(walked()) == []
+    assert timeout.diagnostics(walked(unlisted=2)) == ["Could not list 2 directories."]
