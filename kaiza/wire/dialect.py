@@ -66,7 +66,7 @@ class ToolCall(NamedTuple):
     fault: InvalidMessage | None = None
     """Why no tool can be looked up. Such a call is recorded, and answered with this."""
     progress_token: str | int | None = None
-    """Token under which the client wants to hear of progress."""
+    """Token under which the client wants progress reports."""
 
 
 class Decoded(NamedTuple):

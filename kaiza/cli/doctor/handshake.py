@@ -73,7 +73,7 @@ def probe_url(url: str) -> str | None:
         server = parse_url(url)
     except CommandError:
         return None
-    # An agent may have written the address: no other machine hears from this one.
+    # An agent may have written the address: no other machine is contacted.
     if not server.is_loopback or server.is_encrypted:
         return None
     connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=_HTTP_TIMEOUT_SECONDS)

@@ -174,7 +174,7 @@ class TokenAuthenticator:
         stamp = tuple(map(name_stamp, paths))
         known = self._read.get(root)
         if known is None or known[0] != stamp:
-            # The stamp is older than what is read, so a file that is replaced meanwhile is read again.
+            # The stamp is older than what is read, so a file that is replaced while it is read is read again.
             is_bound = read_binding(root, state_path).standing is Standing.BOUND
             known = self._read[root] = (stamp, read_tokens(root) if is_bound else TokenList())
         return known[1].tokens
