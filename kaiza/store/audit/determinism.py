@@ -35,7 +35,7 @@ def require_mode(root: str, *, deterministic: bool) -> None:
     advice = (
         f"Serve the workspace without {_FLAG}, or use a workspace whose log is empty."
         if deterministic
-        else f"Serve the workspace with {_FLAG}, or set up a new one."
+        else f"Set up a new workspace, or serve this one with {_FLAG}, which is for tests only."
     )
     raise errors.SystemError.startup_failure(
         "BOOTSTRAP_FAILURE",
