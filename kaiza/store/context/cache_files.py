@@ -4,10 +4,11 @@ A cache's files are untrusted: only regular files up to a size are read, and ope
 """
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -83,9 +84,13 @@ class ContextCaches:
         """Open the directory of a cache; CONTEXT_CACHE_MISSING if it cannot be reached."""
         try:
             with self._open_home() as home:
-                return OpenCache(os.open(name, DIRECTORY_FLAGS, dir_fd=home.fd), name)
+                cache = OpenCache(os.open(name, DIRECTORY_FLAGS, dir_fd=home.fd), name)
         except OSError as error:
             raise (cache_missing() if error.errno in _UNREACHABLE else io_error(error)) from error
+        # As long as it is held, the files of a cache that is replaced or removed are not deleted.
+        with suppress(OSError):
+            fcntl.flock(cache.fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return cache
 
     def list_caches(self) -> list[str]:
         """Names of the directories that may be caches, sorted."""

@@ -1,7 +1,7 @@
 """Removes context caches. Only a directory that holds nothing but a cache's own files is touched.
 
 A cache is removed under a temporary name, so that a reader sees it whole or not at all. A build writes under such a
-name too, and holds a lock on the directory: what has the name and no lock was left by a process that has ended.
+name too. Builds and readers hold a lock on the directory, and what is locked is not deleted: the next build does it.
 """
 
 import errno
@@ -71,7 +71,7 @@ def create_temporary(home_fd: int) -> tuple[str, OwnedDescriptor]:
 
 
 def remove_all_left(home_fd: int) -> None:
-    """Remove what builds and removals left whose process has ended."""
+    """Remove what killed builds left, and what was being read when it was replaced or removed."""
     for name in filter(_TEMPORARY.fullmatch, os.listdir(home_fd)):
         remove_left(home_fd, name)
 

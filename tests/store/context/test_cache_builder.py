@@ -78,6 +78,21 @@ def test_a_cache_is_replaced_where_directories_cannot_be_exchanged(kaiza_dir, ro
     assert names(workspace) == ["docs"]
 
 
+@pytest.mark.parametrize(
+    "end", [lambda kaiza_dir: build(kaiza_dir, "new\n"), lambda kaiza_dir: remove_cache(kaiza_dir, "docs")]
+)
+def test_a_reader_reads_its_cache_to_the_end_although_it_is_replaced_or_removed(kaiza_dir, root_fd, workspace, end):
+    build(kaiza_dir, "old\n")
+    with ContextCaches(root_fd).open_cache("docs") as cache:
+        manifest = cache.read_manifest()
+        end(kaiza_dir)
+        texts = [text for _, text in cache.read_documents(manifest)]
+    build(kaiza_dir, "newest\n")
+
+    assert texts == ["old\n"]
+    assert names(workspace) == ["docs"]
+
+
 def test_the_next_build_removes_what_a_killed_one_left(kaiza_dir, workspace):
     write_cache(workspace, LEFT, MINIMAL)
     (workspace / ".kaiza/context/.new-0000000000000000").mkdir()
