@@ -174,7 +174,7 @@ class Endpoints:
             answer = CallAnswer(action.answer)
             self._note(read.describe(parsed)._replace(line=read.body), answer)
             return answer
-        if not self._calls.has_room():
+        if not self._calls.has_room(read.principal):
             retry = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(503, "Too many calls are in flight. Send this one again later.", retry)
         return action.call

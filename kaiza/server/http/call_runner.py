@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
 
-from kaiza.domain.call import CallRequest, Outcome
+from kaiza.domain.call import CallRequest, Outcome, Principal
 from kaiza.server.pipeline import AppProtocol, Incoming
 from kaiza.server.stdio.worker_pool import MAX_REPLACEMENTS, WORKERS
 from kaiza.wire import message
@@ -18,6 +18,9 @@ from kaiza.wire.message import InvalidMessage
 
 MAX_CALLS: Final = 64
 """Calls in flight, running or waiting for a worker. Further ones are refused."""
+
+MAX_CALLS_OF_TOKEN: Final = 48
+"""Calls in flight of one token, so that it leaves room for others."""
 
 
 class CallAnswer(NamedTuple):
@@ -33,7 +36,8 @@ OnAnswer = Callable[[CallAnswer], None]
 class RunningCall:
     """One call in flight. The worker and the deadline compete for beginning it, and for answering it."""
 
-    def __init__(self, incoming: Incoming, call: Any, on_answer: OnAnswer | None) -> None:
+    def __init__(self, incoming: Incoming, request: CallRequest, call: Any, on_answer: OnAnswer | None) -> None:
+        self.principal: Final = request.principal
         self.call: Final = call
         self.answer: Final[Future[CallAnswer]] = asyncio.get_running_loop().create_future()
         self._incoming: Final = incoming
@@ -79,9 +83,10 @@ class CallRunner:
         self._expirers = CapacityLimiter(MAX_CALLS)
         self._replaced_count = 0
 
-    def has_room(self) -> bool:
-        """Whether another call may begin."""
-        return len(self._running) < MAX_CALLS
+    def has_room(self, principal: Principal | None) -> bool:
+        """Whether another call of this caller may begin."""
+        own_count = sum(running.principal == principal for running in self._running)
+        return len(self._running) < MAX_CALLS and (principal is None or own_count < MAX_CALLS_OF_TOKEN)
 
     def unanswered(self) -> "set[Future[CallAnswer]]":
         """Answers that are still awaited, also of clients that have left."""
@@ -96,7 +101,7 @@ class CallRunner:
 
         `on_answer` gets the answer first, usually on a thread.
         """
-        running = RunningCall(incoming, self._app.stamp(request), on_answer)
+        running = RunningCall(incoming, request, self._app.stamp(request), on_answer)
         self._running.add(running)
         running.work = self._start(running, to_thread.run_sync(self._work, running, limiter=self._workers))
         seconds = running.call.deadline - time.monotonic()

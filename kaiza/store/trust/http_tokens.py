@@ -45,7 +45,7 @@ _SECONDS_BETWEEN_USES = 60.0
 
 @dataclass(frozen=True, slots=True)
 class HttpToken:
-    """What is kept of one token. Times are as in records."""
+    """A token's name, hash, role and times, which are as in records."""
 
     name: str
     digest: str

@@ -12,19 +12,20 @@ from http_doors import head, modern
 
 WORKERS = 8
 MAX_CALLS = 64
+MAX_CALLS_OF_TOKEN = 48
 
 
 class Posts:
     """Requests at the same time, each on a thread."""
 
-    def __init__(self, door, path="/mcp"):
-        self.door, self.path = door, path
+    def __init__(self, door, path="/mcp", **headers):
+        self.door, self.path, self.headers = door, path, headers
         self.answers = []
         self.threads = []
 
     def post(self, message):
         def run():
-            self.answers.append(self.door.post(self.path, message))
+            self.answers.append(self.door.post(self.path, message, **self.headers))
 
         self.threads.append(threading.Thread(target=run, daemon=True))
         self.threads[-1].start()
@@ -116,6 +117,22 @@ def test_calls_beyond_the_limit_are_refused_until_there_is_room(door, hold, fifo
     assert [(answer.status, answer.headers["Retry-After"]) for answer in refused] == [(503, "1")] * 5
     assert codes(answers) == [False] * MAX_CALLS
     assert door.post("/mcp", call(100, "echo")).status == 200
+
+
+def test_one_token_leaves_room_for_the_calls_of_others(fake, fifo):
+    door = fake()
+    posts = Posts(door, Authorization="Bearer sesame")
+    for number in range(MAX_CALLS_OF_TOKEN + 3):
+        posts.post(call(number, "hold", fifo=fifo.path))
+    until(lambda: len(posts.answers) == 3)
+    refused = [answer.status for answer in posts.answers]
+    other = Posts(door, Authorization="Bearer tahini")
+    other.post(call(1, "echo"))
+    fifo.release(MAX_CALLS_OF_TOKEN)
+
+    assert refused == [503] * 3
+    assert [answer.status for answer in other.finish()] == [200]
+    assert len(posts.finish()) == MAX_CALLS_OF_TOKEN + 3
 
 
 def test_the_call_of_a_client_that_leaves_runs_on_and_is_recorded(door, fifo, tmp_path):
