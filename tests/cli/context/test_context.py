@@ -10,6 +10,7 @@ from context_caches import cache_version_of, write_cache
 from scenes import make_ready, records
 
 from kaiza.app import App
+from kaiza.domain.context import cache_format
 from kaiza.store import human_decisions
 from kaiza.store.context import cache_builder
 from kaiza.store.disk import state_dir
@@ -221,6 +222,13 @@ def test_an_inspection_says_whether_the_sources_have_changed_since(kaiza, docs, 
     assert [each["changed"] for each in state] == [False, True, None]
     assert state[0]["sources"] == ["docs"]
     assert "changed since it was built" in kaiza("context", "inspect", "docs").out
+
+
+def test_a_manifest_that_could_not_be_read_is_not_written(kaiza, docs, workspace, monkeypatch):
+    monkeypatch.setattr(cache_format, "MAX_VALUES", 10)
+
+    assert build(kaiza).status == 1
+    assert list((workspace / ".kaiza/context").iterdir()) == []
 
 
 def test_a_cache_whose_sources_are_gone_has_changed(kaiza, docs):

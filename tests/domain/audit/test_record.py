@@ -47,6 +47,46 @@ def test_a_record_has_every_member():
     assert {whole[name] for name in ("cause", "detail", "outcome", "client", "request_id")} == {None}
 
 
+CHANGE = {
+    "path": "a",
+    "operation": "create",
+    "source": None,
+    "before_hash": None,
+    "after_hash": "0" * 64,
+    "size": 1,
+    "lines_added": 1,
+    "lines_removed": 0,
+    "mode": 0o644,
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"more": 1},
+        {"kind": "other"},
+        {"outcome": "perhaps"},
+        {"seq": 0},
+        {"seq": True},
+        {"timestamp": None},
+        {"prev_hash": "0" * 63},
+        {"prev_hash": "0" * 65},
+        {"entry_hash": "Z" * 64},
+        {"entry_hash": None},
+        {"cause": []},
+        {"duration_ms": True},
+        {"changes": [{**CHANGE, "more": 1}]},
+    ],
+)
+def test_a_record_that_kaiza_does_not_write_has_no_known_form(changed):
+    _, whole = record.serialize_and_hash(
+        record.new_body("call", timestamp="t", outcome="ok", changes=[CHANGE]), 1, "0" * 64
+    )
+
+    assert record.has_known_form(whole)
+    assert not record.has_known_form({**whole, **changed})
+
+
 def test_an_unknown_member_or_kind_is_refused():
     with pytest.raises(ValueError, match="no such member"):
         record.new_body("call", colour="red")

@@ -1,5 +1,6 @@
 """Building context caches beside readers, other builds, and what killed builds left."""
 
+import errno
 import fcntl
 import os
 import threading
@@ -75,6 +76,26 @@ def test_a_cache_is_replaced_where_directories_cannot_be_exchanged(kaiza_dir, ro
 
     with ContextCaches(root_fd).open_cache("docs") as cache:
         assert [text for _, text in cache.read_documents(cache.read_manifest())] == ["other\n"]
+    assert names(workspace) == ["docs"]
+
+
+def test_a_replacement_that_fails_halfway_leaves_the_old_cache(kaiza_dir, root_fd, workspace, monkeypatch):
+    def fail_to_take(old, new, **places):
+        """Fail where the new cache takes its name, once."""
+        renamed.append(new)
+        if renamed.count("docs") == 1 and new == "docs":
+            raise OSError(errno.EIO, "a fault of the disk")
+        rename(old, new, **places)
+
+    build(kaiza_dir)
+    renamed, rename = [], os.rename
+    monkeypatch.setattr(atomic_rename, "exchange", atomic_rename.exchange_portably)
+    monkeypatch.setattr(os, "rename", fail_to_take)
+    with pytest.raises(OSError, match="a fault of the disk"):
+        build(kaiza_dir, "other\n")
+
+    with ContextCaches(root_fd).open_cache("docs") as cache:
+        assert [text for _, text in cache.read_documents(cache.read_manifest())] == ["hello\n"]
     assert names(workspace) == ["docs"]
 
 
