@@ -145,9 +145,12 @@ def judge_under_plan(case: Case, tool: Tool, request: object, view: ToolView) ->
 
 
 def refresh_case(case: Case, workspace: Workspace) -> Case:
-    """The case with the current time, the current damage and the plan's current bytes."""
+    """The case with the current time, damage, session and bytes of the plan."""
     stored = workspace.plans.read(case.plan_id) if case.plan_id else None
-    case = replace(case, now=current_timestamp(), damage=workspace.damage())
+    # A revoked token ends its sessions, whose calls in flight must not change anything after that.
+    is_open = case.session is not None and case.session.session_id in workspace.audit_state.sessions
+    session = case.session if is_open else None
+    case = replace(case, now=current_timestamp(), damage=workspace.damage(), session=session)
     if stored is None:
         return replace(case, parsed=None, evidence=NO_EVIDENCE)
     is_same = case.parsed is not None and case.parsed.plan_hash == stored.parsed.plan_hash

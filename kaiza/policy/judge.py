@@ -111,6 +111,7 @@ UNDO_RULES: tuple[Rule, ...] = (check_control_plane_untouched, check_steering_fi
 # same section, so no record can come between the judgement and the intent.
 
 INTENT_RULES: tuple[Rule, ...] = (
+    check_session_open,
     check_workspace_adopted,
     check_log_sound,
     check_not_frozen,

@@ -13,10 +13,12 @@ from scenes import put_plan, records
 from kaiza.boundary import current_timestamp
 from kaiza.domain import errors
 from kaiza.domain.audit.record import Verdict
+from kaiza.domain.call import CallRequest, Principal
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.disk import state_dir
+from kaiza.store.trust.http_tokens import read_tokens
 
 
 @pytest.fixture
@@ -122,6 +124,35 @@ def test_an_undo_of_an_undo_is_refused_if_others_reach_the_limit_before_its_inte
 
     assert envelope["invariant_id"] == "PLAN_LIMIT_REACHED"
     assert sorted(os.listdir(workspace / "src")) == ["b"]
+
+
+def test_a_change_is_refused_if_its_session_ends_before_the_intent(begun, workspace, between):
+    approved = plan(workspace)
+    between(lambda: begun.call("end_session", {}))
+    envelope = write(begun, approved)
+
+    assert envelope["error_code"] == "SESSION_NOT_INITIALIZED"
+    assert intents(workspace) == []
+    assert not (workspace / "src/a").exists()
+
+
+def test_a_change_is_refused_if_its_token_is_revoked_before_the_intent(begun, workspace, between):
+    approved = plan(workspace)
+    assert person(workspace, "token", "new", "ci") == 0
+    (kept,) = read_tokens(str(workspace)).tokens
+    principal = Principal(kept.label, str(workspace))
+
+    def call(tool, **arguments):
+        request = CallRequest(tool, arguments, conversational=False, principal=principal)
+        return begun.answer(begun.stamp(request))
+
+    session = call("begin_session", role="WINDSURF").output["session_id"]
+    between(lambda: person(workspace, "token", "revoke", "ci"))
+    outcome = call("write_file", path="src/a", content="x\n", plan_hash=approved, session_id=session)
+
+    assert outcome.envelope["error_code"] == "SESSION_NOT_INITIALIZED"
+    assert intents(workspace) == []
+    assert not (workspace / "src/a").exists()
 
 
 def test_a_change_is_refused_if_the_workspace_is_frozen_before_the_intent(begun, workspace, between):
