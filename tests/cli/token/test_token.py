@@ -12,10 +12,11 @@ from scenes import make_ready, records
 
 from kaiza.app import App
 from kaiza.cli.console import open_workspace
+from kaiza.domain import errors
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.store.disk import state_dir
-from kaiza.store.trust import http_tokens
+from kaiza.store.trust import http_tokens, identity
 from kaiza.store.trust.http_tokens import HttpToken, TokenAuthenticator, read_tokens, save_tokens
 
 TOKEN = re.compile(r"kz_[A-Za-z0-9_-]{43}")
@@ -129,6 +130,23 @@ def test_two_people_who_choose_one_name_at_once_get_one_token(workspace):
     assert sorted(process.returncode for process in started) == [0, 1, 1]
     assert TokenAuthenticator([str(workspace)]).authenticate("".join(printed)) is not None
     assert [each["action"] for each in decisions(workspace)] == ["new_token"]
+
+
+def test_tokens_are_made_and_revoked_under_the_lock(workspace, kaiza, monkeypatch):
+    saved = []
+
+    def save(root, tokens):
+        with pytest.raises(errors.SystemError), identity.lock_identity(state_dir.path_of(root)):
+            pass
+        save_tokens(root, tokens)
+        saved.append(len(tokens))
+
+    monkeypatch.setattr(identity, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(http_tokens, "save_tokens", save)
+    make(kaiza, "ci")
+    kaiza("token", "revoke", "ci")
+
+    assert saved == [1, 1]
 
 
 def test_revoking_ends_the_sessions_and_holds_from_the_next_request(workspace, kaiza):
