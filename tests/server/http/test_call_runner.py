@@ -5,6 +5,7 @@ import json
 import time
 from types import SimpleNamespace
 
+from kaiza.domain.call import CallRequest
 from kaiza.server.http.call_runner import CallRunner
 from kaiza.server.pipeline import Incoming
 from kaiza.wire.dialect import ToolCall
@@ -24,7 +25,7 @@ def test_the_answer_of_a_call_that_met_a_bug_is_reported_like_any_other():
 
     async def run():
         asyncio.get_running_loop().set_exception_handler(lambda _, context: printed.append(context["exception"]))
-        return await CallRunner(BrokenApp()).run(incoming, None, reported.append)
+        return await CallRunner(BrokenApp()).run(incoming, CallRequest("echo", {}), reported.append)
 
     answer = asyncio.run(run())
 
