@@ -20,11 +20,10 @@ class RunError(NamedTuple):
 
     code: str
     details: Mapping[str, Any]
-    cap: str | None = None
 
     def as_json(self) -> dict[str, Any]:
         """JSON form. The message is the code's own, which repeats nothing of the request."""
-        message = CanonicalError.to_jsonrpc_error(self.code, self.cap)["message"]
+        message = CanonicalError.to_jsonrpc_error(self.code)["message"]
         return {"code": self.code, "message": message, "details": self.details}
 
 

@@ -104,8 +104,7 @@ def _describe_outcome(outcome: "Outcome") -> RunError | None:
     missing = [fault["argument"] for fault in known if fault["code"] == "MISSING_REQUIRED_FIELD"]
     invalid = [fault["argument"] for fault in known if fault["code"] != "MISSING_REQUIRED_FIELD"]
     found = {"missing": missing, "invalid": invalid, "unknown": len(faults) - len(known)}
-    cap = cause.get("cap") if isinstance(cause, Mapping) else None
-    return RunError(outcome.code.name, {name: value for name, value in found.items() if value}, cap)
+    return RunError(outcome.code.name, {name: value for name, value in found.items() if value})
 
 
 def _describe_answer(answer: bytes, refused: Mapping[str, Any]) -> RunError | None:

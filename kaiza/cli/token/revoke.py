@@ -13,7 +13,7 @@ from kaiza.store import human_decisions
 from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens, identity
-from kaiza.store.trust.http_tokens import HttpToken
+from kaiza.store.trust.http_tokens import HttpToken, TokenList
 
 
 def add(commands: arguments.Subparsers) -> None:
@@ -23,7 +23,7 @@ def add(commands: arguments.Subparsers) -> None:
         parser,
         "End a token and its sessions. Recorded, and in force from the next request on. No confirmation is needed. "
         "The name stays used.\n"
-        "Exit status: 0 revoked, 1 no such token, or revoked before, 3 not recorded: run it again.",
+        "Exit status: 0 revoked, 1 no such token, or revoked before, 3 not revoked or not recorded: run it again.",
         "kaiza token revoke ci",
         run=_run_revoke,
     )
@@ -66,8 +66,19 @@ def _revoke_token(root: str, name: str) -> HttpToken:
                 f"{problem} {name}. Nothing was changed. `kaiza token list` shows all.", output.FAILURE
             )
         if token.revoked is None:
-            http_tokens.save_tokens(root, tokens.revoke(name, http_tokens.read_clock()).tokens)
+            _save_revoked(root, tokens.revoke(name, http_tokens.read_clock()), name)
     return token
+
+
+def _save_revoked(root: str, tokens: TokenList, name: str) -> None:
+    try:
+        http_tokens.save_tokens(root, tokens.tokens)
+    except OSError as failure:
+        raise output.CommandError(
+            f"{name} is still valid: it could not be revoked, because of the disk ({failure.strerror}). Stop the "
+            "server, or make room and run the command again.",
+            output.UNDETERMINED,
+        ) from failure
 
 
 def _is_recorded(root: str, token: HttpToken) -> bool:

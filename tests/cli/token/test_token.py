@@ -6,9 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
-from scenes import make_ready, records
+from scenes import bind, make_ready, records
 
 from kaiza.app import App
 from kaiza.cli.console import open_workspace
@@ -199,6 +200,22 @@ def test_a_token_is_revoked_while_the_log_is_locked_and_recorded_by_the_next_run
     assert "Run the command again" in locked.err
     assert statuses == [0, 1]
     assert [each["action"] for each in decisions(workspace)] == ["new_token", "revoke_token"]
+
+
+def test_a_token_that_a_full_disk_keeps_valid_is_said_to_be_valid(tmp_path, kaiza, small_disk, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(small_disk))
+    workspace = bind(make_ready(tmp_path / "other"))
+    monkeypatch.chdir(workspace)
+    token = make(kaiza, "ci")
+    with suppress(OSError):
+        (small_disk / "filler").write_bytes(b"x" * 1_000_000)
+    failed = kaiza("token", "revoke", "ci")
+    still_valid = TokenAuthenticator([str(workspace)]).authenticate(token) is not None
+    (small_disk / "filler").unlink()
+
+    assert (failed.status, still_valid) == (3, True)
+    assert "ci is still valid" in failed.err
+    assert kaiza("token", "revoke", "ci").status == 0
 
 
 def test_no_token_is_made_in_a_workspace_from_elsewhere(workspace, kaiza):
