@@ -11,7 +11,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "adopt": ("kaiza.cli.setup.adopt", "let changes happen in a workspace that came from elsewhere"),
         "demo": ("kaiza.cli.demo.command", "play a whole session in a scratch workspace"),
         "doctor": ("kaiza.cli.doctor.command", "check everything a session needs"),
-        "serve": ("kaiza.cli.serve", "serve workspaces to an MCP client over stdio"),
+        "serve": ("kaiza.cli.serve", "serve workspaces to MCP clients over stdio or HTTP"),
         "call": ("kaiza.cli.call.command", "call one tool, as a client does"),
         "plan": ("kaiza.cli.plan", "write, review, approve and revoke plans"),
         "trust": ("kaiza.cli.trust", "show and decide what else approves plans: merges, signatures"),

@@ -1,4 +1,4 @@
-"""Options of `kaiza serve` for HTTP. What they do is in `serve_http`, which is not imported on stdio."""
+"""HTTP options of `kaiza serve`. `serve_http` applies them; it is not imported on stdio."""
 
 import argparse
 
@@ -28,11 +28,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="let web pages of this origin, such as https://example.org, use the server; may be given several times",
     )
-    parser.add_argument("--no-auth", action="store_true", help="ask for no token; only on a loopback address")
+    parser.add_argument("--no-auth", action="store_true", help="require no token; only on a loopback address")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain, PEM")
     parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate, PEM, not encrypted")
     parser.add_argument(
-        "--behind-tls-proxy", action="store_true", help="allow other addresses without a certificate: a proxy has it"
+        "--behind-tls-proxy",
+        action="store_true",
+        help="allow addresses other than loopback without a certificate, because a proxy speaks TLS",
     )
 
 
@@ -49,5 +51,5 @@ def _parse_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     digits = port.isascii() and port.isdecimal() and len(port) <= len(str(MAX_PORT))
     if not host.strip("[]") or not digits or int(port) > MAX_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no address. Write it as in 127.0.0.1:8765")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address. Write HOST:PORT, such as 127.0.0.1:8765")
     return host.removeprefix("[").removesuffix("]"), int(port)

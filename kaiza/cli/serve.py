@@ -1,4 +1,4 @@
-"""`kaiza serve`: serve workspaces to an MCP client over standard input and output. Starting writes nothing.
+"""`kaiza serve`: serve workspaces to MCP clients over standard input and output, or HTTP. Starting writes nothing.
 
 Only what the first answers need is imported at the top; the rest is imported in the functions that use it, most of it
 by the background thread that builds the application.
@@ -86,8 +86,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     arguments.describe(
         parser,
-        "Serve workspaces to an MCP client over standard input and output, normally started by the client, or with "
-        "--http to clients over HTTP until it is stopped (docs/http.md).\n"
+        "Serve workspaces to an MCP client over standard input and output; normally the client starts this. With "
+        "--http, serve clients over HTTP until stopped (docs/http.md).\n"
         "Exit status: 0 the client disconnected or the server was stopped, 3 the server could not start (why is on "
         "standard error, as JSON).",
         "kaiza serve --workspace ~/project --role WINDSURF\nkaiza serve --workspace ~/project --http 127.0.0.1:8765",
@@ -120,7 +120,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--deterministic",
         action="store_true",
-        help="for tests: record counted times and computed ids, in a log that has no others (default: no)",
+        help="for tests: record counted times and computed ids, in a log that is empty or has only such (default: no)",
     )
 
 
@@ -165,7 +165,7 @@ def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
     from kaiza.domain.server_instructions import INSTRUCTIONS  # noqa: PLC0415  help and usage errors do not need it
     from kaiza.wire.dialect import ServerDescription  # noqa: PLC0415  as above
 
-    # Looked for now: a tool must not appear in the list of a conversation that has begun.
+    # Decided at the start: the list of tools must not change during a conversation.
     also_listed = ("context_resolve",) if any(map(_has_cache, roots)) else ()
     opening = ServerDescription(
         kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options, also_listed), partial(_load_catalog, options)

@@ -1,4 +1,4 @@
-"""`kaiza serve --http`: the address, its certificate, and who may use it."""
+"""`kaiza serve --http`: bind the address, load the certificate, and decide who may connect."""
 
 import ipaddress
 import socket
@@ -48,7 +48,7 @@ def _make_admission(options: "ServeOptions", authenticate: Authenticate | None) 
     if None in hosts:
         raise _cannot_start("A name of --allow-host is not valid. Write a host name or address, without http://.")
     if None in origins:
-        raise _cannot_start("An origin of --allow-origin is not valid. Write it as in https://example.org.")
+        raise _cannot_start("An origin of --allow-origin is not valid. Write it like https://example.org.")
     return Admission(LOCAL_NAMES | set(filter(None, hosts)), set(filter(None, origins)), authenticate)
 
 
@@ -96,4 +96,4 @@ def _cannot_start(sentence: str, cause: OSError | None = None) -> errors.SystemE
 def _announce(url: str, *, no_auth: bool) -> None:
     print(f"listening on {url}", file=sys.stderr, flush=True)
     if no_auth:
-        print("No token is asked for: every process of this machine can use the server.", file=sys.stderr, flush=True)
+        print("No token is required: every process on this machine can use the server.", file=sys.stderr, flush=True)

@@ -26,6 +26,7 @@ ORDER = [
     "Run it",
     "Connect a client",
     "Approve, review, undo",
+    "More ways to use it",
     "Guarantees",
     "Limits",
     "Commands",

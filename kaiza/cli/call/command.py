@@ -39,7 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Exit status: 0 the call succeeded, 1 it was refused or failed, 2 usage error, 3 no server answered.",
         "kaiza call read_file path=README.md start_line=0\n"
         "kaiza call search_text query=TODO context_lines=2\n"
-        "kaiza call list_plans --url http://127.0.0.1:8750",
+        "kaiza call list_plans --url http://127.0.0.1:8765",
         run=_run_call,
     )
     parser.add_argument("tool", metavar="TOOL", help="a tool that `kaiza tools` lists")
@@ -78,7 +78,7 @@ def _run_call(args: argparse.Namespace) -> int:
         except NoAnswerError as failure:
             return _report_no_answer(failure, args, errors)
         start_failure = _read_start_failure(errors)
-        if start_failure is not None:  # it answered all the same, that it could not start
+        if start_failure is not None:  # it answered the call with the reason why it could not start
             return _report_start_failure(start_failure)
     return _print_result(args, result)
 
@@ -100,7 +100,7 @@ def _connect(args: argparse.Namespace, errors: TextIO) -> Iterator["McpClient"]:
 
     if args.url is None:
         root = args.workspace or roots.find_nearest(".") or "."
-        # Without run logs: each call would push out the log of an agent's run.
+        # No run log: those of agents would be removed, because only the last five are kept.
         with mcp_client.connect(root, "--no-runs", errors=errors) as client:
             yield client
     else:
@@ -114,7 +114,7 @@ def _connect(args: argparse.Namespace, errors: TextIO) -> Iterator["McpClient"]:
 def _call_in_session(
     client: "McpClient", args: argparse.Namespace, given: Mapping[str, Any], role: str
 ) -> "CallResult":
-    """Begin a session, call the tool, end the session. The failed beginning is the result if it was refused."""
+    """Begin a session, call the tool, end the session. If begin_session is refused, that is the result."""
     opening = {_ROLE: role} | ({"workspace_root": args.workspace} if args.url and args.workspace else {})
     begun = client.call_tool("begin_session", opening)
     if begun.error_code is not None:

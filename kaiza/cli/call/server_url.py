@@ -14,11 +14,11 @@ _DEFAULT_PATH = "/mcp"
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?")
 _PATH = re.compile(r"[A-Za-z0-9/._~-]*")
 _TOKEN = re.compile(r"[!-~]+")
-_EXAMPLE = "Write it as the server printed it, such as http://127.0.0.1:8750"
+_EXAMPLE = "Write it as the server printed it, such as http://127.0.0.1:8765"
 
 
 class ServerUrl(NamedTuple):
-    """An address without credentials, put together again from the parts that were checked."""
+    """An address without credentials, rebuilt from its checked parts."""
 
     url: str
     is_loopback: bool
@@ -43,12 +43,14 @@ def parse_url(text: str) -> ServerUrl:
 
 
 def read_token(server: ServerUrl) -> str | None:
-    """The token for this server from the environment; a CommandError if it would travel unencrypted."""
+    """The token for this server from the environment; a CommandError if it would be sent unencrypted."""
     token = os.environ.get(TOKEN_VARIABLE, "")
     if not token:
         return None
     if not _TOKEN.fullmatch(token):
-        raise CommandError(f"{TOKEN_VARIABLE} holds no token. Set it to what `kaiza token new` printed.", USAGE_ERROR)
+        raise CommandError(
+            f"{TOKEN_VARIABLE} does not hold a token. Set it to what `kaiza token new` printed.", USAGE_ERROR
+        )
     if not server.is_loopback and not server.is_encrypted:
         message = f"The token would be sent unencrypted. Use https://, or unset {TOKEN_VARIABLE}."
         raise CommandError(message, USAGE_ERROR)
@@ -72,4 +74,4 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def _invalid(text: str) -> CommandError:
-    return CommandError(f"{escape(text)} is no address of a server. {_EXAMPLE}.", USAGE_ERROR)
+    return CommandError(f"{escape(text)} is not the address of a server. {_EXAMPLE}.", USAGE_ERROR)

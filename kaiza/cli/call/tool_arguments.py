@@ -1,4 +1,4 @@
-"""Arguments of a tool from the command line: `name=value` words and a JSON file. Validates nothing: the server does."""
+"""Arguments of a tool from the command line: `name=value` words and a JSON file. The server validates them."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ def read_arguments(words: Iterable[str], file: str | None, schema: Mapping[str, 
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise _usage_error(f"{escape(word)} is no argument. Write NAME=VALUE.")
+            raise _usage_error(f"{escape(word)} is not an argument. Write NAME=VALUE.")
         if name in named:
             raise _usage_error(f"{escape(name)} is given twice. Give it once.")
         named.add(name)
@@ -49,7 +49,7 @@ def _read_file(name: str) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise _usage_error(f"{escape(name)} is not JSON: {error}. Correct it.") from None
     if not isinstance(value, dict):
-        raise _usage_error(f"{escape(name)} holds no JSON object. Write the tool's arguments as one object.")
+        raise _usage_error(f"{escape(name)} does not hold a JSON object. Write the tool's arguments as one object.")
     return value
 
 

@@ -81,7 +81,7 @@ def _build(args: argparse.Namespace, workspace: Workspace, sources: SourceSet) -
     kaiza_dir = workspace.blobs.kaiza_dir
     if has_cache(kaiza_dir, args.cache) and not args.force:
         raise CacheBuildError(f"There is a cache {args.cache} already. To replace it, add --force.")
-    # Before the builder makes `.kaiza/`: without an id, a workspace that has one would count as from elsewhere.
+    # Before the builder makes `.kaiza/`: a workspace that has `.kaiza/` without an id counts as from elsewhere.
     workspace.begin_recording()
     with closing(CacheBuilder(kaiza_dir)) as builder:
         with output.Progress("packing") as progress:

@@ -1,4 +1,4 @@
-"""The name of a context cache on the command line, and the errors of reading one."""
+"""Name of a context cache on the command line, and errors of reading the cache."""
 
 import argparse
 
@@ -6,7 +6,7 @@ from kaiza.cli.console import output
 from kaiza.domain import errors
 from kaiza.domain.context.arguments import is_cache_name
 
-_NO = frozenset({"CONTEXT_CACHE_INVALID", "CONTEXT_BUDGET_INVALID"})
+_FAILURE_CODES = frozenset({"CONTEXT_CACHE_INVALID", "CONTEXT_BUDGET_INVALID"})
 
 
 def add_cache_name(parser: argparse.ArgumentParser) -> None:
@@ -15,10 +15,10 @@ def add_cache_name(parser: argparse.ArgumentParser) -> None:
 
 
 def to_command_error(error: errors.SystemError, name: str) -> output.CommandError:
-    """What went wrong with a cache, with the exit status that says so."""
+    """The error of a cache, with its exit status."""
     if error.error_code == "CONTEXT_CACHE_MISSING":
         return missing_cache(name)
-    status = output.FAILURE if error.error_code in _NO else output.UNDETERMINED
+    status = output.FAILURE if error.error_code in _FAILURE_CODES else output.UNDETERMINED
     return output.CommandError(f"{name}: {error.human_message}", status)
 
 

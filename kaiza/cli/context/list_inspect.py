@@ -1,4 +1,4 @@
-"""`kaiza context list` and `inspect`: the caches of a workspace, and whether one is sound and up to date."""
+"""`kaiza context list` and `inspect`: list the caches of a workspace; verify one, and compare it with its sources."""
 
 import argparse
 import os

@@ -19,7 +19,7 @@ def add(commands: arguments.Subparsers) -> None:
         parser,
         "Remove a cache. Its sources are left alone. A directory that holds anything but a cache is left alone too. "
         "Recorded; no confirmation is needed, because a cache can be built again.\n"
-        "Exit status: 0 removed, 1 no such cache or something else.",
+        "Exit status: 0 removed, 1 there is no such cache, or the directory holds something else.",
         "kaiza context remove docs",
         run=_run_remove,
     )

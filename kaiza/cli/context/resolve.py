@@ -1,4 +1,4 @@
-"""`kaiza context resolve`: what an agent gets from a cache, byte for byte."""
+"""`kaiza context resolve`: print what an agent gets from a cache, byte for byte."""
 
 import argparse
 from dataclasses import dataclass, field

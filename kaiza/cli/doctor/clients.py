@@ -55,7 +55,7 @@ def _check_http_entry(client: Client, file: ConfigFile, text: str, entry: HttpSe
     name = f"client:{client.name}"
     if has_token(text):
         todo = "Put the token into an environment variable, and revoke this one: kaiza token revoke NAME."
-        return problem(name, f"{file.name} has a token in it, for everyone who reads the file", todo)
+        return problem(name, f"{file.name} contains a token that everyone who reads the file can use", todo)
     fault = probe_url(entry.url)
     if fault is not None:
         todo = "Start it with `kaiza serve --http HOST:PORT`, where the workspace is."

@@ -1,4 +1,4 @@
-"""Checks of the server: started as a client starts it, or found at the address at which a client looks for it."""
+"""Probes a server: starts one as a client does, or asks the one at the address in a client's configuration."""
 
 import http.client
 import os
@@ -50,7 +50,7 @@ def probe_server(server: ServerCommand) -> str | None:
     requests = b"".join(orjson.dumps(message) + b"\n" for message in _HANDSHAKE)
     environment = {name: os.environ[name] for name in _CLIENT_ENVIRONMENT if name in os.environ} | dict(server.env)
     try:
-        done = subprocess.run(  # noqa: S603  ours
+        done = subprocess.run(  # noqa: S603  our own command
             [server.command, *server.args],
             input=requests,
             capture_output=True,
@@ -68,7 +68,7 @@ def probe_server(server: ServerCommand) -> str | None:
 
 
 def probe_url(url: str) -> str | None:
-    """Ask a server on this machine whether it is well; None if it is, or the address is of another machine."""
+    """Ask a server on this machine for its health; None if it is healthy, or on another machine."""
     try:
         server = parse_url(url)
     except CommandError:
@@ -88,7 +88,7 @@ def probe_url(url: str) -> str | None:
 
 
 def _is_complete(answers: bytes) -> bool:
-    """Whether the lines are what Kaiza answers: who it is, and its tools."""
+    """Whether the lines are Kaiza's answers: its name, and its tools."""
     try:
         opening, listing = (orjson.loads(line)["result"] for line in answers.splitlines())
         return opening["serverInfo"]["name"] == _SERVER_NAME and len(listing["tools"]) > 0

@@ -105,7 +105,7 @@ def _with_text_id(request: object) -> object:
 
 
 def _find_id_faults(request: object, *, required: bool) -> Iterator[EnvelopeFault]:
-    """A fault if the id is no UUID, where one is `required`. Any other type is a fault of the schema already."""
+    """A fault if a UUID is `required` and the id is another text. Any other type is a fault of the schema already."""
     raw_id = request.get("id") if isinstance(request, dict) else None
     if required and isinstance(raw_id, str | int | float) and not _UUID.fullmatch(str(raw_id)):
         yield EnvelopeFault("/id", "uuid", "Use a UUID.")

@@ -25,7 +25,7 @@ def make_http_server(args: argparse.Namespace) -> HttpServer | None:
     if client.http_members is None:
         raise output.CommandError(
             f"{client.title}'s configuration file cannot take the token from an environment variable, and a token does "
-            f"not belong into a file. Nothing was written. Add the server by hand, with {escape(url.url)} and the "
+            f"not belong in a file. Nothing was written. Add the server by hand, with {escape(url.url)} and the "
             "header Authorization: Bearer TOKEN.",
             output.FAILURE,
         )

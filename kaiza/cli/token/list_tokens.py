@@ -1,4 +1,4 @@
-"""`kaiza token list`: the tokens of a workspace, without the tokens themselves."""
+"""`kaiza token list`: the names, states and uses of a workspace's tokens. Shows no token."""
 
 import argparse
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ def add(commands: arguments.Subparsers) -> None:
     parser = commands.add_parser("list", help="list tokens, newest last")
     arguments.describe(
         parser,
-        "List the tokens of this workspace, newest last, expired and revoked ones too. Times of use are to the "
-        "minute.\n"
+        "List the tokens of this workspace, newest last, expired and revoked ones too. The time of last use is to "
+        "the minute.\n"
         "Exit status: 0 listed, 1 no token is valid: their file cannot be used, or the workspace "
         "is from elsewhere.",
         "kaiza token list",

@@ -26,8 +26,8 @@ def add(commands: arguments.Subparsers) -> None:
     arguments.describe(
         parser,
         "Make a token for this workspace and print it, this once: only its SHA-256 is kept. With it, an agent begins "
-        "sessions here over HTTP. Recorded under its name; a name is never used twice.\n"
-        "Exit status: 0 made, 1 not made: the name was used before, or nothing may be trusted here.",
+        "sessions here over HTTP. The log records its name; a name is never used twice.\n"
+        "Exit status: 0 made, 1 refused, and no token was made.",
         "kaiza token new ci --role WINDSURF --expires 30d\nKAIZA_TOKEN=$(kaiza token new laptop)",
         run=_run_new,
     )

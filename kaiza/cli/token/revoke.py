@@ -22,7 +22,7 @@ def add(commands: arguments.Subparsers) -> None:
     arguments.describe(
         parser,
         "End a token and its sessions. Recorded, and in force from the next request on. No confirmation is needed. "
-        "The name stays used.\n"
+        "The name cannot be used again.\n"
         "Exit status: 0 revoked, 1 no such token, or revoked before, 3 not revoked or not recorded: run it again.",
         "kaiza token revoke ci",
         run=_run_revoke,
@@ -56,7 +56,7 @@ def _run_revoke(args: argparse.Namespace) -> int:
 
 
 def _revoke_token(root: str, name: str) -> HttpToken:
-    """Revoke the token in the file, if it is not revoked there; a CommandError if nothing is left to be done."""
+    """Revoke the token in the file, if it is not revoked there; a CommandError if there is nothing left to do."""
     with identity.lock_identity(state_dir.path_of(root)):
         tokens = read_usable_tokens(root)
         token = tokens.find(name)
@@ -75,7 +75,7 @@ def _save_revoked(root: str, tokens: TokenList, name: str) -> None:
         http_tokens.save_tokens(root, tokens.tokens)
     except OSError as failure:
         raise output.CommandError(
-            f"{name} is still valid: it could not be revoked, because of the disk ({failure.strerror}). Stop the "
+            f"{name} is still valid: it could not be written to disk ({failure.strerror}). Stop the "
             "server, or make room and run the command again.",
             output.UNDETERMINED,
         ) from failure
