@@ -36,9 +36,13 @@ class Door:
 
     def hear(self):
         """Wait for the next answer."""
+        return json.loads(self.hear_line())
+
+    def hear_line(self):
+        """Wait for the next answer; its bytes."""
         line = self.answers.get(timeout=PATIENCE)
         assert line is not None, "the server has ended"
-        return json.loads(line)
+        return line
 
     def ask(self, line):
         self.say(line)

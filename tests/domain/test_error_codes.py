@@ -93,6 +93,14 @@ def test_the_registry_names_the_six_codes_of_context_tools_and_none_for_paths_an
     six = {"cache_missing", "cache_invalid", "invalid_query", "invalid_budget", "io_error", "internal_error"}
 
     assert set(v0.values()) - {"by field"} == six
+    assert {name: v0[name] for name in v0 if name.startswith("CONTEXT_")} == {
+        "CONTEXT_CACHE_MISSING": "cache_missing",
+        "CONTEXT_CACHE_INVALID": "cache_invalid",
+        "CONTEXT_QUERY_INVALID": "invalid_query",
+        "CONTEXT_BUDGET_INVALID": "invalid_budget",
+        "CONTEXT_IO_ERROR": "io_error",
+    }
+    assert v0["INTERNAL_ERROR"] == "internal_error"
     assert (v0["AUDIT_LOG_FAILED"], v0["AUDIT_LOCK_FAILED"]) == ("io_error", "io_error")
     assert not {name for name in v0 if "PATH" in name or name.startswith(("FILE_", "OUTSIDE_"))}
     assert not {name for name in v0 if name.startswith("CONTEXT_") and error_codes.SYSTEM_ERROR_CODES[name].locks}

@@ -13,9 +13,9 @@ from kaiza.domain.tool_card import ToolOffer
 
 FILE = {"path": "a.txt"}
 SEED_REQUESTS = [
-    (request("tools/call", tool="scene.hierarchy.dump", arguments={"scenePath": "Assets/Scenes/Main.unity"}), "error"),
-    (request("tools/list", category="scene"), "result"),
-    (request("tools/describe", tool="project.info"), "result"),
+    request("tools/call", tool="scene.hierarchy.dump", arguments={"scenePath": "Assets/Scenes/Main.unity"}),
+    request("tools/list", category="scene"),
+    request("tools/describe", tool="project.info"),
 ]
 
 
@@ -87,7 +87,7 @@ def test_every_error_has_a_code_a_message_and_typed_data(client, session, root):
     assert len({error["data"]["errorType"] for error in errors}) == 4
 
 
-@pytest.mark.rows("S4-35", "S4-42", "S4-43", "S4-44")
+@pytest.mark.rows("S4-35", "S4-42", "S4-43", "S4-44", "S4-70")
 def test_an_error_of_the_arguments_names_what_is_wrong(client):
     error = client.editor("read_file")["error"]
     worse = client.editor("read_file", path=5, max_lines=0, nope=1)["error"]
@@ -212,14 +212,14 @@ def test_any_other_refusal_says_why(client, session):
 
 @pytest.mark.rows("S4-36", "S4-49", "S4-70")
 def test_a_call_past_its_deadline_has_its_limit_and_its_tool(make_app, root, faulty_registry):
-    app = make_app(root, caps=Caps(tool_timeout_ms=0))
+    app = make_app(root, caps=Caps(tool_timeout_ms=200))
     client = Exchange(app, registry=faulty_registry)
     app.answer = app.expire
     error = client.editor("server_info")["error"]
 
     assert (error["code"], error["message"]) == (-32003, "Tool execution timed out")
     assert error["data"]["errorType"] == "timeout"
-    assert error["data"]["details"]["timeoutMs"] == 0
+    assert error["data"]["details"]["timeoutMs"] == 200
     assert error["data"]["details"]["tool"] == "server_info"
 
 
@@ -325,12 +325,15 @@ def test_the_methods_of_the_editor_dialect_are_answered(client):
 
 @pytest.mark.rows("S4-64")
 def test_the_requests_of_the_specification_are_answered_under_their_ids(client):
-    for number, (frame, member) in enumerate(SEED_REQUESTS, 1):
-        answer = client.ask({**frame, "id": f"req-00{number}"})
+    called, listed, described = (
+        client.ask({**frame, "id": f"req-00{number}"}) for number, frame in enumerate(SEED_REQUESTS, 1)
+    )
 
-        assert answer["id"] == f"req-00{number}"
-        assert member in answer
-        assert answer.get("error", {"code": -32001})["code"] == -32001
+    assert called["id"] == "req-001"
+    assert (called["error"]["code"], called["error"]["message"]) == (-32001, "Tool not found: scene.hierarchy.dump")
+    assert listed == {"jsonrpc": "2.0", "id": "req-002", "result": {"tools": []}}
+    assert described["id"] == "req-003"
+    assert described["result"]["tool"]["id"] == "project_info"
 
 
 @pytest.mark.rows("S4-69", "S3-11")
@@ -347,6 +350,7 @@ def test_unknown_members_of_a_request_are_ignored(client):
     "frame",
     [
         json.dumps([request("tools/call", tool="server_info", arguments={})] * 2).encode(),
+        {"jsonrpc": "2.0", "method": "tools/list", "params": {}},
         {"jsonrpc": "2.0", "method": "tools/call", "params": {"tool": "server_info", "arguments": {}}},
         {"jsonrpc": "2.0", "method": "tools/call", "params": {"tool": "server_info", "input": {}}},
     ],
@@ -382,6 +386,19 @@ def test_numeric_and_text_ids_come_back_as_they_were(client):
 
         assert answer["id"] == request_id
         assert type(answer["id"]) is type(request_id)
+
+
+@pytest.mark.rows("S4-33", "S4-46", "S4-72")
+def test_a_patch_that_does_not_fit_has_its_file_and_hunk_in_the_details(client, session, root):
+    plan_hash = plan(root, scope='{modify: ["a.txt"]}')
+    patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-other\n+x\n"
+    error = client.editor("apply_patch", patch=patch, plan_hash=plan_hash, session_id=session)["error"]
+    details = error["data"]["details"]
+
+    assert (error["code"], error["message"]) == (-32000, "Tool execution failed")
+    assert error["data"]["errorType"] == "execution"
+    assert (details["reason"], details["path"], details["hunk"]) == ("PATCH_APPLY_FAILED", "a.txt", 1)
+    assert (details["evidence"]["expected"], details["evidence"]["found"]) == (["other\n"], ["hello\n"])
 
 
 @pytest.mark.rows("S4-72")

@@ -5,7 +5,7 @@ from doors import call, request
 from scenes import records
 
 
-@pytest.mark.rows("S3-18", "S3-29")
+@pytest.mark.rows("S3-18", "S3-29", "S4-62")
 @pytest.mark.parametrize(
     ("message", "status", "code"),
     [

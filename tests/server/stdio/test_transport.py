@@ -18,6 +18,14 @@ INITIALIZE = request(
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
+REJECTIONS = {
+    -32700: ("Parse error", "PARSE_ERROR"),
+    -32600: ("Invalid MCP envelope", "INVALID_ENVELOPE"),
+    -32601: ("Method not found", "METHOD_NOT_FOUND"),
+    -32602: ("Invalid request parameters", "INVALID_PARAMS"),
+}
+
+
 def answers_by_id(answers):
     return {answer["id"]: answer for answer in answers}
 
@@ -72,6 +80,7 @@ MALFORMED = [
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}', -32600, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":null}', -32600, 1),
     (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}', -32600, 1),
+    (b'{"jsonrpc":"2.0","id":"","method":"ping"}', -32600, ""),
     (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600, None),
@@ -94,6 +103,7 @@ MALFORMED = [
     "S3-8",
     "S3-9",
     "S3-10",
+    "S3-19",
     "S3-30",
     "S4-2",
     "S4-3",
@@ -114,7 +124,7 @@ def test_every_malformed_line_is_answered_without_a_call_and_the_server_survives
         assert answer["jsonrpc"] == "2.0", line
         assert (answer["error"]["code"], answer["id"]) == (code, request_id), line
         assert type(answer["id"]) is type(request_id), line
-        assert answer["error"]["message"], line
+        assert (answer["error"]["message"], answer["error"]["data"]["error_code"]) == REJECTIONS[code], line
         assert door.ask(PING)["result"] == {}
     assert door.rest() == []
     assert door.records() == []
@@ -397,11 +407,16 @@ def test_an_id_is_refused_while_pending_and_a_number_differs_from_its_digits(doo
 
 
 @pytest.mark.rows("S4-4", "S4-17")
-@pytest.mark.parametrize("request_id", ["a", "", "1", 1, 0, -1, 1.5, 2**53])
+@pytest.mark.parametrize("request_id", ["a", "1", 1, 0, -1, 1.5, 2**53])
 def test_an_id_is_returned_with_its_type(door, request_id):
-    for line in (call(request_id, "echo"), request(request_id, "ping"), request(request_id, "nope")):
+    for line, member in (
+        (call(request_id, "echo"), "result"),
+        (request(request_id, "ping"), "result"),
+        (request(request_id, "nope"), "error"),
+    ):
         answer = door.ask(line)
 
+        assert answer.keys() == {"jsonrpc", "id", member}
         assert answer["id"] == request_id
         assert type(answer["id"]) is type(request_id)
 
@@ -581,7 +596,9 @@ def test_a_bug_in_tools_list_is_an_internal_error_and_the_server_survives(fake):
 
 @pytest.mark.rows("S4-1", "S4-16", "S1-101")
 def test_only_answers_are_written_to_standard_output(door):
-    assert door.ask(call(1, "noise"))["id"] == 1
+    answer = door.ask(call(1, "noise"))
+
+    assert (answer["jsonrpc"], answer["id"]) == ("2.0", 1)
     assert door.rest() == []
     assert door.process.stderr.read().count(b"this") == 5
 

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 from pathlib import Path
@@ -249,13 +250,14 @@ def test_a_damaged_cache_is_invalid_for_every_query_and_each_time(cached, worksp
 
 
 @pytest.mark.rows("S0-22")
-def test_a_failed_read_is_an_io_error_and_a_later_call_may_succeed(cached, workspace, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EIO, errno.EAGAIN, errno.ENOSPC])
+def test_a_failed_read_is_an_io_error_and_a_later_call_may_succeed(cached, workspace, monkeypatch, number):
     path = Path(workspace, ".kaiza/context/minimal", file_of("Hello world"))
     real_pread = os.pread
 
     def fail(fd, size, offset):
         if os.path.samestat(os.fstat(fd), path.stat()):
-            raise OSError(5, "Input/output error")
+            raise OSError(number, os.strerror(number))
         return real_pread(fd, size, offset)
 
     monkeypatch.setattr(os, "pread", fail)
