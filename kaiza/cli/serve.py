@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kaiza.app import App
     from kaiza.domain import errors
     from kaiza.domain.tool_card import ToolOffer
-    from kaiza.server.run_notes import RunNotes
+    from kaiza.server.run_logger import RunLogger
     from kaiza.store.config.editor_catalog import EditorCatalog
 
 ROLES = ("ANTIGRAVITY", "WINDSURF")
@@ -171,20 +171,20 @@ def _run_server(options: ServeOptions, roots: tuple[str, ...]) -> int:
         kaiza.__version__, INSTRUCTIONS, partial(_list_tools, options, also_listed), partial(_load_catalog, options)
     )
     make_app = partial(_build_app, options, roots)
-    make_notes = None if options.no_runs else partial(_make_notes, options, roots)
+    make_run_logger = None if options.no_runs else partial(_make_run_logger, options, roots)
     if options.http is not None:
         from kaiza.cli import serve_http  # noqa: PLC0415  never imported on stdio
 
         return serve_http.run(options, roots, make_app, opening)
     from kaiza.server.serve import serve  # noqa: PLC0415  see the top
 
-    return serve(make_app, opening, summary=options.content == "summary", make_notes=make_notes)
+    return serve(make_app, opening, summary=options.content == "summary", make_run_logger=make_run_logger)
 
 
-def _make_notes(options: ServeOptions, roots: tuple[str, ...]) -> "RunNotes":
-    from kaiza.server.run_notes import RunNotes  # noqa: PLC0415  after the first answer
+def _make_run_logger(options: ServeOptions, roots: tuple[str, ...]) -> "RunLogger":
+    from kaiza.server.run_logger import RunLogger  # noqa: PLC0415  after the first answer
 
-    return RunNotes(roots, is_deterministic=options.deterministic)
+    return RunLogger(roots, is_deterministic=options.deterministic)
 
 
 def _has_cache(root: str) -> bool:

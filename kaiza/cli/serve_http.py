@@ -14,7 +14,7 @@ from kaiza.server.http.admission import LOCAL_NAMES, Admission, Authenticate, pa
 from kaiza.server.http.application import Pipelines
 from kaiza.server.http.serve import Listener, serve_http
 from kaiza.server.pipeline import AppProtocol, Pipeline
-from kaiza.server.run_notes import RunNotes
+from kaiza.server.run_logger import RunLogger
 from kaiza.store.trust.http_tokens import TokenAuthenticator
 from kaiza.wire.dialect import ServerDescription
 
@@ -38,8 +38,8 @@ def run(
         dialects = load_dialects(opening, summary=options.content == "summary", is_http=True)
         pipelines = Pipelines(partial(Pipeline, dialects, mcp_only=True), partial(Pipeline, dialects))
         listener = Listener(bound, tls, partial(_announce, url, no_auth=options.no_auth))
-        notes = None if options.no_runs else RunNotes(roots, is_deterministic=options.deterministic)
-        return serve_http(make_app, pipelines, admission, listener, notes)
+        run_logger = None if options.no_runs else RunLogger(roots, is_deterministic=options.deterministic)
+        return serve_http(make_app, pipelines, admission, listener, run_logger)
 
 
 def _make_admission(options: "ServeOptions", authenticate: Authenticate | None) -> Admission:

@@ -1,4 +1,4 @@
-"""One line of the run log: which request came, and how it was answered. Holds no bodies."""
+"""One line of the run log: a request, and how it was answered. Holds no bodies."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -45,22 +45,22 @@ class RunEvent(NamedTuple):
     dialect: str | None
     tool_id: str | None
     agent_id: str | None
-    """The token's holder over HTTP, the client's name on stdio; of calls only."""
+    """The principal over HTTP, the client's name on stdio; for calls only."""
     input_bytes: int
     output_bytes: int
     at: float
     """When the answer was ready, in seconds since 1970."""
     seconds: float
-    """How long that took."""
+    """Time from the request to the answer."""
     error: RunError | None = None
     audit_seq: int | None = None
     """Number of the call's record in the audit log."""
     ids: RunIds | None = None
-    """None: random ones."""
+    """Deterministic ids; None for random ones."""
 
     @property
     def is_frame_refused(self) -> bool:
-        """Whether what came was no request at all."""
+        """Whether the frame was not a valid request."""
         return self.error is not None and self.error.code in _FRAME_CODES
 
     @property

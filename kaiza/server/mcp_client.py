@@ -21,7 +21,7 @@ import kaiza
 from kaiza.store.clients import server_command
 
 ProgressReport = Callable[[int, int], None]
-"""Called with how much of how much is done; 0 is an unknown total."""
+"""Called with the number of items done and their total; 0 if it is unknown."""
 
 # Clients start servers with a minimal environment; PYTHONPATH and VIRTUAL_ENV keep an uninstalled checkout running.
 _PASSED_ENVIRONMENT = ("PATH", "HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "PYTHONPATH", "VIRTUAL_ENV")
@@ -44,7 +44,7 @@ class NoAnswerError(Exception):
 
 
 _FAILURES = (NoAnswerError, httpx2.HTTPError, MCPError, OSError, RuntimeError, ValidationError)
-"""What is raised if a server does not answer, or not as the protocol wants."""
+"""Exceptions of a server that does not answer, or violates the protocol."""
 
 
 class CallResult(NamedTuple):
@@ -57,7 +57,7 @@ class CallResult(NamedTuple):
 
 
 class McpClient:
-    """A connected client; its methods block until the answer is there."""
+    """A connected client; its methods block until the answer arrives."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DialectTable = Mapping[DialectName, Callable[[], Dialect]]
 """Dialects by name; each is loaded when a request first needs it."""
 
-_OTHER_ROUTE: Final = "This route takes MCP requests only. Send requests of other dialects to /rpc."
+_OTHER_ROUTE: Final = "This route accepts MCP requests only. Send requests of other dialects to /rpc."
 
 
 class Incoming(NamedTuple):
@@ -70,11 +70,11 @@ class Exchange(NamedTuple):
     outcome: "Outcome | None" = None
 
 
-class NotesProtocol(Protocol):
-    """Notes of requests as the transports use them."""
+class RunLoggerProtocol(Protocol):
+    """The run log as the transports use it."""
 
-    def note(self, exchange: Exchange, /) -> None:
-        """Note a request that has been answered."""
+    def log_exchange(self, exchange: Exchange, /) -> None:
+        """Log a request that has been answered."""
         ...
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from kaiza.server.dialects import load_dialects
-from kaiza.server.pipeline import AppProtocol, NotesProtocol, Pipeline
+from kaiza.server.pipeline import AppProtocol, Pipeline, RunLoggerProtocol
 from kaiza.server.stdio import framing
 from kaiza.server.stdio.transport import StdioTransport
 from kaiza.wire.dialect import ServerDescription
@@ -21,18 +21,18 @@ def serve(
     opening: ServerDescription,
     *,
     summary: bool = False,
-    make_notes: Callable[[], NotesProtocol] | None = None,
+    make_run_logger: Callable[[], RunLoggerProtocol] | None = None,
 ) -> int:
     """Serve one client over standard input and output; the exit status.
 
     `make_app` is called once, in another thread, when tools are first listed or called. A SystemError from it is raised
     here, once all pending requests are answered. With `summary`, the text block of a result has only the output's
-    summary instead of the whole output as JSON. `make_notes` is called once, after the first answer.
+    summary instead of the whole output as JSON. `make_run_logger` is called once, after the first answer.
     """
     gc.set_threshold(GC_THRESHOLD)
     incoming, outgoing = framing.take_stdio()
     pipeline = Pipeline(load_dialects(opening, summary=summary))
-    stdio = StdioTransport(incoming, outgoing, pipeline, partial(build_app, make_app), make_notes)
+    stdio = StdioTransport(incoming, outgoing, pipeline, partial(build_app, make_app), make_run_logger)
     is_clean = stdio.serve()
     if failure := stdio.failure():
         raise failure

@@ -11,7 +11,7 @@ from scenes import bind
 
 from kaiza.domain.canonical_error import CanonicalError
 from kaiza.server.pipeline import Exchange, Pipeline
-from kaiza.server.run_notes import RunNotes
+from kaiza.server.run_logger import RunLogger
 from kaiza.store.config.schema_registry import SchemaRegistry, find_directory
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -157,12 +157,12 @@ def test_an_unknown_code_has_no_json_rpc_error():
         CanonicalError.to_jsonrpc_error(UNREGISTERED)
 
 
-def note_refusal(notes, transport, route):
+def note_refusal(run_logger, transport, route):
     """Refuse a frame without a method as both transports do, and note it."""
     pipeline, line = Pipeline({}), (ENVELOPES / "invalid_missing_method.json").read_bytes().strip()
     parsed = pipeline.parse_line(line)
     answer = pipeline.next_action(parsed).answer
-    notes.note(
+    run_logger.log_exchange(
         Exchange(parsed, len(line), time.monotonic(), transport=transport, route=route, line=line, answer=answer)
     )
     return json.loads(answer)["error"]
@@ -170,8 +170,8 @@ def note_refusal(notes, transport, route):
 
 @pytest.mark.rows("S3-31", "S3-32", "S3-42")
 def test_the_events_of_an_invalid_envelope_over_both_transports_are_the_golden_ones(workspace):
-    notes = RunNotes([str(bind(workspace).resolve())], is_deterministic=True)
-    refused = [note_refusal(notes, "http", "/rpc"), note_refusal(notes, "stdio", None)]
+    run_logger = RunLogger([str(bind(workspace).resolve())], is_deterministic=True)
+    refused = [note_refusal(run_logger, "http", "/rpc"), note_refusal(run_logger, "stdio", None)]
     golden = [json.loads(line) for line in (FIXTURES / "run_log.golden.jsonl").read_text().splitlines()]
     events = latest_run(workspace)
 

@@ -1,4 +1,4 @@
-"""Refuses requests by their head: host, origin, token, content type and declared size. Reads no body."""
+"""Refuses requests by their headers: host, origin, token, content type and declared size. Reads no body."""
 
 import re
 from collections.abc import Callable, Collection
@@ -22,22 +22,23 @@ _BEARER: Final = re.compile(r"bearer +([!-~]+)", re.ASCII | re.IGNORECASE)
 
 
 class Admission(NamedTuple):
-    """Who may send requests: names of this server, origins of pages, and what maps a token to its holder."""
+    """Who may send requests: names of this server, origins of pages, and the principals of tokens."""
 
     hosts: Collection[str] = LOCAL_NAMES
     """Names without port, in lower case."""
     origins: Collection[str] = ()
     """Origins, in lower case, besides those of `hosts`."""
     authenticate: Authenticate | None = None
-    """None: no token is asked for."""
+    """Finds the principal of a token. None: no token is required."""
 
     def check_source(self, headers: Headers) -> None:
-        """Refuse a request to a name that is not this server's, or from a page of another origin."""
+        """Refuse a request to a name that is not this server's, or from a page of an origin that is not allowed."""
         hosts = headers.getlist("host")
         # A page that makes its own name resolve to this address (DNS rebinding) still sends that name.
         if len(hosts) != 1 or parse_host(hosts[0]) not in self.hosts:
             raise HTTPException(
-                421, "This server does not answer to that host name. Start it with --allow-host NAME to allow it."
+                421,
+                "This server does not answer to that host name. Start it with --allow-host NAME to allow it.",
             )
         origins = headers.getlist("origin")
         if len(origins) > 1 or not all(map(self._is_allowed_origin, origins)):
@@ -46,7 +47,7 @@ class Admission(NamedTuple):
             )
 
     def find_principal(self, headers: Headers) -> Principal | None:
-        """Holder of the request's token; None if none is asked for."""
+        """Principal of the request's token; None if no token is required."""
         if self.authenticate is None:
             return None
         values = headers.getlist("authorization")
@@ -56,7 +57,7 @@ class Admission(NamedTuple):
             # Without `resource_metadata`, which would make clients look for an OAuth server.
             raise HTTPException(
                 401,
-                "Send a valid token in one Authorization: Bearer header. A person creates one with kaiza token new.",
+                "Send a valid token in one Authorization: Bearer header. A person makes one with kaiza token new.",
                 {"WWW-Authenticate": "Bearer"},
             )
         return principal
@@ -69,7 +70,7 @@ class Admission(NamedTuple):
 
 
 def check_content(headers: Headers) -> None:
-    """Refuse a body that is declared as something else than JSON, or as longer than MAX_BODY."""
+    """Refuse a body that is declared as anything but JSON, or as longer than MAX_BODY."""
     types = headers.getlist("content-type")
     if len(types) != 1 or types[0].partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "Send the request as Content-Type: application/json.")
@@ -90,7 +91,7 @@ def parse_host(value: str) -> str | None:
 
 
 def parse_origin(value: str) -> str | None:
-    """An origin in the form in which browsers send it; None if it is none."""
+    """An origin in the form in which browsers send it; None if it is malformed."""
     parts = urlsplit(value)
     has_more = parts.path or parts.query or parts.fragment or not parts.scheme
     return None if has_more or parse_host(parts.netloc) is None else value.lower()

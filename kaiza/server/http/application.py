@@ -23,7 +23,7 @@ from kaiza.server.http.admission import Admission, check_content
 from kaiza.server.http.body import BodyDrain, read_body
 from kaiza.server.http.call_runner import CallAnswer, CallRunner
 from kaiza.server.http.event_stream import EventStream, accepts_events
-from kaiza.server.pipeline import Exchange, Incoming, NotesProtocol, Pipeline, to_call_request
+from kaiza.server.pipeline import Exchange, Incoming, Pipeline, RunLoggerProtocol, to_call_request
 from kaiza.wire import message
 from kaiza.wire.message import InvalidMessage, Notification, Request
 
@@ -37,16 +37,16 @@ ReportProgress = Callable[[int, int | None], None]
 
 
 class Pipelines(NamedTuple):
-    """What makes the pipeline of one request. A conversation is never shared between requests."""
+    """Factories of the pipeline of one request. Requests never share a conversation."""
 
     mcp: Callable[[], Pipeline]
-    """For MCP's own shape only."""
+    """For MCP only."""
     rpc: Callable[[], Pipeline]
     """For all dialects."""
 
 
-class RequestRead(NamedTuple):
-    """A request that was let in: the holder of its token, its body, and when it was received."""
+class AdmittedRequest(NamedTuple):
+    """An admitted request: its principal, its body, its path, and when it was received."""
 
     principal: Principal | None
     body: bytes
@@ -61,10 +61,10 @@ class RequestRead(NamedTuple):
 
 
 def make_http_app(
-    calls: CallRunner, pipelines: Pipelines, admission: Admission, notes: NotesProtocol | None = None
+    calls: CallRunner, pipelines: Pipelines, admission: Admission, run_logger: RunLoggerProtocol | None = None
 ) -> Starlette:
     """Make the application."""
-    endpoints = Endpoints(calls, pipelines, admission, notes)
+    endpoints = Endpoints(calls, pipelines, admission, run_logger)
     app = Starlette(
         routes=[
             Route("/mcp", endpoints.answer_mcp, methods=["POST"]),
@@ -85,7 +85,7 @@ def make_http_app(
 
 
 class SourceCheck:
-    """ASGI middleware: refuses hosts and origins before anything else is looked at."""
+    """ASGI middleware: refuses unknown hosts and origins before anything else is checked."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app = app
@@ -93,7 +93,7 @@ class SourceCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        # Routes are compared with the path as it was sent, as a proxy before this server does.
+        # Routes are compared with the path as it was sent: a proxy in front of this server sees the same one.
         scope["path"] = scope["raw_path"].decode("ascii")
         # Probes of container platforms send the address as the host name.
         if scope["path"] != HEALTH_PATH:
@@ -109,21 +109,21 @@ class Endpoints:
     """Answers of the routes."""
 
     def __init__(
-        self, calls: CallRunner, pipelines: Pipelines, admission: Admission, notes: NotesProtocol | None
+        self, calls: CallRunner, pipelines: Pipelines, admission: Admission, run_logger: RunLoggerProtocol | None
     ) -> None:
         self._calls = calls
-        self._notes = notes
+        self._run_logger = run_logger
         self._pipelines = pipelines
         self._admission = admission
 
     async def answer_mcp(self, http: HttpRequest) -> Response:
         """Answer one message of MCP, of a revision with or without a handshake."""
-        read = await self._read(http)
+        admitted = await self._admit(http)
         pipeline = self._pipelines.mcp()
-        parsed = pipeline.parse_line(read.body)
+        parsed = pipeline.parse_line(admitted.body)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
-        # A client with a handshake expects errors with status 200; what is no request has no revision.
+        # A client with a handshake expects errors with status 200. An invalid message has no revision.
         is_legacy = isinstance(parsed, Request) and not mcp_headers.is_modern(parsed, http.headers)
         if isinstance(parsed, Request) and not is_legacy:
             parsed = mcp_headers.find_fault(parsed, http.headers) or parsed
@@ -131,40 +131,40 @@ class Endpoints:
         def to_response(answer: CallAnswer) -> Response:
             return _to_response(answer.line, 200 if is_legacy else _mcp_status(_find_error(answer.line, parsed.id)))
 
-        incoming = self._decide(http, pipeline, parsed, read)
+        incoming = self._decide(http, pipeline, parsed, admitted)
         if isinstance(incoming, CallAnswer):
             return to_response(incoming)
-        note = partial(self._note, read.describe(parsed)._replace(incoming=incoming))
+        log_exchange = partial(self._log_exchange, admitted.describe(parsed)._replace(incoming=incoming))
         if incoming.call.progress_token is None or not accepts_events(http.headers):
-            return to_response(await self._calls.run(incoming, _to_request(incoming, read), note))
+            return to_response(await self._calls.run(incoming, _to_request(incoming, admitted), log_exchange))
         stream = EventStream(incoming)
-        request = _to_request(incoming, read, stream.report_progress)
-        return await stream.respond(self._calls.run(incoming, request, note), to_response)
+        request = _to_request(incoming, admitted, stream.report_progress)
+        return await stream.respond(self._calls.run(incoming, request, log_exchange), to_response)
 
     async def answer_rpc(self, http: HttpRequest) -> Response:
         """Answer one message in any dialect, with the HTTP status of its error code."""
-        read = await self._read(http)
+        admitted = await self._admit(http)
         pipeline = self._pipelines.rpc()
-        parsed = pipeline.parse_line(read.body)
+        parsed = pipeline.parse_line(admitted.body)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
-        answer = self._decide(http, pipeline, parsed, read)
+        answer = self._decide(http, pipeline, parsed, admitted)
         if isinstance(answer, Incoming):
             incoming = _check_path(answer, http.path_params.get("tool"))
-            note = partial(self._note, read.describe(parsed)._replace(incoming=incoming))
-            answer = await self._calls.run(incoming, _to_request(incoming, read), note)
+            log_exchange = partial(self._log_exchange, admitted.describe(parsed)._replace(incoming=incoming))
+            answer = await self._calls.run(incoming, _to_request(incoming, admitted), log_exchange)
         if answer.outcome is not None and answer.outcome.code is not None:
             return _to_response(answer.line, answer.outcome.code.http)
         return _to_response(answer.line, _rpc_status(_find_error(answer.line, parsed.id)))
 
-    async def _read(self, http: HttpRequest) -> RequestRead:
+    async def _admit(self, http: HttpRequest) -> AdmittedRequest:
         principal = self._admission.find_principal(http.headers)
         check_content(http.headers)
         body = await read_body(http)
-        return RequestRead(principal, body, http.url.path, time.monotonic())
+        return AdmittedRequest(principal, body, http.url.path, time.monotonic())
 
     def _decide(
-        self, http: HttpRequest, pipeline: Pipeline, parsed: InvalidMessage | Request, read: RequestRead
+        self, http: HttpRequest, pipeline: Pipeline, parsed: InvalidMessage | Request, admitted: AdmittedRequest
     ) -> CallAnswer | Incoming:
         """The answer to a message, or the call that it makes."""
         http.state.request_id = parsed.id
@@ -172,25 +172,25 @@ class Endpoints:
         if action.call is None:
             assert action.answer is not None  # noqa: S101  every message but a notification is answered
             answer = CallAnswer(action.answer)
-            self._note(read.describe(parsed)._replace(line=read.body), answer)
+            self._log_exchange(admitted.describe(parsed)._replace(line=admitted.body), answer)
             return answer
-        if not self._calls.has_room(read.principal):
+        if not self._calls.has_room(admitted.principal):
             retry = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(503, "Too many calls are in flight. Send this one again later.", retry)
         return action.call
 
-    def _note(self, exchange: Exchange, answer: CallAnswer) -> None:
-        """Note an answered request in the run log."""
-        if self._notes is not None:
-            self._notes.note(exchange._replace(answer=answer.line, outcome=answer.outcome))
+    def _log_exchange(self, exchange: Exchange, answer: CallAnswer) -> None:
+        """Log an answered request in the run log."""
+        if self._run_logger is not None:
+            self._run_logger.log_exchange(exchange._replace(answer=answer.line, outcome=answer.outcome))
 
 
-def _to_request(incoming: Incoming, read: RequestRead, report: ReportProgress | None = None) -> CallRequest:
-    return to_call_request(incoming.call, report)._replace(principal=read.principal)
+def _to_request(incoming: Incoming, admitted: AdmittedRequest, report: ReportProgress | None = None) -> CallRequest:
+    return to_call_request(incoming.call, report)._replace(principal=admitted.principal)
 
 
 def _check_path(incoming: Incoming, path_tool: str | None) -> Incoming:
-    """The call; with a fault, so that it is recorded, if its path names another tool than its body."""
+    """The call; with a fault if its path and its body name different tools, so that it is recorded."""
     if path_tool is None or path_tool == incoming.call.tool_name:
         return incoming
     reason = "The path names another tool than the body. Send the call to the path of its tool, or to /rpc."
@@ -199,7 +199,7 @@ def _check_path(incoming: Incoming, path_tool: str | None) -> Incoming:
 
 
 def _find_error(line: bytes, request_id: object) -> Mapping[str, Any] | None:
-    """The JSON-RPC error in an answer, without decoding the results of others."""
+    """The JSON-RPC error in an answer; None if it has a result, which is not decoded."""
     if not line.startswith(b'{"jsonrpc":"2.0","id":%b,"error":' % message.encode_json(request_id)):
         return None
     error: Mapping[str, Any] = json.loads(line)["error"]
@@ -217,7 +217,7 @@ def _rpc_status(error: Mapping[str, Any] | None) -> int:
         return 200
     data = error.get("data")
     row = SYSTEM_ERROR_CODES.get(data.get("error_code", "") if isinstance(data, Mapping) else "")
-    # The editor dialect's errors do not name the code. Without a call, its number has one status.
+    # The editor dialect's errors have no error code. Without a call, each number has one status.
     return row.http if row is not None else _STATUS_BY_NUMBER.get(error["code"], 400)
 
 
@@ -243,7 +243,7 @@ async def _drop_answer(*_: object) -> Response:
 
 
 async def _answer_bug(http: HttpRequest, _: Exception) -> Response:
-    """Answer of a request that met a bug. The exception goes on, and is printed by the server."""
+    """Answer a request that failed because of a bug. Starlette raises the exception again, and the server prints it."""
     request_id = getattr(http.state, "request_id", None)
     rejection = message.rejection(InvalidMessage(request_id, "INTERNAL_ERROR", "Kaiza failed unexpectedly."))
     return _to_response(rejection, 500)

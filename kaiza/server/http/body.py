@@ -1,4 +1,4 @@
-"""Bodies of requests: read up to the limit, and dropped before a refusal, so that the client reads the answer."""
+"""Reads bodies of requests up to a limit, and discards the rest before a refusal, so that clients read the answer."""
 
 from typing import Final
 
@@ -43,7 +43,7 @@ class BodyDrain:
 
 
 class _Rest:
-    """What the client has not sent yet."""
+    """The part of the body that has not been received yet."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -55,7 +55,7 @@ class _Rest:
         return message
 
     async def drop(self) -> bool:
-        """Read to the end; False if that is too far."""
+        """Read to the end; False if more than MAX_DROPPED bytes follow."""
         dropped = 0
         while not self._is_read and dropped <= MAX_DROPPED:
             dropped += len((await self.receive()).get("body", b""))

@@ -1,4 +1,4 @@
-"""Runs calls on worker threads, and answers those whose time is up in place of their worker."""
+"""Runs calls on worker threads, and answers a call whose deadline passes before its worker does."""
 
 import asyncio
 import threading
@@ -60,7 +60,7 @@ class RunningCall:
         return answer
 
     def answer_bug(self) -> None:
-        """Answer a call that met a bug."""
+        """Answer a call that failed because of a bug."""
         bug = InvalidMessage(self._incoming.request_id, "INTERNAL_ERROR", "Kaiza failed unexpectedly.")
         answer = CallAnswer(message.rejection(bug))
         self.answer.set_result(answer)
@@ -79,17 +79,17 @@ class CallRunner:
         self._running: set[RunningCall] = set()
         self._tasks: set[Task[CallAnswer | None]] = set()
         self._workers = CapacityLimiter(WORKERS)
-        # Of their own: expiring a call must not wait for the workers that are stuck.
+        # Separate threads: expiring a call must not wait for workers that are stuck.
         self._expirers = CapacityLimiter(MAX_CALLS)
         self._replaced_count = 0
 
     def has_room(self, principal: Principal | None) -> bool:
-        """Whether another call of this caller may begin."""
+        """Whether another call of this principal may begin."""
         own_count = sum(running.principal == principal for running in self._running)
         return len(self._running) < MAX_CALLS and (principal is None or own_count < MAX_CALLS_OF_TOKEN)
 
     def unanswered(self) -> "set[Future[CallAnswer]]":
-        """Answers that are still awaited, also of clients that have left."""
+        """Answers that are not there yet, including those for clients that have disconnected."""
         return {running.answer for running in self._running}
 
     def is_idle(self) -> bool:
@@ -97,7 +97,7 @@ class CallRunner:
         return not self._tasks
 
     async def run(self, incoming: Incoming, request: CallRequest, on_answer: OnAnswer | None = None) -> CallAnswer:
-        """Run a call to its end, or until its deadline has been answered. A client that leaves does not end it.
+        """Run a call to its end, or until its deadline has been answered. It continues if the client disconnects.
 
         `on_answer` gets the answer first, usually on a thread.
         """

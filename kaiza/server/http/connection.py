@@ -1,4 +1,4 @@
-"""HTTP connections with the time limits and the bound on their number that uvicorn does not have."""
+"""HTTP connections with limits on time and number, which uvicorn lacks."""
 
 import asyncio
 import socket
@@ -55,7 +55,7 @@ class BoundedConnection(H11Protocol):
         # asyncio does this only for sockets made with IPPROTO_TCP. Without it, the body of an answer waits 40 ms until
         # the client acknowledges its head.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # So that `pause_writing` is called for whatever the client does not take at once.
+        # So that `pause_writing` is called as soon as the client does not read.
         transport.set_write_buffer_limits(high=1, low=0)
         if len(self.connections) > MAX_CONNECTIONS and not self._cut_slowest():
             transport.write(_TOO_MANY)
@@ -79,7 +79,7 @@ class BoundedConnection(H11Protocol):
         self._watch_request()
 
     def on_response_complete(self) -> None:
-        """Go on with the next request, a part of which may have been received already."""
+        """Continue with the next request, a part of which may have been received already."""
         super().on_response_complete()
         self._watch_request()
 
@@ -109,7 +109,7 @@ class BoundedConnection(H11Protocol):
     def _cut_slowest(self) -> bool:
         """Cut the connection whose request is awaited for the longest time; False if none is awaited.
 
-        So connections that send nothing, for which no token is needed, do not keep other clients out.
+        Otherwise connections that send nothing, which need no token, could keep other clients out.
         """
         timers = {
             connection.receive_timer: connection

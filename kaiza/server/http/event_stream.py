@@ -1,4 +1,4 @@
-"""Progress before the answer: an answer becomes a stream of events only if something is said before it."""
+"""Server-sent events: a response becomes a stream only if progress is reported before the answer."""
 
 import asyncio
 from asyncio import Task
@@ -15,13 +15,13 @@ _ACCEPTED = ("text/event-stream", "text/*", "*/*")
 
 
 def accepts_events(headers: Headers) -> bool:
-    """Whether the client takes a stream of events; a client that does not say takes anything."""
+    """Whether the client accepts a stream of events; one that sends no `Accept` header does."""
     accepted = headers.get("accept", "*/*")
     return any(kind in accepted for kind in _ACCEPTED)
 
 
 class EventStream:
-    """Lines for the client of one call, from any thread, and the response that carries them."""
+    """Response of one call, with lines that any thread may send before the answer."""
 
     def __init__(self, incoming: Incoming) -> None:
         self._incoming = incoming
@@ -42,7 +42,7 @@ class EventStream:
         self, run: Coroutine[Any, Any, CallAnswer], to_response: Callable[[CallAnswer], Response]
     ) -> Response:
         """The response of the call: plain if the answer comes first, otherwise events of which it is the last."""
-        # A task of its own, which goes on when the client leaves and the response is cancelled.
+        # A separate task, which continues when the client disconnects and the response is cancelled.
         work = self._loop.create_task(run)
         work.add_done_callback(lambda _: self._lines.put_nowait(None))
         first = await self._lines.get()

@@ -1,4 +1,4 @@
-"""Listening socket with a bound on what is accepted, so that incomplete TLS handshakes do not use up descriptors."""
+"""Listening socket with a limit on open connections, so that incomplete TLS handshakes do not use up descriptors."""
 
 import socket
 from typing import Any, Final
@@ -8,7 +8,7 @@ MAX_SOCKETS: Final = 512
 
 
 class ListeningSocket(socket.socket):
-    """Takes over a bound socket."""
+    """Listening socket, made from a bound one."""
 
     def __init__(self, bound: socket.socket) -> None:
         super().__init__(fileno=bound.detach())
@@ -24,7 +24,7 @@ class ListeningSocket(socket.socket):
 
 
 class AcceptedSocket(socket.socket):
-    """Member of the set of open sockets until it is closed."""
+    """Accepted connection, counted until it is closed."""
 
     def __init__(self, connection: socket.socket, accepted: "set[AcceptedSocket]") -> None:
         super().__init__(fileno=connection.detach())

@@ -1,4 +1,4 @@
-"""The headers that MCP's revisions without a handshake require on each request, compared with its body."""
+"""Compares the headers that MCP requires without a handshake with the body of the request."""
 
 import base64
 import re
@@ -20,7 +20,7 @@ _MAX_ECHO: Final = 64
 def is_modern(request: Request, headers: Headers) -> bool:
     """Whether the request is of a revision without a handshake."""
     version = headers.get("mcp-protocol-version")
-    # Any known revision with a handshake will do: clients send others than the one they negotiated.
+    # Any known revision with a handshake counts: clients send others than the one they negotiated.
     has_modern_header = version is not None and version not in HANDSHAKE_VERSIONS
     return has_modern_header or _META_VERSION in _meta(request) or request.method == "server/discover"
 
@@ -35,7 +35,7 @@ def find_fault(request: Request, headers: Headers) -> InvalidMessage | None:
     if request.method in _NAME_MEMBERS:
         expected["Mcp-Name"] = request.params.get(_NAME_MEMBERS[request.method])
     for header, value in expected.items():
-        # What is no string in the body is refused for that, by the dialect.
+        # The dialect refuses a value in the body that is not a string.
         if isinstance(value, str) and (fault := _compare(header, value, headers)):
             return InvalidMessage(request.id, "HEADER_MISMATCH", fault)
     if request.method in _HANDSHAKE_METHODS:
@@ -60,7 +60,7 @@ def _compare(header: str, expected: str, headers: Headers) -> str | None:
 
 
 def _decode(value: str) -> str | None:
-    """Value of a header, which is in base64 where it could not be sent as it is; None if that is malformed."""
+    """Value of a header, decoded if it is in base64; None if it is malformed."""
     encoded = _ENCODED.fullmatch(value)
     if encoded is None:
         return value

@@ -1,4 +1,4 @@
-"""HTTP/1.1 parser that also refuses requests that two servers may read differently, and bodies in tiny pieces."""
+"""HTTP/1.1 parser that refuses requests whose end is ambiguous, and bodies in tiny pieces."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ FREE_PIECES: Final = 1024
 
 
 class RequestParser(h11.Connection):
-    """The server's side of a connection."""
+    """Server side of one connection."""
 
     def __init__(self, max_incomplete_event_size: int) -> None:
         super().__init__(h11.SERVER, max_incomplete_event_size)
@@ -29,7 +29,7 @@ class RequestParser(h11.Connection):
         return event
 
     def _count_piece(self, size: int) -> None:
-        # All chunks that have arrived are parsed at once: as single bytes they would stop the server for seconds.
+        # All received chunks are parsed at once: if each had one byte, this would block the server for seconds.
         self._piece_count += 1
         self._body_bytes += size
         if self._piece_count > FREE_PIECES + self._body_bytes // MIN_PIECE_BYTES:

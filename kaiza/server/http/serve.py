@@ -1,4 +1,4 @@
-"""Serves the application on a socket until a signal, then lets the calls in flight end, as on stdio."""
+"""Serves the application on a socket until a signal, then drains the calls in flight, as on stdio."""
 
 import asyncio
 import gc
@@ -21,7 +21,7 @@ from kaiza.server.http.application import Pipelines, make_http_app
 from kaiza.server.http.call_runner import CallRunner
 from kaiza.server.http.connection import HEAD_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection
 from kaiza.server.http.listening_socket import ListeningSocket
-from kaiza.server.pipeline import AppProtocol, NotesProtocol
+from kaiza.server.pipeline import AppProtocol, RunLoggerProtocol
 from kaiza.server.serve import GC_THRESHOLD, build_app
 from kaiza.server.stdio.transport import DRAIN_SECONDS, END_SECONDS, EXIT_SECONDS
 
@@ -29,7 +29,7 @@ BACKLOG: Final = 128
 
 
 class Listener(NamedTuple):
-    """A bound socket, its certificate if it speaks TLS, and what is called once it accepts connections."""
+    """A bound socket, its TLS context if any, and a callback for when it accepts connections."""
 
     bound: socket.socket
     tls: ssl.SSLContext | None
@@ -41,11 +41,11 @@ def serve_http(
     pipelines: Pipelines,
     admission: Admission,
     listener: Listener,
-    notes: NotesProtocol | None = None,
+    run_logger: RunLoggerProtocol | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; the exit status. A SystemError of `make_app` is raised here."""
     gc.set_threshold(GC_THRESHOLD)
-    asyncio.run(_Server(pipelines, admission, listener, notes).serve(make_app))
+    asyncio.run(_Server(pipelines, admission, listener, run_logger).serve(make_app))
     return 0
 
 
@@ -53,10 +53,10 @@ class _Server:
     """The connections of one listener, from the first to the last."""
 
     def __init__(
-        self, pipelines: Pipelines, admission: Admission, listener: Listener, notes: NotesProtocol | None
+        self, pipelines: Pipelines, admission: Admission, listener: Listener, run_logger: RunLoggerProtocol | None
     ) -> None:
         self._pipelines = pipelines
-        self._notes = notes
+        self._run_logger = run_logger
         self._admission = admission
         self._listener = listener
         self._state = ServerState()
@@ -69,7 +69,7 @@ class _Server:
             loop.add_signal_handler(number, signalled.set)
         app = await to_thread.run_sync(partial(build_app, make_app))
         calls = CallRunner(app)
-        config = self._configure(make_http_app(calls, self._pipelines, self._admission, self._notes))
+        config = self._configure(make_http_app(calls, self._pipelines, self._admission, self._run_logger))
         server = await loop.create_server(
             partial(BoundedConnection, config, self._state, {}, on_lost=self._connection_lost.set),
             sock=ListeningSocket(self._listener.bound),

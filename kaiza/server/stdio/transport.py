@@ -13,8 +13,8 @@ from kaiza.server.pipeline import (
     AppProtocol,
     Exchange,
     Incoming,
-    NotesProtocol,
     Pipeline,
+    RunLoggerProtocol,
     TransportAction,
     to_call_request,
 )
@@ -61,16 +61,16 @@ class StdioTransport:
         outgoing: int,
         pipeline: Pipeline,
         make_app: Callable[[], AppProtocol],
-        make_notes: Callable[[], NotesProtocol] | None = None,
+        make_run_logger: Callable[[], RunLoggerProtocol] | None = None,
     ) -> None:
         self._wakeup = WakeupPipe()
         self._reader = LineReader(incoming, framing.MAX_LINE)
         self._writer = LineWriter(outgoing, partial(self._wakeup.put, OUTPUT_BROKEN))
         self._pipeline = pipeline
         self._app = LazyApp(make_app, partial(self._wakeup.put, BUILD_FAILED))
-        self._make_notes = make_notes
-        self._notes: NotesProtocol | None = None
-        self._notes_lock = threading.Lock()  # so that they are made once
+        self._make_run_logger = make_run_logger
+        self._run_logger: RunLoggerProtocol | None = None
+        self._run_logger_lock = threading.Lock()  # so that it is made once
         self._pending = PendingRequests(partial(self._wakeup.put, ALL_ANSWERED))
         self._deadlines = DeadlineWatcher(self._handle_overdue)
         self._workers = WorkerPool(self._read_job)
@@ -132,21 +132,21 @@ class StdioTransport:
         self._pending.suppress_answer(cancelled)
         if isinstance(parsed, Notification):
             return None
-        # Of a line that was too long nothing is left but that it was longer than allowed.
+        # The length of a line that was too long is unknown: it counts as one byte more than allowed.
         size = framing.MAX_LINE + 1 if line is None else len(line)
         exchange = Exchange(parsed, size, began)
         if call is not None:
             return self._admit_call(call, exchange)
-        self._note(exchange._replace(line=line, answer=answer or b""))
+        self._log_exchange(exchange._replace(line=line, answer=answer or b""))
         return None
 
-    def _note(self, exchange: Exchange) -> None:
-        """Note an answered request in the run log, which is imported with the first one."""
-        if self._make_notes is None:
+    def _log_exchange(self, exchange: Exchange) -> None:
+        """Log an answered request. The run log is imported with the first one."""
+        if self._make_run_logger is None:
             return
-        with self._notes_lock:
-            self._notes = self._notes or self._make_notes()
-        self._notes.note(exchange)
+        with self._run_logger_lock:
+            self._run_logger = self._run_logger or self._make_run_logger()
+        self._run_logger.log_exchange(exchange)
 
     def _admit_call(self, incoming: Incoming, exchange: Exchange) -> Job:
         """Register a call and create its job. Its deadline counts from here, or from when the application is built."""
@@ -233,7 +233,9 @@ class StdioTransport:
                 self._writer.send(answer)
             try:
                 # Before the request counts as sent: the process may exit after that.
-                self._note(entry.exchange._replace(answer=answer, incoming=entry.incoming, outcome=entry.outcome))
+                self._log_exchange(
+                    entry.exchange._replace(answer=answer, incoming=entry.incoming, outcome=entry.outcome)
+                )
             finally:
                 self._pending.mark_sent(entry)
 

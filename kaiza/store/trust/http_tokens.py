@@ -1,7 +1,7 @@
 """Tokens for HTTP: `http_tokens.json` in a workspace's state directory, written only by `kaiza token`.
 
-Of a token only its SHA-256 is kept. A file that cannot be trusted, as it is open to other users or belongs to another
-workspace at this path, authorises nothing.
+Of a token only its SHA-256 is kept. No token is valid if the file can be opened by other users or is damaged, or if it
+belongs to another workspace that was at this path.
 """
 
 import hmac
@@ -30,7 +30,7 @@ from kaiza.store.trust.binding import Standing, read_binding
 NAME = "http_tokens.json"
 USES_NAME = "http_token_uses.json"
 MAX_TOKENS = 10_000
-"""Names of a workspace, revoked ones too."""
+"""Tokens of a workspace, revoked ones included."""
 _MAX_BYTES = 8 << 20
 _FORMAT = 1
 _TOKEN = re.compile(r"kz_[A-Za-z0-9_-]{43}")
@@ -97,13 +97,13 @@ def is_token_name(text: str) -> bool:
 
 
 def new_token(name: str, role: str | None, created: str, expires: str) -> tuple[str, HttpToken]:
-    """A random token, and what is kept of it."""
+    """A random token, and its entry for the file, which does not contain it."""
     token = f"kz_{secrets.token_urlsafe(_TOKEN_BYTES)}"
     return token, HttpToken(name, _hash_token(token), role, created, expires)
 
 
 def has_token(text: str) -> bool:
-    """Whether a text has what looks like a token in it."""
+    """Whether a text contains what looks like a token."""
     return _TOKEN.search(text) is not None
 
 
@@ -122,7 +122,7 @@ def read_tokens(root: str) -> TokenList:
 
 
 def save_tokens(root: str, tokens: Sequence[HttpToken]) -> None:
-    """Replace the file; durable when this returns. The workspace has its id: the decision is recorded before."""
+    """Replace the file; durable when this returns. The caller has recorded the decision, so the workspace has an id."""
     state_path = state_dir.path_of(root, create=True)
     document = {
         "format": _FORMAT,
@@ -153,7 +153,7 @@ class TokenAuthenticator:
         self._lock = threading.Lock()
 
     def authenticate(self, token: str) -> Principal | None:
-        """The holder of a token; None if no workspace has it, or it is revoked, expired or malformed."""
+        """The principal of a token; None if no workspace has it, or it is revoked, expired or malformed."""
         if not _TOKEN.fullmatch(token):
             return None
         digest, now, found = _hash_token(token), self._clock(), None

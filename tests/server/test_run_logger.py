@@ -18,7 +18,7 @@ from kaiza.domain.call import Outcome
 from kaiza.domain.run_event import RunStamp, encode_event
 from kaiza.server.dialects import load_dialects
 from kaiza.server.pipeline import Exchange, Incoming, Pipeline, to_call_request
-from kaiza.server.run_notes import describe_exchange
+from kaiza.server.run_logger import describe_exchange
 from kaiza.store.config.editor_catalog import EditorCatalog
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.wire import message

@@ -1,6 +1,6 @@
-"""Notes each request and its answer in the run log, for every transport.
+"""Logs each request and its answer in the run log, for every transport.
 
-Nothing is written before the first tool call or refused frame: a client that only looks around leaves nothing.
+Nothing is written before the first tool call or refused frame: a client that only lists the tools leaves nothing.
 """
 
 import json
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from kaiza.store.runs.run_log import RunLog
 
 MAX_WAITING: Final = 64
-"""Requests that are kept until the run log begins; of more, the last ones."""
+"""The last requests before the run log begins, which are kept for it."""
 
 _ERROR_MEMBER: Final = b',"error":{'
 _RESULT_MEMBER: Final = b',"result":'
 
 
-class RunNotes:
-    """Notes of one process, in a workspace of these roots."""
+class RunLogger:
+    """Logger of one process. The run log is in a workspace of these roots. Thread-safe."""
 
     def __init__(self, roots: Sequence[str], *, is_deterministic: bool = False) -> None:
         self._roots = roots
@@ -39,8 +39,8 @@ class RunNotes:
         self._run_log: RunLog | None = None
         self._has_begun = False
 
-    def note(self, exchange: Exchange) -> None:
-        """Note a request that has been answered."""
+    def log_exchange(self, exchange: Exchange) -> None:
+        """Log a request that has been answered."""
         event = describe_exchange(exchange, is_deterministic=self._is_deterministic)
         with self._lock:
             self._waiting.append(event)
@@ -117,14 +117,14 @@ def _describe_answer(answer: bytes, refused: Mapping[str, Any]) -> RunError | No
 
 
 def _find_code(error: Mapping[str, Any]) -> str:
-    """Error code of a JSON-RPC error; the first one with its number where the dialect does not name it."""
+    """Error code of a JSON-RPC error; the first one with its number if the dialect does not name it."""
     named = error["data"].get("error_code")
     by_number = (name for name, row in SYSTEM_ERROR_CODES.items() if row.rpc == error["code"])
     return str(named) if named in SYSTEM_ERROR_CODES else next(by_number, "INTERNAL_ERROR")
 
 
 def _find_failing(refused: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Names of the members for which a frame is refused."""
+    """Names of the members because of which a frame is refused."""
     missing = [name for name in ("id", "jsonrpc", "method") if name not in refused]
     request_id, method = refused.get("id", 0), refused.get("method", "method")
     faults = {
