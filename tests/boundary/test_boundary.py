@@ -525,6 +525,14 @@ def test_a_call_past_its_deadline_is_recorded_and_answered_once(make_app, worksp
     assert [record["tool_name"] for record in records(workspace)] == ["begin_session", "debug_fault"]
 
 
+@pytest.mark.rows("S4-52")
+def test_a_call_has_thirty_seconds_by_default(begun):
+    before = time.monotonic()
+    deadline = begun.stamp(CallRequest("server_info", {})).deadline
+
+    assert before + 30 <= deadline <= time.monotonic() + 30
+
+
 def test_a_receipt_identifies_the_record_of_the_call(begun, workspace):
     outcome = begun.call("session_status", {})
     written = records(workspace)[-1]

@@ -282,7 +282,7 @@ def test_input_that_is_no_object_is_invalid_tool_input_and_recorded(client, root
     assert [record["error_code"] for record in records(root)] == ["INVALID_TOOL_INPUT"]
 
 
-@pytest.mark.rows("S4-9", "S4-14", "S4-31", "S3-5")
+@pytest.mark.rows("S4-9", "S4-10", "S4-11", "S4-14", "S4-31", "S3-5")
 @pytest.mark.parametrize(
     ("frame", "error_code", "code"),
     [
@@ -290,6 +290,10 @@ def test_input_that_is_no_object_is_invalid_tool_input_and_recorded(client, root
         ({"jsonrpc": "2.0", "id": 1, "method": "tools/describe"}, "INVALID_ENVELOPE", -32600),
         ({"jsonrpc": "2.0", "id": 1, "method": "tools/call"}, "INVALID_PARAMS", -32602),
         ({"jsonrpc": "2.0", "id": 1, "method": "nope"}, "METHOD_NOT_FOUND", -32601),
+        (request("tools/call", arguments={}), "INVALID_PARAMS", -32602),
+        (request("tools/call", tool=5, arguments={}), "INVALID_PARAMS", -32602),
+        (request("tools/call", tool="server_info"), "INVALID_PARAMS", -32602),
+        (request("tools/call", tool="server_info", arguments="x"), "INVALID_PARAMS", -32602),
         (request("tools/describe"), "INVALID_PARAMS", -32602),
         (request("tools/describe", tool=5), "INVALID_PARAMS", -32602),
         (request("tools/list", category=5), "INVALID_PARAMS", -32602),

@@ -84,6 +84,7 @@ def test_a_description_has_every_property_of_the_schemas(name):
         assert "$ref" not in str(members)
 
 
+@pytest.mark.rows("S4-24")
 def test_a_description_carries_bounds_and_items():
     inputs = EditorCatalog(REGISTRY, ALL).describe_tool("find_files")["inputs"]
     outputs = EditorCatalog(REGISTRY, ALL).describe_tool("find_files")["outputs"]

@@ -200,7 +200,7 @@ def test_files_that_are_read_in_part_or_not_at_all_are_counted(reader):
     ]
 
 
-@pytest.mark.rows("S4-54", "S4-57")
+@pytest.mark.rows("S4-54", "S4-55", "S4-56", "S4-57")
 @pytest.mark.parametrize(
     ("tool", "guard"), [(MISSING, "references_guard_ms"), ("project_assets_summary", "assets_guard_ms")]
 )
