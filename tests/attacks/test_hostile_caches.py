@@ -38,7 +38,7 @@ def test_no_part_of_a_cache_is_read_through_a_link(app, directory, tmp_path, par
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_fifo_a_socket_or_a_directory_in_place_of_a_part_is_invalid_and_never_waited_for(
+def test_a_fifo_a_socket_or_a_directory_in_place_of_a_part_is_invalid_and_does_not_block(
     app, directory, tmp_path, part
 ):
     path = directory / part
@@ -56,7 +56,7 @@ def test_a_fifo_a_socket_or_a_directory_in_place_of_a_part_is_invalid_and_never_
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
-def test_what_is_no_file_is_no_manifest(app, directory, make):
+def test_only_a_regular_file_counts_as_manifest(app, directory, make):
     (directory / "manifest.json").unlink()
     make(directory / "manifest.json")
 

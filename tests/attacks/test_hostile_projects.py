@@ -6,7 +6,7 @@ import os
 import pytest
 
 from kaiza.domain.call import CallRequest
-from kaiza.tools.project.reference_check import PASSED_OVER
+from kaiza.tools.project.reference_check import NOT_LOOKED_UP
 
 TOOLS = ("project_info", "project_assets_summary", "project_references_missing")
 
@@ -30,7 +30,7 @@ def targets(outcome):
     "target",
     ["../outside.md", "../gone.md", "%2e%2e/gone.md", "link/outside.md", "link/gone.md", ".kaiza/key", ".kaiza/gone"],
 )
-def test_whether_a_file_exists_that_must_not_be_read_is_not_told(ask, workspace, target):
+def test_the_existence_of_an_unreadable_file_is_not_revealed(ask, workspace, target):
     outside = workspace.parent
     (outside / "outside.md").write_text("")
     (workspace / "link").symlink_to(outside)
@@ -38,7 +38,7 @@ def test_whether_a_file_exists_that_must_not_be_read_is_not_told(ask, workspace,
     outcome = ask()
 
     assert targets(outcome) == []
-    assert outcome.diagnostics == [PASSED_OVER.format(1)]
+    assert outcome.diagnostics == [NOT_LOOKED_UP.format(1)]
 
 
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "//host/x", "/etc/passwd", "C:/x", "\\\\host\\x"])
@@ -55,7 +55,7 @@ def test_a_link_to_an_unreadable_file_is_not_followed(ask, workspace):
     (workspace / "plain.md").symlink_to(".env")
     (workspace / "a.md").write_text("[x](plain.md)")
 
-    assert ask().diagnostics == [PASSED_OVER.format(1)]
+    assert ask().diagnostics == [NOT_LOOKED_UP.format(1)]
 
 
 def test_files_that_are_no_regular_files_are_not_opened(ask, workspace):
@@ -118,7 +118,7 @@ def test_an_unreadable_file_or_directory_is_counted(ask, workspace):
         ("a.ts", "`${" * 150_000),
     ],
 )
-def test_a_file_made_to_stall_a_parser_is_passed_over(ask, workspace, name, content):
+def test_a_file_crafted_to_stall_a_parser_does_not_stop_the_scan(ask, workspace, name, content):
     (workspace / name).parent.mkdir(parents=True, exist_ok=True)
     (workspace / name).write_text(content)
 

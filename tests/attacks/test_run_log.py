@@ -42,7 +42,7 @@ def put(path, kind, outside):
 
 @pytest.mark.parametrize("part", COMPONENTS, ids=lambda part: part.name)
 @pytest.mark.parametrize("kind", ["link", "dangling link", "FIFO", "file"])
-def test_what_is_no_directory_is_neither_followed_nor_waited_for(root, tmp_path, part, kind):
+def test_a_link_a_fifo_or_a_file_in_place_of_a_directory_writes_nothing(root, tmp_path, part, kind):
     outside = tmp_path / "outside"
     outside.mkdir()
     put(root / part, kind, outside)
@@ -132,7 +132,7 @@ def test_a_full_disk_loses_whole_lines_only(small_disk):
     assert numbers == [*range(len(numbers) - 1), 1000]
 
 
-def test_a_disk_without_room_for_a_file_is_no_failure(small_disk):
+def test_a_full_disk_does_not_fail_an_append(small_disk):
     root = bind(make_ready(small_disk / "project"))
     status = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(b"x" * status.f_bavail * status.f_frsize)

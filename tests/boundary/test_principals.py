@@ -210,7 +210,7 @@ def test_a_snapshot_of_a_version_without_principals_opens_no_session_over_http_t
     assert outcome.envelope["error_code"] == "SESSION_NOT_INITIALIZED"
 
 
-def test_the_summary_of_a_session_fits_whatever_has_to_be_said(roots):
+def test_the_summary_of_a_session_never_exceeds_its_limit(roots):
     (Path(roots[0]) / ".kaiza/id").write_text("f" * 32 + "\n")
     (Path(roots[0]) / "kaiza.toml").write_text('[approval]\nrequire = "edit"\n')
     app = App(roots)

@@ -128,7 +128,7 @@ def test_a_bug_is_an_internal_error_without_a_trace_even_when_debugging(
         {"documents": [], "selection": {}, "error": {}},
     ],
 )
-def test_what_is_no_document_never_leaves(make_app, workspace, directory, faulty_registry, output):
+def test_an_output_outside_its_schema_is_an_internal_error(make_app, workspace, directory, faulty_registry, output):
     client = exchange_with(make_app, workspace, faulty_registry, lambda _request, _view: Answer(output))
 
     assert fail(client, **HELLO) == "internal_error"

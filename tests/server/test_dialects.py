@@ -171,7 +171,7 @@ def test_a_fault_of_kaiza_is_an_internal_error(fail):
 
 
 @pytest.mark.rows("S4-37", "S4-47", "S4-70")
-def test_a_failure_of_the_host_says_what_the_host_said(client, session, root):
+def test_a_failure_of_the_host_repeats_the_hosts_message(client, session, root):
     error = client.editor("read_file", path="missing.txt", session_id=session)["error"]
     details = error["data"]["details"]
 

@@ -51,7 +51,7 @@ def columns(root, *names):
     return [tuple(line[name] for name in names) for line in latest_run(root)]
 
 
-def test_a_client_that_only_looks_around_leaves_nothing(serve, workspace):
+def test_a_client_that_calls_no_tool_writes_no_run_log(serve, workspace):
     bind(workspace)
     before = sorted(workspace.rglob("*"))
     served = serve()
@@ -107,7 +107,7 @@ def test_at_most_64_earlier_requests_are_written(serve, workspace):
     assert latest_run(workspace)[-1]["metadata"]["toolId"] == "begin_session"
 
 
-def test_every_call_is_joined_with_its_record_and_has_its_dialect(serve, workspace):
+def test_every_call_names_its_record_and_its_dialect(serve, workspace):
     (workspace / "a.txt").write_text("text\n")
     served = serve()
     session = served.ask(BEGIN)["result"]["structuredContent"]["session_id"]
@@ -163,13 +163,13 @@ def test_an_id_that_looks_like_a_result_does_not_hide_an_error(serve, workspace)
     assert columns(workspace, "status")[:2] == [("error",), ("ok",)]
 
 
-def test_a_result_that_quotes_an_error_is_noted_as_a_success():
+def test_a_result_that_quotes_an_error_is_logged_as_a_success():
     answer = message.result("a", b'{"a":1,"error":{"code":-32000}}')
 
     assert describe_exchange(Exchange(Request("a", "server/info", {}), 9, 0.0, answer=answer)).error is None
 
 
-def test_the_holder_of_a_token_is_noted_and_not_what_its_client_says():
+def test_the_principal_of_a_token_is_logged_and_not_the_name_of_its_client():
     request = Request("a", "tools/call", {"name": "server_info"})
     incoming = Incoming("a", ToolCall("server_info", {}, "bob#ffffffff", conversational=False), None, "mcp")
     exchange = Exchange(request, 9, 0.0, agent="ann#01234567", incoming=incoming)
@@ -178,7 +178,7 @@ def test_the_holder_of_a_token_is_noted_and_not_what_its_client_says():
     assert describe_exchange(exchange._replace(agent=None)).agent_id == "bob#ffffffff"
 
 
-def test_an_alias_is_noted_as_the_tools_own_name():
+def test_an_alias_is_logged_as_the_tools_own_name():
     request = Request("a", "tools/call", {"tool": "mcp.server.info", "input": {}})
     incoming = Incoming("a", ToolCall("mcp.server.info", {}, None, conversational=False), None, "canonical")
     exchange = Exchange(request, 9, 0.0, incoming=incoming, outcome=Outcome("server_info", output={}))
@@ -194,7 +194,7 @@ def test_an_empty_id_is_named_as_the_fault():
     assert event.error.details == {"invalid": ["id"]}
 
 
-def test_no_runs_leaves_the_run_log_out(serve, workspace):
+def test_no_runs_turns_the_run_log_off(serve, workspace):
     bind(workspace)
     served = serve("--no-runs")
     served.ask(BEGIN)

@@ -26,7 +26,7 @@ class CacheBuilder:
 
     def __init__(self, kaiza_dir: KaizaDir) -> None:
         self._home_fd = cache_removal.open_home(kaiza_dir)
-        cache_removal.remove_all_left(self._home_fd)
+        cache_removal.remove_all_leftovers(self._home_fd)
         self._files: dict[str, tuple[CacheEntry, str]] = {}
         self._ids: dict[str, str] = {}
         self._total_bytes = 0
@@ -80,7 +80,7 @@ class CacheBuilder:
         self._is_published = True
         os.fsync(self._home_fd)
         if is_replacing:
-            cache_removal.remove_left(self._home_fd, self._temporary_name)
+            cache_removal.remove_leftover(self._home_fd, self._temporary_name)
 
     def close(self) -> None:
         """Close the cache, and remove it unless it is published."""

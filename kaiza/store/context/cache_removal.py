@@ -48,7 +48,7 @@ def remove_cache(kaiza_dir: KaizaDir, name: str) -> None:
         temporary_name = new_temporary_name()
         os.rename(name, temporary_name, src_dir_fd=home_fd, dst_dir_fd=home_fd)
     os.fsync(home_fd)
-    remove_left(home_fd, temporary_name)
+    remove_leftover(home_fd, temporary_name)
 
 
 def new_temporary_name() -> str:
@@ -70,13 +70,13 @@ def create_temporary(home_fd: int) -> tuple[str, OwnedDescriptor]:
             directory.close()
 
 
-def remove_all_left(home_fd: int) -> None:
+def remove_all_leftovers(home_fd: int) -> None:
     """Remove what killed builds left, and what was being read when it was replaced or removed."""
     for name in filter(_TEMPORARY.fullmatch, os.listdir(home_fd)):
-        remove_left(home_fd, name)
+        remove_leftover(home_fd, name)
 
 
-def remove_left(home_fd: int, name: str) -> None:
+def remove_leftover(home_fd: int, name: str) -> None:
     """Remove a cache that has a temporary name, unless its lock is held. What cannot be removed stays hidden."""
     with suppress(OSError, CacheBuildError), open_removable(home_fd, name) as found:
         if found is not None:

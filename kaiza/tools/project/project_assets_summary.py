@@ -8,7 +8,7 @@ from typing import Any
 from kaiza.domain.paging.response_size import PageBuilder
 from kaiza.domain.text import lines
 from kaiza.tools.handles import WalkEntry
-from kaiza.tools.project.whole_walk import visit_workspace
+from kaiza.tools.project.workspace_walk import visit_workspace
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "project_assets_summary"

@@ -7,7 +7,7 @@ from typing import Any
 
 from kaiza.domain.paths import rel_path
 from kaiza.domain.text import lines
-from kaiza.tools.project.whole_walk import visit_workspace
+from kaiza.tools.project.workspace_walk import visit_workspace
 from kaiza.tools.view import Answer, ProjectView
 
 NAME = "project_info"

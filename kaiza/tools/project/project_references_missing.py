@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.tools.project.reference_check import MissingRows, ReferenceChecker
-from kaiza.tools.project.whole_walk import visit_workspace
+from kaiza.tools.project.workspace_walk import visit_workspace
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "project_references_missing"
@@ -25,7 +25,7 @@ def run(_request: Request, view: FilesView) -> Answer:
     """Check the references of every file."""
     checker = ReferenceChecker(view)
     stopped, notes = visit_workspace(view, view.caps.references_guard_ms, checker.check_entry)
-    cut = [*_cut_note(checker.scripts, "missing scripts"), *_cut_note(checker.references, "broken references")]
+    cut = [*_describe_cut(checker.scripts, "missing scripts"), *_describe_cut(checker.references, "broken references")]
     counted = [note.format(count) for note, count in sorted(checker.notes.items())]
     output = {"missingScripts": checker.scripts.items, "brokenReferences": checker.references.items}
     summary = f"{checker.scripts.count} missing scripts, {checker.references.count} broken references"
@@ -33,6 +33,6 @@ def run(_request: Request, view: FilesView) -> Answer:
     return Answer({**output, "summary": summary}, diagnostics=[*stopped, *cut, *counted, *notes])
 
 
-def _cut_note(rows: MissingRows, name: str) -> list[str]:
+def _describe_cut(rows: MissingRows, name: str) -> list[str]:
     shown = len(rows.items)
     return [f"Showing {shown} of {rows.count} {name}."] if shown < rows.count else []

@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.paging.response_size import PageBuilder
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.references.extract import CONFIGURED_KINDS, Finder, find_finder
+from kaiza.domain.references.finders import CONFIGURED_KINDS, Finder, choose_finder
 from kaiza.domain.references.reference import Reference, find_candidates
 from kaiza.domain.text import lines
 from kaiza.tools.handles import WalkEntry
@@ -20,7 +20,7 @@ TOO_LARGE = "Skipped, too large: {} files."
 UNREADABLE = "Skipped, may not be read: {} files."
 NOT_UTF8 = "Not UTF-8, read as far as possible: {} files."
 NOT_JSON = "Skipped, not valid JSON: {} files."
-PASSED_OVER = "Not looked up, outside the workspace or not readable: {} targets."
+NOT_LOOKED_UP = "Not looked up, outside the workspace or not readable: {} targets."
 _NOT_THERE = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
 
 
@@ -54,7 +54,7 @@ class ReferenceChecker:
 
     def check_entry(self, entry: WalkEntry, is_over: Callable[[], bool]) -> None:
         """Check the references of one entry, until there is no time left."""
-        finder = find_finder(entry.real) if entry.type == "file" else None
+        finder = choose_finder(entry.real) if entry.type == "file" else None
         text = self._read_text(entry) if finder else None
         if finder is None or text is None:
             return
@@ -92,7 +92,7 @@ class ReferenceChecker:
         """Whether a target is nowhere that it may be; False for one that is not looked up."""
         candidates = find_candidates(source, reference)
         if not candidates or any(map(self._view.is_unreadable, candidates)):
-            self.notes[PASSED_OVER] += 1
+            self.notes[NOT_LOOKED_UP] += 1
             return False
         return not any(self._may_exist(path) for path in candidates)
 
@@ -105,7 +105,7 @@ class ReferenceChecker:
         else:
             if entry.real == path or not self._view.is_unreadable(entry.real):
                 return True
-        self.notes[PASSED_OVER] += 1
+        self.notes[NOT_LOOKED_UP] += 1
         return True
 
     def _add_row(self, path: str, reference: Reference) -> None:

@@ -426,7 +426,7 @@ def test_a_server_that_begins_no_session_exits_with_3(workspace, kaiza):
     assert len(result.err) < 300
 
 
-def test_where_no_server_listens_it_exits_with_3(workspace, kaiza):
+def test_call_exits_with_3_if_no_server_listens(workspace, kaiza):
     with serving(result_of({})) as (url, _):
         pass
     result = kaiza("call", "server_info", "--url", url)

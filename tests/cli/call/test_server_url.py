@@ -22,7 +22,7 @@ def token(monkeypatch):
         ("http://[::1]", "http://[::1]/mcp"),
     ],
 )
-def test_an_address_is_put_together_from_its_checked_parts(text, url):
+def test_an_address_is_rebuilt_from_its_checked_parts(text, url):
     assert parse_url(text).url == url
 
 

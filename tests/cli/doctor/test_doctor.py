@@ -364,7 +364,7 @@ def listener():
         (b"", "warning"),
     ],
 )
-def test_a_server_over_http_is_asked_whether_it_is_well(root, doctor, kaiza, listener, answer, verdict):
+def test_doctor_checks_the_health_of_a_server_over_http(root, doctor, kaiza, listener, answer, verdict):
     kaiza("init", "--client", "claude-code", "--http", listener(answer), "--yes")
     check = doctor()[1]["client:claude-code"]
 
@@ -373,7 +373,7 @@ def test_a_server_over_http_is_asked_whether_it_is_well(root, doctor, kaiza, lis
 
 
 @pytest.mark.parametrize("url", ["https://kaiza.example.org/mcp", "http://kaiza.example.org", "file:///etc", "x", ""])
-def test_no_other_machine_hears_from_doctor(url, monkeypatch):
+def test_doctor_contacts_no_other_machine(url, monkeypatch):
     def refuse(*_):
         raise AssertionError(url)
 

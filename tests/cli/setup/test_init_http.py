@@ -88,7 +88,7 @@ def test_print_shows_the_entry_and_writes_nothing(workspace, kaiza):
 
 
 @pytest.mark.parametrize("client", ["vscode", "windsurf"])
-def test_a_client_without_a_place_for_the_variable_is_refused_with_the_way_by_hand(workspace, kaiza, client):
+def test_a_client_that_cannot_read_the_variable_is_refused_with_manual_instructions(workspace, kaiza, client):
     before = files_of(workspace)
     done = kaiza("init", "--client", client, "--http", URL, "--yes")
 
@@ -111,7 +111,7 @@ def test_a_client_without_a_place_for_the_variable_is_refused_with_the_way_by_ha
         "",
     ],
 )
-def test_a_url_that_leaks_the_token_or_is_none_is_a_usage_error(workspace, kaiza, url):
+def test_a_url_that_is_malformed_or_leaks_the_token_is_a_usage_error(workspace, kaiza, url):
     before = files_of(workspace)
 
     assert kaiza("init", "--client", "claude-code", "--http", url, "--yes").status == 2

@@ -118,7 +118,7 @@ def test_a_name_that_could_confuse_a_reader_of_the_log_is_a_usage_error(workspac
 @pytest.mark.parametrize(
     "lifetime", ["0d", "3651d", "99999w", "1y", "d", "1.5d", "-1d", "\u0661d", "1d\n", " 1d", "never", ""]
 )
-def test_a_lifetime_that_is_none_is_a_usage_error(workspace, kaiza, lifetime):
+def test_a_malformed_lifetime_is_a_usage_error(workspace, kaiza, lifetime):
     assert kaiza("token", "new", "ci", f"--expires={lifetime}").status == 2
     assert records(workspace) == []
 
@@ -202,7 +202,7 @@ def test_a_token_is_revoked_while_the_log_is_locked_and_recorded_by_the_next_run
     assert [each["action"] for each in decisions(workspace)] == ["new_token", "revoke_token"]
 
 
-def test_a_token_that_a_full_disk_keeps_valid_is_said_to_be_valid(tmp_path, kaiza, small_disk, monkeypatch):
+def test_a_revocation_that_a_full_disk_prevents_says_that_the_token_is_valid(tmp_path, kaiza, small_disk, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(small_disk))
     workspace = bind(make_ready(tmp_path / "other"))
     monkeypatch.chdir(workspace)
@@ -249,7 +249,7 @@ def test_a_file_that_others_can_read_is_named_and_changed_by_nothing(workspace, 
     assert json.loads(kaiza("token", "list", "--json").out)["problem"] is not None
 
 
-def test_no_more_names_are_given_out_than_a_server_reads(workspace, kaiza):
+def test_no_more_tokens_are_made_than_a_server_reads(workspace, kaiza):
     make(kaiza, "first")
     rows = [HttpToken(f"t{n}", f"{n:064x}", None, "2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z")
             for n in range(http_tokens.MAX_TOKENS)]  # fmt: skip

@@ -75,7 +75,7 @@ def test_scores_that_differ_only_beyond_32_bits_are_equal():
 @pytest.mark.parametrize(
     ("matches", "words", "shown"), [(1, 3, 0.33333334), (3, 26, 0.115384616), (4, 39, 0.102564104)]
 )
-def test_a_score_has_as_many_digits_as_tell_it_apart(matches, words, shown):
+def test_a_score_has_the_fewest_digits_that_identify_it(matches, words, shown):
     score = ScoredDocument(CacheEntry("a.md", version_of("a")), 1, matches, words).score
 
     assert score == shown

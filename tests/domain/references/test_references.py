@@ -5,7 +5,7 @@ import pytest
 
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.references.configuration import find_package_files, find_project_scripts, find_workflow_paths
-from kaiza.domain.references.extract import find_finder
+from kaiza.domain.references.finders import choose_finder
 from kaiza.domain.references.imports import find_python_imports, find_script_imports
 from kaiza.domain.references.links import find_html_links, find_markdown_links
 from kaiza.domain.references.reference import Reference, find_candidates
@@ -224,7 +224,7 @@ def test_a_target_outside_the_workspace_has_no_candidates(source, target, kind):
     ],
 )
 def test_files_are_chosen_by_name(path, has_finder):
-    assert (find_finder(RelPath(tuple(path.split("/")))) is not None) is has_finder
+    assert (choose_finder(RelPath(tuple(path.split("/")))) is not None) is has_finder
 
 
 @pytest.mark.parametrize("finder", FINDERS, ids=lambda finder: finder.__name__)

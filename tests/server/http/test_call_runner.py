@@ -19,7 +19,7 @@ class BrokenApp:
         raise RuntimeError("a bug")
 
 
-def test_the_answer_of_a_call_that_met_a_bug_is_reported_like_any_other():
+def test_the_answer_of_a_call_that_fails_by_a_bug_is_reported_like_any_other():
     incoming = Incoming("a", ToolCall("echo", {}, None, conversational=False), None, "mcp")
     reported, printed = [], []
 

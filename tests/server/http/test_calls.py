@@ -135,7 +135,7 @@ def test_one_token_leaves_room_for_the_calls_of_others(fake, fifo):
     assert len(posts.finish()) == MAX_CALLS_OF_TOKEN + 3
 
 
-def test_the_call_of_a_client_that_leaves_runs_on_and_is_recorded(door, fifo, tmp_path):
+def test_a_call_continues_and_is_recorded_after_its_client_disconnects(door, fifo, tmp_path):
     body = json.dumps(call(1, "hold", fifo=fifo.path, begun=str(tmp_path / "begun"))).encode()
     with door.connect() as client:
         client.sendall(head(Content_Length=len(body)) + body)

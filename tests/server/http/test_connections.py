@@ -90,7 +90,7 @@ def test_what_is_not_http_is_refused(door, line):
     assert received.startswith(b"HTTP/1.1 400")
 
 
-def test_another_protocol_is_not_switched_to(door):
+def test_a_request_to_switch_protocols_is_ignored_or_refused(door):
     upgrade = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
     websocket = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAA\r\n"
 
@@ -241,7 +241,7 @@ def test_clients_that_send_nothing_do_not_keep_others_out(fake, sent):
         assert [door.post("/mcp", PING).status for _ in range(10)] == [200] * 10
 
 
-def test_the_connection_that_is_waited_for_longest_gives_way(fake):
+def test_a_full_server_cuts_the_connection_that_it_waits_for_longest(fake):
     door = fake("no-auth", "MAX_CONNECTIONS=3")
     with door.connect() as first, door.connect() as second, door.connect() as third, door.connect() as fourth:
         assert receive_all(first) == b""
@@ -250,7 +250,7 @@ def test_the_connection_that_is_waited_for_longest_gives_way(fake):
             assert read_answer(client)[0] == 200
 
 
-def test_nothing_of_a_request_gets_into_the_head_of_an_answer(door):
+def test_no_part_of_a_request_is_copied_into_the_headers_of_an_answer(door):
     answer = door.post("/mcp", call("a\r\nSet-Cookie: b=c", "echo"), X_Evil="x", Origin="http://localhost")
     names = {name.lower() for name in answer.headers}
 

@@ -72,7 +72,7 @@ def test_a_client_without_a_handshake_gets_progress_too(door, fifo):
         ("/rpc", {}, 1, True),
     ],
 )
-def test_an_answer_with_nothing_before_it_is_plain_json(door, fifo, path, headers, progress, token):
+def test_an_answer_without_progress_is_plain_json(door, fifo, path, headers, progress, token):
     fifo.release()
     message = held(fifo, progress)
     if not token:
@@ -93,7 +93,7 @@ def test_a_bug_after_progress_is_an_internal_error(door, fifo):
     assert b"a bug in a tool" in door.process.stderr.read()
 
 
-def test_a_client_that_leaves_the_stream_does_not_end_the_call(door, fifo):
+def test_a_client_that_disconnects_from_the_stream_does_not_end_the_call(door, fifo):
     with door.connect() as client:
         body = json.dumps(held(fifo, 1)).encode()
         client.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")

@@ -116,7 +116,7 @@ async def crowd_out(door, mix):
 
 
 @pytest.mark.long
-def test_a_crowd_is_answered_or_refused_by_rule_and_the_log_stays_whole(workspace, capsys):
+def test_many_concurrent_calls_are_answered_or_refused_and_the_log_stays_intact(workspace, capsys):
     (workspace / "a.txt").write_text("hello\n")
     command = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), "--http", "127.0.0.1:0"]
     door = HttpDoor([*command, "--no-auth"])

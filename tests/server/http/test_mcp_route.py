@@ -59,7 +59,7 @@ def test_a_client_without_a_handshake_is_served(door):
         ({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "echo"}}, 400, -32600),
     ],
 )
-def test_what_is_no_request_is_refused_with_400(door, message, status, code):
+def test_an_invalid_request_is_refused_with_400(door, message, status, code):
     answer = door.post("/mcp", message)
 
     assert (answer.status, answer.error["code"]) == (status, code)

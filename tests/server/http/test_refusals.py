@@ -63,7 +63,7 @@ def test_own_names_are_allowed_with_and_without_port(door, host):
         "loc\N{CYRILLIC SMALL LETTER A}lhost".encode().decode("latin-1"),
     ],
 )
-def test_other_hosts_are_misdirected(door, host):
+def test_requests_for_other_hosts_are_refused_with_421(door, host):
     assert ask(door, host=host)[0] == 421
 
 
@@ -142,7 +142,7 @@ def test_other_paths_are_not_found_and_never_redirected(door, path):
 @pytest.mark.parametrize(
     "target", ["http://localhost/mcp", "http://evil/mcp", "*", "mcp", "/mcp%2f", "/%2e/mcp", "/rpc%2fecho"]
 )
-def test_targets_in_other_forms_lead_nowhere(door, target):
+def test_request_targets_in_other_forms_are_not_found(door, target):
     assert ask(door, target)[0] == 404
 
 
@@ -200,7 +200,7 @@ def test_two_content_types_are_not_supported(door):
     assert door.exchange(twice + PING)[0] == 415
 
 
-def test_accept_is_not_demanded(door):
+def test_the_accept_header_is_not_required(door):
     assert ask(door, Accept="text/html")[0] == 200
 
 

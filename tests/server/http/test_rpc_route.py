@@ -80,13 +80,13 @@ def test_the_path_is_compared_with_the_tool_as_it_was_requested(door):
     assert door.post("/rpc/echo", request(1, "tools/call", tool="hold", arguments={})).status == 422
 
 
-def test_what_no_tool_is_found_for_has_the_status_of_its_number(served):
+def test_an_error_without_a_tool_has_the_status_of_its_json_rpc_code(served):
     assert served.post("/rpc", request(1, "tools/describe", tool="nope")).status == 404
     assert served.post("/rpc", request(1, "tools/describe", tool="read_file")).status == 200
     assert served.post("/rpc", request(1, "server/info")).status == 200
 
 
-def test_other_dialects_are_not_spoken_on_the_route_of_mcp(served, workspace):
+def test_other_dialects_are_not_served_on_the_route_of_mcp(served, workspace):
     answers = [
         served.post("/mcp", canonical("begin_session", role="WINDSURF")),
         served.post("/mcp", request(1, "server/info")),

@@ -29,7 +29,7 @@ def serve(open_http, workspace):
 
 
 @pytest.mark.rows("S3-31", "S3-35", "S3-36", "S3-37")
-def test_requests_of_every_route_are_noted(serve, workspace):
+def test_requests_of_every_route_are_logged(serve, workspace):
     door = serve("--no-auth")
     message, headers = modern("n", "tools/call", name="session_status", arguments={})
     door.post("/rpc", call(1, "begin_session", role="WINDSURF"))
@@ -63,7 +63,7 @@ def test_requests_of_every_route_are_noted(serve, workspace):
     assert [number for number in numbers if number] == [record["seq"] for record in records(workspace)]
 
 
-def test_a_call_has_its_tokens_holder_and_refusals_by_head_have_no_line(serve, workspace):
+def test_a_call_names_its_principal_and_refusals_by_head_have_no_line(serve, workspace):
     door = serve()
     command = [sys.executable, "-m", "kaiza", "token", "new", "ann", "--workspace", str(workspace)]
     token = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout.strip()
@@ -81,7 +81,7 @@ def test_a_call_has_its_tokens_holder_and_refusals_by_head_have_no_line(serve, w
     assert token not in run_files(workspace)[0].read_text()
 
 
-def test_a_call_that_is_answered_as_events_is_noted(serve, workspace):
+def test_a_call_that_is_answered_as_events_is_logged(serve, workspace):
     for number in range(600):
         (workspace / f"{number}.md").write_text("[x](missing)\n")
     door = serve("--no-auth")
@@ -98,7 +98,7 @@ def test_a_call_that_is_answered_as_events_is_noted(serve, workspace):
     ]
 
 
-def test_requests_without_a_tool_call_leave_nothing(serve, workspace):
+def test_requests_without_a_tool_call_write_no_run_log(serve, workspace):
     door = serve("--no-auth")
     door.post("/mcp", request(1, "tools/list"))
     door.post("/rpc", request(2, "server/info"))
@@ -107,7 +107,7 @@ def test_requests_without_a_tool_call_leave_nothing(serve, workspace):
     assert not (workspace / PLACE).exists()
 
 
-def test_no_runs_leaves_the_run_log_out(serve, workspace):
+def test_no_runs_turns_the_run_log_off(serve, workspace):
     door = serve("--no-auth", "--no-runs")
     door.post("/rpc", call(1, "begin_session", role="WINDSURF"))
     door.post("/rpc", b"{")

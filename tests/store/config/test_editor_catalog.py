@@ -101,7 +101,7 @@ def test_an_alias_is_described_as_its_tool_and_named_in_the_notes():
     assert "mcp.server.info" in described["notes"]
 
 
-def test_what_is_no_tool_here_has_no_description():
+def test_an_unknown_tool_has_no_description():
     assert EditorCatalog(REGISTRY, ALL).describe_tool("scene.hierarchy.dump") is None
     assert EditorCatalog(REGISTRY, ToolOffer()).describe_tool("run_checks") is None
     assert EditorCatalog(REGISTRY, ToolOffer(tier="core")).describe_tool("write_file")["tier"] == "governed"

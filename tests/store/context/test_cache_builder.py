@@ -122,7 +122,7 @@ def test_the_next_build_removes_what_a_killed_one_left(kaiza_dir, workspace):
     assert names(workspace) == ["docs"]
 
 
-def test_what_another_build_is_writing_and_what_is_no_cache_stay(kaiza_dir, workspace):
+def test_the_cache_of_another_build_and_other_directories_are_not_removed(kaiza_dir, workspace):
     held = os.open(write_cache(workspace, LEFT, MINIMAL), os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(held, fcntl.LOCK_EX)
     (write_cache(workspace, ".new-1111111111111111", MINIMAL) / "notes.txt").touch()
@@ -147,7 +147,7 @@ def test_two_builds_at_once_do_not_disturb_each_other(kaiza_dir, workspace):
     assert names(workspace) == ["both"]
 
 
-def test_a_build_that_is_given_up_leaves_nothing(kaiza_dir, workspace):
+def test_an_aborted_build_leaves_no_files(kaiza_dir, workspace):
     with closing(CacheBuilder(kaiza_dir)) as builder:
         builder.add(SourceDocument("a.md", "docs/a.md", b"first\n"))
 

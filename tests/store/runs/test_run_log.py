@@ -138,7 +138,7 @@ def test_another_file_begins_where_the_directory_was_deleted(open_log, root):
 
 
 @pytest.mark.rows("S3-7", "S3-41")
-def test_a_deterministic_run_says_the_same_each_time(tmp_path, open_log):
+def test_a_deterministic_run_writes_the_same_lines_each_time(tmp_path, open_log):
     roots = [bind(make_ready(tmp_path / name)) for name in ("one", "other")]
     for root in roots:
         open_log(root, is_deterministic=True).append([EVENT, FAILED._replace(at=5.0, seconds=2.0)])

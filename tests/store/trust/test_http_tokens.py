@@ -308,7 +308,7 @@ def test_a_use_that_cannot_be_written_fails_no_request(root):
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"ann#00000000": 7}', b"\xff"])
-def test_uses_that_cannot_be_read_are_none(root, content):
+def test_unreadable_uses_count_as_none(root, content):
     give(root)
     path = state_dir.path_of(root) / http_tokens.USES_NAME
     path.write_bytes(content)

@@ -23,7 +23,7 @@ _BY_NAME: Mapping[str, Finder] = {"pyproject.toml": find_project_scripts, "packa
 _WORKFLOWS = (".github", "workflows")
 
 
-def find_finder(path: RelPath) -> Finder | None:
+def choose_finder(path: RelPath) -> Finder | None:
     """The function that finds a file's references; None if it has none."""
     suffix = path.name[path.name.rfind(".") :].lower() if "." in path.name else ""
     if suffix in {".yml", ".yaml"} and path.parts[-3:-1] == _WORKFLOWS:
