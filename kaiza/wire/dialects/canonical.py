@@ -34,13 +34,9 @@ class CanonicalDialect:
         code = find_code(outcome) if is_context_call(outcome) else outcome.code
         assert code is not None  # noqa: S101  an outcome without output has a code
         canonical = _canonical_code(code.name)
-        error = CanonicalError.to_jsonrpc_error(canonical)
-        data = {
-            "canonical": canonical,
-            "error_code": code.name,
-            "http_status": code.http,
-            "details": _describe_details(outcome),
-        }
+        details = _describe_details(outcome)
+        error = details["error"] if is_context_call(outcome) else CanonicalError.to_jsonrpc_error(canonical)
+        data = {"canonical": canonical, "error_code": code.name, "http_status": code.http, "details": details}
         return message.error(request_id, code.rpc, str(error["message"]), orjson.dumps(data))
 
 

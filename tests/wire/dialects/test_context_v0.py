@@ -82,7 +82,7 @@ def test_members_around_the_details_are_those_of_the_dialect():
     assert (editor["code"], editor["message"]) == (-32002, "Cache does not exist")
     assert (editor["data"]["tool"], editor["data"]["errorType"]) == ("context.resolve", "validation")
     assert editor["data"].keys() == {"tool", "errorType", "details"}
-    assert canonical["code"] == -32602
+    assert (canonical["code"], canonical["message"]) == (-32602, "Cache does not exist")
     assert (canonical["data"]["error_code"], canonical["data"]["http_status"]) == ("CONTEXT_CACHE_MISSING", 404)
     assert canonical["data"].keys() == {"canonical", "error_code", "http_status", "details"}
 
