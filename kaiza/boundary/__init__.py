@@ -140,7 +140,7 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
 
 
 def _server_info(call: Call, services: Services) -> Mapping[str, Any]:
-    """Facts about the server; of the workspaces, a token's holder learns only its own."""
+    """Facts about the server. A principal sees only its own workspace."""
     principal = call.call_request.principal
     roots_shown = {} if principal is None else {"workspace_roots": [principal.workspace_root]}
     return {**services.server_info, **roots_shown}
@@ -193,7 +193,7 @@ def _with_request_id(answer: Answer, call: Call, schemas: ToolIo) -> Answer:
 
 
 def _validate_answer(answer: Answer, schemas: ToolIo, caps: Caps) -> None:
-    """Require an output that its schema allows, of a size that every client can read."""
+    """Require an output that is valid under its schema and small enough for every client."""
     if not schemas.output.is_valid(dict(answer.output)):
         raise errors.SystemError.tool_failure(
             "INTERNAL_ERROR",

@@ -22,7 +22,7 @@ class Call:
     call_request: CallRequest
     request_id: str
     timestamp: str
-    """The time that is recorded. What is decided by the time asks the real clock."""
+    """The time in the record. Decisions use the real clock."""
     started: float
     deadline: float
     arguments: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Call:
 
     @property
     def principal_label(self) -> str | None:
-        """Label of the principal that calls, as records carry it; None on stdio."""
+        """Label of the principal, as in records; None on stdio."""
         principal = self.call_request.principal
         return principal.label if principal else None
 

@@ -60,7 +60,7 @@ def _find_open_session(session_id: str, call: Call, services: Services) -> list[
 
 
 def _is_callers(session: Session, call: Call) -> bool:
-    """Whether the session was begun by who calls now: the same token over HTTP, or stdio."""
+    """Whether the caller began the session: with the same token over HTTP, or on stdio."""
     principal = call.call_request.principal
     return session.principal == call.principal_label and (
         principal is None or session.workspace_root == principal.workspace_root
@@ -147,7 +147,7 @@ def judge_under_plan(case: Case, tool: Tool, request: object, view: ToolView) ->
 def refresh_case(case: Case, workspace: Workspace) -> Case:
     """The case with the current time, damage, session and bytes of the plan."""
     stored = workspace.plans.read(case.plan_id) if case.plan_id else None
-    # A revoked token ends its sessions, whose calls in flight must not change anything after that.
+    # Revoking a token ends its sessions. Their calls in flight must not change anything after that.
     is_open = case.session is not None and case.session.session_id in workspace.audit_state.sessions
     session = case.session if is_open else None
     case = replace(case, now=current_timestamp(), damage=workspace.damage(), session=session)

@@ -1,4 +1,4 @@
-"""Times and ids that calls are recorded with. What is decided, such as a plan's expiry, goes by the real clock."""
+"""Source of the times and ids in records. Decisions, such as whether a plan has expired, use the real clock."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ class Clock(Protocol):
         ...
 
     def is_in_use(self, session: Session, idle_hours: int) -> bool:
-        """Whether a session that the log calls open has been idle no longer than this."""
+        """Whether a session that is open in the log has been idle for at most this time."""
         ...
 
 
@@ -62,18 +62,18 @@ class SystemClock:
         return str(uuid.uuid4())
 
     def note_use(self, session_id: str) -> None:
-        """Nothing: the log has the time of each call."""
+        """Do nothing: the log has the time of each call."""
 
     def is_in_use(self, _session: Session, _idle_hours: int) -> bool:
-        """Always: the log has the time of the last call, and was asked already."""
+        """True: the log has the time of the last call, and the caller has checked it."""
         return True
 
 
 class DeterministicClock:
     """Times that count records, and ids computed from the number of records and the call.
 
-    The log does not tell how long a session was idle, so this process remembers it. A session of another process is
-    unknown here, and therefore not in use.
+    Counted times do not show how long a session was idle, so this process remembers it. A session of another process
+    is unknown here, and therefore not in use.
     """
 
     def __init__(self, workspaces: Iterable[Workspace]) -> None:
@@ -96,7 +96,7 @@ class DeterministicClock:
             earlier = self._stamped[fingerprint]
             self._stamped[fingerprint] += 1
         repeated = (str(earlier),) if earlier else ()
-        # Not their sum: the same call may come again where other workspaces are served.
+        # Not their sum: a server of other workspaces may have the same sum, and get the same call.
         counts = ",".join(map(str, records))
         return derive_id("call", counts, fingerprint, *repeated), counted_timestamp(sum(records))
 

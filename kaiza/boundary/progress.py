@@ -1,4 +1,4 @@
-"""Passes a tool's progress on to the client: a few times a second, only while the call is unanswered, never failing."""
+"""Reports a tool's progress to the client: a few times a second, until the call is answered. Never fails the call."""
 
 import time
 
@@ -8,7 +8,7 @@ PER_SECOND = 5
 
 
 class ProgressReporter:
-    """Progress of one call. Reports beyond the rate, or behind an earlier one, are left out."""
+    """Progress of one call. Reports above the rate, or behind an earlier one, are dropped."""
 
     def __init__(self, call: Call) -> None:
         self._call = call

@@ -18,7 +18,7 @@ _MESSAGES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class CanonicalError:
-    """Translates error codes; KeyError for a code that is not registered, so that no status is ever guessed.
+    """Translates error codes; KeyError for a code that is not registered, because a status must not be guessed.
 
     `cap` is the cap of a CAP_EXCEEDED: the one for timeouts has a status and a code of its own.
     """

@@ -8,7 +8,7 @@ import orjson
 from kaiza.render.terminal import INDENT, QUOTE, escape
 
 _ITEM = "- "
-_MAX_INDENT = 40  # what a server answers may be nested deeper than Python can recurse
+_MAX_INDENT = 40  # an answer may be nested deeper than Python can recurse
 
 
 def format_members(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
@@ -18,7 +18,7 @@ def format_members(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def format_text(text: str, indent: str = "") -> Iterator[str]:
-    """Each line of a text behind a mark, so that none can imitate a line of Kaiza's own."""
+    """Each line of a text behind a mark, so that it cannot imitate output of Kaiza."""
     yield from (f"{indent}{QUOTE}{escape(line)}" for line in text.removesuffix("\n").split("\n"))
 
 

@@ -40,7 +40,7 @@ class InvalidMessage(NamedTuple):
 
 _NO_PARAMS: Final[Mapping[str, Any]] = {}
 _METHODS_WITH_PARAMS: Final = frozenset({"tools/describe", "server/info"})
-"""Methods whose params must be there. Everywhere else they may be left out: clients probe without them."""
+"""Methods that require params. Others may omit them: clients probe without them."""
 _ABSENT: Final = object()
 
 

@@ -12,7 +12,7 @@ _NO_NAME: Final = "unknown"
 
 
 def find_dialect(request: Request) -> DialectName:
-    """The dialect of a request. MCP is that of every request which no other dialect has."""
+    """The dialect of a request; MCP unless another dialect has this shape."""
     params = request.params
     if request.method == "tools/call":
         return "mcp" if "tool" not in params else "canonical" if "input" in params else "editor"
@@ -27,7 +27,7 @@ def tool_name(params: Mapping[str, Any]) -> str:
 
 
 def find_call_fault(request: Request) -> InvalidMessage | None:
-    """What is wrong with the parameters of a tools/call before its tool is looked up; None if nothing is."""
+    """The fault in the parameters of a tools/call, checked before its tool is looked up; None if there is none."""
     params = request.params
     reason = _find_ambiguity(params)
     if reason is None and "tool" in params:

@@ -16,7 +16,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def counted_timestamp(events: int) -> str:
-    """Timestamp of an event after so many others: a millisecond for each since 1970-01-01T00:00:00.000Z."""
+    """Timestamp after this number of events: 1970-01-01T00:00:00.000Z and a millisecond for each."""
     return (_EPOCH + timedelta(milliseconds=events)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

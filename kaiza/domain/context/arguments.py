@@ -51,7 +51,7 @@ def parse_budget(arguments: object) -> int:
 
 
 def require_known(arguments: object, known: Collection[str]) -> None:
-    """CONTEXT_QUERY_INVALID if the arguments are no object or have other members than these and `session_id`."""
+    """CONTEXT_QUERY_INVALID if the arguments are not an object or have other members than these and `session_id`."""
     is_known = isinstance(arguments, Mapping) and arguments.keys() <= {*known, "session_id"}
     if not is_known or not isinstance(_member(arguments, "session_id"), str | None):
         raise errors.SystemError.tool_failure(

@@ -1,7 +1,7 @@
 """Format of a context cache, version 1: its manifest, its index and its documents.
 
-A cache's files are untrusted. A parser accepts only what a build would have written, up to members that say nothing
-about the content; it raises CONTEXT_CACHE_INVALID for the rest.
+A cache's files are untrusted. A parser accepts only what a build writes, except in members that do not affect the
+content; it raises CONTEXT_CACHE_INVALID for anything else.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ BUILD_CONFIG = {"version": "1", "hash_algorithm": "sha256"}
 MAX_MANIFEST_BYTES = 64 * MIB
 MAX_DOCUMENT_BYTES = 2 * MIB
 MAX_VALUES = 1_000_000
-"""Values in a manifest or an index, about. Twice what a build of 100,000 documents writes."""
+"""Approximate number of values in a manifest or an index: twice what a build of 100,000 documents writes."""
 MANIFEST, INDEX, DOCUMENTS = "manifest.json", "index.json", "documents"
 """The names in a cache's directory."""
 DOCUMENT_NAME = re.compile(r"[0-9a-f]{12}\.json")
@@ -102,7 +102,7 @@ def require_index(content: bytes, entries: Iterable[CacheEntry]) -> None:
 def parse_document(content: bytes, entry: CacheEntry) -> str:
     """The content of a document; CONTEXT_CACHE_INVALID unless it is the one that the entry names."""
     try:
-        # `orjson`, which is fast and takes the last of duplicate keys: what it takes is compared with the entry.
+        # `orjson`, for speed. It takes the last of duplicate keys, and that value is compared with the entry.
         document = orjson.loads(content)
     except ValueError as error:
         raise cache_invalid("document") from error
@@ -140,7 +140,7 @@ def encode_document(entry: CacheEntry, source: str, content: str) -> bytes:
 
 
 def cache_invalid(why: str) -> errors.SystemError:
-    """The error for a cache that is not as a build writes it."""
+    """The error for a cache that differs from what a build writes."""
     return errors.SystemError.tool_failure(
         "CONTEXT_CACHE_INVALID",
         human_message="The context cache is damaged or was changed. Ask a person to build it again.",

@@ -1,4 +1,4 @@
-"""Selection of a cache's documents for a query within a budget. The same input gives the same bytes, always."""
+"""Selection of a cache's documents for a query within a budget. The same input always gives the same bytes."""
 
 import re
 import struct
@@ -10,7 +10,7 @@ from kaiza.domain.context.cache_format import CacheEntry
 
 BYTES_PER_TOKEN = 4
 _FLOAT = struct.Struct("<f")
-_MAX_DIGITS = 9  # enough to tell any two 32-bit floats apart
+_MAX_DIGITS = 9  # enough to distinguish any two 32-bit floats
 # Unicode White_Space. `str.split` would also split at U+001C to U+001F.
 _WORD = re.compile("[^\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _NO_WHITE_SPACE = "\x1c\x1d\x1e\x1f"

@@ -1,4 +1,4 @@
-"""Files that configuration names: `pyproject.toml` scripts, `package.json` main and bin, paths in workflows."""
+"""Finds files that configuration names: `pyproject.toml` scripts, `package.json` main and bin, paths in workflows."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Chooses by a file's name how its references are found."""
+"""Table of the functions that find references, by the file's name."""
 
 from collections.abc import Callable, Iterator, Mapping
 

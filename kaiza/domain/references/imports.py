@@ -1,4 +1,4 @@
-"""Relative imports of Python, JavaScript and TypeScript."""
+"""Finds relative imports of Python, JavaScript and TypeScript."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _MAX_GAP = 64
 
 
 def find_python_imports(text: str) -> Iterator[Reference]:
-    """Modules of `from .module import name`. Names imported from a package itself may be anything, so they are not."""
+    """Modules of `from .module import name`. `from . import name` is left out: the name may not be a module."""
     code = _PYTHON_TEXT.sub(lambda found: "\n" * found[0].count("\n"), text)
     number, counted = 1, 0
     for found in _PYTHON_IMPORT.finditer(code):

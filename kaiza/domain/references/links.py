@@ -1,4 +1,4 @@
-"""Relative links in Markdown and HTML."""
+"""Finds relative links in Markdown and HTML."""
 
 import html
 import re

@@ -16,7 +16,7 @@ _COMPILED_FROM = {".js": (".ts", ".tsx", ".d.ts"), ".jsx": (".tsx",), ".mjs": ("
 
 
 class Reference(NamedTuple):
-    """A target as it is written, and the line it is in; the first line is 1."""
+    """A target as it is written, and its line, counted from 1."""
 
     line: int
     target: str
@@ -24,7 +24,7 @@ class Reference(NamedTuple):
 
 
 def find_candidates(source: RelPath, reference: Reference) -> list[RelPath]:
-    """Paths of which one must exist, likeliest first; none if the target is outside the workspace or no path."""
+    """Paths of which one must exist, likeliest first; none if the target is outside the workspace or not a path."""
     target, directory = reference.target, source.parent
     if reference.kind == "link":
         return _resolve_all(directory, [unquote(target, errors="surrogateescape")])

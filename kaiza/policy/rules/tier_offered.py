@@ -1,4 +1,4 @@
-"""The tool is in the tier that the server was started with. Judged before the arguments: they do not matter then."""
+"""The tool is in the tier that the server was started with. Judged before the arguments."""
 
 from kaiza.domain import errors
 from kaiza.domain.tool_card import ToolCard, ToolOffer

@@ -1,4 +1,4 @@
-"""Whether a log is deterministic: its first record decides, and no record of the other kind is appended."""
+"""Keeps a log deterministic or ordinary, as its first record is: refuses records of the other kind."""
 
 import os
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ _FLAG = "--deterministic"
 
 
 def prepare_record(body: Body, seq: int, *, wanted: bool | None, state: AuditState) -> Body:
-    """The record as this log has it; a person's command (`wanted` None) follows the log.
+    """The record in the form of this log. A person's command (`wanted` None) follows the log.
 
-    AUDIT_LOG_FAILED if another process has begun the log in the other way since this server started.
+    AUDIT_LOG_FAILED if another process has begun the log in the other form since this server started.
     """
     is_counted = bool(wanted) if seq == 1 else state.is_deterministic
     if wanted not in (None, is_counted):
@@ -29,7 +29,7 @@ def prepare_record(body: Body, seq: int, *, wanted: bool | None, state: AuditSta
 
 
 def require_mode(root: str, *, deterministic: bool) -> None:
-    """BOOTSTRAP_FAILURE if the log has a first record of the other kind."""
+    """BOOTSTRAP_FAILURE if the first record of the log is of the other kind."""
     if _find_mode(root) in (None, deterministic):
         return
     advice = (
@@ -64,7 +64,7 @@ def lock_roots(roots: Iterable[str]) -> list[FileLock]:
 
 
 def _find_mode(root: str) -> bool | None:
-    """Whether the log is deterministic; None if nothing can be read of it, which its next append reports."""
+    """Whether the log is deterministic; None if it is empty or cannot be read, which the next append reports."""
     try:
         first = next(read_records(root), None)
     except (OSError, errors.SystemError):

@@ -1,4 +1,4 @@
-"""Catalog as the editor dialect shows it: the items of `tools/list`, a tool's description, and facts of the server.
+"""Catalog for the editor dialect: the items of `tools/list`, a tool's description, and facts about the server.
 
 An item's `id` and `name` are the name by which the tool is called.
 """
@@ -93,7 +93,7 @@ def _describe_member(member: Mapping[str, Any], required: bool) -> dict[str, Any
 
 
 def _inline_references(value: Any, definitions: Mapping[str, Any]) -> Any:
-    """The schema with its `$ref`s replaced by what they name: the answer has no `$defs`."""
+    """The schema with each `$ref` replaced by its definition, because the answer has no `$defs`."""
     if isinstance(value, list):
         return [_inline_references(item, definitions) for item in value]
     if not isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""Context caches on disk: `.kaiza/context/`, what is built into it, and how it is read."""
+"""Context caches on disk, in `.kaiza/context/`: builds, reads and removes them."""

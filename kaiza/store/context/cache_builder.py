@@ -1,6 +1,7 @@
 """Builds context caches. A cache is written under a temporary name and then renamed, whole.
 
-Documents are not fsynced one by one: a cache that a power cut tore is refused by its hashes, and can be built again.
+Documents are not fsynced one by one: a cache that a power failure damaged is refused by its hashes, and can be built
+again.
 """
 
 import os
@@ -46,7 +47,7 @@ class CacheBuilder:
         return sorted(entry for entry, _ in self._files.values())
 
     def add(self, document: SourceDocument) -> None:
-        """Write a document; CacheBuildError if it cannot be in one cache with the others."""
+        """Write a document; CacheBuildError if it conflicts with the others or exceeds a limit."""
         entry = CacheEntry(document.document_id, cache_format.hash_content(document.content))
         self._require_distinct(entry, document.path)
         self._total_bytes += len(document.content)
@@ -70,7 +71,7 @@ class CacheBuilder:
         return cache_format.hash_entries(entries)
 
     def publish(self, name: str, *, replace: bool) -> None:
-        """Give the cache its name; with `replace`, in place of the cache that has it."""
+        """Give the cache its name; with `replace`, an existing cache of that name is replaced."""
         with cache_removal.open_removable(self._home_fd, name) as replaced:
             is_replacing = replaced is not None and replace
             if is_replacing:
@@ -91,7 +92,7 @@ class CacheBuilder:
         self._directory.close()
 
     def _exchange(self, name: str) -> None:
-        """Exchange the cache with the one that has its name, which gets the temporary name."""
+        """Exchange names with the existing cache, which gets the temporary name."""
         try:
             atomic_rename.exchange(self._home_fd, self._temporary_name.encode(), name.encode())
         except PermissionError:  # no exchange on this file system, and directories have no hard links
@@ -109,7 +110,7 @@ class CacheBuilder:
 
     def _require_distinct(self, entry: CacheEntry, path: str) -> None:
         if not cache_format.is_document_id(entry.document_id):
-            raise CacheBuildError(f"{path} has a name that no document can have. Rename it.")
+            raise CacheBuildError(f"{path} has a name that cannot be an id. Rename it.")
         if entry.document_id in self._ids:
             other = self._ids[entry.document_id]
             raise CacheBuildError(f"{other} and {path} would have the same id. Rename one, or leave it out.")

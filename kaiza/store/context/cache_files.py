@@ -1,6 +1,6 @@
 """Reads context caches below `.kaiza/context/`. Every name is opened from its directory, and no link is followed.
 
-A cache's files are untrusted: only regular files up to a size are read, and opening one never waits.
+A cache's files are untrusted: only regular files up to a size limit are read, and opening one never blocks.
 """
 
 import errno
@@ -23,24 +23,24 @@ from kaiza.store.files.resolved import OwnedDescriptor
 DIRECTORY = "context"
 DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNREACHABLE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
-# ENXIO: a socket. The others: the name is missing, or is that of a link.
+# ENXIO: a socket. The others: the name is missing, or is a link.
 _NOT_A_FILE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO}
 
 
 @dataclass(slots=True)
 class OpenCache(OwnedDescriptor):
-    """The directory of one cache. What is read from it is verified; CONTEXT_CACHE_INVALID where it is not sound."""
+    """The directory of one cache. Everything read is verified; CONTEXT_CACHE_INVALID if it is not sound."""
 
     name: str
 
     def read_manifest(self) -> Manifest:
-        """The manifest, which index and names of files agree with."""
+        """The manifest, checked against the index and the names of the files."""
         manifest = cache_format.parse_manifest(
             _read_file(self.fd, cache_format.MANIFEST, cache_format.MAX_MANIFEST_BYTES)
         )
         index = _read_file(self.fd, cache_format.INDEX, cache_format.MAX_MANIFEST_BYTES)
         cache_format.require_index(index, manifest.entries)
-        # One name more than there are entries is enough to see that one is too many.
+        # One name more than there are entries shows that there are too many.
         if set(self._document_names(len(manifest.entries) + 1)) != {entry.file_name for entry in manifest.entries}:
             raise cache_invalid("files")
         return manifest
@@ -87,7 +87,7 @@ class ContextCaches:
                 cache = OpenCache(os.open(name, DIRECTORY_FLAGS, dir_fd=home.fd), name)
         except OSError as error:
             raise (cache_missing() if error.errno in _UNREACHABLE else io_error(error)) from error
-        # As long as it is held, the files of a cache that is replaced or removed are not deleted.
+        # While it is held, the files are not deleted, even if the cache is replaced or removed.
         with suppress(OSError):
             fcntl.flock(cache.fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return cache
@@ -121,7 +121,7 @@ class ContextCaches:
 
 
 def io_error(error: OSError) -> errors.SystemError:
-    """The error for a cache that is there and cannot be read."""
+    """The error for a cache that exists but cannot be read."""
     return errors.SystemError.from_unknown(
         error,
         error_code="CONTEXT_IO_ERROR",
@@ -131,7 +131,7 @@ def io_error(error: OSError) -> errors.SystemError:
 
 @contextmanager
 def _as_cache_errors() -> Iterator[None]:
-    """Raise an OSError about a cache's file as the error of a context tool."""
+    """Turn an OSError about a cache's file into the error of a context tool."""
     try:
         yield
     except OSError as error:
@@ -145,7 +145,7 @@ def _read_file(dir_fd: int, name: str, most: int) -> bytes:
         if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             raise cache_invalid("files")
         content = read_range(file.fd, 0, status.st_size)
-        # A file that is being written has another size by now.
+        # A file that is being written may have changed its size.
         if len(content) != os.fstat(file.fd).st_size:
             raise cache_invalid("files")
         return content

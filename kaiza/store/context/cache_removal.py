@@ -1,7 +1,7 @@
 """Removes context caches. Only a directory that holds nothing but a cache's own files is touched.
 
-A cache is removed under a temporary name, so that a reader sees it whole or not at all. A build writes under such a
-name too. Builds and readers hold a lock on the directory, and what is locked is not deleted: the next build does it.
+A cache is renamed before it is removed, so that readers see all of it or nothing. Builds write under such a temporary
+name, too. Builds and readers lock the directory. A locked directory is not deleted until the next build.
 """
 
 import errno
@@ -24,7 +24,7 @@ _NOT_A_DIRECTORY = {errno.ENOTDIR, errno.ELOOP}
 
 
 def open_home(kaiza_dir: KaizaDir) -> int:
-    """Descriptor of `.kaiza/context/`, which is created if missing; CacheBuildError if it is no directory."""
+    """Descriptor of `.kaiza/context/`, which is created if missing; CacheBuildError if it is not a directory."""
     with _as_build_error():
         return kaiza_dir.open_directory(DIRECTORY)
 
@@ -52,12 +52,12 @@ def remove_cache(kaiza_dir: KaizaDir, name: str) -> None:
 
 
 def new_temporary_name() -> str:
-    """A name that no cache has, under which one is built or removed."""
+    """A random name under which a cache is built or removed. No cache can have it."""
     return f".new-{secrets.token_hex(8)}"
 
 
 def create_temporary(home_fd: int) -> tuple[str, OwnedDescriptor]:
-    """Create a directory under a temporary name; it is locked as long as the descriptor is open."""
+    """Create a directory under a temporary name; it is locked while the descriptor is open."""
     while True:
         name = new_temporary_name()
         os.mkdir(name, 0o700, dir_fd=home_fd)
@@ -71,13 +71,13 @@ def create_temporary(home_fd: int) -> tuple[str, OwnedDescriptor]:
 
 
 def remove_all_leftovers(home_fd: int) -> None:
-    """Remove what killed builds left, and what was being read when it was replaced or removed."""
+    """Remove the leftovers of killed builds, and caches that were being read when they were replaced or removed."""
     for name in filter(_TEMPORARY.fullmatch, os.listdir(home_fd)):
         remove_leftover(home_fd, name)
 
 
 def remove_leftover(home_fd: int, name: str) -> None:
-    """Remove a cache that has a temporary name, unless its lock is held. What cannot be removed stays hidden."""
+    """Remove a cache that has a temporary name, unless it is locked. If that fails, it keeps this name."""
     with suppress(OSError, CacheBuildError), open_removable(home_fd, name) as found:
         if found is not None:
             fcntl.flock(found.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -104,7 +104,7 @@ def open_removable(home_fd: int, name: str) -> Iterator[OwnedDescriptor | None]:
 
 def delete_cache(home_fd: int, name: str, directory: OwnedDescriptor) -> None:
     """Delete the files of a cache, and its directory."""
-    # The manifest first: without it, what an interruption leaves is no sound cache.
+    # The manifest first: without it, an interrupted deletion leaves no sound cache.
     for each in (cache_format.MANIFEST, cache_format.INDEX):
         with suppress(FileNotFoundError):
             os.unlink(each, dir_fd=directory.fd)
@@ -128,7 +128,9 @@ def _as_build_error() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NOT_A_DIRECTORY:
             raise
-        raise CacheBuildError(f".kaiza/{DIRECTORY} is not a directory. Look at it, and move it away.") from error
+        raise CacheBuildError(
+            f".kaiza/{DIRECTORY} is not a directory. Move it away, then run the command again."
+        ) from error
 
 
 def _holds_only_a_cache(directory: OwnedDescriptor) -> bool:
@@ -156,6 +158,6 @@ def _is_document(entry: os.DirEntry[str]) -> bool:
 
 def _not_a_cache(name: str) -> CacheBuildError:
     return CacheBuildError(
-        f".kaiza/{DIRECTORY}/{name} holds something else than a cache, so it was left alone. Look at it, and move it "
-        "away."
+        f".kaiza/{DIRECTORY}/{name} holds something other than a cache, so it was left alone. Move it away, then run "
+        "the command again."
     )

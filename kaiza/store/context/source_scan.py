@@ -1,4 +1,4 @@
-"""Finds the documents below a source directory. No link is followed, and what may not be read is left out."""
+"""Finds the documents below a source directory. No link is followed, and files that may not be read are left out."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ UNREADABLE, IGNORED, LINK = "unreadable", "ignored by .gitignore", "not a regula
 
 
 class CacheBuildError(Exception):
-    """Why a cache cannot be built or removed; a sentence for the person."""
+    """Why a cache cannot be built or removed, as a sentence for the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SourceDocument:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file that matches and is not packed, and why."""
+    """A matching file that is not packed, and why."""
 
     path: str
     why: str

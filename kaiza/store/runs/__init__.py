@@ -1,1 +1,1 @@
-"""The run log: one line for each request, for looking at how a server is used. It is no evidence; the audit log is."""
+"""The run log: one line for each request, to see how a server is used. It is not evidence; the audit log is."""

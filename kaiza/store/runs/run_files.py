@@ -1,7 +1,6 @@
 """Files of the run log, in `.kaiza/runs/mcp_server/envelope_validation/`: one for each run, and a link to the newest.
 
-No component below the root is opened through a link. Of what is in the directory only regular files with the name of
-a run are ever removed.
+No component below the root is opened through a link. Only regular files with the name of a run are ever removed.
 """
 
 import fcntl
@@ -24,7 +23,7 @@ _RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-
 
 
 def open_directory(root: str) -> int:
-    """Descriptor of the directory, which is created if missing. OSError if a component is no directory."""
+    """Descriptor of the directory, which is created if missing. OSError if a component is not a directory."""
     root_fd = os.open(root, _DIRECTORY)
     kaiza_dir = KaizaDir(root_fd)
     try:
@@ -44,7 +43,7 @@ def open_directory(root: str) -> int:
 
 
 def create_file(directory_fd: int, name: str) -> int:
-    """Descriptor of a run's new file, locked as long as it is open. FileExistsError if there is one of that name."""
+    """Descriptor of a run's new file, locked while it is open. FileExistsError if the name is taken."""
     while True:
         descriptor = os.open(name, _CREATE, 0o600, dir_fd=directory_fd)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -66,14 +65,14 @@ def link_latest(directory_fd: int, name: str) -> None:
 
 
 def remove_old_runs(directory_fd: int, newest: str) -> None:
-    """Remove all files but the newest and those last written, KEPT_RUNS in all. Those of living processes stay."""
+    """Remove all runs but the KEPT_RUNS written last, `newest` included. Those of running processes stay."""
     with os.scandir(directory_fd) as entries:
         runs = [
             (entry.stat(follow_symlinks=False).st_mtime_ns, entry.name)
             for entry in entries
             if _RUN_NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False)
         ]
-    # Two files may have been written in the same tick of the clock: the newest is named by the caller.
+    # Two files may have the same time, so the caller names the newest.
     earlier = sorted((run for run in runs if run[1] != newest), reverse=True)
     for _, name in earlier[KEPT_RUNS - 1 :]:
         with suppress(OSError):
@@ -83,7 +82,7 @@ def remove_old_runs(directory_fd: int, newest: str) -> None:
 def _remove_ended(directory_fd: int, name: str) -> None:
     descriptor = os.open(name, READ_NOFOLLOW, dir_fd=directory_fd)
     try:
-        # Fails if the run's process, which holds the lock, is alive.
+        # Fails while the run's process holds the lock.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.unlink(name, dir_fd=directory_fd)

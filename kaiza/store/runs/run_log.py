@@ -1,4 +1,4 @@
-"""Run log of one process: appends a line for each event. Losing lines is no error."""
+"""Run log of one process: appends a line for each event. A line that cannot be written is lost."""
 
 import os
 import time
@@ -66,7 +66,7 @@ class RunLog:
         try:
             write_all(descriptor, [line])
         except OSError:
-            os.ftruncate(descriptor, self._size)  # half a line would spoil the next one
+            os.ftruncate(descriptor, self._size)  # half a line would corrupt the next one
             raise
         self._size += len(line)
 

@@ -1,1 +1,1 @@
-"""Tools that read context caches. They need no session, and fail with the codes of context tools only."""
+"""Tools that read context caches. They need no session, and have error codes of their own."""

@@ -14,7 +14,7 @@ class Request:
 
 
 def parse(arguments: object, _root: str | None) -> Request:
-    """Refuse what is no object, or has members."""
+    """Refuse any arguments."""
     context_arguments.require_known(arguments, ())
     return Request()
 

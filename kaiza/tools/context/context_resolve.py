@@ -31,7 +31,7 @@ class Request:
 
 
 def parse(arguments: object, _root: str | None) -> Request:
-    """Parse the arguments in the order that decides between several faults."""
+    """Parse the arguments, in the order in which faults are reported."""
     cache = context_arguments.parse_cache(arguments)
     query = context_arguments.parse_query(arguments)
     budget = context_arguments.parse_budget(arguments)
@@ -45,7 +45,7 @@ def run(request: Request, view: ContextView) -> Answer:
         manifest = cache.read_manifest()
         scored = _score_documents(cache, manifest, request.query, view)
         selection = select_documents(request.query, request.budget, scored)
-        # Read again, because all contents together may need far more memory than those selected.
+        # Read again: keeping the contents of all documents could need far more memory.
         output = selection.as_json([cache.read_document(one.entry) for one in selection.documents])
     selected = [one.entry.document_id for one in selection.documents]
     _require_fitting(output, selected, view.caps.response_bytes)

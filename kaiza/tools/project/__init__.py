@@ -1,1 +1,1 @@
-"""Tools that describe the whole workspace. Agents find them by name: MCP's list of tools leaves them out."""
+"""Tools that describe the whole workspace. MCP's list of tools does not include them; they can be called by name."""

@@ -1,4 +1,4 @@
-"""Tool `project_references_missing`: configured files that are not there, and links and imports that lead nowhere."""
+"""Tool `project_references_missing`: find configured files, links and imports whose target does not exist."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

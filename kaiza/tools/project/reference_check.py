@@ -1,4 +1,4 @@
-"""Check of one file's references: which lead nowhere, and which are not looked up."""
+"""Checks whether the targets of references exist, and counts those that are not looked up."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ _NOT_THERE = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
 
 
 class MissingRows:
-    """Rows of the answer, up to their number and size, and how many there would be."""
+    """Rows of the answer, limited in number and size, and the count of all."""
 
     def __init__(self, max_bytes: int) -> None:
         self.count = 0
@@ -53,7 +53,7 @@ class ReferenceChecker:
         self._view = view
 
     def check_entry(self, entry: WalkEntry, is_over: Callable[[], bool]) -> None:
-        """Check the references of one entry, until there is no time left."""
+        """Check the references of one entry until the time is up."""
         finder = choose_finder(entry.real) if entry.type == "file" else None
         text = self._read_text(entry) if finder else None
         if finder is None or text is None:
@@ -89,7 +89,7 @@ class ReferenceChecker:
             self.notes[NOT_JSON] += 1
 
     def _is_missing(self, source: RelPath, reference: Reference) -> bool:
-        """Whether a target is nowhere that it may be; False for one that is not looked up."""
+        """Whether none of a target's paths exists; False if one is not looked up."""
         candidates = find_candidates(source, reference)
         if not candidates or any(map(self._view.is_unreadable, candidates)):
             self.notes[NOT_LOOKED_UP] += 1

@@ -1,4 +1,4 @@
-"""Walk over the whole workspace under a guard, with the diagnostics that every project tool gives."""
+"""Walks the whole workspace within a time limit, with the diagnostics that all project tools return."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ def visit_workspace(
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Call `visit` with each entry, in the order of paths, and with a function that says whether to stop.
 
-    Return the diagnostics that come first, about what the walk did not reach, and those that come last.
+    Return the first diagnostics, about what the walk did not reach, and the last, about ignored directories.
     """
     timeout = ScanTimeout(view, guard_ms)
     with view.walk(ROOT, include_ignored=False, over=timeout.has_expired) as walk:

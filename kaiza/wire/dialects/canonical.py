@@ -41,7 +41,7 @@ class CanonicalDialect:
 
 
 def _canonical_code(error_code: str) -> str:
-    """The class of the codes for invalid arguments; any other code itself."""
+    """`INVALID_TOOL_INPUT` for all codes of invalid arguments; any other code as it is."""
     return "INVALID_TOOL_INPUT" if error_code in error_codes.INVALID_PARAMS_CODES else error_code
 
 

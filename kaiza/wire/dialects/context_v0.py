@@ -1,4 +1,4 @@
-"""Errors of the context tools: one object with a code and a message, the same bytes for the same failure.
+"""Encodes errors of the context tools: one object with a code and a message, the same bytes for the same failure.
 
 In every dialect a context tool's failure is this object. It has no envelope, receipt or time.
 """
@@ -26,7 +26,7 @@ MESSAGES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def is_context_call(outcome: Outcome) -> bool:
-    """Whether the outcome is that of a context tool."""
+    """Whether a context tool was called."""
     return outcome.tool_name in CONTEXT_TOOLS
 
 

@@ -1,4 +1,4 @@
-"""Encodes failures for the editor dialect: code, message and the details of each type of error."""
+"""Encodes failures for the editor dialect: code, message, and details by the type of error."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -97,7 +97,7 @@ def _is_tier_refusal(envelope: Mapping[str, Any]) -> bool:
 
 
 def _cause(envelope: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The members of the cause. One that is a string is a member named `message`."""
+    """The cause as an object. A string becomes its member `message`."""
     cause = envelope["cause"]
     if isinstance(cause, Mapping):
         return cause
