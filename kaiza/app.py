@@ -80,7 +80,7 @@ class App:
         )
 
     def stamp(self, call_request: CallRequest) -> Call:
-        """Give a request its id, its time and its deadline. From here on a tool has its own name, not an alias."""
+        """Give a request its id, time and deadline, and replace an alias by the tool's own name."""
         name = self._tool_names.get(call_request.tool_name, call_request.tool_name)
         request = call_request._replace(tool_name=name)
         return boundary.stamp_call(request, self._timeout_seconds(name), self.services.clock)

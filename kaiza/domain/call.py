@@ -7,7 +7,7 @@ from kaiza.domain.error_codes import ErrorCode
 
 
 class Principal(NamedTuple):
-    """Holder of a token, over HTTP. Its sessions are in one workspace, and no one else can use them."""
+    """User of a token, over HTTP. Its sessions are in one workspace, and no other caller can use them."""
 
     label: str
     """Name of the token, `#`, and the first eight digits of the token's hash."""

@@ -104,7 +104,7 @@ def summarize_sessions(
     since = oldest.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     sessions = list(projection.sessions.values())
     for session in sessions:
-        # The times of a deterministic log do not tell how long a session was idle.
+        # The times of a deterministic log do not show how long a session was idle.
         session.state = _session_state(session, audit_state.locks, "" if audit_state.is_deterministic else since)
     return sessions
 

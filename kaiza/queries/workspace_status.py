@@ -15,7 +15,7 @@ from kaiza.store.workspace import Workspace
 def workspace_status(workspace: Workspace) -> dict[str, Any]:
     """What `kaiza status --json` prints."""
     state, head, now = workspace.audit_state, workspace.log.head, human_decisions.current_timestamp()
-    if state.is_deterministic:  # its times do not tell how long a session was idle
+    if state.is_deterministic:  # its times do not show how long a session was idle
         now = counted_timestamp(head.seq if head else 0)
     idle = Caps().session_idle_hours
     sessions = [

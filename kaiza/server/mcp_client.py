@@ -112,7 +112,7 @@ def connect_url(url: str, token: str | None, *, use_proxy: bool) -> Iterator[Mcp
 
     async def check_response(response: httpx2.Response) -> None:
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise NoAnswerError("The answer is compressed, which was not asked for")
+            raise NoAnswerError("The answer is compressed, although the request forbids it")
         response.stream = _BoundedStream(response.stream)
         if response.status_code >= _ERROR_STATUS:
             await response.aread()

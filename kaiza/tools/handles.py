@@ -101,10 +101,10 @@ class Walk(Closeable, Protocol):
 
 
 class CacheHandle(Closeable, Protocol):
-    """An open context cache. What is read from it is verified; CONTEXT_CACHE_INVALID where it is not sound."""
+    """An open context cache. Everything read is verified; CONTEXT_CACHE_INVALID if it is not sound."""
 
     def read_manifest(self) -> Manifest:
-        """The manifest, which the names of the cache's files agree with."""
+        """The manifest, checked against the index and the names of the files."""
         ...
 
     def read_documents(self, manifest: Manifest, /) -> Iterator[tuple[CacheEntry, str]]:

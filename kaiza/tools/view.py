@@ -81,7 +81,7 @@ class ProgressView(Protocol):
     """The client that waits for the call."""
 
     def report_progress(self, done: int, total: int | None, /) -> None:
-        """Say how many items of how many are processed. May be called often: most reports are not sent."""
+        """Report how many items of how many are processed. May be called often: most reports are dropped."""
         ...
 
 

@@ -23,7 +23,7 @@ class ServerDescription(NamedTuple):
     tools: Callable[[], Sequence[Mapping[str, Any]]]
     """Returns the items of MCP's tools/list, in order. Called once, on the first tools/list."""
     catalog: "Callable[[], ToolCatalog] | None" = None
-    """Returns the tools as the editor dialect shows them. Called once, when they are first asked for."""
+    """Returns the tools as the editor dialect shows them. Called once, on the first request that needs them."""
     name: str = "kaiza"
     title: str = "Kaiza"
 

@@ -11,6 +11,8 @@ from kaiza.wire import framing
 
 RequestId: TypeAlias = str | int | float
 
+BUG_REASON: Final = "Kaiza failed unexpectedly. Send the request again; if it fails again, report it."
+
 
 # Named tuples, not dataclasses: these are needed before the first answer, and importing `dataclasses` costs 8 ms.
 

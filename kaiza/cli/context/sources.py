@@ -57,7 +57,7 @@ def resolve_sources(root: str, named: Sequence[str], *, is_outside_allowed: bool
             )
         if not is_outside_allowed and _relative_path(root, directory) is None:
             raise output.CommandError(
-                f"{escape(name)} is outside the workspace. To pack it all the same, add --outside.", output.FAILURE
+                f"{escape(name)} is outside the workspace. To allow it, add --outside.", output.FAILURE
             )
     return list(dict.fromkeys(directories))
 

@@ -245,5 +245,5 @@ async def _drop_answer(*_: object) -> Response:
 async def _answer_bug(http: HttpRequest, _: Exception) -> Response:
     """Answer a request that failed because of a bug. Starlette raises the exception again, and the server prints it."""
     request_id = getattr(http.state, "request_id", None)
-    rejection = message.rejection(InvalidMessage(request_id, "INTERNAL_ERROR", "Kaiza failed unexpectedly."))
+    rejection = message.rejection(InvalidMessage(request_id, "INTERNAL_ERROR", message.BUG_REASON))
     return _to_response(rejection, 500)

@@ -61,7 +61,7 @@ class RunningCall:
 
     def answer_bug(self) -> None:
         """Answer a call that failed because of a bug."""
-        bug = InvalidMessage(self._incoming.request_id, "INTERNAL_ERROR", "Kaiza failed unexpectedly.")
+        bug = InvalidMessage(self._incoming.request_id, "INTERNAL_ERROR", message.BUG_REASON)
         answer = CallAnswer(message.rejection(bug))
         self.answer.set_result(answer)
         self._report(answer)

@@ -6,7 +6,7 @@ from typing import Final
 
 from starlette.datastructures import Headers
 
-from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS
+from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, NO_METHOD
 from kaiza.wire.message import InvalidMessage, Request
 
 _META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -39,7 +39,7 @@ def find_fault(request: Request, headers: Headers) -> InvalidMessage | None:
         if isinstance(value, str) and (fault := _compare(header, value, headers)):
             return InvalidMessage(request.id, "HEADER_MISMATCH", fault)
     if request.method in _HANDSHAKE_METHODS:
-        return InvalidMessage(request.id, "METHOD_NOT_FOUND", "No such method in this protocol revision.")
+        return InvalidMessage(request.id, "METHOD_NOT_FOUND", NO_METHOD)
     return None
 
 

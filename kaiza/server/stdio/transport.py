@@ -199,7 +199,7 @@ class StdioTransport:
         """Run the call and return its answer as a line; None if its deadline was answered first."""
         app = self._app.get()
         if app is None:
-            return _internal_error(entry.request_id, "The server could not start.")
+            return _internal_error(entry.request_id, "The server could not start. Run kaiza doctor.")
         if entry.call is None:
             # All calls that were read before the application was built, so that those in the backlog expire, too.
             for unstamped in self._pending.list_unanswered():
@@ -258,5 +258,5 @@ class StdioTransport:
             self._wakeup.put(APP_CLOSED)
 
 
-def _internal_error(request_id: RequestId | None, reason: str = "Kaiza failed unexpectedly.") -> bytes:
+def _internal_error(request_id: RequestId | None, reason: str = message.BUG_REASON) -> bytes:
     return message.rejection(InvalidMessage(request_id, "INTERNAL_ERROR", reason))

@@ -14,7 +14,7 @@ from kaiza.domain.audit.record import LogHead
 from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
 from kaiza.store.disk.state_key import StateKey
 
-_FORMAT = 4  # 3 had no principals: a session over HTTP would be open to stdio
+_FORMAT = 4  # format 3 had no principals: stdio could use a session that began over HTTP
 _NAME = "index.json"
 _PURPOSE = "snapshot"
 _TAIL_BYTES = 128

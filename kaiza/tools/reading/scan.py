@@ -51,10 +51,10 @@ def parse_glob(text: str, argument: str) -> GlobFilter:
 
 
 def iterate_with_progress(walk: Walk, view: CallView) -> Iterator[WalkEntry]:
-    """Iterate over a walk, and report how far it is."""
+    """Iterate over a walk, and report its progress."""
     for entry in walk:
         if walk.visited_count % PROGRESS_EVERY == 0:
-            view.report_progress(walk.visited_count, None)  # how many are to come is not known
+            view.report_progress(walk.visited_count, None)  # the total is unknown
         yield entry
 
 

@@ -32,6 +32,7 @@ _UNSUPPORTED_VERSION: Final = -32022
 _MAX_ECHO: Final = 64
 _MAX_CLIENT: Final = 200
 _SERVER_CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
+NO_METHOD: Final = "No such method in this protocol revision. All revisions have tools/list and tools/call."
 LIST_TTL_MS: Final = 3_600_000
 """Time for which a client without a handshake may keep the list of tools, on stdio."""
 
@@ -207,6 +208,4 @@ def _invalid_params(request: Request, reason: str) -> bytes:
 
 
 def _method_not_found(request: Request) -> bytes:
-    return message.rejection(
-        InvalidMessage(request.id, "METHOD_NOT_FOUND", "No such method in this protocol revision.")
-    )
+    return message.rejection(InvalidMessage(request.id, "METHOD_NOT_FOUND", NO_METHOD))
