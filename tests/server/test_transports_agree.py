@@ -354,8 +354,12 @@ def test_generated_frames_get_the_same_answers_over_stdio_and_http(root, lines):
     assert_same(lines, settle(stdio, HASHES), settle(http, HASHES))
 
 
+# Five minutes, half a minute, two seconds.
+SURVIVED = 700 if LONG else 60 if os.environ.get("CI") else 2
+
+
 @pytest.mark.long
-@settings(max_examples=60 if LONG else 2, **GENERATED)
+@settings(max_examples=SURVIVED, **GENERATED)
 @given(st.lists(frames, min_size=40, max_size=60).map(lambda lines: lines * 4))
 def test_a_server_survives_generated_frames_and_records_every_call(root, lines):
     replay(over_http, root, lines, "--deterministic", at_once=8)
