@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 
+from kaiza.boundary.answer_form import limit_answer, order_members
 from kaiza.boundary.call import Call, Services, stamp_call
 from kaiza.boundary.case import build_case, find_current_refusal, find_session, judge_under_plan, parse_request
 from kaiza.boundary.clock import DeterministicClock, SystemClock, current_timestamp
@@ -69,7 +70,7 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
                 # Taken before the tool runs: at its intent, an undo is compared with every record appended since.
                 call.last_seen_seq = view.last_seq
                 case = judge_under_plan(case, tool, request, view)
-            answer = _with_request_id(_run_tool(tool, request, view), call, schemas)
+            answer = _complete_output(_run_tool(tool, request, view), call, card, schemas)
             _validate_answer(answer, schemas, services.caps)
             if card.safety_level == CHANGES_FILES and answer.changes:
                 from kaiza.boundary.change import execute_change  # noqa: PLC0415  read-only sessions never import it
@@ -126,7 +127,7 @@ def _open_view(call: Call, card: ToolCard, services: Services, case: Case) -> To
     return ToolView(
         workspace=call.workspace,
         _session=call.session,
-        caps=services.caps,
+        caps=limit_answer(call, services.caps),
         server_info=_server_info(call, services),
         refuse_read=read_refusal,
         is_out_of_time=lambda: time.monotonic() > call.deadline,
@@ -185,11 +186,13 @@ def _run_tool(tool: Tool, request: object, view: WorkspaceView) -> Answer:
     return answer
 
 
-def _with_request_id(answer: Answer, call: Call, schemas: ToolIo) -> Answer:
-    """Add the call's id where the schema has it: an undo names the changes of a call by it."""
-    if "request_id" not in schemas.output.schema["properties"]:
-        return answer
-    return replace(answer, output={**answer.output, "request_id": call.request_id})
+def _complete_output(answer: Answer, call: Call, card: ToolCard, schemas: ToolIo) -> Answer:
+    """Order the members, and add the call's id where the schema has it: an undo names the changes of a call by it."""
+    if card.checks_own_arguments:
+        return answer  # the order of a context tool's members is part of its contract
+    has_id = "request_id" in schemas.output.schema["properties"]
+    output = {**answer.output, "request_id": call.request_id} if has_id else answer.output
+    return replace(answer, output=order_members(output))
 
 
 def _validate_answer(answer: Answer, schemas: ToolIo, caps: Caps) -> None:

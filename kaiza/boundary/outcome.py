@@ -7,11 +7,15 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from kaiza.boundary.answer_form import limit_answer
 from kaiza.boundary.call import Call, Services
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import Outcome, Receipt
+from kaiza.domain.caps import Caps
+from kaiza.domain.paging.list_cut import shorten_lists
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer, PlanDraft, ReportDraft
 
@@ -54,7 +58,7 @@ def record_outcome(
         body = outcome_body(call, error)
     if error is not None or answer is None:
         _keep_lock(call)
-        return _failure_outcome(call, error, written or body)
+        return _failure_outcome(call, error, written or body, services.caps)
     if written is not None:
         _track_session(call, services)
     receipt = _new_receipt(written) if written else None
@@ -102,7 +106,7 @@ def _members(cause: object) -> Mapping[str, object]:
     return cause if isinstance(cause, Mapping) else {}
 
 
-def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapping[str, Any]) -> Outcome:
+def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapping[str, Any], caps: Caps) -> Outcome:
     assert error is not None  # noqa: S101  an outcome is an answer or an error
     envelope = error_envelope.from_record(written)
     # Added after recording: a stack trace is for the person who debugs the server and never enters the log.
@@ -112,10 +116,16 @@ def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapp
     return Outcome(
         call.call_request.tool_name,
         envelope=envelope,
-        evidence=error.evidence,
+        evidence=error.evidence and _fit_evidence(error.evidence, envelope, limit_answer(call, caps)),
         code=error_codes.lookup(error.error_code, cap),
         receipt=_new_receipt(written) if "seq" in written else None,
     )
+
+
+def _fit_evidence(evidence: Mapping[str, Any], envelope: Mapping[str, Any], caps: Caps) -> Mapping[str, Any]:
+    """The evidence, cut so that the failure is no larger than an answer."""
+    budget = AnswerBudget.choose(caps)
+    return shorten_lists(evidence, budget._replace(max_bytes=budget.max_bytes - budget.count_bytes(envelope)))
 
 
 def outcome_body(

@@ -12,13 +12,16 @@ class Caps(NamedTuple):
 
     request_bytes: int = MIB
     response_bytes: int = 512 * KIB
+    answer_bytes: int = 32 * KIB
     record_bytes: int = 256 * KIB
     cause_bytes: int = 4 * KIB
     cause_depth: int = 6
     page_items: int = 200
+    default_page_items: int = 50
     total_hits: int = 20_000
     query_characters: int = 512
     read_lines: int = 5_000
+    default_read_lines: int = 500
     read_paths: int = 50
     context_lines: int = 5
     hashed_bytes: int = 64 * MIB

@@ -12,6 +12,9 @@ GOVERNED = "governed"
 """Tiers: a `core` server offers the tools that read, a `governed` one all of them."""
 
 
+_LONG_CATEGORIES = frozenset({"files", "search", "plans", "audit"})
+
+
 class ToolCard(NamedTuple):
     """One row of the catalog."""
 
@@ -51,6 +54,11 @@ class ToolCard(NamedTuple):
             listed=row.get("listed", True),
             aliases=tuple(row.get("aliases", ())),
         )
+
+    @property
+    def may_answer_at_length(self) -> bool:
+        """Whether it reads what can be long, so that a caller may ask for much of it."""
+        return self.safety_level == READ_ONLY and self.category in _LONG_CATEGORIES
 
     @property
     def tier(self) -> str:

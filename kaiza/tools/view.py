@@ -256,6 +256,11 @@ class ChecksView(ProgressView, Protocol):
     """Commands that check a phase of a plan."""
 
     @property
+    def caps(self) -> Caps:
+        """Limits on time and size."""
+        ...
+
+    @property
     def current_refusal(self) -> Callable[[], errors.SystemError | None]:
         """Judges the call again; returns the refusal if it is not allowed any more."""
         ...

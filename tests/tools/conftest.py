@@ -15,9 +15,13 @@ from kaiza.tools.registry import AGENT_TOOLS
 SCHEMAS = SchemaRegistry()
 
 
+def text_of(output):
+    return json.dumps(output, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 def line_of(output):
     """The answer as it goes over the wire, in the longest possible frame."""
-    text = json.dumps(output, ensure_ascii=False, separators=(",", ":"))
+    text = text_of(output).decode()
     result = {
         "content": [{"type": "text", "text": text}],
         "structuredContent": output,
@@ -47,6 +51,8 @@ class Reader:
         output, self.diagnostics = answer.output, list(answer.diagnostics)
         io.output.validate(output)
         assert len(line_of(output)) < self.caps.response_bytes
+        if not {"max_lines", "pageSize"} & arguments.keys():
+            assert len(text_of(output)) <= self.caps.answer_bytes
         assert str(self.root) not in output["summary"]
         assert len(output["summary"]) <= 200
         return output

@@ -15,16 +15,17 @@ from kaiza.domain import errors
 # Arguments that may differ between the pages of one listing.
 _UNBOUND_ARGUMENTS = frozenset({"cursor", "pageSize", "session_id"})
 _DIGEST_BYTES = 12
-_MAX_CHARACTER_BYTES = 32  # two \uXXXX escapes (12 bytes), as base64 (16 bytes), which the response contains twice
-_INTEGER_BYTES = 64
-_FRAME_BYTES = 256
+_MEMBER_BYTES = 20  # the member's name, its quotes and a comma
 
 CursorKey = tuple[str | int, ...]
+
+NEXT_PAGE = " More follow: call again with nextCursor as cursor."
+"""End of the summary of a page that is not the last."""
 
 
 def encode(tool_name: str, arguments: Mapping[str, object], key: Sequence[str | int]) -> str:
     """Cursor of the page that begins after `key`."""
-    body = json.dumps(list(key), separators=(",", ":")).encode()
+    body = _encode_key(key)
     return base64.urlsafe_b64encode(_request_digest(tool_name, arguments, body) + body).decode().rstrip("=")
 
 
@@ -45,11 +46,13 @@ def decode(cursor: str, tool_name: str, arguments: Mapping[str, object], shape: 
     return tuple(key)
 
 
-def max_response_bytes(key: Sequence[str | int]) -> int:
-    """Upper bound of what a cursor with this key adds to a response."""
-    return _FRAME_BYTES + sum(
-        _MAX_CHARACTER_BYTES * len(part) if isinstance(part, str) else _INTEGER_BYTES for part in key
-    )
+def count_bytes(key: Sequence[str | int]) -> int:
+    """Bytes that a cursor with this key adds to a JSON object."""
+    return _MEMBER_BYTES + (_DIGEST_BYTES + len(_encode_key(key)) + 2) // 3 * 4
+
+
+def _encode_key(key: Sequence[str | int]) -> bytes:
+    return json.dumps(list(key), separators=(",", ":")).encode()
 
 
 def _request_digest(tool_name: str, arguments: Mapping[str, object], body: bytes) -> bytes:

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from kaiza.domain.paging import response_size
+from kaiza.domain.paging.response_size import AnswerBudget
 
 LF = b"\n"
+RANGE_DASH = "\u2013"
+"""Between the first and the last line of a range, in texts for people."""
 _CRLF = b"\r\n"
 _SCAN_BELOW = 4096
 # What "surrogateescape" makes of a byte that is not UTF-8.
@@ -154,8 +156,8 @@ class ContentPiece:
     line_count: int
 
 
-def fit_content(data: bytes, space: int, *, final: bool) -> ContentPiece:
-    """As much of the data as adds at most `space` bytes to a response: whole lines, or a part of one too long line.
+def fit_content(data: bytes, space: int, budget: AnswerBudget, *, final: bool) -> ContentPiece:
+    """As much of the data as adds at most `space` bytes to an answer: whole lines, or a part of one too long line.
 
     The piece is text if these bytes are valid UTF-8, whatever the rest of the file is, and base64 if not. `final`: the
     data ends where the file does, so an incomplete character at its end makes it invalid.
@@ -165,9 +167,9 @@ def fit_content(data: bytes, space: int, *, final: bool) -> ContentPiece:
         _, whole = codecs.utf_8_decode(data, "strict", final)
     except UnicodeDecodeError:
         # Base64 makes 4 characters of 3 bytes, and none of them needs an escape.
-        part = data[: _line_boundary(data, space // (4 * response_size.MIN_BYTE_COST) * 3)]
+        part = data[: _line_boundary(data, max(space, 0) // (4 * budget.min_byte_cost) * 3)]
         return ContentPiece("base64", base64.b64encode(part).decode(), len(part), count(part))
-    end = _line_boundary(data[:whole], response_size.longest_fitting_prefix(data[:whole], space))
+    end = _line_boundary(data[:whole], budget.fit_text(data[:whole], space))
     while end < whole and data[end] in UTF8_CONTINUATION:  # never cut a character
         end -= 1
     part = data[:end]

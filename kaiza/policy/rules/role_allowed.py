@@ -1,6 +1,7 @@
 """The tool is open to the session's role: planner (ANTIGRAVITY) or executor (WINDSURF). Neither approves plans."""
 
 from kaiza.domain import errors
+from kaiza.domain.audit.projection import name_role
 from kaiza.policy.case import Case
 
 
@@ -8,9 +9,10 @@ def check_role_allowed(case: Case) -> errors.SystemError | None:
     """Refuse tools of the other role."""
     if case.session is not None and case.session.role in case.card.roles:
         return None
+    roles = " and the ".join(map(name_role, case.card.roles))
     return errors.SystemError.tool_failure(
         "UNAUTHORIZED_ACTION",
-        human_message=f"{case.card.name} is only for {' and '.join(case.card.roles)}. {_next_step(case)}",
+        human_message=f"{case.card.name} is only for the {roles}. {_next_step(case)}",
         cause={"role": case.session.role if case.session else None, "allowed_roles": list(case.card.roles)},
     )
 

@@ -1,6 +1,7 @@
 """A server bound to one role, or a token for one, opens sessions for that role only."""
 
 from kaiza.domain import errors
+from kaiza.domain.audit.projection import name_role
 from kaiza.policy.case import Case
 
 
@@ -11,7 +12,7 @@ def check_role_bound(case: Case) -> errors.SystemError | None:
         if None not in (bound_role, role) and role != bound_role:
             return errors.SystemError.tool_failure(
                 "ROLE_MISMATCH",
-                human_message=f"This {subject} {bound_role} only. Call begin_session with that role.",
+                human_message=f"This {subject} the {name_role(bound_role)} only. Call begin_session with that role.",
                 cause={"bound_role": bound_role, "asked_role": str(role)[:64]},
             )
     return None

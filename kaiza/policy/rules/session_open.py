@@ -1,6 +1,7 @@
 """The call names an open session."""
 
 from kaiza.domain import errors
+from kaiza.domain.audit.projection import name_role
 from kaiza.policy.case import Case
 
 
@@ -14,7 +15,7 @@ def check_session_open(case: Case) -> errors.SystemError | None:
     if case.bound_role is not None and case.session.role != case.bound_role:
         return errors.SystemError.tool_failure(
             "ROLE_MISMATCH",
-            human_message=f"This server serves {case.bound_role} only. Call begin_session with that role.",
+            human_message=f"This server serves the {name_role(case.bound_role)} only. Begin a session with that role.",
             cause={"bound_role": case.bound_role, "session_role": case.session.role},
         )
     return None

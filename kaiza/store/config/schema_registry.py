@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-z_]+")
 _INPUT, _OUTPUT = ".json", ".output.json"
+LONG_ANSWERS = {"anthropic/maxResultSizeChars": 500_000}
+"""Tells Claude Code to hand on whole what was asked to be long; without it, it hands on 50,000 characters."""
 _FileStamp = tuple[int, int, int]
 
 
@@ -211,7 +213,7 @@ def list_items(
 
 
 def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:
-    return {
+    item = {
         "name": card.name,
         "title": card.title,
         "description": card.description,
@@ -219,3 +221,4 @@ def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:
         "outputSchema": registry.read_document(f"{card.name}.output.json"),
         "annotations": card.annotations(),
     }
+    return {**item, "_meta": LONG_ANSWERS} if card.may_answer_at_length else item

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 
+from kaiza.domain.caps import Caps
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.store.config.settings_file import FilePlace, parse_file, read_text
 from kaiza.store.config.settings_merge import DIRECTIONS, Values
@@ -24,6 +25,7 @@ class Settings:
     checks_seconds: int = 300
     checks_network: bool = False
     checks_writable: tuple[str, ...] = ()
+    answer_bytes: int = Caps().answer_bytes
 
 
 def make_settings(values: Values) -> Settings:
@@ -38,6 +40,7 @@ def make_settings(values: Values) -> Settings:
         checks_seconds=full["checks.seconds"],
         checks_network=full["checks.network"],
         checks_writable=tuple(full["checks.writable"]),
+        answer_bytes=full["answers.bytes"],
     )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from kaiza.domain.caps import Caps
+
 Values = Mapping[str, Any]
 """Settings by dotted key; a key that is not set is missing."""
 
@@ -40,6 +42,7 @@ DIRECTIONS: Mapping[str, Direction] = MappingProxyType(
         "checks.seconds": Direction(300, min),
         "checks.network": Direction(False, min),
         "checks.writable": Direction([], _intersect),
+        "answers.bytes": Direction(Caps().answer_bytes, min),
     }
 )
 

@@ -39,6 +39,13 @@ class ChecksSection(ClosedModel):
     writable: list[Annotated[str, pydantic.Field(pattern=r"^~?/[^/\x00][^\x00]*$")]] = []
 
 
+class AnswersSection(ClosedModel):
+    """Size of an answer that was not asked to be longer."""
+
+    # The largest answer of this size fits into a response, however much of it has to be escaped.
+    bytes: int = pydantic.Field(default=32 * 1024, ge=8 * 1024, le=160 * 1024)
+
+
 class SettingsFile(ClosedModel):
     """Schema of `kaiza.toml`."""
 
@@ -48,6 +55,7 @@ class SettingsFile(ClosedModel):
     approval: ApprovalSection = ApprovalSection()
     lock: LockSection = LockSection()
     checks: ChecksSection = ChecksSection()
+    answers: AnswersSection = AnswersSection()
 
     def list_values(self) -> dict[str, Any]:
         """The settings that the file sets, by dotted key."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from kaiza.domain import errors, patch
 from kaiza.domain.change import Change
+from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.patch import FilePatch
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.scope import CREATE, MODIFY, MOVE, RequestedOperation
@@ -65,6 +66,7 @@ def run(request: Request, view: FilesView) -> Answer:
         "dry_run": request.dry_run,
     }
     output["summary"] = _build_summary(output)
+    output = cut_lists(output, view.caps, "Some are not listed: read_audit_log has all, once they are made.")
     if request.dry_run:
         output = change_summary.with_diff(output, diffs, view)
     return Answer(output, changes)
@@ -77,7 +79,7 @@ def _apply_files(request: Request, view: FilesView) -> tuple[tuple[Change, ...],
     size = diff_size = 0
     for file in request.files:
         file_reader.require_time_left(view)
-        with_diff = request.dry_run and diff_size <= view.caps.response_bytes
+        with_diff = request.dry_run and diff_size <= view.caps.answer_bytes
         change, old_size, diff = _apply_file(file, view, with_diff=with_diff)
         size += old_size + len(change.content or b"")
         _require_within_cap(size, view)  # again, by the bytes read: a file may have grown since its size was taken

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from kaiza.domain.change import Change
-from kaiza.domain.paging import response_size
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.text import lines, unified_diff
 from kaiza.domain.text.unified_diff import FileDiff, FileVersion
 from kaiza.tools.changing.target_file import TargetFile
@@ -14,9 +14,6 @@ from kaiza.tools.view import CallView
 DEFAULT_FILE_MODE = 0o644
 MAX_DIFF_LINES = 2_000_000
 """Lines of both sides together that are diffed; each takes some fifty bytes of memory besides its own."""
-_FRAME_BYTES = 1024
-"""Bytes reserved for the summary and the request id."""
-
 _PAST_VERBS = {"create": "Created", "modify": "Modified", "delete": "Deleted", "move": "Moved"}
 _DRY_RUN_VERBS = {"create": "Would create", "modify": "Would modify", "delete": "Would delete", "move": "Would move"}
 
@@ -63,18 +60,17 @@ def shorten_sentence(sentence: str, most: int = 200) -> str:
 
 
 def with_diff(output: Mapping[str, Any], diffs: Iterable[FileDiff], view: CallView) -> dict[str, Any]:
-    """Add the diffs to the output, cut at the end of a line where the response is full."""
-    space = (
-        view.caps.response_bytes - response_size.RESERVED_BYTES - _FRAME_BYTES - response_size.response_bytes(output)
-    )
+    """Add the diffs to the output, cut at the end of a line where the answer is full."""
+    budget = AnswerBudget.choose(view.caps)
+    space = budget.max_bytes - budget.count_bytes(output)
     parts: list[str] = []
     truncated = False
     for diff in diffs:
         text = diff.text.encode()
-        fits = response_size.longest_fitting_prefix(text, max(space, 0))
+        fits = budget.fit_text(text, max(space, 0))
         truncated = diff.truncated or fits < len(text)
         parts.append(text[: text.rfind(b"\n", 0, fits) + 1 if fits < len(text) else fits].decode())
-        space -= response_size.text_response_bytes(text[:fits])
+        space -= budget.count_text_bytes(text[:fits])
         if truncated:
             break
     return {**output, "diff": "".join(parts), "diff_truncated": truncated}

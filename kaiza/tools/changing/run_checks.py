@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
+from kaiza.domain.caps import Caps
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.tools.view import Answer, ChecksView
 
 NAME = "run_checks"
@@ -44,6 +46,7 @@ def run(request: Request, view: ChecksView) -> Answer:
         set_aside = list(checks.finish())
     if refusal is not None:
         raise refusal
+    results = _fit_outputs(results, view.caps)
     if any(result.get("exit_code") != 0 for result in results):
         raise _failure(results, set_aside)
     summary = f"{len(results)} checks passed."
@@ -52,6 +55,22 @@ def run(request: Request, view: ChecksView) -> Answer:
     summary += f" {len(set_aside)} files that would govern agents were moved to .kaiza/set-aside/."
     detail = {"checks": _record_results(results), "set_aside": set_aside[:_MAX_RECORDED]}
     return Answer({"results": results, "set_aside": set_aside[:_MAX_SHOWN], "summary": summary}, detail=detail)
+
+
+def _fit_outputs(results: Sequence[Mapping[str, Any]], caps: Caps) -> list[dict[str, Any]]:
+    """The results with only the ends of their outputs, so that they fit into an answer."""
+    budget = AnswerBudget.choose(caps)
+    space = budget.max_bytes // 2  # the rest is for the members of a failure
+    fitting: list[dict[str, Any]] = []
+    for number, result in enumerate(reversed(results)):  # the last one failed, if any did
+        share = space // (len(results) - number)
+        output = result["output"]
+        while budget.count_bytes(output) > share:
+            output = output[len(output) // 2 + 1 :]
+        space -= budget.count_bytes(output)
+        is_cut = result["truncated"] or output != result["output"]
+        fitting.append({**result, "output": output, "truncated": is_cut})
+    return fitting[::-1]
 
 
 def _record_results(results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from kaiza.domain.audit.inverse_changes import (
     undone_paths,
 )
 from kaiza.domain.change import Change
+from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.paths import rel_path
 from kaiza.domain.plans import scope
 from kaiza.domain.text import lines, unified_diff
@@ -79,6 +80,7 @@ def run(request: Request, view: _UndoView) -> Answer:
     }
     verb = "Would restore" if request.dry_run else "Restored"
     output["summary"] = f"{verb} {len(changes)} files, kept {len(kept)}."
+    output = cut_lists(output, view.caps, "Some are not listed: read_audit_log has all, once they are made.")
     undone = [record["request_id"] for record in reversed(records)]
     return Answer(output, tuple(changes), {"undone": undone}, exempt=exempt)
 

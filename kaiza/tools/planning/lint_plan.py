@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
+from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans import parser
 from kaiza.tools.planning import read_plan
 from kaiza.tools.view import Answer, PlansView
@@ -45,9 +46,10 @@ def run(request: Request, view: PlansView) -> Answer:
     else:
         parsed = parser.parse(encode_content(request.content or ""))
     valid = parsed.plan is not None
-    output = {"valid": valid, "findings": read_plan.findings_output(parsed.findings)}
+    output: dict[str, Any] = {"valid": valid, "findings": read_plan.findings_output(parsed.findings)}
     sentence = "The plan is valid" if valid else "The plan has errors and is not valid"
-    return Answer({**output, "summary": f"{sentence}; {read_plan.count_findings(output)}."})
+    output["summary"] = f"{sentence}; {read_plan.count_findings(output)}."
+    return Answer(cut_lists(output, view.caps, read_plan.MORE_FINDINGS))
 
 
 def encode_content(content: str) -> bytes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.paging import cursor
-from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import INVALID
 from kaiza.tools.view import Answer, PlansView
@@ -39,7 +39,8 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
 def run(request: Request, view: PlansView) -> Answer:
     """Return the next page."""
     page = PageBuilder(
-        request.page_size or view.caps.page_items, view.caps.response_bytes, {"items": [], "summary": "x" * 64}
+        request.page_size or view.caps.page_items,
+        AnswerBudget.choose(view.caps, is_asked=request.page_size is not None),
     )
     output: dict[str, Any] = {"items": page.items}
     for plan_id in view.plans.plan_ids():
@@ -51,8 +52,8 @@ def run(request: Request, view: PlansView) -> Answer:
             output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, page.last_key)
             break
     count = len(page.items)
-    more = ", more follow" if "nextCursor" in output else ""
-    return Answer({**output, "summary": f"{count} {'plan' if count == 1 else 'plans'}{more}."})
+    more = cursor.NEXT_PAGE if "nextCursor" in output else ""
+    return Answer({**output, "summary": f"{count} {'plan' if count == 1 else 'plans'}.{more}"})
 
 
 def plan_row(stored: StoredPlan) -> dict[str, Any]:

@@ -1,29 +1,37 @@
-"""Tool `read_plan`: return one plan with its hash, status and findings."""
+"""Tool `read_plan`: return one plan, or some of its lines, with its hash, status and findings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
+from kaiza.domain.caps import Caps
 from kaiza.domain.finding import Finding
+from kaiza.domain.paging.list_cut import shorten_lists
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import INVALID
+from kaiza.domain.text import lines
 from kaiza.tools.view import Answer, PlansView
 
 NAME = "read_plan"
 MAX_FINDINGS = 200
+MORE_FINDINGS = "More findings follow: correct these first."
+_FAR = {"start_line": 2**53}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The id of the plan."""
+    """The id of the plan, and the window of lines."""
 
     plan_id: str
+    start_line: int = 0
+    max_lines: int | None = None
 
 
 def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
     """Return the request; the schema has checked the arguments."""
-    return Request(arguments["plan_id"])
+    return Request(arguments["plan_id"], arguments.get("start_line", 0), arguments.get("max_lines"))
 
 
 def run(request: Request, view: PlansView) -> Answer:
@@ -35,10 +43,28 @@ def run(request: Request, view: PlansView) -> Answer:
         "plan_id": stored.plan_id,
         "plan_hash": parsed.plan_hash,
         "status": status,
-        "content": stored.content.decode("utf-8", "replace"),
         "findings": findings_output(parsed.findings),
     }
-    return Answer({**output, "summary": f"{stored.plan_id}: {status}, {count_findings(output)}."})
+    output["summary"] = f"{stored.plan_id}: {status}, {count_findings(output)}."
+    return Answer(_add_content(output, stored.content.decode("utf-8", "replace").encode(), request, view.caps))
+
+
+def _add_content(output: dict[str, Any], data: bytes, request: Request, caps: Caps) -> dict[str, Any]:
+    """Add the text of the plan from the first line that is asked for, as far as it fits."""
+    budget = AnswerBudget.choose(caps, is_asked=request.max_lines is not None)
+    half = budget._replace(max_bytes=budget.max_bytes // 2)
+    fitting = shorten_lists(output, half)
+    begin, _ = lines.skip_lines(data, request.start_line)
+    length, _ = lines.skip_lines(data[begin:], request.max_lines or len(data))
+    space = budget.max_bytes - budget.count_bytes({**fitting, "content": "", "truncated": False, "next": _FAR})
+    part = lines.fit_content(data[begin : begin + length], space, budget, final=True)
+    is_cut = begin + part.size < len(data)
+    output = {**fitting, "content": part.content, "truncated": is_cut or fitting != output}
+    if not is_cut:
+        return output
+    start = request.start_line + part.line_count
+    summary = f"{output['summary']} Lines are counted from 0: call again with start_line {start} to read on."
+    return {**output, "next": {"start_line": start}, "summary": summary}
 
 
 def require_plan(plan_id: str, view: PlansView) -> StoredPlan:

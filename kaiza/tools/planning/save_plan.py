@@ -6,11 +6,12 @@ from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.finding import Finding
+from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import MAX_SAVED_PLANS
 from kaiza.domain.plans.status_edit import find_draft_errors
 from kaiza.tools.planning.lint_plan import encode_content
-from kaiza.tools.planning.read_plan import findings_output
+from kaiza.tools.planning.read_plan import MORE_FINDINGS, findings_output
 from kaiza.tools.view import Answer, PlanDraft, PlansView
 
 NAME = "save_plan"
@@ -56,7 +57,8 @@ def run(request: Request, view: PlansView) -> Answer:
         "findings": findings_output(parsed.findings),
     }
     summary = f"{request.plan_id} is a draft. Ask a person to approve it; list_plans then shows its plan_hash."
-    return Answer({**output, "summary": summary}, (PlanDraft(request.plan_id, request.content),))
+    output = cut_lists({**output, "summary": summary}, view.caps, MORE_FINDINGS)
+    return Answer(output, (PlanDraft(request.plan_id, request.content),))
 
 
 def _draft_error(plan_id: str, faults: tuple[Finding, ...]) -> errors.SystemError:

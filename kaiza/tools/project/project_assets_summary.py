@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.text import lines
 from kaiza.tools.handles import WalkEntry
 from kaiza.tools.project.workspace_walk import visit_workspace
@@ -59,7 +59,7 @@ def run(_request: Request, view: FilesView) -> Answer:
     stopped, notes = visit_workspace(view, view.caps.assets_guard_ms, counter.add_entry)
     count, size = (sum(totals[index] for totals in counter.by_type.values()) for index in (0, 1))
     output = {"totalAssets": count, "totalBytes": size, "largeAssets": counter.list_largest()}
-    page = PageBuilder(MAX_TYPES, view.caps.response_bytes, output)
+    page = PageBuilder(MAX_TYPES, AnswerBudget.choose(view.caps), output)
     types = sorted(counter.by_type)
     shown = sum(page.add(_build_type(name, *counter.by_type[name])) for name in types)
     cut = [f"Showing {shown} of {len(types)} types."] if shown < len(types) else []

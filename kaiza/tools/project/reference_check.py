@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.references.finders import CONFIGURED_KINDS, Finder, choose_finder
 from kaiza.domain.references.reference import Reference, find_candidates
@@ -27,9 +27,9 @@ _NOT_THERE = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND"})
 class MissingRows:
     """Rows of the answer, limited in number and size, and the count of all."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, budget: AnswerBudget) -> None:
         self.count = 0
-        self._page = PageBuilder(MAX_ROWS, max_bytes)
+        self._page = PageBuilder(MAX_ROWS, budget)
         self._is_full = False
 
     @property
@@ -47,8 +47,8 @@ class ReferenceChecker:
     """Checks the references of file after file, and collects what is missing."""
 
     def __init__(self, view: FilesView) -> None:
-        self.scripts = MissingRows(view.caps.response_bytes // 2)
-        self.references = MissingRows(view.caps.response_bytes // 2)
+        half = AnswerBudget(AnswerBudget.choose(view.caps).max_bytes // 2)
+        self.scripts, self.references = MissingRows(half), MissingRows(half)
         self.notes: Counter[str] = Counter()
         self._view = view
 

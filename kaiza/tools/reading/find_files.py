@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kaiza.domain.paging import cursor
-from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
@@ -72,7 +72,10 @@ def run(request: Request, view: FilesView) -> Answer:
 
 
 def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
-    page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
+    page = PageBuilder(
+        request.page_size or view.caps.default_page_items,
+        AnswerBudget.choose(view.caps, is_asked=request.page_size is not None),
+    )
     hits, full, last = request.hits, False, request.after
     for entry in iterate_with_progress(walk, view):
         path = entry.path[base:]
@@ -101,4 +104,4 @@ def _build_item(entry: WalkEntry) -> dict[str, Any]:
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:
-    return f"{len(output['items'])} found{', more follow' if 'nextCursor' in output else ''}."
+    return f"{len(output['items'])} found.{cursor.NEXT_PAGE if 'nextCursor' in output else ''}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.paging import cursor
-from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
@@ -43,7 +43,9 @@ def run(request: Request, view: FilesView) -> Answer:
     page_size = request.page_size or view.caps.page_items
     with view.open_directory(request.path) as directory:
         path = lines.escape_bytes(str(directory.real))
-        page = PageBuilder(page_size, view.caps.response_bytes, {"path": path})
+        page = PageBuilder(
+            page_size, AnswerBudget.choose(view.caps, is_asked=request.page_size is not None), {"path": path}
+        )
         names = directory.names(request.after, page_size + 1)  # one more shows whether there is a next page
         done = _fill_page(page, directory, names, f"{path}/" if directory.real.parts else "")
     output: dict[str, Any] = {"path": path, "items": page.items}
@@ -71,4 +73,4 @@ def _build_item(directory: ListableDirectory, name: str, prefix: str) -> dict[st
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:
-    return f"{len(output['items'])} entries{', more follow' if 'nextCursor' in output else ''}."
+    return f"{len(output['items'])} entries.{cursor.NEXT_PAGE if 'nextCursor' in output else ''}"

@@ -1,22 +1,26 @@
-"""Tool `read_file`: read a window of lines of a file, with the hash of the whole file."""
+"""Tool `read_file`: read a window of lines of a file, with the hash of the whole file unless it is large."""
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.paging import response_size
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
-from kaiza.domain.text.lines import LineWindow
+from kaiza.domain.text.lines import RANGE_DASH, LineWindow
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_file"
-
-_FRAME_BYTES = 1024
-"""Bytes reserved for the summary and the members that follow the content."""
+_CLOSING_MEMBERS = {
+    "encoding": "base64",
+    "content": "",
+    "line_count": 2**53,
+    "truncated": True,
+    "next": {"start_line": 2**53, "byte_offset": 2**53},
+}
+"""The members that follow the description of the file, at their largest but for the content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +44,19 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Return the window, cut to the size of a response."""
-    output = read_window(request, view, view.caps.response_bytes - response_size.RESERVED_BYTES)
+    """Return the window, cut to the size of an answer."""
+    output = read_window(request, view, AnswerBudget.choose(view.caps, is_asked=request.max_lines is not None))
     return Answer({**output, "summary": _build_summary(output)})
 
 
-def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]:
-    """Return the output for one file, no larger than `space` bytes."""
-    # Every byte takes at least MIN_BYTE_COST in the response, as content and as JSON text: more need not be read.
+def read_window(request: Request, view: FilesView, budget: AnswerBudget) -> dict[str, Any]:
+    """Return the output for one file, within the budget."""
+    # Every byte takes at least so many in the answer: more need not be read.
     window = LineWindow(
         request.start_line,
         request.byte_offset,
-        most_lines=request.max_lines or view.caps.read_lines,
-        most_bytes=max(space, 0) // response_size.MIN_BYTE_COST,
+        most_lines=request.max_lines or view.caps.default_read_lines,
+        most_bytes=max(budget.max_bytes, 0) // budget.min_byte_cost,
     )
     with view.open_file(request.path) as file:
         summary = file_reader.summarize_file(file, view, window)
@@ -64,31 +68,41 @@ def read_window(request: Request, view: FilesView, space: int) -> dict[str, Any]
             "start_line": window.start_line,
             **file_reader.summary_fields(summary),
         }
-    left = space - response_size.response_bytes(output) - _FRAME_BYTES
-    part = lines.fit_content(bytes(window.data), left, final=window.offset + len(window.data) >= size)
-    return {
-        **output,
+    space = budget.max_bytes - budget.count_bytes({**output, **_CLOSING_MEMBERS})
+    part = lines.fit_content(bytes(window.data), space, budget, final=window.offset + len(window.data) >= size)
+    output |= {
         "encoding": part.encoding,
         "content": part.content,
         "line_count": part.line_count,
         "truncated": window.offset + part.size < size,
     }
+    if output["truncated"]:
+        output["next"] = _next_window(request, window, part)
+    return output
+
+
+def _next_window(request: Request, window: LineWindow, part: lines.ContentPiece) -> dict[str, int]:
+    """Arguments of the call that reads on."""
+    if bytes(window.data[: part.size]).endswith(lines.LF):
+        return {"start_line": window.start_line + part.line_count}
+    # A byte offset may reach beyond the line at which it begins.
+    return {"start_line": request.start_line, "byte_offset": request.byte_offset + part.size}
 
 
 def _build_summary(output: Mapping[str, Any]) -> str:
     """Say which lines were read, and how to read the rest."""
     first, count = output["start_line"], output["line_count"]
-    total = f" of {output['total_lines']}" if "total_lines" in output else ""
+    total = f" of {output['total_lines']:,}" if "total_lines" in output else ""
     if not count:
-        return f"No lines at or after line {first}{total}."
-    return f"Lines {first} to {first + count - 1}{total}.{_continuation_hint(output)}"
+        return f"No lines at or after line {first}{total}, counted from 0."
+    return f"Lines {first}{RANGE_DASH}{first + count - 1}{total}, counted from 0.{_continuation_hint(output)}"
 
 
 def _continuation_hint(output: Mapping[str, Any]) -> str:
-    if not output["truncated"]:
+    following = output.get("next")
+    if following is None:
         return ""
-    content = output["content"]
-    raw = base64.b64decode(content) if output["encoding"] == "base64" else content.encode()
-    if raw.endswith(lines.LF):
-        return f" Call again with start_line {output['start_line'] + output['line_count']} to read the rest."
-    return f" The last line is cut: call again with {len(raw)} added to byte_offset to read the rest."
+    if "byte_offset" not in following:
+        return f" Call again with start_line {following['start_line']} to read on."
+    place = f"start_line {following['start_line']} and byte_offset {following['byte_offset']}"
+    return f" The last line is cut: call again with {place} to read on."

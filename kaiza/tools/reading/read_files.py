@@ -1,16 +1,18 @@
 """Tool `read_files`: read several files. One that cannot be read gets an error and does not stop the others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.paging import response_size
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
 from kaiza.tools.reading import read_file
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "read_files"
+_MIN_SHARE = 2048
+"""Bytes that a file gets at least: shares of many files would be too small to be useful."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +29,29 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 
 def run(request: Request, view: FilesView) -> Answer:
-    """Give each file an equal share of the response; the next ones get what one leaves over."""
-    space = view.caps.response_bytes - response_size.RESERVED_BYTES
+    """Give each file an equal share of the answer; the next ones get what one leaves over.
+
+    Files for which there is no room left are not read.
+    """
+    budget = AnswerBudget.choose(view.caps)
+    space = budget.max_bytes
     files: list[dict[str, Any]] = []
     for number, path in enumerate(request.paths):
-        files.append(_read_or_error(path, request.root, view, space // (len(request.paths) - number)))
-        space -= response_size.response_bytes(files[-1]) + response_size.MIN_BYTE_COST
-    output = {"files": files}
-    return Answer({**output, "summary": _build_summary(output)})
+        share = min(space, max(space // (len(request.paths) - number), _MIN_SHARE))
+        file = _read_or_error(path, request.root, view, budget._replace(max_bytes=share))
+        space -= budget.count_bytes(file) + budget.min_byte_cost
+        if space < 0 and files:
+            break
+        files.append(file)
+    is_cut = len(files) < len(request.paths) or any(file.get("truncated", False) for file in files)
+    summary = _build_summary(files, len(request.paths))
+    return Answer({"files": files, "summary": summary, "truncated": is_cut})
 
 
-def _read_or_error(path: str, root: str | None, view: FilesView, space: int) -> dict[str, Any]:
+def _read_or_error(path: str, root: str | None, view: FilesView, budget: AnswerBudget) -> dict[str, Any]:
     try:
-        return read_file.read_window(read_file.Request(rel_path.parse(path, root)), view, space)
+        window = read_file.read_window(read_file.Request(rel_path.parse(path, root)), view, budget)
+        return {name: value for name, value in window.items() if name != "uri"}
     except errors.SystemError as error:
         if error.error_code == "CAP_EXCEEDED":
             raise  # the call's deadline, not a fault of this file
@@ -47,8 +59,10 @@ def _read_or_error(path: str, root: str | None, view: FilesView, space: int) -> 
         return {"path": echo, "error_code": error.error_code, "human_message": error.human_message}
 
 
-def _build_summary(output: Mapping[str, Any]) -> str:
-    files = output["files"]
+def _build_summary(files: Sequence[Mapping[str, Any]], asked: int) -> str:
     failed = sum("error_code" in file for file in files)
     cut = sum(file.get("truncated", False) for file in files)
-    return f"{len(files) - failed} files read, {cut} of them truncated, {failed} not read."
+    summary = f"{len(files) - failed} files read, {cut} of them truncated, {failed} not read; lines counted from 0."
+    hint = " Call read_file with the start_line in next to read on." if cut else ""
+    rest = f" Call again with the last {asked - len(files)} paths." if len(files) < asked else ""
+    return f"{summary}{rest}{hint}"

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
-from kaiza.domain.text.lines import LF, LineWindow, excerpt
+from kaiza.domain.text.lines import LF, RANGE_DASH, LineWindow, excerpt
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import Answer, FilesView
 
@@ -58,7 +59,15 @@ def run(request: Request, view: FilesView) -> Answer:
     }
     if summary is not None:
         output["hash"] = summary.hex_digest
+    output["lines"] = _fit_lines(output, request.line, AnswerBudget.choose(view.caps))
     return Answer({**output, "summary": _build_summary(output)})
+
+
+def _fit_lines(output: Mapping[str, Any], line: int, budget: AnswerBudget) -> list[dict[str, Any]]:
+    """The lines of the output; only the one at the position if they are too large for an answer."""
+    shown: list[dict[str, Any]] = output["lines"]
+    fits = budget.count_bytes(output) <= budget.max_bytes
+    return shown if fits else [item for item in shown if item["line"] == line]
 
 
 def _excerpt_lines(request: Request, data: bytes) -> list[dict[str, Any]]:
@@ -108,4 +117,4 @@ def _position_error(sentence: str, request: Request) -> errors.SystemError:
 
 def _build_summary(output: Mapping[str, Any]) -> str:
     shown = output["lines"]
-    return f"Lines {shown[0]['line']} to {shown[-1]['line']}."
+    return f"Lines {shown[0]['line']}{RANGE_DASH}{shown[-1]['line']}, counted from 0."

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.paging.response_size import PageBuilder
-from kaiza.domain.paths import rel_path
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines, search
 from kaiza.domain.text.lines import LF, LineChunk, LineTooLongError, excerpt
@@ -76,7 +75,14 @@ class HitCollector:
         require_hits_within_cap(self.count, self._view)
         if not self.is_full:
             key = (str(real), hit.line, hit.start, self.count)
-            self.is_full = not self.page.add(self._build_item(real, chunk, hit), key)
+            self.is_full = not self.page.add(self._fit_item(self._build_item(real, chunk, hit)), key)
+
+    def _fit_item(self, item: dict[str, Any]) -> dict[str, Any]:
+        """The hit; without its context if it is too large for an answer of its own."""
+        budget = AnswerBudget.choose(self._view.caps)
+        if not self._context_lines or budget.count_bytes(item) <= budget.max_bytes:
+            return item
+        return {**item, "before": [], "after": []}
 
     def _text_chunks(self, content: FileContent) -> Iterator[bytes]:
         """The file in chunks; none of a binary file, which has a NUL byte in its first chunk."""
@@ -101,7 +107,6 @@ class HitCollector:
         data, begin, end = chunk.data, hit.line_start, hit.line_end
         item: dict[str, Any] = {
             "path": lines.escape_bytes(str(real)),
-            "uri": rel_path.to_uri(self._view.root, real),
             "range": {
                 "start": {"line": hit.line, "character": hit.start},
                 "end": {"line": hit.line, "character": hit.end},

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kaiza.domain.paging import cursor
-from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import search
@@ -64,7 +64,10 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
 
 def run(request: Request, view: FilesView) -> Answer:
     """Return the next hits."""
-    page = PageBuilder(request.page_size or view.caps.page_items, view.caps.response_bytes)
+    page = PageBuilder(
+        request.page_size or view.caps.default_page_items,
+        AnswerBudget.choose(view.caps, is_asked=request.page_size is not None),
+    )
     hits = HitCollector(request.matcher, request.context_lines, page, view)
     hits.count = request.count
     if view.stat(request.path).type == "directory":
@@ -122,4 +125,5 @@ def _page_output(request: Request, hits: HitCollector, done: str | None, notes: 
 def _build_summary(output: Mapping[str, Any]) -> str:
     items = output["items"]
     files = len({item["path"] for item in items})
-    return f"{len(items)} hits in {files} files{', more follow' if 'nextCursor' in output else ''}."
+    counted = ", lines counted from 0" if items else ""
+    return f"{len(items)} hits in {files} files{counted}.{cursor.NEXT_PAGE if 'nextCursor' in output else ''}"

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.paths import rel_path
 from kaiza.domain.plans.plan import APPROVED
 from kaiza.tools.planning.list_plans import plan_row
@@ -32,7 +34,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     loosening = view.adopt_settings()
     audit = view.log.catch_up()  # the head before this call's own record, which the receipt names
     plans = _list_plan_rows(view)
-    output = {
+    output: dict[str, Any] = {
         "session_id": session.session_id,
         "role": session.role,
         "workspace_root": session.workspace_root,
@@ -44,15 +46,17 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         "recovered": recovered,
     }
     approved = sum(1 for plan in plans if plan["status"] == APPROVED)
+    role = describe_role(session.role).capitalize()
     sentences = [
-        f"{session.role} session open; plans that say APPROVED: {approved}; the log is {audit['verdict']}.",
+        f"{role} session open; plans that say APPROVED: {approved}; the log is {audit['verdict']}.",
         view.arrival,
         None if view.implies_session else "Each call passes session_id.",
         f"kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
         if loosening
         else None,
     ]
-    return Answer({**output, "summary": _join_sentences(sentences)}, detail={"state": view.state_id})
+    output["summary"] = _join_sentences(sentences)
+    return Answer(cut_lists(output, view.caps, "Call list_plans to see all plans."), detail={"state": view.state_id})
 
 
 def _join_sentences(sentences: Iterable[str | None]) -> str:

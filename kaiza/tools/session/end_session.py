@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.audit.inverse_changes import net_changes
+from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.tools.session.session_status import session_counts
 from kaiza.tools.view import Answer, ChangesView
 
@@ -25,10 +26,6 @@ def run(_request: Request, view: ChangesView) -> Answer:
     """Summarize the session. It is closed once the record of this call is written."""
     counts = session_counts(view.session)
     summary = f"Session ended. Calls: {counts['calls']}, changes: {counts['changes']}, refusals: {counts['refusals']}."
-    return Answer(
-        {
-            "counts": counts,
-            "changes": net_changes(change for record in view.session_changes() for change in record["changes"]),
-            "summary": summary,
-        }
-    )
+    changes = net_changes(change for record in view.session_changes() for change in record["changes"])
+    output = {"counts": counts, "changes": changes, "summary": summary}
+    return Answer(cut_lists(output, view.caps, "Not all changes are listed: kaiza session show has them."))

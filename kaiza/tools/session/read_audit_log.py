@@ -6,11 +6,11 @@ from typing import Any
 
 from kaiza.domain.audit import record
 from kaiza.domain.paging import cursor
-from kaiza.domain.paging.response_size import PageBuilder
+from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.tools.view import Answer, AuditView
 
 NAME = "read_audit_log"
-DEFAULT_PAGE_SIZE = 50
+_LONG_MEMBERS = frozenset({"arguments", "changes", "detail", "cause"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Request:
     outcome: str | None
     path: str | None
     since_seq: int
-    page_size: int
+    page_size: int | None
     arguments: Mapping[str, Any]
 
 
@@ -36,30 +36,44 @@ def parse(arguments: Mapping[str, Any], _root: str | None) -> Request:
         outcome=arguments.get("outcome"),
         path=arguments.get("path"),
         since_seq=since,
-        page_size=arguments.get("pageSize", DEFAULT_PAGE_SIZE),
+        page_size=arguments.get("pageSize"),
         arguments=arguments,
     )
 
 
 def run(request: Request, view: AuditView) -> Answer:
     """Return the next page of matching records."""
-    page = PageBuilder(
-        request.page_size, view.caps.response_bytes, {"items": [], "nextCursor": "x" * 128, "summary": "x" * 64}
-    )
-    more, odd_count = False, 0
+    is_asked = request.page_size is not None
+    budget = AnswerBudget.choose(view.caps, is_asked=is_asked)
+    page = PageBuilder(request.page_size or view.caps.default_page_items, budget)
+    more, odd_count, cut = False, 0, []
     for each in view.log.records(request.since_seq):
         # A log that came with a clone may hold records of any form.
         if not record.has_known_form(each):
             odd_count += 1
-        elif _matches(request, each) and not page.add(each):
-            more = True
-            break
+        elif _matches(request, each):
+            item = each if is_asked else _shorten_record(each, budget)
+            if not page.add(item, (each["seq"],)):
+                more = True
+                break
+            cut += [each["seq"]] if item is not each else []
     output: dict[str, Any] = {"items": page.items}
     if more:
-        output["nextCursor"] = cursor.encode(NAME, request.arguments, (page.items[-1]["seq"],))
-    summary = f"{len(page.items)} records{', more follow' if more else ''}."
+        output["nextCursor"] = cursor.encode(NAME, request.arguments, page.last_key)
+    summary = f"{len(page.items)} records.{cursor.NEXT_PAGE if more else ''}"
     diagnostics = [f"Left out {odd_count} records of a form that Kaiza does not write."] if odd_count else []
+    diagnostics += [f"Record {seq} is cut. For all of it, pass since_seq {seq} and pageSize 1." for seq in cut]
     return Answer({**output, "summary": summary}, diagnostics=diagnostics)
+
+
+def _shorten_record(each: dict[str, Any], budget: AnswerBudget) -> dict[str, Any]:
+    """The record; one that is larger than an answer without its longest members."""
+    shown = dict(each)
+    for name in sorted(_LONG_MEMBERS & each.keys(), key=lambda name: budget.count_bytes(each[name]), reverse=True):
+        if budget.count_bytes(shown) <= budget.max_bytes:
+            break
+        del shown[name]
+    return each if len(shown) == len(each) else shown
 
 
 def _matches(request: Request, each: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kaiza.domain.audit.projection import Session
+from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans.plan import PlanUsage
 from kaiza.tools.view import Answer, PlansView, SessionView
 
@@ -65,4 +66,6 @@ def run(_request: Request, view: _PlanUseView) -> Answer:
         }
     counts = output["counts"]
     summary = f"{output['state']}: {counts['calls']} calls, {counts['changes']} changes, {counts['refusals']} refusals."
-    return Answer({**output, "summary": summary})
+    return Answer(
+        cut_lists({**output, "summary": summary}, view.caps, "Not all plans are listed: kaiza status has them.")
+    )

@@ -8,6 +8,7 @@ import orjson
 from kaiza.domain.call import Outcome
 from kaiza.wire import message
 from kaiza.wire.dialects.context_v0 import is_context_call, to_v0_error
+from kaiza.wire.dialects.summary_text import build_summary_text
 from kaiza.wire.message import RequestId
 
 RECEIPT_KEY: Final = "kaiza/receipt"
@@ -24,7 +25,7 @@ class ResultFormat(NamedTuple):
     """How results are encoded: what the text block holds, and the members that the revision requires."""
 
     summary: bool = False
-    """Put the output's summary into the text block, instead of the whole output as JSON."""
+    """Put the output's summary, ids, hashes and cursors into the text block, instead of the whole output as JSON."""
     modern_meta: Mapping[str, Any] | None = None
     """The `_meta` of revisions without a handshake; None for the others."""
 
@@ -44,7 +45,7 @@ def _encode_success(outcome: Outcome, output: Mapping[str, Any], form: ResultFor
     if is_context_call(outcome):
         text = structured.decode() + "\n"  # exactly the document, for every client
     else:
-        text = str(output.get("summary", "")) if form.summary else structured.decode()
+        text = build_summary_text(output) if form.summary else structured.decode()
     body = b'{"content":[%b],"structuredContent":%b,"isError":false%b}'
     return body % (_text_block(text), structured, _closing_members(outcome, form))
 

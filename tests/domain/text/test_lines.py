@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.text import lines
 
 FILES = st.text(st.sampled_from("ab\n\né\r")).map(str.encode) | st.binary(max_size=40)
@@ -84,14 +85,17 @@ def test_a_line_over_the_memory_bound_raises():
         list(lines.iter_chunks(iter([b"a\n"] + [b"x" * 100] * 5), 0, 300))
 
 
-@given(data=FILES, space=st.integers(16, 60))
-def test_a_piece_is_a_prefix_that_fits_and_is_not_empty(data, space):
-    piece = lines.fit_content(data, space, final=True)
+@given(
+    data=FILES, space=st.integers(16, 60), budget=st.sampled_from([AnswerBudget(0), AnswerBudget(0, is_doubled=True)])
+)
+def test_a_piece_is_a_prefix_that_fits_and_is_not_empty(data, space, budget):
+    piece = lines.fit_content(data, space, budget, final=True)
 
     assert piece.size or not data
     assert piece.line_count == len(split(data[: piece.size]))
     if piece.encoding == "utf-8":
         assert piece.content.encode() == data[: piece.size]
+        assert budget.count_text_bytes(piece.content.encode()) <= space
 
 
 @pytest.mark.parametrize("at", [0, 100, 499, 500, 2_000, 4_990])

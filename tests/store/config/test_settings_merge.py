@@ -23,6 +23,7 @@ VALUES = {
     "checks.seconds": st.integers(1, 3600),
     "checks.network": st.booleans(),
     "checks.writable": st.lists(st.sampled_from(["~/a", "/b"]), unique=True),
+    "answers.bytes": st.integers(8_192, 163_840),
 }
 SETTINGS = st.fixed_dictionaries({}, optional=VALUES)
 ORDERS = {
@@ -40,7 +41,7 @@ def is_as_strict(key, one, other):
         return set(one) <= set(other)
     return (
         one <= other
-        if key in ("checks.seconds", "checks.network")
+        if key in ("checks.seconds", "checks.network", "answers.bytes")
         else ORDERS[key].index(one) >= ORDERS[key].index(other)
     )
 
@@ -167,6 +168,7 @@ def test_each_setting_names_the_places_that_it_comes_from():
         "audit.sync": [DEFAULT],
         "checks.network": [DEFAULT],
         "checks.writable": [DEFAULT],
+        "answers.bytes": [DEFAULT],
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
-from kaiza.domain.paging import response_size
+from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.paths import rel_path
 from kaiza.tools.project import reference_check
 
@@ -80,7 +80,7 @@ def test_links_are_no_assets(reader):
 
 
 def test_rows_after_one_that_does_not_fit_are_only_counted():
-    rows = reference_check.MissingRows(response_size.RESERVED_BYTES + 500)
+    rows = reference_check.MissingRows(AnswerBudget(250))
     for length in (10, 500, 10):
         rows.add({"target": "x" * length})
 
@@ -106,6 +106,7 @@ def test_the_twenty_largest_assets_are_sorted_by_size_then_path(plain_reader):
 
 
 def test_only_a_thousand_types_are_shown(plain_reader):
+    plain_reader.caps = plain_reader.caps._replace(answer_bytes=160 * 1024)
     for number in range(1_001):
         plain_reader.write(f"a.{number}")
 
@@ -155,6 +156,7 @@ def test_configured_files_that_are_not_there_are_missing_scripts(reader):
 
 
 def test_only_a_thousand_rows_are_shown_and_the_rest_is_counted(plain_reader):
+    plain_reader.caps = plain_reader.caps._replace(answer_bytes=160 * 1024)
     plain_reader.write("a.md", "".join(f"[x]({number:04d}.md)\n" for number in range(1_200)))
     answer = plain_reader.call(MISSING)
 

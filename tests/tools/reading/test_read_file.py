@@ -25,10 +25,7 @@ def read_on(reader, path, **first):
         if not answer["truncated"]:
             return b"".join(parts)
         assert part
-        if part.endswith(b"\n"):
-            line, offset = answer["start_line"] + answer["line_count"], 0
-        else:
-            offset += len(part)
+        line, offset = answer["next"]["start_line"], answer["next"].get("byte_offset", 0)
 
 
 def test_a_small_file_is_read_whole_with_its_hash_and_line_counts(reader):
@@ -48,7 +45,7 @@ def test_a_small_file_is_read_whole_with_its_hash_and_line_counts(reader):
         "total_lines": 3,
         "line_ending": "lf",
         "truncated": False,
-        "summary": "Lines 0 to 2 of 3.",
+        "summary": "Lines 0\u20132 of 3, counted from 0.",
     }
 
 
@@ -59,9 +56,9 @@ def test_a_window_of_lines_has_the_hash_of_the_whole_file(reader):
 
     assert answer["content"] == "1\n2\n"
     assert (answer["start_line"], answer["line_count"], answer["total_lines"]) == (1, 2, 4)
-    assert answer["truncated"]
+    assert (answer["truncated"], answer["next"]) == (True, {"start_line": 3})
     assert answer["hash"] == hashlib.sha256(b"0\n1\n2\n3\n").hexdigest()
-    assert answer["summary"] == "Lines 1 to 2 of 4. Call again with start_line 3 to read the rest."
+    assert answer["summary"] == "Lines 1\u20132 of 4, counted from 0. Call again with start_line 3 to read on."
 
 
 @pytest.mark.parametrize(
@@ -99,7 +96,7 @@ def test_a_start_line_after_the_end_returns_no_lines(reader):
 
     assert (answer["content"], answer["start_line"], answer["line_count"]) == ("", 7, 0)
     assert not answer["truncated"]
-    assert answer["summary"] == "No lines at or after line 7 of 2."
+    assert answer["summary"] == "No lines at or after line 7 of 2, counted from 0."
 
 
 def test_a_window_with_bytes_that_are_not_utf8_is_returned_as_base64(reader):
@@ -135,8 +132,9 @@ def test_a_long_line_is_read_on_by_byte_offset(plain_reader):
 
     assert first["truncated"]
     assert (first["encoding"], first["line_count"], first["total_lines"]) == ("utf-8", 1, 2)
+    assert first["next"] == {"start_line": 0, "byte_offset": offset}
     assert first["summary"].endswith(
-        f"The last line is cut: call again with {offset} added to byte_offset to read the rest."
+        f"The last line is cut: call again with start_line 0 and byte_offset {offset} to read on."
     )
     assert raw(second) == content[offset : offset + len(raw(second))]
 
@@ -175,18 +173,30 @@ def test_a_large_file_is_read_to_its_end_by_following_the_summaries(plain_reader
     )
 )
 def test_any_file_is_read_to_its_end_with_the_smallest_responses(plain_reader, content):
-    plain_reader.caps = plain_reader.caps._replace(response_bytes=4096 + 1024 + 700)
+    plain_reader.caps = plain_reader.caps._replace(answer_bytes=1536 + 700)
     plain_reader.write("a", content)
 
     assert read_on(plain_reader, "a") == content
 
 
-def test_at_most_5000_lines_are_returned(plain_reader):
+@pytest.mark.parametrize(("asked", "lines"), [({}, 500), ({"max_lines": 5000}, 5000)])
+def test_500_lines_are_returned_and_up_to_5000_if_asked_for(plain_reader, asked, lines):
     plain_reader.write("a", "x\n" * 6000)
 
-    answer = plain_reader.call("read_file", path="a")
+    answer = plain_reader.call("read_file", path="a", **asked)
 
-    assert (answer["line_count"], answer["truncated"]) == (5000, True)
+    assert (answer["line_count"], answer["truncated"]) == (lines, True)
+
+
+def test_fewer_lines_are_returned_where_500_are_too_large_for_an_answer(plain_reader):
+    plain_reader.write("a", ("y" * 99 + "\n") * 600)
+
+    answer = plain_reader.call("read_file", path="a")
+    asked = plain_reader.call("read_file", path="a", max_lines=500)
+
+    assert 300 < answer["line_count"] < 328
+    assert answer["next"] == {"start_line": answer["line_count"]}
+    assert (asked["line_count"], asked["content"][:1000]) == (500, answer["content"][:1000])
 
 
 def test_a_truncated_window_ends_at_the_end_of_a_line(plain_reader):
@@ -195,7 +205,7 @@ def test_a_truncated_window_ends_at_the_end_of_a_line(plain_reader):
     answer = plain_reader.call("read_file", path="a")
 
     assert answer["content"].endswith("y\n")
-    assert answer["summary"].endswith(f"Call again with start_line {answer['line_count']} to read the rest.")
+    assert answer["summary"].endswith(f"Call again with start_line {answer['line_count']} to read on.")
 
 
 def test_a_line_beyond_64_mib_can_be_read(plain_reader):

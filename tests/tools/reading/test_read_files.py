@@ -10,7 +10,7 @@ def test_each_file_is_returned_as_read_file_returns_it(reader):
     assert [file["path"] for file in files] == ["b", "a"]
     for file in files:
         alone = reader.call("read_file", path=file["path"])
-        assert {**file, "summary": alone["summary"]} == alone
+        assert {**file, "uri": alone["uri"], "summary": alone["summary"]} == alone
 
 
 def test_a_file_that_cannot_be_read_gets_an_error_and_does_not_stop_the_others(reader):
@@ -29,24 +29,28 @@ def test_a_file_that_cannot_be_read_gets_an_error_and_does_not_stop_the_others(r
         "\\ud800": "INVALID_PATH",
     }
     assert all(set(file) == {"path", "error_code", "human_message"} for file in answer["files"])
-    assert answer["summary"] == "0 files read, 0 of them truncated, 6 not read."
+    assert answer["summary"] == "0 files read, 0 of them truncated, 6 not read; lines counted from 0."
 
 
 @pytest.mark.parametrize("content", [b"x" * 200_000, b'"\\' * 100_000, b"\x00\xff" * 100_000])
-def test_fifty_large_files_share_one_response(plain_reader, content):
+def test_large_files_share_one_answer_and_the_summary_names_those_left_out(plain_reader, content):
     paths = [f"file{number:02d}" for number in range(50)]
     for path in paths:
         plain_reader.write(path, content)
 
-    files = plain_reader.call("read_files", paths=paths)["files"]
+    answer = plain_reader.call("read_files", paths=paths)
+    files = answer["files"]
 
-    assert len(files) == 50
-    assert all(file["truncated"] and file["content"] for file in files)
+    assert [file["path"] for file in files] == paths[: len(files)]
+    assert 10 < len(files) < 20
+    assert all(file["truncated"] and file["content"] and file["next"] for file in files)
+    assert answer["truncated"]
+    assert f"Call again with the last {50 - len(files)} paths." in answer["summary"]
 
 
 def test_space_that_a_small_file_leaves_is_given_to_the_next(plain_reader):
     plain_reader.write("small", "x\n")
-    plain_reader.write("large", "y" * 200_000)
+    plain_reader.write("large", "y" * 28_000)
 
     files = plain_reader.call("read_files", paths=["small", "small", "large"])["files"]
 
@@ -54,11 +58,12 @@ def test_space_that_a_small_file_leaves_is_given_to_the_next(plain_reader):
 
 
 def test_files_without_space_for_content_still_get_their_hash(plain_reader):
-    plain_reader.caps = plain_reader.caps._replace(response_bytes=24_000)
+    plain_reader.caps = plain_reader.caps._replace(answer_bytes=1536 + 2 * 300)
     plain_reader.write("a", "x" * 9_000)
 
-    files = plain_reader.call("read_files", paths=["a"] * 9)["files"]
+    files = plain_reader.call("read_files", paths=["a"] * 2)["files"]
 
+    assert files
     assert all(file["truncated"] and file["hash"] for file in files)
 
 

@@ -19,7 +19,7 @@ def test_the_line_is_returned_with_the_hash_of_the_file(reader):
         "position": {"line": 1, "character": 2},
         "lines": [{"line": 1, "text": "one"}],
         "hash": hashlib.sha256(b"zero\none\ntwo\n").hexdigest(),
-        "summary": "Lines 1 to 1.",
+        "summary": "Lines 1\u20131, counted from 0.",
     }
 
 

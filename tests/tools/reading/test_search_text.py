@@ -33,12 +33,11 @@ def test_each_hit_has_its_path_range_and_line(reader):
 
     assert answer["items"][0] == {
         "path": "src/app.py",
-        "uri": f"file://{reader.root}/src/app.py",
         "range": {"start": {"line": 1, "character": 5}, "end": {"line": 1, "character": 9}},
         "line": "an é here, here",
     }
     assert hits([answer["items"]]) == [("src/app.py", 1, 5, 9), ("src/app.py", 1, 11, 15)]
-    assert answer["summary"] == "2 hits in 1 files."
+    assert answer["summary"] == "2 hits in 1 files, lines counted from 0."
     assert "diagnostics" not in answer
 
 
