@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kaiza.server.run_logger import RunLogger
     from kaiza.store.config.editor_catalog import EditorCatalog
 
-ROLES = ("ANTIGRAVITY", "WINDSURF")
 TIERS = ("core", "governed")
 CONTENT_MODES = ("full", "summary")
 MAX_TIMEOUT_MS = 30_000
@@ -90,7 +89,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--http, serve clients over HTTP until stopped (docs/http.md).\n"
         "Exit status: 0 the client disconnected or the server was stopped, 3 the server could not start (why is on "
         "standard error, as JSON).",
-        "kaiza serve --workspace ~/project --role WINDSURF\nkaiza serve --workspace ~/project --http 127.0.0.1:8765",
+        "kaiza serve --workspace ~/project --role executor\nkaiza serve --workspace ~/project --http 127.0.0.1:8765",
     )
     parser.add_argument(
         "--workspace",
@@ -99,7 +98,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a workspace; may be given several times (default: $CLAUDE_PROJECT_DIR, else the current directory)",
     )
-    parser.add_argument("--role", choices=ROLES, help="serve only this role (default: each session names its role)")
+    arguments.add_role(parser, "serve only this role (default: each session names its role)")
     parser.add_argument(
         "--tier",
         choices=TIERS,

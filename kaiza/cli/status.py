@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.session import thaw, unlock
+from kaiza.domain.audit.projection import describe_role
 from kaiza.queries.trust_summary import describe_trust
 from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import log_verdict, plans
@@ -112,7 +113,7 @@ def _change_permission(workspace: Workspace) -> str:
     if state.frozen:
         return "none: frozen"
     if state.locks:
-        return f"not by {escape(', '.join(state.locks))}: locked"
+        return f"not by the {escape(', '.join(map(describe_role, state.locks)))}: locked"
     return "under approved plans"
 
 
@@ -120,7 +121,7 @@ def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:
     counts = session["counts"]
     return (
         Cell(escape(session["session_id"]), "bold"),
-        Cell(escape(session["role"])),
+        Cell(escape(describe_role(session["role"]))),
         Cell(session["state"]),
         Cell(str(counts["calls"])),
         Cell(str(counts["changes"])),

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from kaiza.domain.audit.projection import describe_role
 from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
 from kaiza.render.terminal import INDENT, display_width, escape, paint, wrap
 
@@ -82,7 +83,7 @@ def _record_cells(record: Mapping[str, Any], *, is_daily: bool) -> tuple[Cell, .
     return (
         Cell(time[11:] if is_daily else time.replace("T", " "), "dim"),
         Cell(_member_text(record, "seq"), "dim"),
-        Cell(f"{_member_text(record, 'role')} {_member_text(record, 'principal')}".strip()),
+        Cell(f"{describe_role(_member_text(record, 'role'))} {_member_text(record, 'principal')}".strip()),
         Cell(_member_text(record, "tool_name") or kind),
         Cell(paths or (_member_text(record, "plan_id") if kind in {"plan", "person"} else "")),
         Cell(outcome if outcome and kind == "call" else _format_result(record, kind), _STYLES.get(outcome, "yellow")),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from kaiza.domain.audit.projection import describe_role
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape, format_minute
 
@@ -57,7 +58,7 @@ def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:
     counts, state = session["counts"], session["state"]
     return (
         Cell(escape(session["session_id"]), "bold"),
-        Cell(escape(session["role"] or "")),
+        Cell(escape(describe_role(session["role"]))),
         Cell(state, _STYLES.get(state, "dim")),
         Cell(format_minute(session["begun_at"]), "dim"),
         Cell(format_minute(session["last_call_at"]), "dim"),

@@ -34,9 +34,9 @@ def test_a_timeline_has_one_aligned_row_per_record():
 
     assert lines == [
         "time UTC               seq  role      tool          path          outcome  code",
-        "2026-11-18 09:01:07      1  WINDSURF  read_file     src/app.py    ok",
-        "2026-11-18 09:02:07      2  WINDSURF  write_file    docs/a.md     error    PLAN_SCOPE_VIOLATION",
-        "2026-11-18 09:03:07      3  WINDSURF  apply_patch   a +1          intent",
+        "2026-11-18 09:01:07      1  executor  read_file     src/app.py    ok",
+        "2026-11-18 09:02:07      2  executor  write_file    docs/a.md     error    PLAN_SCOPE_VIOLATION",
+        "2026-11-18 09:03:07      3  executor  apply_patch   a +1          intent",
         "2026-11-18 09:04:07      4            person                      person",
     ]
 
@@ -62,10 +62,10 @@ def test_a_narrow_timeline_has_a_line_for_the_day_and_whole_paths():
     assert lines == [
         "time UTC   seq role     tool         path                                outcome",
         "2026-11-18",
-        "09:01:07     1 WINDSURF read_file    src/app.py                          ok",
-        "09:02:07     2 WINDSURF write_file   docs/a.md                           error",
+        "09:01:07     1 executor read_file    src/app.py                          ok",
+        "09:02:07     2 executor write_file   docs/a.md                           error",
         "    code: PLAN_SCOPE_VIOLATION",
-        "09:05:07     5 WINDSURF read_file                                        ok",
+        "09:05:07     5 executor read_file                                        ok",
         "    path: packages/server/src/handlers/authentication/rotation.py",
     ]
 

@@ -13,6 +13,7 @@ import orjson
 from kaiza.cli.call.server_url import parse_url, read_token
 from kaiza.cli.call.tool_arguments import read_arguments
 from kaiza.cli.console import arguments, output
+from kaiza.domain.audit.projection import describe_role
 from kaiza.render.json_values import format_members, format_text
 from kaiza.render.terminal import escape, wrap
 from kaiza.store.config import roots
@@ -52,11 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="the workspace (default: this directory or the nearest one above it that is a workspace); with --url, "
         "which of the server's workspaces",
     )
-    parser.add_argument(
-        "--role",
-        choices=("ANTIGRAVITY", "WINDSURF"),
-        help="role of the session (default: executor, WINDSURF, where it may call the tool)",
-    )
+    arguments.add_role(parser, "role of the session (default: executor where it may call the tool)")
     parser.add_argument("--raw", action="store_true", help="print the result as the server sent it, in JSON")
 
 
@@ -125,7 +122,7 @@ def _call_in_session(
     result = _call(client, args, {**given, _SESSION: session})
     is_open = args.tool != "end_session" and client.call_tool("end_session", {_SESSION: session}).error_code
     state = "could not be ended" if is_open else "was begun for this call, and ended"
-    output.print_error(f"Session {escape(session)}, {role}, {state}.")
+    output.print_error(f"Session {escape(session)}, {describe_role(role)}, {state}.")
     return result
 
 

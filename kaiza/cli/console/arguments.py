@@ -14,6 +14,7 @@ CommandAction = Callable[[argparse.Namespace], int]
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001  it has no other name
 MAX_REASON = 1000
 _NO_BREAK = "\x01"
+_ROLES = {"planner": "ANTIGRAVITY", "executor": "WINDSURF"}
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -53,6 +54,18 @@ def add_group(parser: argparse.ArgumentParser, text: str, example: str) -> Subpa
     """Make a command one that has subcommands."""
     describe(parser, text, example)
     return parser.add_subparsers(title="commands", metavar="COMMAND", required=True, dest="subcommand")
+
+
+def add_role(parser: "argparse.ArgumentParser | argparse._ArgumentGroup", text: str, action: str = "store") -> None:
+    """Add `--role`, which takes a role by its word or by its name in calls."""
+    parser.add_argument(
+        "--role",
+        type=lambda role: _ROLES.get(role, role),
+        choices=tuple(_ROLES.values()),
+        metavar=f"{{{','.join(_ROLES)}}}",
+        action=action,
+        help=text,
+    )
 
 
 def add_workspace(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kaiza.domain.audit.projection import ROLES
+from kaiza.cli.console import arguments
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.render.records import recorded_paths
@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("filters (repeat an option to match any of its values)")
     group.add_argument("--session", metavar="ID", help="of this session; the first characters are enough")
     group.add_argument("--tool", metavar="NAME", action="append", help="of this tool")
-    group.add_argument("--role", choices=ROLES, action="append", help="of this role")
+    arguments.add_role(group, "of this role", action="append")
     group.add_argument(
         "--kind", metavar="KIND", choices=_KINDS, action="append", help=f"of this kind: {', '.join(_KINDS)}"
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import orjson
 
 from kaiza.cli.console import arguments, output
+from kaiza.domain.audit.projection import describe_role
 from kaiza.render import terminal
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class DemoStage:
             self._shown_seq = record["seq"]
             name = record["tool_name"] or record["kind"]
             outcome = record["error_code"] or record["outcome"] or record["kind"]
-            call = f"record {record['seq']:>3}  {record['role'] or '-':<11} {name:<14}"
+            call = f"record {record['seq']:>3}  {describe_role(record['role']) or '-':<10} {name:<14}"
             line = terminal.escape(f"{call} {outcome:<22} {_record_paths(record)}".rstrip())
             for part in terminal.wrap([_INDENT + line], output.terminal_width()):
                 output.print_lines([terminal.paint(part, "dim", colour=output.has_colour())])

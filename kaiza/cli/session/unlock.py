@@ -7,7 +7,7 @@ from functools import partial
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
-from kaiza.domain.audit.projection import ROLES, RoleLock
+from kaiza.domain.audit.projection import RoleLock, describe_role
 from kaiza.render.terminal import escape, format_time
 from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace
@@ -21,14 +21,14 @@ def add(commands: arguments.Subparsers) -> None:
         "Let a role change files again after a refusal locked it. Shows why it was locked, and asks you to confirm at "
         "the terminal.\n"
         "Exit status: 0 unlocked, 1 not unlocked or nothing is locked, 3 no terminal to ask at.",
-        "kaiza session unlock\nkaiza session unlock --role WINDSURF",
+        "kaiza session unlock\nkaiza session unlock --role executor",
         run=_run_unlock,
     )
     target = parser.add_mutually_exclusive_group()
     target.add_argument(
         "session", metavar="ID", nargs="?", help="unlock the role of this session (default: every role)"
     )
-    target.add_argument("--role", choices=ROLES, help="unlock this role")
+    arguments.add_role(target, "unlock this role")
     arguments.add_operator(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
@@ -41,7 +41,7 @@ def _run_unlock(args: argparse.Namespace) -> int:
         role = args.role or (_session_role(workspace, args.session) if args.session else None)
         locks = [lock for lock in workspace.audit_state.locks.values() if role in (None, lock.role)]
         if not locks:
-            which = f"The role {role} is not locked" if role else "No role is locked"
+            which = f"The {describe_role(role)} is not locked" if role else "No role is locked"
             raise output.CommandError(f"{which}. Nothing was changed.", output.FAILURE)
         if not confirm_by_typing(_confirmation_text(locks, name), "unlock"):
             raise output.CommandError("Cancelled. Nothing was unlocked.", output.FAILURE)
@@ -52,7 +52,7 @@ def _run_unlock(args: argparse.Namespace) -> int:
     if args.json:
         output.print_json({"unlocked": [lock.role for lock in locks]})
     else:
-        output.print_lines([f"Unlocked: {escape(', '.join(lock.role for lock in locks))}."])
+        output.print_lines([f"Unlocked: {escape(', '.join(describe_role(lock.role) for lock in locks))}."])
     return output.SUCCESS
 
 
@@ -74,7 +74,7 @@ def _confirmation_text(locks: list[RoleLock], name: str) -> str:
 
 def describe_lock(lock: RoleLock) -> Iterator[str]:
     """Why a role is locked, and the command that shows the refused call."""
-    yield f"{escape(lock.role)} is locked since {format_time(lock.at)}: {escape(lock.error_code)}"
+    yield f"The {escape(describe_role(lock.role))} is locked since {format_time(lock.at)}: {escape(lock.error_code)}"
     yield f"  Refused call: kaiza audit show {lock.seq}"
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.domain.audit.projection import describe_role
 from kaiza.render.tables import Cell, Column, render_table
 from kaiza.render.terminal import escape, format_minute
 from kaiza.store.disk import state_dir
@@ -73,7 +74,7 @@ def _token_row(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     return (
         Cell(escape(row["name"]), "bold"),
         Cell(row["state"], _STYLES.get(row["state"], "dim")),
-        Cell(escape(row["role"] or "either")),
+        Cell(escape(describe_role(row["role"]) or "either")),
         Cell(format_minute(row["expires"])),
         Cell(format_minute(row["last_use"]) if row["last_use"] else "never"),
         Cell(escape(row["principal"]), "dim"),

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
-from kaiza.domain.audit.projection import ROLES
 from kaiza.render.terminal import format_time
 from kaiza.store import human_decisions
 from kaiza.store.disk import state_dir
@@ -28,11 +27,11 @@ def add(commands: arguments.Subparsers) -> None:
         "Make a token for this workspace and print it, this once: only its SHA-256 is kept. With it, an agent begins "
         "sessions here over HTTP. The log records its name; a name is never used twice.\n"
         "Exit status: 0 made, 1 refused, and no token was made.",
-        "kaiza token new ci --role WINDSURF --expires 30d\nKAIZA_TOKEN=$(kaiza token new laptop)",
+        "kaiza token new ci --role executor --expires 30d\nKAIZA_TOKEN=$(kaiza token new laptop)",
         run=_run_new,
     )
     add_name(parser)
-    parser.add_argument("--role", choices=ROLES, help="begin sessions of this role only (default: of either)")
+    arguments.add_role(parser, "begin sessions of this role only (default: of either)")
     parser.add_argument(
         "--expires",
         metavar="TIME",
