@@ -80,4 +80,5 @@ def stamp_call(call_request: CallRequest, seconds: float, clock: Clock) -> Call:
     started = time.monotonic()
     request_id, timestamp = clock.stamp(call_request)
     arguments = call_request.arguments if isinstance(call_request.arguments, Mapping) else {}
-    return Call(call_request, request_id, timestamp, started, started + seconds, arguments)
+    trace = {"traceparent": call_request.traceparent} if call_request.traceparent else {}
+    return Call(call_request, request_id, timestamp, started, started + seconds, arguments, detail=trace)

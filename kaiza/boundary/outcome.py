@@ -146,8 +146,14 @@ def outcome_body(
         duration_ms=int((time.monotonic() - call.started) * 1000),
         client=session.client if session else call.call_request.client,
         principal=call.principal_label,
-        detail=dict(call.detail) if error is None and call.detail else None,
+        detail=(dict(call.detail) if error is None else _detail_of_failure(call)) or None,
     )
+
+
+def _detail_of_failure(call: Call) -> Mapping[str, Any]:
+    """Of a failed call's detail, the trace that it is part of; the rest is about an answer that was not given."""
+    trace = call.call_request.traceparent
+    return {"traceparent": trace} if trace else {}
 
 
 def _known_members(call: Call, session: Session | None) -> errors.ErrorContext:

@@ -15,12 +15,16 @@ _SUMMARY = (
 )
 _HELP = """\
 usage: kaiza COMMAND ...
-       kaiza --version
+       kaiza version
 
 {summary}
 
 commands:
 {commands}
+
+options:
+  -h, --help  show this help
+  --version   print the version, as `kaiza version` does
 
 example:
   kaiza audit tail -f
@@ -35,7 +39,7 @@ def run(argv: Sequence[str]) -> int:
     if argv and argv[0] in {"-h", "--help", "help"}:
         sys.stdout.write(_overview_text())
         return 0
-    if argv and argv[0] == "--version":
+    if argv and argv[0] in {"--version", "version"}:
         sys.stdout.write(f"kaiza {version('kaiza')}\n")
         return 0
     sys.stderr.write(_unknown_command(argv[0]) if argv else _overview_text())
@@ -49,7 +53,7 @@ def _overview_text() -> str:
 
 
 def _unknown_command(word: str) -> str:
-    near = get_close_matches(word, [*COMMANDS, "--version"], n=1)
+    near = get_close_matches(word, [*COMMANDS, "version", "--version"], n=1)
     hint = f"Did you mean `kaiza {near[0]}`?" if near else "`kaiza --help` lists the commands."
     return _wrap(f"kaiza: there is no command {word!r}. {hint}\n")
 

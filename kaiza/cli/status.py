@@ -68,7 +68,7 @@ def _format_lines(workspace: Workspace, status: Mapping[str, Any]) -> Iterator[s
     if status["trust"]["merged"] or status["trust"]["signers"]:
         yield from wrap([f"trusted    {describe_trust(status['trust'])}"], width)
     if state.frozen:
-        lines = [thaw.describe_freeze(state.frozen), "Lift it with: kaiza thaw"]
+        lines = [*thaw.describe_freeze(state.frozen), "Lift it with: kaiza thaw"]
         yield from plans.render_section("Frozen", lines, width, colour=colour)
     locks = [line for lock in state.locks.values() for line in unlock.describe_lock(lock)]
     if locks:

@@ -36,6 +36,8 @@ class CallRequest(NamedTuple):
     """Who calls, over HTTP; None on stdio."""
     report_progress: Callable[[int, int | None], None] | None = None
     """Sends the client how many items of how many are processed; None if it did not ask for that."""
+    traceparent: str | None = None
+    """The trace that the call is part of, in the form of W3C Trace Context; valid if there is one."""
 
 
 class Receipt(NamedTuple):

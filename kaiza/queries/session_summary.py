@@ -10,8 +10,10 @@ from kaiza.domain.audit.record import REQUIRED_FIELDS, is_well_formed
 from kaiza.domain.audit.record_folding import apply_record, revoked_principal
 from kaiza.domain.caps import Caps
 from kaiza.render.records import recorded_paths
+from kaiza.store.disk.served_sessions import is_idle
 
 _CHANGE_MEMBERS = ("path", "source", "operation", "before_hash", "after_hash", "lines_added", "lines_removed")
+_OPEN_STATES = ("active", "locked")
 _REFUSAL_MEMBERS = ("seq", "tool_name", "error_code", "human_message")
 
 
@@ -26,6 +28,8 @@ class SessionSummary:
     begun_at: str
     last_call_at: str
     ended_at: str | None = None
+    live: str | None = None
+    """Id under which the server that began it lists its sessions; None if it does not."""
     state: str = ""
     calls: int = 0
     change_count: int = 0
@@ -91,9 +95,15 @@ class SessionProjection:
 
 
 def summarize_sessions(
-    records: Iterable[Mapping[str, Any]], detailed: str | None, progress: Callable[[int], None]
+    records: Iterable[Mapping[str, Any]],
+    detailed: str | None,
+    progress: Callable[[int], None],
+    served: Container[str] | None = None,
 ) -> list[SessionSummary]:
-    """Every session with its state now, from one pass over the log; `progress` gets each record's number."""
+    """Every session with its state now, from one pass over the log; `progress` gets each record's number.
+
+    `served` are the sessions that running servers have; None if that is not known.
+    """
     projection, audit_state = SessionProjection(detailed), AuditState()
     for record in records:
         projection.apply(record)
@@ -106,6 +116,8 @@ def summarize_sessions(
     for session in sessions:
         # The times of a deterministic log do not show how long a session was idle.
         session.state = _session_state(session, audit_state.locks, "" if audit_state.is_deterministic else since)
+        if session.state in _OPEN_STATES and is_idle(session.session_id, session.live, served):
+            session.state = "idle"
     return sessions
 
 
@@ -125,7 +137,9 @@ def _session_state(session: SessionSummary, locked_roles: Container[str | None],
 def _new_summary(record: Mapping[str, Any]) -> SessionSummary:
     at = str(record.get("timestamp"))
     who = record.get("client"), record.get("principal")
-    return SessionSummary(str(record["session_id"]), record.get("role"), *who, at, at)
+    live = (record.get("detail") or {}).get("live")
+    live = live if isinstance(live, str) else None
+    return SessionSummary(str(record["session_id"]), record.get("role"), *who, at, at, live=live)
 
 
 def _change_members(change: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The state of a workspace on one page: log, freeze, locks, open sessions, plans, unfinished changes."""
 
+from collections.abc import Container
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +10,7 @@ from kaiza.domain.caps import Caps
 from kaiza.queries.plan_review import list_plans
 from kaiza.queries.trust_summary import summarize_trust
 from kaiza.store import human_decisions
+from kaiza.store.disk.served_sessions import find_served, is_idle
 from kaiza.store.workspace import Workspace
 
 
@@ -21,6 +23,7 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
     sessions = [
         session for session in state.sessions.values() if state.find_open_session(session.session_id, now, idle)
     ]
+    served = find_served(workspace.root)
     return {
         "workspace": workspace.root,
         "standing": workspace.binding.standing.value,
@@ -37,7 +40,7 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
         "unadopted_settings": list_unadopted(workspace),
         "frozen": asdict(state.frozen) if state.frozen else None,
         "locks": [asdict(lock) for lock in state.locks.values()],
-        "sessions": [_session_members(workspace, session) for session in sessions],
+        "sessions": [_session_members(workspace, session, served) for session in sessions],
         "plans": list_plans(workspace),
         "trust": summarize_trust(workspace.root),
         "intents": [
@@ -55,11 +58,12 @@ def list_unadopted(workspace: Workspace) -> list[dict[str, Any]]:
     ]
 
 
-def _session_members(workspace: Workspace, session: Session) -> dict[str, Any]:
+def _session_members(workspace: Workspace, session: Session, served: Container[str] | None) -> dict[str, Any]:
+    state = "locked" if session.role in workspace.audit_state.locks else "active"
     return {
         "session_id": session.session_id,
         "role": session.role,
-        "state": "locked" if session.role in workspace.audit_state.locks else "active",
+        "state": "idle" if is_idle(session.session_id, session.live, served) else state,
         "client": session.client,
         "principal": session.principal,
         "last_call_at": session.last_call_at,

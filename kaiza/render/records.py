@@ -15,7 +15,7 @@ MIN_WIDE_COLUMNS = 110
 _COLUMNS = (
     Column("time UTC"),
     Column("seq", align_right=True, expected_width=5),
-    Column("role"),
+    Column("by"),
     Column("tool", expected_width=12),
     Column("path", min_width=12, is_whole=True, expected_width=12),
     Column("outcome", expected_width=6),
@@ -25,6 +25,8 @@ _COLUMNS = (
 _EXPECTED_WIDTHS = (6, 11, 16, 32, 7, 20)
 _TIME_WIDTH, _DATE_TIME_WIDTH = 8, 19
 _PATH_ARGUMENTS = ("path", "source", "destination", "uri")
+_MAX_PERSON_WIDTH = 16
+"""A longer name is cut in the timeline; the record in full has all of it."""
 _STYLES = {"ok": "green", "error": "red"}
 _FIRST_MEMBERS = ("seq", "timestamp", "kind", "outcome", "error_code", "human_message", "invariant_id", "cause")
 _LAST_MEMBERS = ("prev_hash", "entry_hash")
@@ -83,21 +85,47 @@ def _record_cells(record: Mapping[str, Any], *, is_daily: bool) -> tuple[Cell, .
     return (
         Cell(time[11:] if is_daily else time.replace("T", " "), "dim"),
         Cell(_member_text(record, "seq"), "dim"),
-        Cell(f"{describe_role(_member_text(record, 'role'))} {_member_text(record, 'principal')}".strip()),
-        Cell(_member_text(record, "tool_name") or kind),
+        Cell(_format_actor(record)),
+        Cell(_member_text(record, "tool_name") or _action_of(record) or kind),
         Cell(paths or (_member_text(record, "plan_id") if kind in {"plan", "person"} else "")),
-        Cell(outcome if outcome and kind == "call" else _format_result(record, kind), _STYLES.get(outcome, "yellow")),
+        Cell(_format_outcome(record, kind), "yellow" if _is_dry_run(record) else _STYLES.get(outcome, "yellow")),
         Cell(_member_text(record, "error_code"), "red"),
     )
 
 
-def _format_result(record: Mapping[str, Any], kind: str) -> str:
-    """The outcome column of a record that is not a call: `sealed`, what a person did, how a recovery ended."""
+def _format_actor(record: Mapping[str, Any]) -> str:
+    """Who made the call or the decision: a role, with the token over HTTP, or a person's name."""
+    person = _detail_text(record, "person")
+    if person:
+        return person if display_width(person) <= _MAX_PERSON_WIDTH else f"{person[: _MAX_PERSON_WIDTH - 1]}…"
+    return f"{describe_role(_member_text(record, 'role'))} {_member_text(record, 'principal')}".strip()
+
+
+def _action_of(record: Mapping[str, Any]) -> str:
+    """What a person did, such as `undo`; empty for the record of anything else."""
+    return _detail_text(record, "action")
+
+
+def _format_outcome(record: Mapping[str, Any], kind: str) -> str:
+    """The outcome of a call or of a person's command; else `intent`, `sealed`, or how a recovery ended."""
+    outcome = _member_text(record, "outcome")
+    if kind == "call" and outcome and _is_dry_run(record):
+        return "dry run" if outcome == "ok" else f"{outcome}, dry run"
+    if kind in {"call", "person"} and outcome:
+        return outcome
     if kind == "plan":
         return "sealed"
+    return (_detail_text(record, "result") if kind == "recovery" else "") or kind
+
+
+def _is_dry_run(record: Mapping[str, Any]) -> bool:
+    arguments = record.get("arguments")
+    return isinstance(arguments, Mapping) and arguments.get("dry_run") is True
+
+
+def _detail_text(record: Mapping[str, Any], name: str) -> str:
     detail = record.get("detail")
-    member = {"person": "action", "recovery": "result"}.get(kind, "")
-    return (_member_text(detail, member) if isinstance(detail, Mapping) else "") or kind
+    return _member_text(detail, name) if isinstance(detail, Mapping) else ""
 
 
 def _argument_paths(arguments: Mapping[str, Any]) -> Iterator[Any]:

@@ -142,4 +142,5 @@ def to_call_request(call: ToolCall, report_progress: Callable[[int, int | None],
         call.conversational,
         fault,
         report_progress=None if call.progress_token is None else report_progress,
+        traceparent=call.traceparent,
     )

@@ -152,6 +152,10 @@ class ToolView:
         """Id of the state directory, which the session's record carries."""
         return self.workspace.state_key.state_id
 
+    def note_served(self) -> str | None:
+        """Note that this process serves the session; the id under which it does, None if it cannot be noted."""
+        return self.workspace.note_served(self.session.session_id)
+
     def recover(self) -> list[dict[str, Any]]:
         """Finish or roll back changes that a crash interrupted; what was done, one item a change."""
         return recover(self.workspace, self.now, self.request_id)

@@ -30,6 +30,7 @@ from kaiza.store.config.settings import Settings
 from kaiza.store.config.settings_layers import SettingsLayers
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
+from kaiza.store.disk.served_sessions import ServedSessions
 from kaiza.store.disk.state_key import StateKey
 from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
@@ -73,6 +74,7 @@ class Workspace:
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None
+        self._served_sessions = ServedSessions(self.blobs.kaiza_dir)
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
         self.settings_layers = self._read_layers(is_required=known_settings is None)
         self.settings = known_settings or self.settings_layers.settings_in_force()
@@ -133,6 +135,10 @@ class Workspace:
         """The open session with this id, including one that another process began."""
         self.follow()
         return self.audit_state.find_open_session(session_id, now, self.caps.session_idle_hours)
+
+    def note_served(self, session_id: str) -> str | None:
+        """Note for people that this process serves a session; an id if it is noted. Not where nothing belongs to us."""
+        return None if self.binding.is_foreign else self._served_sessions.note(session_id)
 
     def damage(self) -> str | None:
         """Verdict that forbids changes until the log is verified or the damage accepted; None if there is none."""
@@ -228,6 +234,7 @@ class Workspace:
             self.follow()  # the snapshot covers what other processes recorded, too
         self.log.close()
         self.save_snapshot(now)
+        self._served_sessions.close()
         if self._transactions is not None:
             self._transactions.close()
         self.blobs.kaiza_dir.close()

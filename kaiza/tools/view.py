@@ -224,6 +224,10 @@ class RecoveryView(SessionView, PlansView, AuditView, Protocol):
         """Id of the state directory."""
         ...
 
+    def note_served(self) -> str | None:
+        """Note that this process serves the session; the id under which it does, None if it cannot be noted."""
+        ...
+
     def recover(self) -> list[dict[str, Any]]:
         """Finish or roll back the changes that a crash interrupted; return what was done."""
         ...

@@ -67,6 +67,8 @@ class ToolCall(NamedTuple):
     """Why no tool can be looked up. Such a call is recorded, and answered with this."""
     progress_token: str | int | None = None
     """Token under which the client wants progress reports."""
+    traceparent: str | None = None
+    """The trace that the call is part of, in the form of W3C Trace Context."""
 
 
 class Decoded(NamedTuple):

@@ -130,3 +130,10 @@ def test_no_report_is_written_while_the_log_is_damaged(begun, make_app, workspac
     assert report(app).envelope["error_code"] == "SELF_AUDIT_FAILURE"
     assert reports(workspace) == []
     assert [entry["tool_name"] for entry in records(workspace)[1:]][-1] == "write_report"
+
+
+def test_the_record_of_a_report_names_its_file(begun, workspace):
+    path = report(begun).output["path"]
+
+    assert records(workspace)[-1]["detail"]["path"] == path
+    assert (workspace / path).is_file()

@@ -33,23 +33,23 @@ def test_a_timeline_has_one_aligned_row_per_record():
     lines = list(records.render_timeline([READ, REFUSED, INTENT, FROZEN], None))
 
     assert lines == [
-        "time UTC               seq  role      tool          path          outcome  code",
+        "time UTC               seq  by        tool          path          outcome  code",
         "2026-11-18 09:01:07      1  executor  read_file     src/app.py    ok",
         "2026-11-18 09:02:07      2  executor  write_file    docs/a.md     error    PLAN_SCOPE_VIOLATION",
         "2026-11-18 09:03:07      3  executor  apply_patch   a +1          intent",
-        "2026-11-18 09:04:07      4            person                      person",
+        "2026-11-18 09:04:07      4            person                      ok",
     ]
 
 
 def test_records_other_than_calls_show_their_result():
     sealed = record(5, kind="plan", tool_name=None, outcome=None, arguments=None, plan_id="PLAN-7")
-    revoked = sealed | {"kind": "person", "detail": {"action": "revoke"}}
+    revoked = sealed | {"kind": "person", "outcome": "ok", "detail": {"action": "revoke", "person": "Ann"}}
     recovered = sealed | {"kind": "recovery", "plan_id": None, "detail": {"result": "taken_back"}}
     _, *lines = records.render_timeline([sealed, revoked, recovered], None)
 
     assert [line.split()[4:] for line in lines] == [
         ["plan", "PLAN-7", "sealed"],
-        ["person", "PLAN-7", "revoke"],
+        ["revoke", "PLAN-7", "ok"],
         ["recovery", "taken_back"],
     ]
 
@@ -60,7 +60,7 @@ def test_a_narrow_timeline_has_a_line_for_the_day_and_whole_paths():
 
     assert all(terminal.display_width(line) <= 80 for line in lines)
     assert lines == [
-        "time UTC   seq role     tool         path                                outcome",
+        "time UTC   seq by       tool         path                                outcome",
         "2026-11-18",
         "09:01:07     1 executor read_file    src/app.py                          ok",
         "09:02:07     2 executor write_file   docs/a.md                           error",
@@ -68,6 +68,33 @@ def test_a_narrow_timeline_has_a_line_for_the_day_and_whole_paths():
         "09:05:07     5 executor read_file                                        ok",
         "    path: packages/server/src/handlers/authentication/rotation.py",
     ]
+
+
+def test_a_dry_run_is_marked():
+    dry = {"arguments": {"path": "src/app.py", "dry_run": True}}
+    _, done, refused = records.render_timeline([READ | dry, REFUSED | dry], None)
+
+    assert done.endswith("src/app.py    dry run")
+    assert "error, dry run" in refused
+
+
+def test_a_persons_undo_shows_the_name_the_action_and_the_outcome():
+    intent = INTENT | {"tool_name": None, "role": None, "detail": {"action": "undo", "person": "Ann"}}
+    failed = intent | {"kind": "person", "outcome": "error", "error_code": "FILE_WRITE_FAILED"}
+    _, *lines = records.render_timeline([intent, failed], None)
+
+    assert [line.split()[3:] for line in lines] == [
+        ["Ann", "undo", "a", "+1", "intent"],
+        ["Ann", "undo", "a", "+1", "error", "FILE_WRITE_FAILED"],
+    ]
+
+
+def test_a_long_name_leaves_room_for_the_other_columns():
+    frozen = FROZEN | {"detail": {"action": "freeze", "person": "n" * 200}}
+    lines = list(records.render_timeline([READ, frozen], 80))
+
+    assert all(terminal.display_width(line) <= 80 for line in lines)
+    assert "n" * 15 + "…" in lines[-1]
 
 
 def test_each_day_has_one_line():
@@ -96,7 +123,7 @@ def test_a_followed_timeline_prints_its_header_before_the_first_record():
         yield
 
     assert next(records.render_timeline(never(), 100, endless=True)).split() == [
-        "time", "UTC", "seq", "role", "tool", "path", "outcome",
+        "time", "UTC", "seq", "by", "tool", "path", "outcome",
     ]  # fmt: skip
 
 

@@ -26,7 +26,8 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_export(args: argparse.Namespace) -> int:
-    lines = _selected_lines(resolve_root(args), record_filter.from_arguments(args))
+    root = resolve_root(args)
+    lines = _selected_lines(root, record_filter.from_arguments(args, root))
     if args.output is None:
         for line in lines:
             output.write_json_bytes(line)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any
 
+from kaiza.cli.audit.tail import parse_count
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
 from kaiza.cli.console.open_workspace import resolve_root
 from kaiza.render import records
@@ -20,10 +21,13 @@ def add(commands: arguments.Subparsers) -> None:
         parser,
         "Show records of the audit log, oldest first: one row each, or one record in full.\n"
         "Exit status: 0 shown, 1 no record with that SEQ.",
-        "kaiza audit show --since 2h --outcome error\nkaiza audit show --path 'src/**'\nkaiza audit show 41",
+        "kaiza audit show -n 20\nkaiza audit show --since 2h --outcome error\nkaiza audit show --path 'src/**'\n"
+        "kaiza audit show 41",
         run=_run_show,
     )
-    parser.add_argument(
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-n", "--lines", metavar="N", type=parse_count, help="only the newest N that match")
+    which.add_argument(
         "span", metavar="SEQ", nargs="?", type=_parse_span, help="one record in full, or a range such as 40-60"
     )
     record_filter.add_arguments(parser)
@@ -33,8 +37,12 @@ def add(commands: arguments.Subparsers) -> None:
 
 def _run_show(args: argparse.Namespace) -> int:
     first_seq, last_seq = args.span or (1, None)
-    root, selection = resolve_root(args), record_filter.from_arguments(args)
-    matching = audit_reader.filter_records(_read_span(root, first_seq, last_seq), selection.matches, root)
+    root = resolve_root(args)
+    selection = record_filter.from_arguments(args, root)
+    if args.lines is None:
+        matching = audit_reader.filter_records(_read_span(root, first_seq, last_seq), selection.matches, root)
+    else:
+        matching = iter(audit_reader.last_records(root, args.lines, selection.matches))
     first = next(matching, None)
     if first is None:
         output.print_error("No matching records.")

@@ -4,7 +4,6 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from kaiza.cli.console import arguments, audit_reader, output, record_filter
@@ -24,18 +23,19 @@ def add(commands: arguments.Subparsers) -> None:
         run=_run_tail,
     )
     parser.add_argument("-f", "--follow", action="store_true", help="keep showing new records")
-    parser.add_argument("-n", "--lines", metavar="N", type=_parse_count, default=10, help="how many (default: 10)")
+    parser.add_argument("-n", "--lines", metavar="N", type=parse_count, default=10, help="how many (default: 10)")
     record_filter.add_arguments(parser)
     arguments.add_workspace(parser)
     arguments.add_json(parser)
 
 
 def _run_tail(args: argparse.Namespace) -> int:
-    root, selection = resolve_root(args), record_filter.from_arguments(args)
+    root = resolve_root(args)
+    selection = record_filter.from_arguments(args, root)
     if args.follow:
         records = _follow_records(root, args.lines, selection)
     else:
-        records = iter(_last_records(root, args.lines, selection))
+        records = iter(audit_reader.last_records(root, args.lines, selection.matches))
     if args.json:
         for record in records:
             output.write_json_line(audit_reader.encode_line(record))
@@ -48,18 +48,14 @@ def _run_tail(args: argparse.Namespace) -> int:
     return output.SUCCESS
 
 
-def _last_records(root: str, count: int, selection: record_filter.RecordFilter) -> list[dict[str, Any]]:
-    newest = islice(audit_reader.filter_records(audit_reader.read_backward(root), selection.matches, root), count)
-    return list(newest)[::-1]
-
-
 def _follow_records(root: str, count: int, selection: record_filter.RecordFilter) -> Iterator[dict[str, Any]]:
     """The last records, then new ones, also across `kaiza audit accept`, which begins a new log."""
     # The extent is read before the records: an append in between makes the next poll read again, and misses nothing.
     inode, size = audit_reader.file_extent(root)
     newest = audit_reader.last_record(root)
     last_seq = newest["seq"] if newest else 0
-    yield from (record for record in _last_records(root, count, selection) if record["seq"] <= last_seq)
+    newest_matching = audit_reader.last_records(root, count, selection.matches)
+    yield from (record for record in newest_matching if record["seq"] <= last_seq)
     while True:
         new_inode, new_size = audit_reader.file_extent(root)
         if new_inode != inode or new_size < size:  # another file, or cut off: sequence numbers begin again
@@ -78,7 +74,8 @@ def _flush_if_following(args: argparse.Namespace) -> None:
         sys.stdout.flush()
 
 
-def _parse_count(text: str) -> int:
+def parse_count(text: str) -> int:
+    """A number of records."""
     if not text.isdecimal() or not text.isascii():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of records")
     return int(text)

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from kaiza.cli.console import output
+from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.store.audit import log_file, reader
 from kaiza.store.audit.reader import read_records
 
@@ -44,11 +46,13 @@ def filter_records(records: Iterator[dict[str, Any]], matches: RecordPredicate, 
 
 def resolve_session(session_ids: Iterable[str], prefix: str) -> str:
     """The one session id that begins with the prefix; a CommandError if there is none or several."""
-    matching = [session_id for session_id in session_ids if session_id.startswith(prefix)]
-    if len(matching) != 1:
-        what = "Several sessions begin" if matching else "No session begins"
-        raise output.CommandError(f"{what} with {prefix!r}. `kaiza session list` lists the sessions.", output.FAILURE)
-    return matching[0]
+    return resolve_id(session_ids, prefix, "session", "`kaiza session list` lists the sessions.")
+
+
+def last_records(root: str, count: int, matches: RecordPredicate) -> list[dict[str, Any]]:
+    """The newest matching records, oldest first."""
+    newest = islice(filter_records(read_backward(root), matches, root), count)
+    return list(newest)[::-1]
 
 
 def raw_lines(root: str) -> Iterator[tuple[bytes, dict[str, Any] | None]]:

@@ -12,18 +12,16 @@ _DEFAULT_COLUMNS = 80
 """Columns of a terminal that does not say how many it has."""
 
 
-def confirm_by_typing(facts: str, word: str) -> bool:
-    """Show the facts and ask; whether the person typed exactly `word`. No option waives this."""
-    missing = (
+def confirm_by_typing(facts: str, word: str, missing: str | None = None) -> bool:
+    """Show the facts and ask; whether the person typed exactly `word`.
+
+    `missing` is the message where there is no terminal, for a question that an option waives.
+    """
+    missing = missing or (
         "This needs a person's confirmation at a terminal, and there is none here. "
         f"Run the command in your own terminal; it will ask you to type {word}."
     )
     return _prompt(facts, _question(word), missing) == word
-
-
-def confirm_yes_no(question: str, missing: str) -> bool:
-    """Whether the person agrees; no is the default. For what `--yes` may waive."""
-    return _prompt("", lambda _columns: f"{question} [y/N] ", missing).lower() in {"y", "yes"}
 
 
 def ask_line(question: str, default: str, missing: str) -> str:

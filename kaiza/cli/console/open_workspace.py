@@ -3,11 +3,13 @@
 import argparse
 import getpass
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from kaiza.cli.console import output
+from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.domain.caps import Caps
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import MAX_ID_LENGTH, is_plan_id
@@ -22,6 +24,8 @@ from kaiza.store.workspace import Workspace
 
 _POLL_SECONDS = 0.1
 _GIT_SECONDS = 5
+_PLAN_PREFIX = re.compile(f"[A-Z][A-Za-z0-9-]{{0,{MAX_ID_LENGTH - 1}}}")
+PLAN_ADVICE = "`kaiza plan list` lists the plans."
 
 
 def resolve_root(args: argparse.Namespace) -> str:
@@ -146,10 +150,22 @@ def _git_user_name() -> str:
 
 
 def add_plan_id(parser: argparse.ArgumentParser, *, nargs: str | None = None) -> None:
-    """Add the plan id; the path of its file is accepted too."""
+    """Add the id of a plan that exists; its first characters, or the path of its file, are accepted too."""
     parser.add_argument(
-        "plan_id", metavar="ID", nargs=nargs, type=parse_plan_id, help="the plan's id: its file's name without .md"
+        "plan_id",
+        metavar="ID",
+        nargs=nargs,
+        type=parse_plan_prefix,
+        help="the plan's id: its file's name without .md; its first characters are enough",
     )
+
+
+def parse_plan_prefix(text: str) -> str:
+    """The beginning of a valid plan id, from an id or the path of the plan's file."""
+    prefix = text.removeprefix("plans/").removesuffix(SUFFIX)
+    if not _PLAN_PREFIX.fullmatch(prefix):
+        parse_plan_id(text)
+    return prefix
 
 
 def parse_plan_id(text: str) -> str:
@@ -163,9 +179,10 @@ def parse_plan_id(text: str) -> str:
     return plan_id
 
 
-def require_plan(workspace: Workspace, plan_id: str) -> StoredPlan:
-    """The plan as its file is now; a CommandError if there is none."""
+def require_plan(workspace: Workspace, prefix: str) -> StoredPlan:
+    """The one plan whose id begins so, as its file is now; a CommandError if there is none or several."""
+    plan_id = resolve_id(workspace.plans.plan_ids(), prefix, "plan", PLAN_ADVICE)
     stored = workspace.plans.read(plan_id)
     if stored is None:
-        raise output.CommandError(f"There is no plan {plan_id}. `kaiza plan list` lists the plans.", output.FAILURE)
+        raise output.CommandError(f"There is no plan {plan_id}. {PLAN_ADVICE}", output.FAILURE)
     return stored

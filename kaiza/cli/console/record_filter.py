@@ -1,6 +1,7 @@
 """Options that select records, and the filter they make."""
 
 import argparse
+import os
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kaiza.cli.console import arguments
+from kaiza.cli.console.id_prefix import resolve_id
+from kaiza.cli.console.open_workspace import PLAN_ADVICE
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
+from kaiza.domain.plans.plan import is_plan_id
 from kaiza.render.records import recorded_paths
+from kaiza.store.documents.plan_files import SUFFIX
 
 _OPTION_FIELDS = {
     "tool": "tool_name",
@@ -69,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--kind", metavar="KIND", choices=_KINDS, action="append", help=f"of this kind: {', '.join(_KINDS)}"
     )
-    group.add_argument("--plan", metavar="ID", action="append", help="under this plan")
+    group.add_argument("--plan", metavar="ID", action="append", help="under this plan; the first characters are enough")
     group.add_argument(
         "--path", metavar="PATH", type=_parse_path, help="naming this path, a path below it, or one this glob matches"
     )
@@ -86,11 +91,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def from_arguments(args: argparse.Namespace) -> RecordFilter:
+def from_arguments(args: argparse.Namespace, root: str) -> RecordFilter:
     """The filter that the options describe."""
     values = {name: getattr(args, option) for option, name in _OPTION_FIELDS.items()}
+    values["plan_id"] = [_plan_id(root, prefix) for prefix in args.plan or ()]
     field_values = {name: frozenset(allowed) for name, allowed in values.items() if allowed}
     return RecordFilter(field_values, args.session, args.path, args.since, args.until)
+
+
+def _plan_id(root: str, prefix: str) -> str:
+    """The plan in plans/ whose id begins so; the text itself where there is none, as after its file was removed."""
+    names = (name.removesuffix(SUFFIX) for name in os.listdir(f"{root}/plans") if name.endswith(SUFFIX))  # noqa: PTH208  names
+    matching = [name for name in names if name.startswith(prefix) and is_plan_id(name)]
+    return resolve_id(matching, prefix, "plan", PLAN_ADVICE) if matching else prefix
 
 
 def _parse_path(text: str) -> Callable[[str], bool]:

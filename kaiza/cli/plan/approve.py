@@ -99,13 +99,15 @@ def _try_to_approve(workspace: Workspace, plan_id: str, approver: Approver) -> P
         return None
 
 
-def _approve_plan(workspace: Workspace, plan_id: str, approver: Approver) -> ProposedApproval:
-    approval = _propose_approval(require_plan(workspace, plan_id), approver.name)
+def _approve_plan(workspace: Workspace, prefix: str, approver: Approver) -> ProposedApproval:
+    stored = require_plan(workspace, prefix)
+    plan_id, approval = stored.plan_id, _propose_approval(stored, approver.name)
     if approver.key is not None:
         sign.require_expiry(approval.stored.parsed.plan)
     review = review_plan(workspace, approval.stored, human_decisions.current_timestamp())
     # Compare with the content to be approved: the status line is then no difference.
     review["difference"] = diff_since_approval(workspace, plan_id, approval.content)
+    # The whole id, also where its first characters named it: the person confirms which plan it is.
     if not confirm_by_typing(_confirmation_text(review, approval, approver.key), plan_id):
         raise output.CommandError("Cancelled. Nothing was approved.", output.FAILURE)
     if approver.key is not None:

@@ -40,8 +40,8 @@ def add(commands: arguments.Subparsers) -> None:
 def _run_lint(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         if args.plan_id:
-            stored = [require_plan(workspace, plan_id) for plan_id in dict.fromkeys(args.plan_id)]
-            linted = [_lint_plan(workspace, plan) for plan in stored]
+            stored = {plan.plan_id: plan for plan in (require_plan(workspace, prefix) for prefix in args.plan_id)}
+            linted = [_lint_plan(workspace, plan) for plan in stored.values()]
         else:
             linted = [_lint_plan(workspace, plan) for plan in workspace.plans.read_all()]
             linted += _misnamed_files(workspace)

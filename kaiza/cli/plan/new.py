@@ -4,7 +4,7 @@ import argparse
 import json
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id, resolve_name
 from kaiza.domain import errors
 from kaiza.domain.plans import parser
 from kaiza.store import human_decisions
@@ -51,7 +51,7 @@ def add(commands: arguments.Subparsers) -> None:
         "kaiza plan new PLAN-0007-rotate-tokens",
         run=_run_new,
     )
-    add_plan_id(parser)
+    parser.add_argument("plan_id", metavar="ID", type=parse_plan_id, help="the id of the new plan")
     parser.add_argument("--title", default="What this plan is for", help="what the plan is for, in one line")
     arguments.add_operator(parser)
     arguments.add_workspace(parser)

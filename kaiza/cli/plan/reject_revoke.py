@@ -43,15 +43,15 @@ def _run_withdraw(verb: str, args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         stored = require_plan(workspace, args.plan_id)
         content = _with_status(stored, status)
-        plan_hash = parser.parse(content, args.plan_id).plan_hash
+        plan_id, plan_hash = stored.plan_id, parser.parse(content, stored.plan_id).plan_hash
         detail = {"reason": args.reason, "seen_hash": stored.parsed.plan_hash}
         # Recorded first: the record alone withdraws the plan, even if its file cannot be written.
-        human_decisions.record_decision(workspace, verb, name, plan_id=args.plan_id, plan_hash=plan_hash, detail=detail)
+        human_decisions.record_decision(workspace, verb, name, plan_id=plan_id, plan_hash=plan_hash, detail=detail)
         _replace_plan(workspace, stored, content)
     if args.json:
-        output.print_json({"plan_id": args.plan_id, "status": status, "plan_hash": plan_hash})
+        output.print_json({"plan_id": plan_id, "status": status, "plan_hash": plan_hash})
     else:
-        output.print_lines([f"{args.plan_id} is {status}."])
+        output.print_lines([f"{plan_id} is {status}."])
     return output.SUCCESS
 
 

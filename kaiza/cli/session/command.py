@@ -8,6 +8,7 @@ from kaiza.cli.session import unlock
 from kaiza.queries.session_summary import SessionSummary, summarize_sessions
 from kaiza.render import sessions
 from kaiza.render.terminal import escape, format_time
+from kaiza.store.disk.served_sessions import find_served
 
 _TIMES = ("begun_at", "last_call_at", "ended_at")
 
@@ -20,7 +21,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     list_parser = commands.add_parser("list", help="list sessions, newest last")
     arguments.describe(
         list_parser,
-        "List the sessions in the log, newest last: active, locked, ended, or expired after 12 hours without a call.",
+        "List the sessions in the log, newest last: active, locked, idle (no running server has it, but one may "
+        "continue it), ended, or expired after 12 hours without a call.",
         "kaiza session list",
         run=_run_list,
     )
@@ -79,4 +81,4 @@ def _read_sessions(args: argparse.Namespace, detailed: str | None) -> list[Sessi
     total = last["seq"] if last else 0
     with output.Progress("reading") as progress:
         records = audit_reader.read_forward(root)
-        return summarize_sessions(records, detailed, lambda seq: progress(seq, total))
+        return summarize_sessions(records, detailed, lambda seq: progress(seq, total), find_served(root))

@@ -15,7 +15,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Stop every change in every session of the workspace at once, until `kaiza thaw`. Reads still work. Recorded "
-        "with your reason; no confirmation is needed.\n"
+        "with your reason, which is added to those of earlier freezes; no confirmation is needed.\n"
         "Exit status: 0 frozen.",
         'kaiza freeze "release in progress"',
         run=_run_freeze,
@@ -33,8 +33,10 @@ def _freeze(args: argparse.Namespace, root: str) -> dict[str, Any]:
     with open_root(root, Settings()) as workspace:
         detail = {"reason": args.reason}
         record = human_decisions.record_decision(workspace, "freeze", resolve_name(args.name), detail=detail)
+        freeze = workspace.audit_state.frozen
     at = {"at": record["timestamp"], "seq": record["seq"]}
-    return {"frozen": True, "workspace": root, "reason": args.reason, **at}
+    reasons = [one.reason for one in freeze.each] if freeze else []
+    return {"frozen": True, "workspace": root, "reason": args.reason, "reasons": reasons, **at}
 
 
 def _run_freeze(args: argparse.Namespace) -> int:
@@ -43,6 +45,8 @@ def _run_freeze(args: argparse.Namespace) -> int:
         output.print_json(frozen[0])
     else:
         output.print_sentences(["Frozen. All changes are refused until a person runs `kaiza thaw`."])
+        if any(len(each["reasons"]) > 1 for each in frozen):
+            output.print_sentences(["It was frozen before; your reason is added. `kaiza status` shows all of them."])
         if len(frozen) > 1:
             output.print_sentences([f"Both: {escape(' and '.join(each['workspace'] for each in frozen))}"])
     return output.SUCCESS

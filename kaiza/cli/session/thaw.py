@@ -1,6 +1,7 @@
 """`kaiza thaw`: lift a freeze, after a confirmation at the terminal."""
 
 import argparse
+from collections.abc import Iterator
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
@@ -31,7 +32,7 @@ def _run_thaw(args: argparse.Namespace) -> int:
         freeze = workspace.audit_state.frozen
         if freeze is None:
             raise output.CommandError("The workspace is not frozen. Nothing was changed.", output.FAILURE)
-        facts = [describe_freeze(freeze), f"{escape(name)} lifts this: changes are allowed again."]
+        facts = [*describe_freeze(freeze), f"{escape(name)} lifts this: changes are allowed again."]
         if not confirm_by_typing("\n".join(facts), "thaw"):
             raise output.CommandError("Cancelled. The workspace is still frozen.", output.FAILURE)
 
@@ -42,7 +43,8 @@ def _run_thaw(args: argparse.Namespace) -> int:
                     "The freeze changed in the meantime. Nothing was thawed. Run the command again.", output.FAILURE
                 )
 
-        human_decisions.record_decision(workspace, "thaw", name, require_same_freeze, detail={"reason": freeze.reason})
+        detail = {"reason": freeze.reason, "more_reasons": [one.reason for one in freeze.more]}
+        human_decisions.record_decision(workspace, "thaw", name, require_same_freeze, detail=detail)
     if args.json:
         output.print_json({"frozen": False})
     else:
@@ -50,7 +52,9 @@ def _run_thaw(args: argparse.Namespace) -> int:
     return output.SUCCESS
 
 
-def describe_freeze(freeze: Freeze) -> str:
-    """Who froze the workspace, when and why."""
-    person = f" by {escape(freeze.person)}" if freeze.person else ""
-    return f"Frozen since {format_time(freeze.at)}{person}: {escape(freeze.reason)}"
+def describe_freeze(freeze: Freeze) -> Iterator[str]:
+    """Who froze the workspace, when and why; one line for each reason."""
+    for number, one in enumerate(freeze.each):
+        person = f" by {escape(one.person)}" if one.person else ""
+        since = "and again" if number else "Frozen since"
+        yield f"{since} {format_time(one.at)}{person}: {escape(one.reason)}"

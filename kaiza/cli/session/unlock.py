@@ -6,6 +6,7 @@ from functools import partial
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
 from kaiza.domain.audit.projection import RoleLock, describe_role
 from kaiza.render.terminal import escape, format_time
@@ -26,7 +27,10 @@ def add(commands: arguments.Subparsers) -> None:
     )
     target = parser.add_mutually_exclusive_group()
     target.add_argument(
-        "session", metavar="ID", nargs="?", help="unlock the role of this session (default: every role)"
+        "session",
+        metavar="ID",
+        nargs="?",
+        help="unlock the role of this session; its first characters are enough (default: every role)",
     )
     arguments.add_role(target, "unlock this role")
     arguments.add_operator(parser)
@@ -61,11 +65,7 @@ def _session_role(workspace: Workspace, prefix: str) -> str:
     state = workspace.audit_state
     roles_by_id = {session.session_id: session.role for session in state.sessions.values()}
     roles_by_id |= {lock.session_id: lock.role for lock in state.locks.values() if lock.session_id}
-    roles = [role for session_id, role in roles_by_id.items() if session_id.startswith(prefix)]
-    if len(roles) != 1:
-        what = "Several open sessions begin" if roles else "No open session begins"
-        raise output.CommandError(f"{what} with {prefix!r}. `kaiza status` lists them.", output.FAILURE)
-    return roles[0]
+    return roles_by_id[resolve_id(roles_by_id, prefix, "open session", "`kaiza status` lists them.")]
 
 
 def _confirmation_text(locks: list[RoleLock], name: str) -> str:

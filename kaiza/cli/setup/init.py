@@ -214,10 +214,7 @@ def _confirm_changes(args: argparse.Namespace, actions: _InitActions) -> None:
     names = ", ".join(escape(change.name) for change in actions.files)
     verb = "removed or changed" if args.remove else "written"
     facts = f"Files to be {verb} as shown: {names}" if names else "Only directories change, as shown."
-    try:
-        is_confirmed = confirm_by_typing(facts, "yes")
-    except output.CommandError as stop:
-        raise output.CommandError(_NO_TERMINAL) from stop
+    is_confirmed = confirm_by_typing(facts, "remove" if args.remove else "init", _NO_TERMINAL)
     if not is_confirmed:
         raise output.CommandError("Cancelled. Nothing was written.", output.FAILURE)
 

@@ -1,16 +1,16 @@
 """`kaiza undo`: restore the files that a session, a call or a plan changed, unless they were modified since."""
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kaiza.boundary import human_undo
-from kaiza.cli.console import arguments, audit_reader, output
-from kaiza.cli.console.confirm import confirm_yes_no
-from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id, resolve_name, verify_whole_log
+from kaiza.cli.console import arguments, output
+from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.open_workspace import open_workspace, resolve_name, verify_whole_log
+from kaiza.cli.undo import listing, selection
 from kaiza.domain import errors
-from kaiza.domain.audit.inverse_changes import effective_changes, may_be_in_effect, took_effect
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
@@ -23,47 +23,6 @@ from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 from kaiza.tools.changing.undo_plan import undo_changes_for
 
-Record = Mapping[str, Any]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the three ways to select changes; exactly one is required."""
-    target = parser.add_mutually_exclusive_group(required=True)
-    target.add_argument("--session", metavar="ID", help="every change of this session; its first characters are enough")
-    target.add_argument("--request", metavar="ID", nargs="+", help="the changes of these calls, or of these undos")
-    target.add_argument("--plan", metavar="ID", type=parse_plan_id, help="every change made under this plan")
-
-
-def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Record]:
-    """The records of the selected changes that are still in effect, in order."""
-    if args.request is not None:
-        made = filter(may_be_in_effect, audit_reader.read_forward(workspace.root))
-        return _records_of_calls(set(args.request), made)
-    changed: list[Record] = list(filter(took_effect, audit_reader.read_forward(workspace.root)))
-    if args.session is not None:
-        known = (record.get("session_id") for record in audit_reader.read_forward(workspace.root))
-        session_ids = {session_id for session_id in known if isinstance(session_id, str)}
-        session_id = audit_reader.resolve_session(session_ids - {""}, args.session)
-        return _effective_records(changed, lambda record: record["session_id"] == session_id)
-    return _effective_records(changed, lambda record: record["plan_id"] == args.plan)
-
-
-def _records_of_calls(request_ids: set[str], changed: Iterable[Record]) -> list[Record]:
-    selected = [record for record in changed if record["request_id"] in request_ids]
-    missing = request_ids - {record["request_id"] for record in selected}
-    if missing:
-        raise output.CommandError(
-            f"No recorded change has the id {', '.join(sorted(missing))}. `kaiza audit show` lists the records.",
-            output.FAILURE,
-        )
-    return selected
-
-
-def _effective_records(changed: list[Record], is_selected: Callable[[Record], bool]) -> list[Record]:
-    """The selected changes, without undos and without what was undone."""
-    return [record for record in effective_changes(changed) if is_selected(record)]
-
-
 MAX_SHOWN_BYTES = 1 << 20
 """Diffs of larger files are not shown."""
 MAX_DIFF_LINES = 2000
@@ -72,7 +31,9 @@ _NO_TERMINAL = (
     "There is no terminal to ask at. Use --yes to restore without asking, or --dry-run to only show the changes."
 )
 _USAGE = """\
-%(prog)s --session ID [options]
+%(prog)s
+       %(prog)s --last [options]
+       %(prog)s --session ID [options]
        %(prog)s --request ID [ID ...] [options]
        %(prog)s --plan ID [options]"""
 _REASONS = {
@@ -89,13 +50,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         parser,
         "Restore the content and mode of files an agent changed, newest change first. Files modified since are left "
         "alone. Shows the diffs and asks. Works under a freeze and needs no plan. The undo is recorded, and can itself "
-        "be undone with --request.\n"
-        "Exit status: 0 restored, 1 some files were left alone or you declined, 3 no terminal to ask at (use --yes).",
-        "kaiza undo --session 3f2b --dry-run\nkaiza undo --plan PLAN-0007-rotate-tokens",
+        "be undone with --request. Without a choice, lists what can be undone and the command for each.\n"
+        "Exit status: 0 restored or listed, 1 some files were left alone or you declined, 3 no terminal to ask at: "
+        "use --yes.",
+        "kaiza undo\nkaiza undo --last\nkaiza undo --session 3f2b --dry-run\nkaiza undo --plan PLAN-0007-rotate-tokens",
         run=_run_undo,
     )
     parser.usage = _USAGE
-    add_arguments(parser)
+    selection.add_arguments(parser)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="only show what would be restored")
     mode.add_argument("--yes", action="store_true", help="do not ask")
@@ -114,6 +76,8 @@ class UndoPreview:
 
 
 def _run_undo(args: argparse.Namespace) -> int:
+    if selection.is_listing(args):
+        return _list_changes(args)
     name = resolve_name(args.name)
     with open_workspace(args) as workspace:
         # What is restored is read from the log, so the log must be sound as a whole.
@@ -122,10 +86,12 @@ def _run_undo(args: argparse.Namespace) -> int:
         # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
             recover(workspace, view.now, view.request_id)
-        records = select_records(args, workspace)
+        records = selection.select_records(args, workspace)
         preview = UndoPreview(records, *undo_changes_for(records, view))
         diffs = list(_format_diffs(preview.changes, workspace, view))
         if not args.json:
+            if args.last and records:
+                output.print_sentences([f"The last change: {listing.describe_change(records[0])}", ""])
             output.print_lines(_format_preview(preview, diffs))
         request_ids: list[str] = []
         if preview.changes and not args.dry_run:
@@ -139,6 +105,21 @@ def _run_undo(args: argparse.Namespace) -> int:
     return output.FAILURE if preview.skipped else output.SUCCESS
 
 
+def _list_changes(args: argparse.Namespace) -> int:
+    if args.yes:
+        raise output.CommandError(
+            "--yes restores without asking. Choose what: --last, --session, --request or --plan.", output.USAGE_ERROR
+        )
+    with open_workspace(args) as workspace:
+        verify_whole_log(workspace)
+        effective = selection.find_effective(workspace)
+    if args.json:
+        output.print_json(listing.summarize(effective))
+    else:
+        output.print_lines(listing.render_listing(effective, output.terminal_width()))
+    return output.SUCCESS
+
+
 def _open_view(workspace: Workspace) -> ToolView:
     return ToolView(
         workspace, None, Caps(), {}, read_refusal, lambda: False, human_decisions.current_timestamp(), "kaiza undo"
@@ -146,8 +127,8 @@ def _open_view(workspace: Workspace) -> ToolView:
 
 
 def _confirm_undo(args: argparse.Namespace, preview: UndoPreview) -> None:
-    question = f"Restore {format_count(len(preview.changes), 'file')} as shown?"
-    if not args.yes and not confirm_yes_no(question, _NO_TERMINAL):
+    facts = f"{format_count(len(preview.changes), 'file')} to be restored as shown."
+    if not args.yes and not confirm_by_typing(facts, "undo", _NO_TERMINAL):
         raise output.CommandError("Cancelled. Nothing was restored.", output.FAILURE)
 
 
@@ -235,4 +216,6 @@ def _json_document(
 ) -> dict[str, Any]:
     """The changes as records list them, each with its diff as far as it is shown."""
     changes = [{**change.as_record(), "diff": text} for change, text in zip(preview.changes, diffs, strict=True)]
-    return {"changes": changes, "kept": preview.skipped, "dry_run": dry_run, "request_ids": request_ids}
+    undone = [record["request_id"] for record in reversed(preview.records)]
+    document = {"changes": changes, "kept": preview.skipped, "dry_run": dry_run, "request_ids": request_ids}
+    return {**document, "undone": undone}

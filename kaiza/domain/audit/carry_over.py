@@ -10,7 +10,15 @@ from operator import add
 from typing import Any
 
 from kaiza.domain.audit import canonical_json
-from kaiza.domain.audit.projection import UNMATCHABLE_HASH, UNPROVEN, AuditState, PlanSeal, day_before, merge_times
+from kaiza.domain.audit.projection import (
+    UNMATCHABLE_HASH,
+    UNPROVEN,
+    AuditState,
+    PlanSeal,
+    day_before,
+    merge_freezes,
+    merge_times,
+)
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
 MAX_PART_BYTES = 160 * 1024
@@ -31,7 +39,7 @@ def merge(known: AuditState, read: AuditState, now: str) -> AuditState:
             for role in {**known.released, **read.released}
         },
         reports=[at for at in merge_times(known.reports, read.reports) if at > since],
-        frozen=known.frozen or read.frozen,
+        frozen=merge_freezes(known.frozen, read.frozen),
         seals=_merge_seals(known.seals, read.seals),
         approvals={
             plan_id: _agreed_hash(plan_hash, read.approvals.get(plan_id, plan_hash))

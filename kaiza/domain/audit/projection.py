@@ -22,6 +22,9 @@ LOCKING_INVARIANTS = frozenset({"CONTROL_PLANE_PROTECTED", "READ_PROTECTED"})
 _HOUR_LENGTH = len("2026-11-18T09")
 MAX_RELEASES_PER_DAY = 3
 """How often in 24 hours a report unlocks a role."""
+MAX_MORE_FREEZES = 10
+"""Reasons that are kept beside the first one: all must fit into one record when they are carried over."""
+_MAX_REASON, _MAX_PERSON, _MAX_TIME = 1000, 200, 64
 UNMATCHABLE_HASH = "0" * 64
 """Hash of no plan. An approval or seal with it matches nothing until a person approves again."""
 UNPROVEN = "unproven"
@@ -57,6 +60,8 @@ class Session:
     refusals: int = 0
     principal: str | None = None
     """Label of the token that began it over HTTP; None for stdio."""
+    live: str | None = None
+    """Id under which the process that began it lists the sessions it serves; None if it lists none."""
 
     def with_call(self, call_at: str, changes: int, *, refused: bool) -> "Session":
         """Copy of the session with one more call."""
@@ -71,6 +76,7 @@ class Session:
             self.changes + changes,
             self.refusals + refused,
             self.principal,
+            self.live,
         )
 
     def expires_at(self, idle_hours: int) -> str:
@@ -98,6 +104,21 @@ class Freeze:
     reason: str
     person: str | None
     at: str
+    more: tuple["Freeze", ...] = ()
+    """Freezes since, each with a reason of its own; a thaw lifts all of them."""
+
+    @property
+    def each(self) -> tuple["Freeze", ...]:
+        """The first freeze and those since, one by one."""
+        return (replace(self, more=()), *self.more)
+
+    @classmethod
+    def from_json(cls, members: Mapping[str, Any]) -> "Freeze":
+        """Load a freeze from a snapshot; TypeError or KeyError if it is none."""
+        first, *more = ((one["reason"], one["person"], one["at"]) for one in (members, *members.get("more", ())))
+        if not all(isinstance(text, str | None) for one in (first, *more) for text in one):
+            raise TypeError
+        return cls(*first, tuple(cls(*one) for one in more))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +194,7 @@ class AuditState:
             released={key: list(times) for key, times in members["released"].items()},
             # Snapshots of older versions have no reports and no withdrawn plans.
             reports=list(members.get("reports", ())),
-            frozen=Freeze(**members["frozen"]) if members["frozen"] else None,
+            frozen=Freeze.from_json(members["frozen"]) if members["frozen"] else None,
             seals={key: PlanSeal(**seal) for key, seal in members["seals"].items()},
             approvals=dict(members["approvals"]),
             withdrawn=dict(members.get("withdrawn", {})),
@@ -182,6 +203,20 @@ class AuditState:
             states=list(members.get("states", ())),
             is_deterministic=members.get("is_deterministic", False),
         )
+
+
+def merge_freezes(one: Freeze | None, other: Freeze | None) -> Freeze | None:
+    """One freeze with the reasons of both; None if neither is set. The first and the latest reasons are kept."""
+    if one is None or other is None:
+        return one or other
+    first, *more = dict.fromkeys((*one.each, *other.each))
+    return replace(first, more=tuple(map(_cut_freeze, more[-MAX_MORE_FREEZES:])))
+
+
+def _cut_freeze(freeze: Freeze) -> Freeze:
+    """The freeze with members that are not longer than what a command accepts."""
+    person = freeze.person[:_MAX_PERSON] if freeze.person else freeze.person
+    return Freeze(freeze.reason[:_MAX_REASON], person, freeze.at[:_MAX_TIME])
 
 
 def day_before(now: str) -> str:

@@ -17,9 +17,9 @@ _EXCLUSIVE_NONBLOCKING = fcntl.LOCK_EX | fcntl.LOCK_NB
 class LivenessLock:
     """Liveness file of one process. Intents and journals name its `id`."""
 
-    def __init__(self, kaiza_dir: KaizaDir) -> None:
+    def __init__(self, kaiza_dir: KaizaDir, prefix: str = "") -> None:
         self._kaiza_dir = kaiza_dir
-        self.id, self._fd = self._create_file()
+        self.id, self.descriptor = self._create_file(prefix)
 
     def is_dead(self, other: str) -> bool:
         """Whether the process with this id has ended; also True for an id that never existed."""
@@ -57,11 +57,11 @@ class LivenessLock:
         """Delete the file and release its lock."""
         with suppress(FileNotFoundError):
             os.unlink(self.id, dir_fd=self._kaiza_dir.open_directory("live"))
-        os.close(self._fd)
+        os.close(self.descriptor)
 
-    def _create_file(self) -> tuple[str, int]:
+    def _create_file(self, prefix: str) -> tuple[str, int]:
         while True:
-            name = f"{os.getpid()}-{os.urandom(8).hex()}"
+            name = f"{prefix}{os.getpid()}-{os.urandom(8).hex()}"
             fd = os.open(name, _CREATE, 0o600, dir_fd=self._kaiza_dir.open_directory("live"))
             fcntl.flock(fd, fcntl.LOCK_EX)
             # Another process's `remove_dead` may have deleted the file before it was locked.

@@ -56,7 +56,8 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         else None,
     ]
     output["summary"] = _join_sentences(sentences)
-    return Answer(cut_lists(output, view.caps, "Call list_plans to see all plans."), detail={"state": view.state_id})
+    detail = {"state": view.state_id, "live": view.note_served()}
+    return Answer(cut_lists(output, view.caps, "Call list_plans to see all plans."), detail=detail)
 
 
 def _join_sentences(sentences: Iterable[str | None]) -> str:

@@ -52,7 +52,7 @@ def run(request: Request, view: ReportView) -> Answer:
     }
     content = text.encode("utf-8", "backslashreplace")
     _require_within_cap("report_bytes", len(content), view.caps.report_bytes)
-    return Answer(output, (ReportDraft(name, content),), {"unlocked": unlocks})
+    return Answer(output, (ReportDraft(name, content),), {"unlocked": unlocks, "path": output["path"]})
 
 
 def _require_within_cap(cap: str, amount: int, limit: int) -> None:

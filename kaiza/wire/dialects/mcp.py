@@ -4,6 +4,7 @@ Answers everything but tool calls. Their results are encoded by `mcp_result`, wh
 clients start a server for every window, often only to initialize it and list its tools.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,7 @@ _UNSUPPORTED_VERSION: Final = -32022
 # Bounds on what is copied from a request into answers and records.
 _MAX_ECHO: Final = 64
 _MAX_CLIENT: Final = 200
+_TRACEPARENT: Final = re.compile("([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 _SERVER_CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
 NO_METHOD: Final = "No such method in this protocol revision. All revisions have tools/list and tools/call."
 LIST_TTL_MS: Final = 3_600_000
@@ -184,6 +186,7 @@ def _decode_call(request: Request, conversation: Conversation, client: str | Non
         conversation.initialized and not modern,
         modern,
         progress_token=_progress_token(params.get("_meta")),
+        traceparent=_traceparent(params.get("_meta")),
     )
     return Decoded(conversation, call=call)
 
@@ -191,6 +194,15 @@ def _decode_call(request: Request, conversation: Conversation, client: str | Non
 def _progress_token(meta: object) -> str | int | None:
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+
+
+def _traceparent(meta: object) -> str | None:
+    """The trace that the client names, if it has the one form that W3C Trace Context allows."""
+    value = meta.get("traceparent") if isinstance(meta, dict) else None
+    match = _TRACEPARENT.fullmatch(value) if isinstance(value, str) else None
+    # These are invalid by the standard: version ff, and ids of nothing but zeros.
+    is_valid = match is not None and match[1] != "ff" and match[2].strip("0") and match[3].strip("0")
+    return value if is_valid else None
 
 
 def _client_name(info: object) -> str | None:

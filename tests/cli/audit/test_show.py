@@ -22,7 +22,7 @@ def test_records_are_shown_oldest_first_one_row_each(kaiza, story):
     result = kaiza("audit", "show")
 
     assert result.status == 0
-    assert result.out.splitlines()[0].split() == ["time", "UTC", "seq", "role", "tool", "path", "outcome", "code"]
+    assert result.out.splitlines()[0].split() == ["time", "UTC", "seq", "by", "tool", "path", "outcome", "code"]
     assert [int(line.split()[2]) for line in result.out.splitlines()[1:]] == list(range(1, 9))
     assert "\x1b" not in result.out
 
@@ -252,3 +252,24 @@ def test_the_workspace_is_found_from_a_subdirectory(kaiza, story, workspace, mon
     assert kaiza("audit", "head").status == 0
     monkeypatch.chdir("/")
     assert kaiza("audit", "head", "--workspace", str(workspace)).status == 0
+
+
+def test_the_newest_records_are_shown_oldest_first(kaiza, story):
+    assert seqs(kaiza("audit", "show", "-n", "3", "--json").out) == [6, 7, 8]
+    assert seqs(kaiza("audit", "show", "-n", "1", "--outcome", "error", "--json").out) == [6]
+    assert (kaiza("audit", "show", "-n", "0").status, kaiza("audit", "show", "-n", "0").out) == (0, "")
+    assert kaiza("audit", "show", "-n", "3", "5").status == 2
+    assert kaiza("audit", "show", "-n", "-1").status == 2
+
+
+def test_records_are_selected_by_the_first_characters_of_a_plan(kaiza, story, workspace):
+    for plan_id in ("PLAN-1", "PLAN-10"):
+        (workspace / "plans" / f"{plan_id}.md").write_text("")
+    ambiguous = kaiza("audit", "show", "--plan", "PLAN")
+
+    assert seqs(kaiza("audit", "show", "--json", "--plan", "PLAN-1").out) == [3, 4, 6]
+    assert kaiza("audit", "show", "--json", "--plan", "PLAN-10").out == ""
+    assert (ambiguous.status, ambiguous.out) == (1, "")
+    assert "PLAN-10" in ambiguous.err
+    (workspace / "plans/PLAN-10.md").unlink()
+    assert seqs(kaiza("audit", "show", "--json", "--plan", "PLAN").out) == [3, 4, 6]

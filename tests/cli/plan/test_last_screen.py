@@ -241,15 +241,15 @@ def test_undo_wraps_long_diff_lines_with_a_quote_mark_and_lists_the_files_last(w
     name = "src/" + "n" * 67 + "modify src.py"
     app.call("write_file", {"path": name, "content": lie, "plan_hash": plan_hash})
     app.close()
-    lines = ask(screen, "undo", "--plan", "PLAN-1", question="[y/N]")
+    lines = ask(screen, "undo", "--plan", "PLAN-1", question="Type undo")
 
     assert [row for row in unquoted(lines) if row.strip().startswith(("modify src", "modify  src"))] == []
     assert unquoted(lines).count("To be restored:") == 1
-    assert "To be restored:" in lines[-6:]
+    assert "To be restored:" in lines[-8:]
 
 
 def test_init_names_the_files_beside_its_question(workspace, screen):
-    lines = ask(screen, "init", "--client", "cursor", question="Type yes")
+    lines = ask(screen, "init", "--client", "cursor", question="Type init")
 
     assert any(".cursor/mcp.json" in row for row in lines[-6:])
 

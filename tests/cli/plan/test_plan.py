@@ -371,3 +371,32 @@ def test_a_symbolic_link_is_not_a_plan(kaiza, plan, workspace, tmp_path):
 
     assert kaiza("plan", "approve", "PLAN-1").status == 1
     assert kaiza("plan", "new", "PLAN-1").status == 1
+
+
+def test_a_plan_is_named_by_its_first_characters(kaiza, plan):
+    for plan_id in ("PLAN-1", "PLAN-10", "PLAN-2-tokens"):
+        plan(plan_id=plan_id)
+    named = {prefix: kaiza("plan", "show", prefix, "--json") for prefix in ("PLAN-2", "PLAN-1", "plans/PLAN-2-t")}
+    ambiguous = kaiza("plan", "show", "PLAN-")
+
+    assert [json.loads(result.out)["plan_id"] for result in named.values()] == [
+        "PLAN-2-tokens",
+        "PLAN-1",
+        "PLAN-2-tokens",
+    ]
+    assert (ambiguous.status, ambiguous.out) == (1, "")
+    assert all(plan_id in ambiguous.err for plan_id in ("PLAN-1\n", "PLAN-10\n", "PLAN-2-tokens"))
+    assert kaiza("plan", "reject", "PLAN-3").status == 1
+    assert kaiza("plan", "reject", "PLAN-2", "--json").out.count("PLAN-2-tokens") == 1
+
+
+def test_an_approval_by_prefix_asks_for_the_whole_id(kaiza, plan, screen):
+    path = plan(plan_id="PLAN-2-tokens")
+    answers = []
+    for typed in ("PLAN-2", "PLAN-2-tokens"):
+        prompt = screen("plan", "approve", "PLAN-2")
+        prompt.until("Type PLAN-2-tokens")
+        prompt.type(f"{typed}\n")
+        answers.append((prompt.end(), "status: APPROVED" in path.read_text()))
+
+    assert answers == [(1, False), (0, True)]

@@ -1,6 +1,7 @@
 """`kaiza freeze`, `thaw`, `session unlock` and `status`: a person stops agents and lets them continue."""
 
 import json
+import shutil
 
 import pytest
 
@@ -16,6 +17,12 @@ def records(log):
 
 def status(kaiza):
     return json.loads(kaiza("status", "--json").out)
+
+
+def frozen_by(kaiza):
+    """Every freeze in force, oldest first."""
+    frozen = status(kaiza)["frozen"]
+    return [frozen, *frozen["more"]]
 
 
 @pytest.fixture
@@ -81,6 +88,45 @@ def test_no_member_of_a_freeze_can_control_the_terminal(kaiza, write_log, screen
     assert "\x1b" not in shown + result
 
 
+def test_a_second_freeze_adds_its_reason_and_one_thaw_lifts_both(kaiza, log, screen):
+    kaiza("freeze", "release", "--as", "Ann")
+    second = json.loads(kaiza("freeze", "look at src", "--as", "Bob", "--json").out)
+    shown = kaiza("status").out
+    prompt = screen("thaw")
+    asked = prompt.until("Type thaw")
+    prompt.type("thaw\n")
+
+    assert prompt.end() == 0
+    assert second["reasons"] == ["release", "look at src"]
+    for text in (shown, asked):
+        assert "by Ann: release" in text
+        assert "by Bob: look at src" in text
+    assert records(log)[-1]["detail"]["more_reasons"] == ["look at src"]
+    assert status(kaiza)["frozen"] is None
+
+
+def test_the_reasons_of_a_freeze_survive_the_snapshot_and_a_lost_log(kaiza, workspace, log):
+    for reason in ("one", "two"):
+        kaiza("freeze", reason)
+    kept = [one["reason"] for one in frozen_by(kaiza)]
+    shutil.rmtree(workspace / "audit")
+    shutil.rmtree(workspace / ".kaiza")
+    (workspace / "audit").mkdir()
+    kaiza("freeze", "three")
+
+    assert kept == ["one", "two"]
+    assert [one["reason"] for one in frozen_by(kaiza)] == ["one", "two", "three"]
+
+
+def test_of_many_freezes_the_first_and_the_latest_reasons_are_kept(write_log, kaiza):
+    freezes = [{"action": "freeze", "person": "Ann", "reason": f"r{number}" + "x" * 5000} for number in range(40)]
+    write_log(*(record.new_body("person", timestamp="2025-03-18T09:00:00.000Z", detail=each) for each in freezes))
+    reasons = [one["reason"] for one in frozen_by(kaiza)]
+
+    assert [reason.rstrip("x") for reason in reasons] == ["r0", *(f"r{number}" for number in range(30, 40))]
+    assert max(map(len, reasons[1:])) == 1000
+
+
 @pytest.mark.parametrize("word", ["yes", "THAW", "\x04"])
 def test_any_other_answer_leaves_the_workspace_frozen(kaiza, log, screen, word):
     kaiza("freeze", "stop")
@@ -100,7 +146,7 @@ def test_a_freeze_made_during_the_question_is_not_lifted(kaiza, log, screen):
     prompt.type("thaw\n")
 
     assert prompt.end() == 1
-    assert status(kaiza)["frozen"]["reason"] == "second"
+    assert [one["reason"] for one in frozen_by(kaiza)] == ["first", "second"]
 
 
 def test_nothing_to_thaw_or_unlock_is_a_failure(kaiza, workspace):

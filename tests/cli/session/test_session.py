@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from agents import Agent
 
 from kaiza.app import App
 from kaiza.domain.audit import record
@@ -93,6 +94,61 @@ def test_a_lock_cannot_control_the_terminal(write_log, body, kaiza, screen):
 def test_an_unknown_or_ambiguous_session_is_a_failure(kaiza, story):
     assert kaiza("session", "show", "0000").status == 1
     assert kaiza("session", "show", "").status == 1
+
+
+def test_an_ambiguous_session_is_refused_with_the_candidates(kaiza, write_log, body):
+    twin = SESSION[:-1] + "7"
+    write_log(body("begin_session"), body("begin_session", session=twin))
+    result = kaiza("session", "show", "3f2b")
+
+    assert (result.status, result.out) == (1, "")
+    assert SESSION in result.err
+    assert twin in result.err
+    assert kaiza("session", "show", SESSION).status == 0
+
+
+def test_a_session_is_idle_once_its_server_has_ended_and_active_while_any_server_has_it(kaiza, workspace):
+    def states():
+        listed = json.loads(kaiza("session", "list", "--json").out)["sessions"]
+        shown = json.loads(kaiza("status", "--json").out)["sessions"]
+        assert [one["state"] for one in listed] == [one["state"] for one in shown]
+        return [one["state"] for one in listed]
+
+    first, second = App([str(workspace)]), App([str(workspace)])
+    try:
+        session = first.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
+        begun = states()
+        first.close()
+        ended = states()
+        second.call("session_status", {"session_id": session})
+        continued = states()
+    finally:
+        first.close()
+        second.close()
+
+    assert [begun, ended, continued, states()] == [["active"], ["idle"], ["active"], ["idle"]]
+
+
+def test_a_session_of_a_killed_server_is_idle(kaiza, workspace):
+    agent = Agent(workspace)
+    try:
+        assert [one["state"] for one in json.loads(kaiza("status", "--json").out)["sessions"]] == ["active"]
+        agent.door.process.kill()
+        agent.door.process.wait()
+    finally:
+        agent.close()
+
+    assert [one["state"] for one in json.loads(kaiza("status", "--json").out)["sessions"]] == ["idle"]
+
+
+def test_without_a_place_to_say_so_no_session_is_called_idle(kaiza, workspace):
+    (workspace / ".kaiza").mkdir(exist_ok=True)
+    (workspace / ".kaiza/live").write_text("in the way")
+    app = App([str(workspace)])
+    app.call("begin_session", {"role": "WINDSURF"})
+    app.close()
+
+    assert [one["state"] for one in json.loads(kaiza("status", "--json").out)["sessions"]] == ["active"]
 
 
 def test_without_sessions_the_list_is_empty(kaiza, workspace):

@@ -99,8 +99,8 @@ def test_init_asks_for_the_adoption_and_yes_does_not_give_it(kaiza, screen, fore
     shown = screen("init")
     shown.until("Type adopt")
     shown.type("adopt\n")
-    shown.until("Type yes")
-    shown.type("yes\n")
+    shown.until("Type init")
+    shown.type("init\n")
 
     assert refused.status == 1
     assert shown.end() == 0

@@ -441,10 +441,10 @@ def test_without_a_terminal_init_exits_with_3_and_writes_nothing(process, bare):
     assert snapshot(bare.parent) == before
 
 
-@pytest.mark.parametrize(("typed", "status"), [("yes\n", 0), ("no\n", 1), ("\n", 1)])
+@pytest.mark.parametrize(("typed", "status"), [("init\n", 0), ("yes\n", 1), ("\n", 1)])
 def test_init_asks_at_the_terminal(screen, bare, typed, status):
     command = screen("init", "--client", "cursor")
-    command.until("Type yes to confirm")
+    command.until("Type init to confirm")
     command.type(typed)
 
     assert command.end() == status

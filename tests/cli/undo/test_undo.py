@@ -119,12 +119,12 @@ def test_a_dry_run_changes_nothing_and_records_nothing(kaiza, agent, workspace, 
     assert (result["dry_run"], result["request_ids"], result["kept"]) == (True, [], [])
 
 
-@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("yes", 0), ("n", 1), ("", 1), ("\x04", 1)])
-def test_undo_asks_after_showing_the_diffs_and_no_is_the_default(agent, workspace, screen, answer, status):
+@pytest.mark.parametrize(("answer", "status"), [("undo", 0), ("y", 1), ("yes", 1), ("UNDO", 1), ("", 1), ("\x04", 1)])
+def test_undo_asks_after_showing_the_diffs_for_its_word_and_takes_no_other(agent, workspace, screen, answer, status):
     change = agent()
     change("write_file", path="src/new.py", content="n\n")
     prompt = screen("undo", "--session", change.session)
-    shown = prompt.until("[y/N]")
+    shown = prompt.until("Type undo")
     prompt.type(answer if answer == "\x04" else f"{answer}\n")
 
     assert prompt.end() == status
@@ -164,6 +164,69 @@ def test_single_calls_are_undone_and_an_undo_is_undone_by_its_request_id(kaiza, 
     assert after_undo == (False, True)
     assert again.status == 0
     assert (workspace / "src/1").read_text() == "1"
+
+
+def test_the_last_change_is_undone_one_step_at_a_time(kaiza, agent, workspace):
+    change = agent()
+    made = [change("write_file", path=f"src/{number}", content="x") for number in range(3)]
+    change("undo_changes", request_ids=[made[2]])
+    shown = kaiza("undo", "--last", "--dry-run")
+    first = json.loads(kaiza("undo", "--last", "--yes", "--json").out)
+    second = json.loads(kaiza("undo", "--last", "--yes", "--json").out)
+    third = kaiza("undo", "--last", "--yes")
+
+    assert "The last change: record" in shown.out
+    assert "src/1" in shown.out.splitlines()[0]
+    assert ([first["undone"], second["undone"]], third.status) == ([[made[1]], [made[0]]], 0)
+    assert "Nothing to restore" in third.out
+    assert not any((workspace / "src" / str(number)).exists() for number in range(3))
+
+
+def test_without_a_choice_undo_lists_what_can_be_undone_and_changes_nothing(kaiza, agent, workspace, log):
+    empty = kaiza("undo")
+    first, second = agent(), agent()
+    made = first("write_file", path="src/1", content="1")
+    gone = first("write_file", path="src/2", content="2")
+    other = second("write_file", path="src/3", content="3")
+    kaiza("undo", "--request", gone, "--yes")
+    before = manifest(workspace), log.read_bytes()
+    listed, shown = json.loads(kaiza("undo", "--json").out), kaiza("undo")
+
+    assert (empty.status, shown.status) == (0, 0)
+    assert "Nothing to undo" in empty.out
+    assert [one["request_id"] for one in listed["changes"]] == [other, made]
+    assert [(one["id"], one["changes"]) for one in listed["sessions"]] == [(second.session, 1), (first.session, 1)]
+    assert [(one["id"], one["changes"]) for one in listed["plans"]] == [("PLAN-1", 2)]
+    for command in (f"--request {made}", f"--session {first.session}", "--plan PLAN-1"):
+        assert f"    kaiza undo {command}\n" in shown.out
+    assert gone not in shown.out
+    assert (manifest(workspace), log.read_bytes()) == before
+
+
+def test_calls_and_plans_are_named_by_their_first_characters(kaiza, agent, workspace):
+    change = agent()
+    first = change("write_file", path="src/1", content="1")
+    change("write_file", path="src/2", content="2")
+    (workspace / "plans/PLAN-1.md").unlink()
+    by_call = json.loads(kaiza("undo", "--request", first[:13], "--dry-run", "--json").out)
+    by_plan = json.loads(kaiza("undo", "--plan", "PLAN", "--dry-run", "--json").out)
+
+    assert by_call["undone"] == [first]
+    assert len(by_plan["undone"]) == 2
+    assert kaiza("undo", "--request", "", "--dry-run").status == 1
+    assert kaiza("undo", "--plan", "PLAN-2", "--dry-run").status == 1
+
+
+def test_a_log_from_elsewhere_cannot_control_the_terminal_through_the_listing(kaiza, write_log, body):
+    change = {"path": "a\x1b[2J", "source": None, "operation": "create", "before_hash": None, "after_hash": "1" * 64}
+    change |= {"size": 1, "lines_added": 1, "lines_removed": 0, "mode": None}
+    odd = {"session_id": "s\x1b[2J", "plan_id": "P\x1b[2J", "request_id": "r\x1b[2J", "timestamp": "t\x1b[2J"}
+    write_log({**body("write_file", changes=[change]), **odd})
+    shown = kaiza("undo")
+
+    assert shown.status == 0
+    assert "\x1b" not in shown.out
+    assert shown.out.count("\\x1b[2J") >= 5
 
 
 def test_undoing_a_plan_covers_all_its_sessions_and_runs_once(kaiza, agent, workspace):
@@ -290,8 +353,10 @@ def test_an_unknown_session_or_request_is_a_failure(kaiza, workspace, words):
     assert kaiza("undo", *words, "--yes").status == 1
 
 
-@pytest.mark.parametrize("words", [[], ["--session", "a", "--plan", "PLAN-1"], ["--plan", "x"], ["--dry-run"]])
-def test_exactly_one_selection_is_required(kaiza, workspace, words):
+@pytest.mark.parametrize(
+    "words", [["--yes"], ["--session", "a", "--plan", "PLAN-1"], ["--plan", "x"], ["--last", "--plan", "PLAN-1"]]
+)
+def test_at_most_one_selection_is_possible(kaiza, workspace, words):
     assert kaiza("undo", *words).status == 2
 
 

@@ -1,5 +1,7 @@
 """State carried into a new log: complete, in records of limited size, and never less strict."""
 
+import json
+
 import pytest
 
 from kaiza.domain.audit import carry_over, record
@@ -154,3 +156,21 @@ def test_carried_usage_never_lowers_what_a_process_knows():
         apply_record(running, {**record.new_body("person", detail=detail), "seq": 1})
 
     assert running.usage == {"P": PlanUsage({"a": 1, "b": 1}, lines=3, operations=5)}
+
+
+def test_every_reason_of_a_freeze_survives_an_acceptance_and_is_not_doubled():
+    more = tuple(Freeze(f"{number}" * 1000, "Ann", AT) for number in range(9))
+    audit_state = AuditState(frozen=Freeze("stop", "Ann", AT, more))
+    carried, lines = carry(audit_state)
+    for line in lines:
+        apply_record(carried, json.loads(line))
+
+    assert carried == audit_state
+
+
+def test_merging_two_accounts_of_a_freeze_keeps_the_reasons_of_both():
+    one, both = Freeze("a", "Ann", AT), Freeze("a", "Ann", AT, (Freeze("b", "Bob", AT),))
+    merged = carry_over.merge(AuditState(frozen=one), AuditState(frozen=both), AT)
+
+    assert merged.frozen == both
+    assert carry_over.merge(AuditState(), AuditState(frozen=both), AT).frozen == both

@@ -18,7 +18,15 @@ from kaiza.store.audit.verification import verify
 from kaiza.store.disk.file_lock import FileLock
 
 STORE = Path(kaiza.__file__).parent / "store"
-OTHER_LOCKS = {"journal.py", "process_liveness.py", "probe.py", "run_files.py", "cache_removal.py", "cache_files.py"}
+OTHER_LOCKS = {
+    "journal.py",
+    "process_liveness.py",
+    "served_sessions.py",
+    "probe.py",
+    "run_files.py",
+    "cache_removal.py",
+    "cache_files.py",
+}
 """Modules that lock files other than the log."""
 
 

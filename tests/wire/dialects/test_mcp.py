@@ -223,3 +223,31 @@ def test_the_tool_list_is_built_once_and_on_first_use():
         dialect.decode(Request(1, method, params), FRESH)
 
     assert calls == [1]
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"),
+    [
+        (TRACE, TRACE),
+        (TRACE.replace("00-", "01-", 1), TRACE.replace("00-", "01-", 1)),
+        (TRACE.replace("00-", "ff-", 1), None),
+        (TRACE.upper(), None),
+        (TRACE + "-", None),
+        (TRACE + "\n", None),
+        (TRACE[:-1], None),
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", None),
+        (f"00-4bf92f3577b34da6a3ce929d0e0e4736-{'0' * 16}-01", None),
+        (TRACE.replace("4", "٤", 1), None),
+        ("x" * 100_000, None),
+        (7, None),
+        ([TRACE], None),
+        (None, None),
+    ],
+)
+def test_only_a_valid_traceparent_is_passed_on(sent, taken):
+    params = {"name": "echo", "_meta": {"traceparent": sent}}
+
+    assert decode("tools/call", params).call.traceparent == taken
