@@ -51,7 +51,8 @@ def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Recor
         session_id = audit_reader.resolve_session(session_ids - {""}, args.session)
         return [record for record in effective if record["session_id"] == session_id]
     named = (record["plan_id"] for record in effective if record["plan_id"])
-    plan_id = resolve_id({*workspace.plans.plan_ids(), *named}, args.plan, "plan", PLAN_ADVICE)
+    candidates = [plan_id for plan_id in {*workspace.plans.plan_ids(), *named} if plan_id.startswith(args.plan)]
+    plan_id = resolve_id(candidates, args.plan, "plan", PLAN_ADVICE) if candidates else args.plan
     return [record for record in effective if record["plan_id"] == plan_id]
 
 

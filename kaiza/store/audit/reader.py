@@ -36,6 +36,9 @@ def read_blocks(descriptor: int, start: int, end: int) -> Iterator[list[bytes]]:
             rest += block[: _MAX_LINE_BYTES - len(rest)]
             continue
         lines = split_lines(rest + block)
+        if len(lines[0]) > _MAX_LINE_BYTES:
+            # Also where its end is in this block: whether it is cut must not depend on where blocks begin.
+            lines[0] = lines[0][: _MAX_LINE_BYTES - 1] + b"\n"
         rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
         yield lines
     if rest:
