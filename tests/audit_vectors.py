@@ -126,6 +126,10 @@ def _torn():
     yield "broken-edited-3.a-line-with-zeros-that-the-anchor-covers", zeros, anchor(four, 3)
     yield "torn_tail-torn-3.a-line-with-zeros-after-the-anchor", zeros, anchor(four, 2)
     yield "broken-edited-1.a-line-of-seven-zeros", [b"\x00" * 7 + b"\n"], {}
+    for zeros_at_the_end, name in ((7, "broken-edited-2.seven"), (8, "torn_tail-torn-2.eight")):
+        padding = (512 - zeros_at_the_end - len(plain(1, odd="")[0])) % 512
+        first = plain(1, odd="x" * padding)
+        yield f"{name}-zeros-up-to-a-sector", [*first, b"\x00" * zeros_at_the_end + b"rest\n"], {}
     yield "broken-inserted-2.zeros-before-the-end", [four[0], b"\x00" * 600 + b"\n", *four[1:3]], {}
 
 

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "audit": ("kaiza.cli.audit", "verify, read and export the audit log"),
         "session": ("kaiza.cli.session.command", "list sessions and what they did; unlock a role"),
         "undo": ("kaiza.cli.undo.command", "restore files that agents changed"),
+        "gc": ("kaiza.cli.gc", "clear earlier contents of files that are no longer needed"),
         "context": ("kaiza.cli.context", "pack documents into caches that agents search"),
         "freeze": ("kaiza.cli.session.freeze", "stop all changes at once"),
         "thaw": ("kaiza.cli.session.thaw", "lift a freeze"),

@@ -38,7 +38,7 @@ _USAGE = """\
        %(prog)s --plan ID [options]"""
 _REASONS = {
     "changed_since": "modified since",
-    "not_kept": "its earlier content is no longer stored",
+    "not_kept": "its earlier content is no longer stored; `kaiza gc` clears what is old",
     "protected": "a protected file: it governs agents or may hold secrets",
     "moved_together": "it was moved, and the other side of the move cannot be restored",
 }

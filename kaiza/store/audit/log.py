@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from kaiza.domain import errors
 from kaiza.domain.audit import record
@@ -29,6 +29,7 @@ _DIRECTORY_PROBLEMS = {
     "missing": "The audit/ directory is missing. Restore it, then run 'kaiza audit verify'.",
     "replaced": "The audit/ directory was replaced. Restore the original, then run 'kaiza audit verify'.",
 }
+T = TypeVar("T")
 # From this many new bytes on, the log is followed once before the lock is asked for.
 _FAR_BEHIND_BYTES = 1 << 16
 
@@ -133,6 +134,24 @@ class AuditLog:
             file, size = self._lock_file(deadline, create=False)
             try:
                 return self._continuity.tail_verdict(file, size)
+            finally:
+                self._unlock_file(file)
+        finally:
+            self._thread_lock.release()
+
+    def run_locked(self, action: Callable[[], T]) -> T:
+        """Run an action under the log's lock, after everything that others appended was followed.
+
+        SELF_AUDIT_FAILURE, and the action is not run, if the log is damaged.
+        """
+        deadline = self._acquire_thread_lock()
+        try:
+            file, size = self._lock_file(deadline, create=False)
+            try:
+                damage = self._continuity.check(file, size, repair=False)
+                if damage is not None:
+                    raise _damage_error(damage.verdict)
+                return action()
             finally:
                 self._unlock_file(file)
         finally:
@@ -266,12 +285,7 @@ class AuditLog:
             del self._continuity.pending_records[0]
         body = compose()
         if durable and _is_change_record(body) and (verdict := self.damage()) is not None:
-            raise errors.SystemError.tool_failure(
-                "SELF_AUDIT_FAILURE",
-                human_message="The audit log is damaged, so changes are refused. "
-                "Ask a person to run 'kaiza audit verify'.",
-                cause={"verdict": verdict},
-            )
+            raise _damage_error(verdict)
         return self._write_record(file, body)
 
     def _write_record(self, file: LogFile, body: Body) -> dict[str, Any]:
@@ -285,6 +299,14 @@ class AuditLog:
 
     def _log_position(self, file: LogFile, damage: Verdict | None) -> LogPosition:
         return LogPosition(file, self._continuity.head if damage is None else None, self._continuity.epoch)
+
+
+def _damage_error(verdict: str) -> errors.SystemError:
+    return errors.SystemError.tool_failure(
+        "SELF_AUDIT_FAILURE",
+        human_message="The audit log is damaged, so changes are refused. Ask a person to run 'kaiza audit verify'.",
+        cause={"verdict": verdict},
+    )
 
 
 def _is_change_record(body: Mapping[str, Any]) -> bool:

@@ -122,6 +122,8 @@ def _open_sound_blob(digest: str, dir_fd: int) -> int | None:
         for chunk in _decompress_file(fd):
             check.update(chunk)
     if check.hexdigest() == digest:
+        with suppress(PermissionError):  # of another account
+            os.utime(fd)  # used again: a cleanup that is under way leaves it alone
         return fd
     os.close(fd)
     return None

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.denial import DenyGlob
 from kaiza.store.config.settings_file import FilePlace, parse_file, read_text
-from kaiza.store.config.settings_merge import DIRECTIONS, Values
+from kaiza.store.config.settings_merge import DIRECTIONS, Values, count_days
 
 NAME = "kaiza.toml"
 _PLACE = FilePlace("workspace", NAME, NAME)
@@ -26,6 +26,8 @@ class Settings:
     checks_network: bool = False
     checks_writable: tuple[str, ...] = ()
     answer_bytes: int = Caps().answer_bytes
+    keep_days: int = 30
+    """Days for which `kaiza gc` keeps objects."""
 
 
 def make_settings(values: Values) -> Settings:
@@ -41,6 +43,7 @@ def make_settings(values: Values) -> Settings:
         checks_network=full["checks.network"],
         checks_writable=tuple(full["checks.writable"]),
         answer_bytes=full["answers.bytes"],
+        keep_days=count_days(full["objects.keep"]),
     )
 
 

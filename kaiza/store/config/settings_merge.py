@@ -1,5 +1,6 @@
 """Direction of each setting: its default, and which of two values is the stricter one."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -7,6 +8,8 @@ from typing import Any
 
 from kaiza.domain.caps import Caps
 
+PERIOD_PATTERN = "[1-9][0-9]{0,3}[dw]"
+_PERIOD = re.compile("([1-9][0-9]{0,3})([dw])")
 Values = Mapping[str, Any]
 """Settings by dotted key; a key that is not set is missing."""
 
@@ -32,6 +35,14 @@ def _in_order(*words: str) -> Callable[[str, str], str]:
     return lambda one, other: words[max(words.index(one), words.index(other))]
 
 
+def count_days(period: str) -> int:
+    """Days of a period such as `30d` or `8w`; ValueError for anything else."""
+    match = _PERIOD.fullmatch(period)
+    if match is None:
+        raise ValueError(period)
+    return int(match[1]) * (7 if match[2] == "w" else 1)
+
+
 DIRECTIONS: Mapping[str, Direction] = MappingProxyType(
     {
         "deny_read": Direction([], _unite),
@@ -43,6 +54,7 @@ DIRECTIONS: Mapping[str, Direction] = MappingProxyType(
         "checks.network": Direction(False, min),
         "checks.writable": Direction([], _intersect),
         "answers.bytes": Direction(Caps().answer_bytes, min),
+        "objects.keep": Direction("30d", lambda one, other: max(one, other, key=count_days)),
     }
 )
 

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
+from kaiza.store.config.settings_merge import PERIOD_PATTERN
+
 
 class ClosedModel(pydantic.BaseModel):
     """Immutable model that refuses unknown keys and does not coerce values."""
@@ -44,6 +46,10 @@ class AnswersSection(ClosedModel):
 
     # The largest answer of this size fits into a response, however much of it has to be escaped.
     bytes: int = pydantic.Field(default=32 * 1024, ge=8 * 1024, le=160 * 1024)
+class ObjectsSection(ClosedModel):
+    """How long `kaiza gc` keeps earlier contents of changed files: days or weeks, such as `90d` or `8w`."""
+
+    keep: str = pydantic.Field(default="30d", pattern=f"^{PERIOD_PATTERN}$")
 
 
 class SettingsFile(ClosedModel):
@@ -56,6 +62,7 @@ class SettingsFile(ClosedModel):
     lock: LockSection = LockSection()
     checks: ChecksSection = ChecksSection()
     answers: AnswersSection = AnswersSection()
+    objects: ObjectsSection = ObjectsSection()
 
     def list_values(self) -> dict[str, Any]:
         """The settings that the file sets, by dotted key."""

@@ -24,12 +24,14 @@ VALUES = {
     "checks.network": st.booleans(),
     "checks.writable": st.lists(st.sampled_from(["~/a", "/b"]), unique=True),
     "answers.bytes": st.integers(8_192, 163_840),
+    "objects.keep": st.sampled_from(["7d", "30d", "8w", "90d", "20w"]),
 }
 SETTINGS = st.fixed_dictionaries({}, optional=VALUES)
 ORDERS = {
     "approval.require": ["edit", "command", "signature"],
     "lock.release": ["report", "person"],
     "audit.sync": ["batched", "every"],
+    "objects.keep": ["7d", "30d", "8w", "90d", "20w"],
 }
 
 
@@ -169,6 +171,7 @@ def test_each_setting_names_the_places_that_it_comes_from():
         "checks.network": [DEFAULT],
         "checks.writable": [DEFAULT],
         "answers.bytes": [DEFAULT],
+        "objects.keep": [DEFAULT],
     }
 
 
