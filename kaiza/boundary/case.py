@@ -47,7 +47,7 @@ def find_session(call: Call, services: Services) -> None:
     if len(found) == 1:
         call.workspace, call.session = found[0]
         services.clock.note_use(call.session.session_id)
-        call.workspace.note_served(call.session.session_id)
+        call.workspace.served_sessions.note(call.session.session_id)
 
 
 def _find_open_session(session_id: str, call: Call, services: Services) -> list[tuple[Workspace, Session]]:

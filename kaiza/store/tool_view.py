@@ -154,7 +154,7 @@ class ToolView:
 
     def note_served(self) -> str | None:
         """Note that this process serves the session; the id under which it does, None if it cannot be noted."""
-        return self.workspace.note_served(self.session.session_id)
+        return self.workspace.served_sessions.note(self.session.session_id)
 
     def recover(self) -> list[dict[str, Any]]:
         """Finish or roll back changes that a crash interrupted; what was done, one item a change."""

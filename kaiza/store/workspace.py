@@ -74,7 +74,7 @@ class Workspace:
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
         self._transactions: TransactionManager | None = None
-        self._served_sessions = ServedSessions(self.blobs.kaiza_dir)
+        self.served_sessions = ServedSessions(self.blobs.kaiza_dir, lambda: not self.binding.is_foreign)
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
         self.settings_layers = self._read_layers(is_required=known_settings is None)
         self.settings = known_settings or self.settings_layers.settings_in_force()
@@ -135,10 +135,6 @@ class Workspace:
         """The open session with this id, including one that another process began."""
         self.follow()
         return self.audit_state.find_open_session(session_id, now, self.caps.session_idle_hours)
-
-    def note_served(self, session_id: str) -> str | None:
-        """Note for people that this process serves a session; an id if it is noted. Not where nothing belongs to us."""
-        return None if self.binding.is_foreign else self._served_sessions.note(session_id)
 
     def damage(self) -> str | None:
         """Verdict that forbids changes until the log is verified or the damage accepted; None if there is none."""
@@ -234,7 +230,7 @@ class Workspace:
             self.follow()  # the snapshot covers what other processes recorded, too
         self.log.close()
         self.save_snapshot(now)
-        self._served_sessions.close()
+        self.served_sessions.close()
         if self._transactions is not None:
             self._transactions.close()
         self.blobs.kaiza_dir.close()
@@ -257,7 +253,7 @@ class Workspace:
                 first = binding.establish(self.root, self._state_path, self.binding, self.state_key)
                 self.refresh_binding()
                 for body in first:
-                    self._append(body)
+                    self.log.append(partial(Body, body), durable=True)
                     self.notice = binding.describe_establishment(body)
             self._has_begun = True
 
@@ -280,9 +276,6 @@ class Workspace:
             was_foreign, self.binding = self.binding.is_foreign, found
             if was_foreign and not found.is_foreign:
                 deque(self.plans.read_all(), maxlen=0)  # drafts count as seen from the adoption on
-
-    def _append(self, body: Body) -> None:
-        self.log.append(lambda: body, durable=True)
 
     def _new_projection(self, state: AuditState, known: Binding) -> Callable[[Mapping[str, Any]], None]:
         """The function that applies a record to a state, with records from elsewhere restricted."""

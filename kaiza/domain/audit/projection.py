@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Any
 
 from kaiza.domain import error_codes
@@ -203,6 +204,18 @@ class AuditState:
             states=list(members.get("states", ())),
             is_deterministic=members.get("is_deterministic", False),
         )
+
+
+def parse_freeze(members: Mapping[str, Any], at: str) -> Freeze:
+    """The freeze in a record, or in a carried-over state, with the reasons that were added to it.
+
+    It is in force even if its members have the wrong type.
+    """
+    texts = {name: each if isinstance(each := members.get(name), str) else None for name in ("reason", "person", "at")}
+    more = more if isinstance(more := members.get("more"), list | tuple) else ()
+    added = [parse_freeze({**each, "more": ()}, at) for each in more if isinstance(each, Mapping)]
+    frozen = Freeze(texts["reason"] or "", texts["person"], texts["at"] or at)
+    return reduce(lambda one, other: merge_freezes(one, other) or one, added, frozen)
 
 
 def merge_freezes(one: Freeze | None, other: Freeze | None) -> Freeze | None:

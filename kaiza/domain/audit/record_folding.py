@@ -6,7 +6,6 @@ Deterministic: the same records give the same state. Rules are checked elsewhere
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from functools import reduce
 from typing import Any
 
 from kaiza.domain import error_codes
@@ -14,7 +13,6 @@ from kaiza.domain.audit.deterministic import is_deterministic
 from kaiza.domain.audit.projection import (
     ROLES,
     AuditState,
-    Freeze,
     PlanSeal,
     RoleLock,
     Session,
@@ -22,6 +20,7 @@ from kaiza.domain.audit.projection import (
     is_locking_refusal,
     merge_freezes,
     merge_times,
+    parse_freeze,
 )
 from kaiza.domain.audit.record import require_carried_state, require_intent, require_members, require_texts
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
@@ -82,7 +81,7 @@ def _restrict_by_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     detail = record["detail"] or {}
     action = detail.get("action")
     if action == "freeze":
-        state.frozen = merge_freezes(state.frozen, _parse_freeze(detail, _text_or_none(record["timestamp"]) or ""))
+        state.frozen = merge_freezes(state.frozen, parse_freeze(detail, _text_or_none(record["timestamp"]) or ""))
     elif action == "accept":
         _apply_carried_restrictions(state, record)
     elif action in ("reject", "revoke"):
@@ -243,7 +242,7 @@ def _apply_decision(state: AuditState, record: Mapping[str, Any]) -> None:
     action = detail.get("action")
     at = _text_or_none(record["timestamp"]) or ""
     if action == "freeze":
-        state.frozen = merge_freezes(state.frozen, _parse_freeze(detail, at))
+        state.frozen = merge_freezes(state.frozen, parse_freeze(detail, at))
     require_members(record)
     _end_sessions(state, revoked_principal(record))
     if action == "thaw":
@@ -279,28 +278,11 @@ def _forget_session(state: AuditState, session_id: str) -> None:
     state.changed.pop(session_id, None)
 
 
-def _parse_freeze(members: Mapping[str, Any], at: str) -> Freeze:
-    # A freeze is in force even if its other members have the wrong type.
-    return Freeze(
-        _text_or_none(members.get("reason")) or "",
-        _text_or_none(members.get("person")),
-        _text_or_none(members.get("at")) or at,
-    )
-
-
-def _parse_freezes(members: Mapping[str, Any], at: str) -> Freeze | None:
-    """A carried-over freeze with the reasons that were added to it."""
-    more = members.get("more")
-    added = [each for each in more if isinstance(each, Mapping)] if isinstance(more, list | tuple) else []
-    freezes = (_parse_freeze(each, at) for each in (members, *added))
-    return reduce(merge_freezes, freezes, None)
-
-
 def _apply_carried_state(state: AuditState, part: Mapping[str, Any], at: str) -> None:
     """Apply one part of `carry_over.split`. Parts of older versions have only `frozen` and `locks`."""
     # A process that followed the old log applies it too: merge with what is known, never replace it by less.
     if part.get("frozen"):
-        state.frozen = merge_freezes(state.frozen, _parse_freezes(part["frozen"], at))
+        state.frozen = merge_freezes(state.frozen, parse_freeze(part["frozen"], at))
     require_carried_state(part)
     locks = {lock["role"]: RoleLock(**lock) for lock in part.get("locks", ())}
     seals = {piece["plan_id"]: PlanSeal(**piece["seal"]) for piece in part.get("seals", ())}

@@ -8,7 +8,7 @@ import fcntl
 import os
 import stat
 import threading
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.kaiza_dir import NAME, KaizaDir
@@ -21,16 +21,19 @@ _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class ServedSessions:
-    """The sessions that this process has served. Thread-safe."""
+    """The sessions that this process has served. Thread-safe. Nothing is noted in a workspace that is not ours."""
 
-    def __init__(self, kaiza_dir: KaizaDir) -> None:
+    def __init__(self, kaiza_dir: KaizaDir, is_ours: Callable[[], bool]) -> None:
         self._kaiza_dir = kaiza_dir
+        self._is_ours = is_ours
         self._mutex = threading.Lock()  # protects `_lock` and `_noted`
         self._lock: LivenessLock | None = None
         self._noted: set[str] = set()
 
     def note(self, session_id: str) -> str | None:
         """List a session; the id of this process's file, or None if it cannot be written."""
+        if not self._is_ours():
+            return None
         if session_id not in self._noted:
             with self._mutex:
                 self._noted.add(session_id)  # also if it fails: a full disk is not asked again with each call

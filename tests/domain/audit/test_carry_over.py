@@ -174,3 +174,13 @@ def test_merging_two_accounts_of_a_freeze_keeps_the_reasons_of_both():
 
     assert merged.frozen == both
     assert carry_over.merge(AuditState(), AuditState(frozen=both), AT).frozen == both
+
+
+@pytest.mark.parametrize("more", [5, "x", {"a": 1}, [5, None], [{"reason": 5, "at": []}]])
+def test_a_carried_freeze_is_in_force_whatever_its_reasons_are(more):
+    detail = {"action": "accept", "standing": {"frozen": {"reason": "stop", "person": "Ann", "at": AT, "more": more}}}
+    body = record.new_body("person", timestamp=AT, workspace_root="w", outcome="ok", detail=detail)
+    carried = AuditState()
+    apply_record(carried, record.serialize_and_hash(body, 1, record.GENESIS)[1])
+
+    assert carried.frozen.reason == "stop"

@@ -18,7 +18,7 @@ def kaiza_dir(tmp_path):
 
 
 def test_a_session_is_served_until_its_process_closes(tmp_path, kaiza_dir):
-    served = ServedSessions(kaiza_dir)
+    served = ServedSessions(kaiza_dir, lambda: True)
     ids = {served.note("one"), served.note("two"), served.note("one")}
     listed = find_served(str(tmp_path))
     served.close()
