@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "trust": ("kaiza.cli.trust", "show and decide what else approves plans: merges, signatures"),
         "token": ("kaiza.cli.token", "make, list and revoke tokens for HTTP"),
         "audit": ("kaiza.cli.audit", "verify, read and export the audit log"),
+        "attest": ("kaiza.cli.attest", "state what was changed, for others to verify"),
         "session": ("kaiza.cli.session.command", "list sessions and what they did; unlock a role"),
         "undo": ("kaiza.cli.undo.command", "restore files that agents changed"),
         "gc": ("kaiza.cli.gc", "clear earlier contents of files that are no longer needed"),

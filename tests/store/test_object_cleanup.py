@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from agents import plan
+from doors import until
 from scenes import bind, records
 
 from kaiza.domain.audit import record
 from kaiza.domain.caps import Caps
+from kaiza.store import human_decisions
 from kaiza.store.object_cleanup import ObjectCleanup, UnreadableJournalError, run_cleanup
 from kaiza.store.workspace import Workspace
 
@@ -71,6 +73,17 @@ def clear(workspace, cutoff):
     return {each.digest for each in run_cleanup(workspace, cutoff, lambda _plan: None).removable}
 
 
+def past(project, time):
+    """Wait until what is written has a later time: the clock of files has ticks of up to 10 ms."""
+    probe = project.parent / "probe"
+
+    def is_later():
+        probe.write_text("")
+        return probe.stat().st_mtime > time.timestamp()
+
+    until(is_later)
+
+
 def later():
     """A time that no file and no record has reached."""
     return now() + timedelta(days=1)
@@ -84,6 +97,7 @@ def test_what_no_recent_change_names_is_cleared_and_the_rest_stays(project, make
     change(app, "src/old", "old 1\n", "old 2\n", approved)
     app.call("end_session", {})
     between = now()
+    past(project, between)
     app.call("begin_session", {"role": "WINDSURF"})
     change(app, "src/new", "new 1\n", "new 2\n", approved)
 
@@ -101,6 +115,7 @@ def test_the_earlier_changes_of_a_session_that_went_on_stay(project, make_app, o
     app.call("begin_session", {"role": "WINDSURF"})
     change(app, "src/a", "1\n", "2\n", approved)
     between = now()
+    past(project, between)
     app.call("read_file", {"path": "src/a"})
 
     assert clear(opened(), between) == set()
@@ -114,6 +129,7 @@ def test_a_content_that_a_recent_change_wrote_again_stays(project, make_app, ope
     change(app, "src/a", "1\n", "2\n", approved)
     app.call("end_session", {})
     between = now()
+    past(project, between)
     app.call("begin_session", {"role": "WINDSURF"})
     change(app, "src/a", "2\n", "1\n", approved)
 
@@ -199,6 +215,7 @@ def test_an_object_that_is_used_again_after_the_plan_is_not_removed(project, mak
     cutoff = now()
     cleanup = ObjectCleanup(opened(), cutoff)
     planned = cleanup.plan()
+    past(project, cutoff)
     (project / "src/b").write_text("1\n")
     app.call("begin_session", {"role": "WINDSURF"})
     made = change(app, "src/b", "1\n", "9\n", approved)
@@ -208,6 +225,23 @@ def test_an_object_that_is_used_again_after_the_plan_is_not_removed(project, mak
     assert sha(b"1\n") not in {each.digest for each in removed}
     assert app.call("undo_changes", {"request_ids": [made], "plan_hash": approved}).envelope is None
     assert (project / "src/b").read_text() == "1\n"
+
+
+def test_an_object_that_was_stored_again_without_a_record_yet_is_not_removed(project, make_app, opened, approved):
+    (project / "src/a").write_text("1\n")
+    app = make_app(project)
+    app.call("begin_session", {"role": "WINDSURF"})
+    change(app, "src/a", "1\n", "2\n", approved)
+    app.call("end_session", {})
+    workspace, cutoff = opened(), now()
+    cleanup = ObjectCleanup(workspace, cutoff)
+    planned = cleanup.plan()
+    past(project, cutoff)
+    human_decisions.store_plan_bytes(workspace, sha(b"1\n"), b"1\n")
+    cleanup.remove(planned)
+
+    assert sha(b"1\n") in {each.digest for each in planned.removable}
+    assert sha(b"1\n") in objects(project)
 
 
 def test_names_that_are_no_objects_are_left_alone_and_leftovers_are_cleared(project, opened):

@@ -43,7 +43,7 @@ def choose_key(args: argparse.Namespace, workspace: Workspace) -> Path | None:
             require_project(state_dir.path_of(workspace.root))
         except SshKeygenError as problem:
             raise output.CommandError(f"Nothing was approved: {escape(str(problem))}.", output.FAILURE) from problem
-        return _find_key(args.key)
+        return find_key(args.key, "Nothing was approved.")
     if args.key is not None:
         raise output.CommandError("--key is the key to sign with. Add --sign.", output.USAGE_ERROR)
     if workspace.settings.required_approval == "signature":
@@ -71,10 +71,11 @@ def sign_approval(workspace: Workspace, plan_id: str, content: bytes, key: Path)
         ) from problem
 
 
-def _find_key(name: str | None) -> Path:
+def find_key(name: str | None, nothing: str) -> Path:
+    """The named key, or the one that there is; a CommandError, which says that nothing was done, if it is not clear."""
     directory = Path("~/.ssh").expanduser()
     found = [Path(name)] if name else [directory / each for each in _KEY_NAMES]
     existing = [key.resolve() for key in found if key.is_file()]
     if len(existing) != 1:
-        raise output.CommandError("Nothing was approved. Name the key to sign with: --key FILE", output.FAILURE)
+        raise output.CommandError(f"{nothing} Name the key to sign with: --key FILE", output.FAILURE)
     return existing[0]
