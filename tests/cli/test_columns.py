@@ -137,8 +137,7 @@ COMMANDS = {
     "undo --request nothing-of-that-name --yes": ["`kaiza undo`"],
     "undo": ["kaiza undo --request r-1"],
     "gc --dry-run": [],
-    "attest --session 0000": ["`kaiza session list`"],
-    "attest --plan PLAN": [],
+    "attest --session 0000": [SESSIONS[0]],
     "status": [*SESSIONS, LONG_PLAN, "kaiza session unlock"],
     "doctor": [],
     "init": [],
@@ -179,7 +178,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_id_path_or_command_is_cut(cro
     [
         (["plan", "approve", LONG_PLAN], LONG_PLAN),
         (["session", "unlock"], "unlock"),
-        (["init", "--client", "gemini"], "yes"),
+        (["init", "--client", "gemini"], "init"),
     ],
     ids=["approve", "unlock", "init"],
 )
