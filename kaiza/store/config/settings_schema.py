@@ -46,6 +46,8 @@ class AnswersSection(ClosedModel):
 
     # The largest answer of this size fits into a response, however much of it has to be escaped.
     bytes: int = pydantic.Field(default=32 * 1024, ge=8 * 1024, le=160 * 1024)
+
+
 class ObjectsSection(ClosedModel):
     """How long `kaiza gc` keeps earlier contents of changed files: days or weeks, such as `90d` or `8w`."""
 
