@@ -13,6 +13,7 @@ from kaiza.app import App
 from kaiza.cli import dispatch
 from kaiza.domain.audit import carry_over
 from kaiza.domain.caps import Caps
+from kaiza.store.audit.log import AuditLog
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import identity, retired_state
@@ -263,13 +264,13 @@ def test_a_crash_between_the_records_of_a_retired_state_loses_none(workspace, mo
     begin_again(workspace)
     monkeypatch.setattr(carry_over, "MAX_PART_BYTES", 1)  # one record for each piece
 
-    def append_and_crash(self, body):
-        append(self, body)
+    def append_and_crash(self, compose, *, durable):
+        append(self, compose, durable=durable)
         raise KeyboardInterrupt
 
-    append = Workspace._append
+    append = AuditLog.append
     with monkeypatch.context() as crash:
-        crash.setattr(Workspace, "_append", append_and_crash)
+        crash.setattr(AuditLog, "append", append_and_crash)
         opened = Workspace(os.path.realpath(workspace), Caps())
         with pytest.raises(KeyboardInterrupt):
             opened.begin_recording()
