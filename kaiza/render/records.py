@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.audit.projection import describe_role, is_late_count
 from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
 from kaiza.render.terminal import INDENT, display_width, escape, paint, wrap
 
@@ -94,7 +94,7 @@ def _record_cells(record: Mapping[str, Any], *, is_daily: bool) -> tuple[Cell, .
 def _format_result(record: Mapping[str, Any], kind: str) -> str:
     """The outcome column of a record that is not a call: `sealed`, what a person did, how a recovery ended."""
     if kind == "plan":
-        return "sealed"
+        return "counted" if is_late_count(record) else "sealed"
     detail = record.get("detail")
     member = {"person": "action", "recovery": "result"}.get(kind, "")
     return (_member_text(detail, member) if isinstance(detail, Mapping) else "") or kind

@@ -19,7 +19,6 @@ from kaiza.domain.paths.protected_names import find_steering_part, is_control_pl
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.domain.plans.plan import Plan
 from kaiza.store.audit import snapshot
 from kaiza.store.audit.determinism import prepare_record
 from kaiza.store.audit.log import AuditLog
@@ -34,6 +33,7 @@ from kaiza.store.disk.state_key import StateKey
 from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
+from kaiza.store.documents.scope_count import ScopeCounts
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers, save_adopted
@@ -61,6 +61,7 @@ class Workspace:
         self.files = ConfinedRoot(root)
         self.plans = PlanFiles(self.files, self._notice_plan)
         self.reports = ReportFiles(self.files)
+        self.scope_counts = ScopeCounts(self.files)
         self.blobs = BlobStore(KaizaDir(self.files.fd))
         self._state_path = state_dir.path_of(root)
         self.binding = read_binding(root, self._state_path)
@@ -189,12 +190,6 @@ class Workspace:
         if not self.binding.is_foreign:
             self.sights.notice(stored)
 
-    def count_in_scope(self, plan: Plan) -> int:
-        """Number of files that a plan's scope matches now."""
-        from kaiza.store.documents.scope_preview import match_files  # noqa: PLC0415  as above
-
-        return match_files(plan, self.files).file_count
-
     def has_journals(self) -> bool:
         """Whether there is a journal of an unfinished change, including one that another process is making."""
         return not self.binding.is_foreign and not self.journals.is_empty()
@@ -223,6 +218,7 @@ class Workspace:
     def close(self, now: str) -> None:
         """Sync the log, save a snapshot and close all descriptors."""
         self.plan_watch.stop()
+        self.scope_counts.stop()
         self.sights.flush()
         with suppress(errors.SystemError):
             self.follow()  # the snapshot covers what other processes recorded, too

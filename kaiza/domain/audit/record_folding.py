@@ -18,6 +18,7 @@ from kaiza.domain.audit.projection import (
     RoleLock,
     Session,
     is_change_attempt,
+    is_late_count,
     is_locking_refusal,
     merge_times,
 )
@@ -212,6 +213,8 @@ def _charge(state: AuditState, intent: Mapping[str, Any], sign: int) -> None:
 
 
 def _apply_plan(state: AuditState, record: Mapping[str, Any]) -> None:
+    if is_late_count(record):
+        return  # other bytes may have been approved since
     require_members(record)
     require_texts(record, "plan_id", "plan_hash")
     detail = record["detail"] or {}
