@@ -23,6 +23,7 @@ from kaiza.store.audit import snapshot
 from kaiza.store.audit.determinism import prepare_record
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.changes.blob_store import BlobStore
+from kaiza.store.changes.housekeeping import Housekeeping
 from kaiza.store.changes.journal import JournalStore
 from kaiza.store.config import configuration, roots
 from kaiza.store.config.settings import Settings
@@ -70,9 +71,10 @@ class Workspace:
         self.notice: str | None = None
         """Sentence about what `begin_recording` did, for the agent or person whose call it was."""
         self.sights = Sights(root, self._state_path)
-        self.plan_watch = PlanWatch(self.look_at_plans)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
+        tidying = Housekeeping(self.journals, lambda: not self.binding.is_foreign)
+        self.plan_watch = PlanWatch(self.look_at_plans, tidying.step)
         self._transactions: TransactionManager | None = None
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
         self.settings_layers = self._read_layers(is_required=known_settings is None)

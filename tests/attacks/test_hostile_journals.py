@@ -21,6 +21,7 @@ from kaiza.domain.audit import record
 from kaiza.store import crash_recovery
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.changes.directory_handles import DirectoryHandles
+from kaiza.store.changes.journal import TransactionJournal
 from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.disk import state_dir
 
@@ -383,10 +384,17 @@ def movable(tmp_path, monkeypatch):
     return root, move, move_and_die
 
 
-def test_a_finished_journal_that_was_copied_back_removes_no_link_of_the_user(movable):
+def test_a_finished_journal_that_was_copied_back_removes_no_link_of_the_user(movable, monkeypatch, tmp_path):
     root, move, _ = movable
+    delete = TransactionJournal.delete
+
+    def copy_and_delete(journal):
+        shutil.copy(root / ".kaiza/journal" / journal.txn, tmp_path / journal.txn)
+        delete(journal)
+
+    monkeypatch.setattr(TransactionJournal, "delete", copy_and_delete)
     assert move() == "ok"
-    (journal,) = (root / ".kaiza/done").iterdir()
+    (journal,) = (path for path in tmp_path.iterdir() if path.is_file())
     shutil.copy(journal, root / ".kaiza/journal" / journal.name)
     (root / "b.txt").rename(root / "a.txt")
     os.link(root / "a.txt", root / "b.txt")
@@ -643,6 +651,7 @@ def test_an_undo_takes_no_metadata_from_a_finished_journal_that_was_tampered_wit
     plan_hash = lay_out(root)
     app = App([os.path.realpath(root)])
     app.call("begin_session", {"role": "WINDSURF"})
+    os.setxattr(root / "src/gone.py", "user.note", b"mine")  # else there is nothing that only the journal has
     done = app.call("delete_file", {"path": "src/gone.py", "expected_hash": sha(b"gone\n"), "plan_hash": plan_hash})
     (journal,) = (root / ".kaiza/done").iterdir()
     head, rest = journal.read_bytes().split(b"\n", 1)
