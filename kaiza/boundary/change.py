@@ -24,7 +24,7 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.plan import MAX_BYTES
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
-from kaiza.domain.text import line_diff
+from kaiza.domain.text import content_diff
 from kaiza.policy.case import Case
 from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
@@ -142,14 +142,15 @@ class _AddedLines:
         self._view = view
 
     def __contains__(self, line: object) -> bool:
-        return line in self._line_numbers
+        return any(line in numbers for numbers in self._line_numbers)
 
     @cached_property
-    def _line_numbers(self) -> set[int]:
+    def _line_numbers(self) -> Sequence[range]:
         with self._view.open_file(self._change.source or self._change.path) as file:
             before = b"".join(file.chunks())
-        spans = line_diff.diff_lines(before.split(b"\n"), (self._change.content or b"").split(b"\n"))
-        return {line for span in spans for line in range(span.new_start, span.new_end)}
+        # Both end a line: text that only gets a line break after it is not new.
+        spans = content_diff.diff_contents(before + b"\n", (self._change.content or b"") + b"\n")
+        return [range(span.lines.new_start, span.lines.new_end) for span in spans]
 
 
 def _intent_body(call: Call, case: Case, workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> record.Body:
