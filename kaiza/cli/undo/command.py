@@ -1,7 +1,7 @@
 """`kaiza undo`: restore the files that a session, a call or a plan changed, unless they were modified since."""
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.confirm import confirm_yes_no
 from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id, resolve_name, verify_whole_log
 from kaiza.domain import errors
-from kaiza.domain.audit.inverse_changes import effective_changes, may_be_in_effect, took_effect
+from kaiza.domain.audit.inverse_changes import invert, iter_effective, may_be_in_effect, took_effect
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
@@ -34,40 +34,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     target.add_argument("--plan", metavar="ID", type=parse_plan_id, help="every change made under this plan")
 
 
-def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Record]:
-    """The records of the selected changes that are still in effect, in order."""
+def select_records(args: argparse.Namespace, workspace: Workspace) -> Iterator[Record]:
+    """The records of the selected changes that are still in effect, newest first, one at a time."""
+    newest_first = audit_reader.read_backward(workspace.root)
     if args.request is not None:
-        made = filter(may_be_in_effect, audit_reader.read_forward(workspace.root))
-        return _records_of_calls(set(args.request), made)
-    changed: list[Record] = list(filter(took_effect, audit_reader.read_forward(workspace.root)))
+        yield from _records_of_calls(set(args.request), filter(may_be_in_effect, newest_first))
+        return
+    member, value = "plan_id", args.plan
     if args.session is not None:
         known = (record.get("session_id") for record in audit_reader.read_forward(workspace.root))
         session_ids = {session_id for session_id in known if isinstance(session_id, str)}
-        session_id = audit_reader.resolve_session(session_ids - {""}, args.session)
-        return _effective_records(changed, lambda record: record["session_id"] == session_id)
-    return _effective_records(changed, lambda record: record["plan_id"] == args.plan)
+        member, value = "session_id", audit_reader.resolve_session(session_ids - {""}, args.session)
+    for record in iter_effective(filter(took_effect, newest_first)):
+        if record[member] == value:
+            yield record
 
 
-def _records_of_calls(request_ids: set[str], changed: Iterable[Record]) -> list[Record]:
-    selected = [record for record in changed if record["request_id"] in request_ids]
-    missing = request_ids - {record["request_id"] for record in selected}
+def _records_of_calls(request_ids: set[str], changed: Iterable[Record]) -> Iterator[Record]:
+    missing = set(request_ids)
+    for record in changed:
+        if record["request_id"] in request_ids:
+            missing.discard(record["request_id"])
+            yield record
     if missing:
         raise output.CommandError(
             f"No recorded change has the id {', '.join(sorted(missing))}. `kaiza audit show` lists the records.",
             output.FAILURE,
         )
-    return selected
-
-
-def _effective_records(changed: list[Record], is_selected: Callable[[Record], bool]) -> list[Record]:
-    """The selected changes, without undos and without what was undone."""
-    return [record for record in effective_changes(changed) if is_selected(record)]
 
 
 MAX_SHOWN_BYTES = 1 << 20
 """Diffs of larger files are not shown."""
 MAX_DIFF_LINES = 2000
 """Diff lines shown in all."""
+MAX_DIFF_BYTES = 1 << 20
+"""Bytes of the diffs shown in all."""
 _NO_TERMINAL = (
     "There is no terminal to ask at. Use --yes to restore without asking, or --dry-run to only show the changes."
 )
@@ -106,9 +107,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UndoPreview:
-    """The selected records, the changes that restore files, and the files that are left alone."""
+    """The changes that restore files, and the files that are left alone."""
 
-    records: Sequence[Mapping[str, Any]]
     changes: list[Change]
     skipped: list[dict[str, str]]
 
@@ -122,15 +122,16 @@ def _run_undo(args: argparse.Namespace) -> int:
         # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
             recover(workspace, view.now, view.request_id)
-        records = select_records(args, workspace)
-        preview = UndoPreview(records, *undo_changes_for(records, view))
+        undone_calls = human_undo.UndoneCalls()
+        inverses = invert(undone_calls.note(select_records(args, workspace)))
+        preview = UndoPreview(*undo_changes_for(inverses, view))
         diffs = list(_format_diffs(preview.changes, workspace, view))
         if not args.json:
             output.print_lines(_format_preview(preview, diffs))
         request_ids: list[str] = []
         if preview.changes and not args.dry_run:
             _confirm_undo(args, preview)
-            batches = human_undo.split_batches(preview.changes, records)
+            batches = human_undo.split_batches(preview.changes, undone_calls)
             request_ids = [_undo_batch(workspace, batch, name) for batch in batches]
     if args.json:
         output.print_json(_json_document(preview, request_ids, diffs, dry_run=args.dry_run))
@@ -174,16 +175,17 @@ def _result_lines(request_ids: Sequence[str]) -> Iterator[str]:
 
 
 def _format_diffs(changes: Sequence[Change], workspace: Workspace, view: ToolView) -> Iterator[str]:
-    """One diff for each change, up to MAX_DIFF_LINES lines in all; then empty ones."""
-    room = MAX_DIFF_LINES
+    """One diff for each change, up to MAX_DIFF_LINES lines and MAX_DIFF_BYTES in all; then empty ones."""
+    room, space = MAX_DIFF_LINES, MAX_DIFF_BYTES
     for change in changes:
-        if room <= 0:
+        if room <= 0 or space <= 0:
             yield ""
             continue
-        lines = _format_diff(change, workspace, view).splitlines(keepends=True)
+        text = _format_diff(change, workspace, view)
+        lines = text.splitlines(keepends=True)
         cut = ["… the rest is not shown\n"] if len(lines) > room else []
         yield "".join([*lines[:room], *cut])
-        room -= len(lines)
+        room, space = room - len(lines), space - len(text)
 
 
 def _format_diff(change: Change, workspace: Workspace, view: ToolView) -> str:
