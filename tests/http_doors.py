@@ -38,6 +38,8 @@ class HttpDoor:
         self.record = record
         line = self.process.stderr.readline().decode()
         listening = re.fullmatch(r"listening on (https?)://(?:\[(.+)\]|(.+)):(\d+)\n", line)
+        if not listening:
+            self.process.kill()  # else it would go on listening
         assert listening, line + self.process.stderr.read().decode()
         self.scheme, self.host, self.port = listening[1], listening[2] or listening[3], int(listening[4])
 

@@ -13,6 +13,7 @@ from agents import person
 from agents import plan as plan_for
 from boundary.test_changes import code, manifest, sha
 from boundary.test_recovery import files, lay_out, recovered_state, run_with_patch
+from children import run_child
 from scenes import bind, make_ready, records, set_up_by_0_1_0
 
 from kaiza.app import App
@@ -374,12 +375,11 @@ def movable(tmp_path, monkeypatch):
         return result
 
     def move_and_die():
-        child = os.fork()
-        if child == 0:
+        def die_in_sync():
             monkeypatch.setattr(DirectoryHandles, "sync", lambda *_: os._exit(0))
             move()
-            os._exit(1)
-        assert os.waitpid(child, 0)[1] == 0
+
+        assert run_child(die_in_sync) == 0
 
     return root, move, move_and_die
 
@@ -526,15 +526,14 @@ def test_a_journal_whose_operations_differ_from_the_intent_is_set_aside(crashed,
     def end_process(*_, **__):
         os._exit(0)
 
-    child = os.fork()
-    if child == 0:
+    def write_and_die():
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
         monkeypatch.setattr(change.record, "new_body", body_with_another_path)
         monkeypatch.setattr(change, "record_outcome", end_process)
         app.call("write_file", {"path": "src/new.py", "content": "x", "plan_hash": plan_hash})
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+
+    assert run_child(write_and_die) == 0
     reported = begin_session(root)["recovered"]
 
     assert reported[0]["left"][0]["reason"] == "not_as_announced"

@@ -13,6 +13,7 @@ from hashlib import sha256
 
 import pytest
 from announcing import intent_finder, recover_changes
+from children import run_child
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
@@ -217,13 +218,10 @@ def test_a_portable_move_killed_between_its_two_steps_is_rolled_back(tmp_path, w
 
     root = tmp_path / "ws"
     lay_out(root)
-    child = os.fork()
-    if child == 0:
-        monkeypatch.setattr(atomic_rename, "rename_noreplace", rename_half)
-        change(root)
-        os._exit(1)
+    with monkeypatch.context() as half:
+        half.setattr(atomic_rename, "rename_noreplace", rename_half)
 
-    assert os.waitpid(child, 0)[1] == 0
+        assert run_child(lambda: change(root)) == 0
     assert (root / "s").stat().st_nlink == 2
     assert recovered_state(worlds, root, recover(root)) == "before"
 
@@ -255,11 +253,7 @@ def apply_only(root):
 
 def dies_before_finalize(root):
     """A process applies the change and ends before it finalizes it."""
-    child = os.fork()
-    if child == 0:
-        apply_only(root)
-        os._exit(0)
-    os.waitpid(child, 0)
+    assert run_child(lambda: (apply_only(root), os._exit(0))) == 0
 
 
 @pytest.mark.long
@@ -409,17 +403,16 @@ def test_a_rollback_that_had_begun_overrules_the_recorded_outcome(tmp_path, worl
 
     root = tmp_path / "ws"
     lay_out(root)
-    child = os.fork()
-    if child == 0:
+
+    def roll_back_and_die():
         monkeypatch.setattr(recovery, "roll_back", die_half_way)
         with ConfinedRoot(str(root)) as workspace:
             manager = TransactionManager.for_root(workspace)
             prepared = manager.prepare("t", CHANGES)
             manager.apply(prepared)
             manager.roll_back(prepared)
-        os._exit(1)
 
-    assert os.waitpid(child, 0)[1] == 0
+    assert run_child(roll_back_and_die) == 0
     with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
         found = recover_changes(manager, CHANGES, is_open=False, is_applied=True)
     assert recovered_state(worlds, root, found) == "before"
