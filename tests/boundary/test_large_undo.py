@@ -8,6 +8,7 @@ from collections import deque
 import pytest
 from agents import plan
 from logs import chained, write_log
+from scenes import records
 
 from kaiza.boundary import human_undo
 from kaiza.cli.undo import command
@@ -57,10 +58,11 @@ def test_files_that_a_person_removed_or_changed_meanwhile_do_not_count_against_a
         file.unlink()
     for file in files[400:700]:
         file.write_text("mine, and longer\n")
-    output = begun.call("undo_changes", {"all_of_session": True, "plan_hash": changed}).output
+    outcome = begun.call("undo_changes", {"all_of_session": True, "plan_hash": changed})
 
-    assert len(output["changes"]) == CALLS * FILES_PER_CALL - 700
-    assert len(output["kept"]) == 300
+    assert outcome.envelope is None
+    assert len(records(workspace)[-1]["changes"]) == CALLS * FILES_PER_CALL - 700
+    assert {file.read_text() for file in (workspace / "src").iterdir()} == {"mine, and longer\n"}
     assert len(list((workspace / "src").iterdir())) == 300
 
 
@@ -70,9 +72,8 @@ def test_the_early_refusal_never_refuses_what_the_record_could_hold(begun, chang
     for count in range(60):  # fewer and fewer files to undo, until it fits
         outcome = begun.call("undo_changes", {"all_of_session": True, "plan_hash": changed, "dry_run": True})
         results.append(outcome.envelope is None)
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:  # only the record itself refuses
             patch.setattr(undo_plan, "_LEAST_CHANGE_BYTES", 0)
-            patch.setattr(undo_plan, "_QUOTES", -36)
             late = begun.call("undo_changes", {"all_of_session": True, "plan_hash": changed, "dry_run": True})
         if outcome.envelope is not None and late.envelope is None:
             pytest.fail(f"refused early with {count * 10} files fewer")
