@@ -127,7 +127,7 @@ async def crowd_out(door, mix):
 
 
 @pytest.mark.long
-def test_of_many_concurrent_calls_each_is_answered_or_refused_until_there_is_room_and_the_log_stays_intact(workspace, capsys):
+def test_each_of_many_concurrent_calls_is_answered_once_there_is_room_and_the_log_stays_intact(workspace, capsys):
     (workspace / "a.txt").write_text("hello\n")
     command = [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), "--http", "127.0.0.1:0"]
     door = HttpDoor([*command, "--no-auth"])
