@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -59,17 +59,27 @@ class Crowd:
         await asyncio.gather(*(self.use_connection() for _ in range(CONNECTIONS)))
 
     async def use_connection(self):
-        async with connect(self.door) as (reader, writer):
-            for number in self.left:
-                path, message, expected = self.mix[number % len(self.mix)]
-                body = json.dumps(message).encode()
-                while (status := await send(reader, writer, path, body)) == 503:
+        connection = None
+        for number in self.left:
+            path, message, expected = self.mix[number % len(self.mix)]
+            body = json.dumps(message).encode()
+            status = 503
+            while status == 503:
+                # A connection may be closed while no request is on its way: a client connects again.
+                with suppress(ConnectionError, asyncio.IncompleteReadError):
+                    connection = connection or await asyncio.open_connection(self.door.host, self.door.port)
+                    used, connection = connection, None
+                    status = await send(*used, path, body)
+                    connection = used
+                if status == 503:
                     self.refused += 1
                     await asyncio.sleep(RETRY_SECONDS)
-                self.statuses[status] += 1
-                self.answered_calls += b"tools/call" in body
-                if status != expected:
-                    self.unexpected.append((message, status))
+            self.statuses[status] += 1
+            self.answered_calls += b"tools/call" in body
+            if status != expected:
+                self.unexpected.append((message, status))
+        if connection is not None:
+            connection[1].transport.abort()
 
 
 async def send(reader, writer, path, body):
