@@ -89,9 +89,9 @@ class BoundedConnection(H11Protocol):
     def on_response_complete(self) -> None:
         """Continue with the next request, a part of which may have been received already."""
         super().on_response_complete()
+        self._watch_request()
         if self._has_ended and not self._is_answering():
             self.transport.close()
-        self._watch_request()
 
     def shutdown(self) -> None:
         """Close the connection after the answer in progress, if any."""
