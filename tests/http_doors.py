@@ -9,7 +9,17 @@ from contextlib import contextmanager
 
 from doors import PATIENCE
 
+from kaiza.domain.error_codes import SYSTEM_ERROR_CODES
+
 JSON = {"Content-Type": "application/json"}
+V0_CODES = {
+    "cache_missing": "CONTEXT_CACHE_MISSING",
+    "cache_invalid": "CONTEXT_CACHE_INVALID",
+    "invalid_query": "CONTEXT_QUERY_INVALID",
+    "invalid_budget": "CONTEXT_BUDGET_INVALID",
+    "io_error": "CONTEXT_IO_ERROR",
+    "internal_error": "INTERNAL_ERROR",
+}
 MODERN = "2026-07-28"
 
 
@@ -38,6 +48,8 @@ class HttpDoor:
         self.record = record
         line = self.process.stderr.readline().decode()
         listening = re.fullmatch(r"listening on (https?)://(?:\[(.+)\]|(.+)):(\d+)\n", line)
+        if not listening:
+            self.process.kill()  # else it would go on listening
         assert listening, line + self.process.stderr.read().decode()
         self.scheme, self.host, self.port = listening[1], listening[2] or listening[3], int(listening[4])
 
@@ -111,3 +123,18 @@ def modern(number, method, /, *, capabilities=None, version=MODERN, **params):
     if "name" in params:
         headers["Mcp_Name"] = params["name"]
     return message, headers
+
+
+def expected_status(answer):
+    """The HTTP status that the registry has for the answer's error code."""
+    if not answer.body:
+        return 202
+    error, result = answer.value.get("error"), answer.value.get("result", {})
+    if error is None and not result.get("isError"):
+        return 200
+    data = error["data"] if error is not None else json.loads(result["content"][0]["text"])
+    details = data.get("details", {})
+    v0 = data.get("error", details.get("error", {})).get("code")
+    codes = (data.get("error_code"), details.get("envelope", {}).get("error_code"), details.get("reason"))
+    known = [code for code in (*codes, V0_CODES.get(v0)) if code in SYSTEM_ERROR_CODES]
+    return SYSTEM_ERROR_CODES[known[0] if known else {"not_found": "TOOL_NOT_FOUND"}[data["errorType"]]].http

@@ -4,11 +4,11 @@ The intent is on disk before the first file is touched, so that after a crash re
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
+from kaiza.boundary import plan_seal
 from kaiza.boundary.call import Call, Services
 from kaiza.boundary.case import refresh_case
 from kaiza.boundary.clock import current_timestamp
@@ -24,12 +24,10 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.plan import MAX_BYTES
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
-from kaiza.domain.text import line_diff
+from kaiza.domain.text import content_diff
 from kaiza.policy.case import Case
 from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
-from kaiza.policy.rules.plan_approved import approval_basis
-from kaiza.store import human_decisions
 from kaiza.store.audit.reader import read_records
 from kaiza.store.documents.nested_workspaces import find_new_plan
 from kaiza.store.documents.plan_files import read_limited
@@ -57,7 +55,7 @@ def execute_change(call: Call, case: Case, answer: Answer, services: Services, v
     if not call.claim():
         return None
     try:
-        _record_plan_seal(call, case, workspace)
+        plan_seal.record_plan_seal(call, case, workspace)
         workspace.log.append(lambda: _intent_body(call, case, workspace, change_records), durable=True)
         workspace.transactions.apply(prepared)
     except BaseException as raised:  # noqa: BLE001  the intent may be on disk, and every intent needs an outcome
@@ -144,14 +142,15 @@ class _AddedLines:
         self._view = view
 
     def __contains__(self, line: object) -> bool:
-        return line in self._line_numbers
+        return any(line in numbers for numbers in self._line_numbers)
 
     @cached_property
-    def _line_numbers(self) -> set[int]:
+    def _line_numbers(self) -> Sequence[range]:
         with self._view.open_file(self._change.source or self._change.path) as file:
             before = b"".join(file.chunks())
-        spans = line_diff.diff_lines(before.split(b"\n"), (self._change.content or b"").split(b"\n"))
-        return {line for span in spans for line in range(span.new_start, span.new_end)}
+        # Both end a line: text that only gets a line break after it is not new.
+        spans = content_diff.diff_contents(before + b"\n", (self._change.content or b"") + b"\n")
+        return [range(span.lines.new_start, span.lines.new_end) for span in spans]
 
 
 def _intent_body(call: Call, case: Case, workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -> record.Body:
@@ -204,43 +203,6 @@ def _require_unchanged(call: Call, workspace: Workspace, changes: Sequence[Mappi
                 human_message="These changes were undone or changed meanwhile. Read the files again and decide again.",
                 cause={"seq": later["seq"]},
             )
-
-
-def _record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
-    """Record the hash of the approved plan before the first change under it; from then on no other bytes are valid."""
-    plan = case.parsed.plan if case.parsed else None
-    if plan is None or case.plan_id in case.audit_state.seals:
-        return
-    session = call.session
-    human_decisions.store_approved_plan(workspace, plan)
-    members = {
-        "timestamp": current_timestamp(),
-        "request_id": call.request_id,
-        "session_id": session.session_id if session else None,
-        "role": session.role if session else None,
-        "principal": call.principal_label,
-        "workspace_root": workspace.root,
-        "plan_id": plan.plan_id,
-        "plan_hash": plan.plan_hash,
-        "detail": {
-            "how": approval_basis(case),
-            "approved_by": plan.approved_by,
-            "files": workspace.count_in_scope(plan),
-        },
-    }
-
-    def new_seal() -> record.Body:
-        # Under the log's lock: another process may have sealed the plan since the check above.
-        if plan.plan_id in case.audit_state.seals:
-            raise _AlreadySealedError
-        return record.new_body("plan", **members)
-
-    with suppress(_AlreadySealedError):  # if it sealed other bytes, the rules at the intent refuse this change
-        workspace.log.append(new_seal, durable=False)
-
-
-class _AlreadySealedError(Exception):
-    """Another process sealed the plan first."""
 
 
 def _require_workspace(call: Call) -> Workspace:

@@ -4,6 +4,7 @@ A large undo is split into batches that fit into one record each; every batch is
 """
 
 import uuid
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,24 +30,64 @@ class UndoBatch:
     undone: tuple[str, ...]
 
 
-def split_batches(changes: Iterable[Change], records: Sequence[Mapping[str, Any]]) -> Iterator[UndoBatch]:
+class UndoneCalls:
+    """Ids of the calls that an undo undoes, newest first, and which of them changed which path.
+
+    Of each record only the id is kept, and 8 bytes for each of its paths.
+    """
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._numbers: dict[str, array[int]] = {}
+        self._later_names: dict[str, set[str]] = {}
+
+    def note(self, newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        """Note each record on its way through; the newest comes first."""
+        for row in newest_first:
+            for change in row["changes"]:
+                self._note_change(len(self._ids), change["path"], change["source"] or change["path"])
+            self._ids.append(row["request_id"])
+            yield row
+
+    def _note_change(self, number: int, path: str, source: str) -> None:
+        # Older calls of both names of a moved file count for both, and for every name that it had later.
+        names = self._later_names.get(path, {path}) | self._later_names.get(source, {source})
+        for name in names:
+            self._numbers.setdefault(name, array("q")).append(number)
+        if source != path:
+            self._later_names[path] = self._later_names[source] = names
+
+    def find(self, change: Change) -> set[int]:
+        """Numbers of the calls that changed the paths of a change; the newest has the lowest."""
+        return {number for path in change.touched_paths for number in self._numbers.get(str(path), ())}
+
+    @property
+    def all_ids(self) -> tuple[str, ...]:
+        """The ids of all calls, newest first, each once."""
+        return tuple(dict.fromkeys(self._ids))
+
+    def ids(self, numbers: Iterable[int]) -> tuple[str, ...]:
+        """The ids of these calls, newest first, each once."""
+        return tuple(dict.fromkeys(self._ids[number] for number in sorted(numbers)))
+
+
+def split_batches(changes: Iterable[Change], undone_calls: UndoneCalls) -> Iterator[UndoBatch]:
     """Split the changes, in their order, into batches that one record can hold."""
-    calls_by_path = _calls_by_path(records)
     batch: list[Change] = []
-    undone: set[str] = set()
+    undone: set[int] = set()
     size = 0
     for change in changes:
-        calls = {request_id for path in change.touched_paths for request_id in calls_by_path[str(path)]}
+        calls = undone_calls.find(change)
         change_size = _record_bytes(change) + _ID_BYTES * len(calls - undone)
         if batch and size + change_size > MAX_BATCH_BYTES:
-            yield _new_batch(batch, undone, records)
+            yield UndoBatch(tuple(batch), undone_calls.ids(undone))
             batch, undone, size = [], set(), 0
             change_size = _record_bytes(change) + _ID_BYTES * len(calls)
         batch.append(change)
         undone |= calls
         size += change_size
     if batch:
-        yield _new_batch(batch, undone, records)
+        yield UndoBatch(tuple(batch), undone_calls.ids(undone))
 
 
 def execute_batch(workspace: Workspace, batch: UndoBatch, person: str) -> Mapping[str, Any]:
@@ -89,22 +130,6 @@ def _record_failure(workspace: Workspace, members: Mapping[str, Any], error: err
         lambda: record.new_body("person", timestamp=current_timestamp(), detail=detail, **failure, **members),
         durable=True,
     )
-
-
-def _new_batch(changes: Sequence[Change], undone: set[str], records: Sequence[Mapping[str, Any]]) -> UndoBatch:
-    newest_first = (row["request_id"] for row in reversed(records) if row["request_id"] in undone)
-    return UndoBatch(tuple(changes), tuple(dict.fromkeys(newest_first)))
-
-
-def _calls_by_path(records: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
-    """The ids of the calls that changed each path. Both names of a moved file share their calls."""
-    calls_by_path: dict[str, set[str]] = {}
-    for row in records:
-        for change in row["changes"]:
-            path, source = change["path"], change["source"]
-            earlier = calls_by_path.get(path, set()) | calls_by_path.get(source or path, set())
-            calls_by_path[path] = calls_by_path[source or path] = earlier | {row["request_id"]}
-    return calls_by_path
 
 
 def _record_bytes(change: Change) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.audit.projection import describe_role, is_late_count
 from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
 from kaiza.render.terminal import INDENT, display_width, escape, paint, wrap
 
@@ -114,7 +114,7 @@ def _format_outcome(record: Mapping[str, Any], kind: str) -> str:
     if kind in {"call", "person"} and outcome:
         return outcome
     if kind == "plan":
-        return "sealed"
+        return "counted" if is_late_count(record) else "sealed"
     return (_detail_text(record, "result") if kind == "recovery" else "") or kind
 
 

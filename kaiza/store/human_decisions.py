@@ -60,6 +60,11 @@ def record_plan_seal(workspace: Workspace, plan_id: str, plan_hash: str, detail:
     )
 
 
+def describe_count(files: int | None) -> dict[str, Any]:
+    """How many files a plan's scope matches, as a seal says it; None: not counted, or not to the end."""
+    return {"files": files, "counted": files is not None}
+
+
 def store_approved_plan(workspace: Workspace, plan: Plan) -> None:
     """Store the bytes of a plan's file, unless it has changed since it was read."""
     stored = workspace.plans.read(plan.plan_id)

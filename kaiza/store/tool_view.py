@@ -114,7 +114,7 @@ class ToolView:
         """Records of all changes since the first one of this session, in order, including those of other sessions."""
         seqs = self.audit_state.changed.get(self.session.session_id)
         records = self.log.records(seqs[0]) if seqs else iter(())
-        return [record for record in self._until_out_of_time(records) if took_effect(record)]
+        return [_change_members(record) for record in self._until_out_of_time(records) if took_effect(record)]
 
     def changes_since(self, request_ids: Collection[str]) -> list[Mapping[str, Any]]:
         """Records of all changes since the earliest of these calls, in order.
@@ -129,7 +129,7 @@ class ToolView:
                 break
             if took_effect(record):
                 missing.discard(record["request_id"])
-                changes.append(record)
+                changes.append(_change_members(record))
         return changes[::-1]
 
     def _until_out_of_time(self, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -241,3 +241,11 @@ class ToolView:
     def _require_readable(self, real: RelPath) -> None:
         if self.workspace.is_unreadable(real):
             raise self.refuse_read(real)
+
+
+_CHANGE_MEMBERS = ("seq", "kind", "request_id", "session_id", "tool_name", "plan_hash", "changes", "detail")
+
+
+def _change_members(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an undo asks of a recorded change: a quarter of the record. There may be thousands."""
+    return {name: record[name] for name in _CHANGE_MEMBERS}

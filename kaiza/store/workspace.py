@@ -19,11 +19,11 @@ from kaiza.domain.paths.protected_names import find_steering_part, is_control_pl
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.domain.plans.plan import Plan
 from kaiza.store.audit import snapshot
 from kaiza.store.audit.determinism import prepare_record
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.changes.blob_store import BlobStore
+from kaiza.store.changes.housekeeping import Housekeeping
 from kaiza.store.changes.journal import JournalStore
 from kaiza.store.config import configuration, roots
 from kaiza.store.config.settings import Settings
@@ -35,6 +35,7 @@ from kaiza.store.disk.state_key import StateKey
 from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
+from kaiza.store.documents.scope_count import ScopeCounts
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers, save_adopted
@@ -62,6 +63,7 @@ class Workspace:
         self.files = ConfinedRoot(root)
         self.plans = PlanFiles(self.files, self._notice_plan)
         self.reports = ReportFiles(self.files)
+        self.scope_counts = ScopeCounts(self.files)
         self.blobs = BlobStore(KaizaDir(self.files.fd))
         self._state_path = state_dir.path_of(root)
         self.binding = read_binding(root, self._state_path)
@@ -70,9 +72,10 @@ class Workspace:
         self.notice: str | None = None
         """Sentence about what `begin_recording` did, for the agent or person whose call it was."""
         self.sights = Sights(root, self._state_path)
-        self.plan_watch = PlanWatch(self.look_at_plans)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
+        tidying = Housekeeping(self.journals, lambda: not self.binding.is_foreign)
+        self.plan_watch = PlanWatch(self.look_at_plans, tidying.step)
         self._transactions: TransactionManager | None = None
         self.served_sessions = ServedSessions(self.blobs.kaiza_dir, lambda: not self.binding.is_foreign)
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
@@ -191,12 +194,6 @@ class Workspace:
         if not self.binding.is_foreign:
             self.sights.notice(stored)
 
-    def count_in_scope(self, plan: Plan) -> int:
-        """Number of files that a plan's scope matches now."""
-        from kaiza.store.documents.scope_preview import match_files  # noqa: PLC0415  as above
-
-        return match_files(plan, self.files).file_count
-
     def has_journals(self) -> bool:
         """Whether there is a journal of an unfinished change, including one that another process is making."""
         return not self.binding.is_foreign and not self.journals.is_empty()
@@ -225,6 +222,7 @@ class Workspace:
     def close(self, now: str) -> None:
         """Sync the log, save a snapshot and close all descriptors."""
         self.plan_watch.stop()
+        self.scope_counts.stop()
         self.sights.flush()
         with suppress(errors.SystemError):
             self.follow()  # the snapshot covers what other processes recorded, too

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from agents import edit, hash_of, person, plan, several, word
+from children import run_child
 from scenes import records
 
 from kaiza.app import App
@@ -228,8 +229,8 @@ def test_a_running_server_keeps_the_limits_it_knew(agent, workspace):
 
 def crash_before_outcome(root, approved):
     """Kill a server after the last file of a change and before its outcome is recorded; return the request id."""
-    child = os.fork()
-    if child == 0:
+
+    def write_and_die():
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
         (opened,) = app.services.workspaces.values()
@@ -238,8 +239,8 @@ def crash_before_outcome(root, approved):
             os._exit(0),
         )
         app.call("write_file", {"path": "src/a", "content": "x\n", "plan_hash": approved})
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+
+    assert run_child(write_and_die) == 0
     return records(root)[-1]["request_id"]
 
 

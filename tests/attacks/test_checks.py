@@ -462,6 +462,19 @@ def test_a_decision_forged_by_an_unsandboxed_check_locks_until_a_person_unlocks(
     assert report["state"] == "locked"
 
 
+def test_the_late_count_of_a_plans_files_is_no_forged_decision_and_seals_nothing(make_app, workspace, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    app = make_app(workspace, allowed=("allow_checks", "allow_unsandboxed_checks"))
+    run = checking(app, workspace)
+    detail = {"how": "command", "approved_by": "me", "files": 1, "counted": True, "seal_seq": 1}
+    changes = {"kind": "plan", "tool_name": None, "session_id": None, "plan_id": "PLAN-9", "plan_hash": "0" * 64}
+    answer = run(f"CHANGES = { ({**changes, 'detail': detail})!r}\n{FORGE}")
+    app.call("session_status", {})
+
+    assert answer.envelope is None
+    assert "PLAN-9" not in app.services.workspaces[os.path.realpath(workspace)].audit_state.seals
+
+
 def test_a_person_may_freeze_while_an_unsandboxed_check_runs(unsandboxed, workspace):
     changes = {"kind": "person", "tool_name": None, "session_id": None, "detail": {"action": "freeze", "person": "me"}}
     outcome = unsandboxed(f"CHANGES = {changes!r}\n{FORGE}")

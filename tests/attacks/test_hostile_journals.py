@@ -13,6 +13,7 @@ from agents import person
 from agents import plan as plan_for
 from boundary.test_changes import code, manifest, sha
 from boundary.test_recovery import files, lay_out, recovered_state, run_with_patch
+from children import run_child
 from scenes import bind, make_ready, records, set_up_by_0_1_0
 
 from kaiza.app import App
@@ -21,6 +22,7 @@ from kaiza.domain.audit import record
 from kaiza.store import crash_recovery
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.changes.directory_handles import DirectoryHandles
+from kaiza.store.changes.journal import TransactionJournal
 from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.disk import state_dir
 
@@ -373,20 +375,26 @@ def movable(tmp_path, monkeypatch):
         return result
 
     def move_and_die():
-        child = os.fork()
-        if child == 0:
+        def die_in_sync():
             monkeypatch.setattr(DirectoryHandles, "sync", lambda *_: os._exit(0))
             move()
-            os._exit(1)
-        assert os.waitpid(child, 0)[1] == 0
+
+        assert run_child(die_in_sync) == 0
 
     return root, move, move_and_die
 
 
-def test_a_finished_journal_that_was_copied_back_removes_no_link_of_the_user(movable):
+def test_a_finished_journal_that_was_copied_back_removes_no_link_of_the_user(movable, monkeypatch, tmp_path):
     root, move, _ = movable
+    delete = TransactionJournal.delete
+
+    def copy_and_delete(journal):
+        shutil.copy(root / ".kaiza/journal" / journal.txn, tmp_path / journal.txn)
+        delete(journal)
+
+    monkeypatch.setattr(TransactionJournal, "delete", copy_and_delete)
     assert move() == "ok"
-    (journal,) = (root / ".kaiza/done").iterdir()
+    (journal,) = (path for path in tmp_path.iterdir() if path.is_file())
     shutil.copy(journal, root / ".kaiza/journal" / journal.name)
     (root / "b.txt").rename(root / "a.txt")
     os.link(root / "a.txt", root / "b.txt")
@@ -518,15 +526,14 @@ def test_a_journal_whose_operations_differ_from_the_intent_is_set_aside(crashed,
     def end_process(*_, **__):
         os._exit(0)
 
-    child = os.fork()
-    if child == 0:
+    def write_and_die():
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
         monkeypatch.setattr(change.record, "new_body", body_with_another_path)
         monkeypatch.setattr(change, "record_outcome", end_process)
         app.call("write_file", {"path": "src/new.py", "content": "x", "plan_hash": plan_hash})
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+
+    assert run_child(write_and_die) == 0
     reported = begin_session(root)["recovered"]
 
     assert reported[0]["left"][0]["reason"] == "not_as_announced"
@@ -643,6 +650,7 @@ def test_an_undo_takes_no_metadata_from_a_finished_journal_that_was_tampered_wit
     plan_hash = lay_out(root)
     app = App([os.path.realpath(root)])
     app.call("begin_session", {"role": "WINDSURF"})
+    os.setxattr(root / "src/gone.py", "user.note", b"mine")  # else there is nothing that only the journal has
     done = app.call("delete_file", {"path": "src/gone.py", "expected_hash": sha(b"gone\n"), "plan_hash": plan_hash})
     (journal,) = (root / ".kaiza/done").iterdir()
     head, rest = journal.read_bytes().split(b"\n", 1)

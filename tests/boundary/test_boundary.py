@@ -98,7 +98,7 @@ def test_a_failed_call_has_one_record_equal_to_its_envelope(begun, workspace, ki
 
     assert len(written) == before + 1
     assert {key: written[-1][key] for key in error_envelope.KEYS} == envelope
-    assert written[-1]["kind"] == "call"
+    assert (written[-1]["kind"], written[-1]["outcome"]) == ("call", "error")
 
 
 @pytest.mark.rows("S1-12", "S1-80")
@@ -243,6 +243,13 @@ def test_a_malformed_uri_is_a_format_error(begun):
     arguments = {"uri": "a.py", "position": {"line": 0, "character": 0}}
 
     assert failing(begun, "read_location", arguments)["error_code"] == "INVALID_INPUT_FORMAT"
+
+
+@pytest.mark.rows("S1-25")
+def test_a_text_that_does_not_match_the_pattern_of_its_schema_is_a_format_error(begun):
+    arguments = {"path": "a", "content": "", "plan_hash": "not a hash"}
+
+    assert failing(begun, "write_file", arguments)["error_code"] == "INVALID_INPUT_FORMAT"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """A person's large undo is split into batches that fit into one record each."""
 
+from collections import deque
+
 from kaiza.boundary import human_undo
 from kaiza.domain.audit import record
 from kaiza.domain.change import Change
@@ -17,9 +19,15 @@ def call(number, source=None):
     }
 
 
+def split_batches(changes, records):
+    calls = human_undo.UndoneCalls()
+    deque(calls.note(reversed(records)), maxlen=0)
+    return list(human_undo.split_batches(changes, calls))
+
+
 def test_every_batch_fits_into_its_record_and_no_change_is_missing():
     changes = [Change(path_of(number), "modify", "0" * 64, "1" * 64, 9, mode=0o755) for number in range(2000)]
-    batches = list(human_undo.split_batches(changes, [call(number) for number in range(2000)]))
+    batches = split_batches(changes, [call(number) for number in range(2000)])
     for batch in batches:
         modes = {str(change.path): 0o755 for change in batch.changes}
         detail = {"action": "undo", "person": "x" * 200, "undone": list(batch.undone), "modes": modes}
@@ -37,6 +45,6 @@ def test_every_batch_fits_into_its_record_and_no_change_is_missing():
 
 def test_undone_calls_are_listed_newest_first_including_those_before_a_move():
     changes = [Change(path_of(1), "delete", "0" * 64)]
-    (batch,) = human_undo.split_batches(changes, [call(2), call(1, source=path_of(2))])
+    (batch,) = split_batches(changes, [call(2), call(1, source=path_of(2))])
 
     assert batch.undone == (f"{1:036d}", f"{2:036d}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from boundary.test_changes import HEAD, manifest
+from children import run_child
 from scenes import make_ready, put_plan, records
 
 from kaiza.app import App
@@ -144,14 +145,14 @@ def recovered_state(root, before, plan_hash):
 
 def run_with_patch(root, plan_hash, monkeypatch, target, name, act):
     """Make the change in a server process in which `act`, which ends the process, replaces a function."""
-    child = os.fork()
-    if child == 0:
+
+    def make_change():
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
         monkeypatch.setattr(target, name, act)
         app.call("apply_patch", {"patch": PATCH, "plan_hash": plan_hash})
-        os._exit(1)
-    os.waitpid(child, 0)
+
+    run_child(make_change)
 
 
 def lose_commit_line(root):

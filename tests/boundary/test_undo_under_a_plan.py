@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from agents import edit, person, plan, several, sha
+from children import run_child
 from scenes import records
 
 from kaiza.app import App
@@ -307,14 +308,14 @@ def test_a_path_that_the_plan_denies_or_does_not_unlock_is_not_undone(agent, wor
 
 def crash_during(root, *call):
     """Make a call in a process that ends before the outcome is recorded; return the ids of the intents."""
-    child = os.fork()
-    if child == 0:
+
+    def begin_and_call():
         app = App([os.path.realpath(root)])
         app.call("begin_session", {"role": "WINDSURF"})
         change.record_outcome = lambda *_, **__: os._exit(0)
         app.call(*call)
-        os._exit(1)
-    os.waitpid(child, 0)
+
+    run_child(begin_and_call)
     return [entry["request_id"] for entry in records(root) if entry["kind"] == "intent"]
 
 
@@ -363,14 +364,14 @@ def test_a_persons_undo_completed_by_recovery_counts_as_a_persons(agent, workspa
     request_id = write(executor, "src/a", allowed)
     undone = undo(executor, allowed, request_id)["request_id"]
     undo(executor, allowed, undone)
-    child = os.fork()
-    if child == 0:
+
+    def undo_and_die():
         real_apply = TransactionManager.apply
         TransactionManager.apply = lambda *arguments: (real_apply(*arguments), os._exit(0))
         os.chdir(workspace)
         dispatch.main(["undo", "--request", request_id, "--yes", "--json"])
-        os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0
+
+    assert run_child(undo_and_die) == 0
     later = agent()
     outputs = [undo(later, allowed, each) for each in (undone, request_id)]
     persons = later.begun["recovered"][0]["request_id"]

@@ -73,6 +73,7 @@ def test_only_the_timeout_cap_has_a_row_of_its_own():
 
     assert (other.http, other.rpc, other.retryable) == (413, -32000, False)
     assert (timeout.http, timeout.rpc, timeout.error_type, timeout.retryable) == (504, -32003, "timeout", True)
+    assert error_codes.lookup("CAP_EXCEEDED", "response_bytes") == other
 
 
 def test_only_security_codes_lock():

@@ -219,13 +219,13 @@ AS_NOBODY = """
 import os, sys
 sys.path[:0] = {path!r}
 from kaiza.domain import errors
-from kaiza.tools.context import context_resolve
+from kaiza.tools.context import context_list_caches, context_resolve
 from kaiza.cli.context.resolve import CommandView
 fd = os.open({root!r}, os.O_RDONLY)  # before: pytest makes the directories above unreachable for others
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
 try:
-    context_resolve.run(context_resolve.Request("minimal", "hello", 100), CommandView(fd))
+    {call}
     print("ok")
 except errors.SystemError as error:
     print(error.error_code)
@@ -235,10 +235,8 @@ except errors.SystemError as error:
 @pytest.mark.rows("S0-14", "S0-21")
 def test_denied_inside_a_cache_is_an_io_error_and_on_the_way_to_it_a_missing_cache(directory, workspace):
     def code():
-        script = AS_NOBODY.format(path=sys.path, root=str(workspace))
-        return subprocess.run(
-            [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True
-        ).stdout.strip()
+        resolve = 'context_resolve.run(context_resolve.Request("minimal", "hello", 100), CommandView(fd))'
+        return run_as_nobody(workspace, resolve).strip()
 
     make_readable(workspace)
     codes = [code()]
@@ -255,6 +253,27 @@ def test_denied_inside_a_cache_is_an_io_error_and_on_the_way_to_it_a_missing_cac
         path.chmod(before)
 
     assert codes == ["ok", *["CONTEXT_IO_ERROR"] * 3, *["CONTEXT_CACHE_MISSING"] * 2]
+
+
+def test_a_cache_that_cannot_be_reached_is_listed_beside_the_others(directory, workspace):
+    write_cache(workspace, "closed", MINIMAL)
+    make_readable(workspace)
+    (directory.parent / "closed").chmod(0)
+    printed = run_as_nobody(
+        workspace, "print(context_list_caches.run(context_list_caches.Request(), CommandView(fd)).output)"
+    )
+    (directory.parent / "closed").chmod(0o755)
+
+    assert printed.splitlines() == [
+        "{'caches': [{'path': 'closed', 'has_manifest': False}, {'path': 'minimal', 'has_manifest': True}]}",
+        "ok",
+    ]
+
+
+def run_as_nobody(workspace, call):
+    """Run a line as a user who owns nothing; what it prints."""
+    script = AS_NOBODY.format(path=sys.path, root=str(workspace), call=call)
+    return subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def make_readable(workspace):

@@ -13,12 +13,11 @@ from agents import WIDE, plan, sha
 from context_caches import MINIMAL, write_cache
 from doors import Door, request
 from frames import LONG, SESSION, each_dialect, encode_line, expects_an_answer, frame, frames
-from http_doors import HttpDoor
+from http_doors import HttpDoor, expected_status
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from scenes import bind, make_ready, records
 
-from kaiza.domain.error_codes import SYSTEM_ERROR_CODES
 from kaiza.domain.tool_card import READ_ONLY
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.config.schema_registry import SchemaRegistry
@@ -42,14 +41,6 @@ ARGUMENTS = {
     "read_audit_log": {"since_seq": 2},
     "context_resolve": {"cache": "minimal", "query": "deployment", "budget": 100},
     "context_inspect_cache": {"cache": "minimal"},
-}
-V0_CODES = {
-    "cache_missing": "CONTEXT_CACHE_MISSING",
-    "cache_invalid": "CONTEXT_CACHE_INVALID",
-    "invalid_query": "CONTEXT_QUERY_INVALID",
-    "invalid_budget": "CONTEXT_BUDGET_INVALID",
-    "io_error": "CONTEXT_IO_ERROR",
-    "internal_error": "INTERNAL_ERROR",
 }
 GENERATED = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate]}
 """Settings of generated frames. Examples are not reduced: each starts servers."""
@@ -202,21 +193,6 @@ def over_http(root, *options):
         door.process.kill()
         door.process.wait()
         door.process.stderr.close()
-
-
-def expected_status(answer):
-    """The HTTP status that the registry has for the answer's error code."""
-    if not answer.body:
-        return 202
-    error, result = answer.value.get("error"), answer.value.get("result", {})
-    if error is None and not result.get("isError"):
-        return 200
-    data = error["data"] if error is not None else json.loads(result["content"][0]["text"])
-    details = data.get("details", {})
-    v0 = data.get("error", details.get("error", {})).get("code")
-    codes = (data.get("error_code"), details.get("envelope", {}).get("error_code"), details.get("reason"))
-    known = [code for code in (*codes, V0_CODES.get(v0)) if code in SYSTEM_ERROR_CODES]
-    return SYSTEM_ERROR_CODES[known[0] if known else {"not_found": "TOOL_NOT_FOUND"}[data["errorType"]]].http
 
 
 def replay(transport, root, lines, *options, at_once=1):

@@ -113,7 +113,8 @@ def _approve_plan(workspace: Workspace, prefix: str, approver: Approver) -> Prop
     if approver.key is not None:
         # Before anything is recorded: a key that is refused approves nothing.
         approval = replace(approval, signed=sign.sign_approval(workspace, plan_id, approval.content, approver.key))
-    _record_approval(workspace, approval, review["touches"]["files"])
+    touches = review["touches"]
+    _record_approval(workspace, approval, None if touches["broken_off"] else touches["files"])
     return approval
 
 
@@ -161,10 +162,10 @@ def _confirmation_text(review: dict[str, Any], approval: ProposedApproval, key: 
     return "\n".join([*plans.render_plan(review, None), "", agreement, *signing])
 
 
-def _record_approval(workspace: Workspace, approval: ProposedApproval, files: int) -> None:
+def _record_approval(workspace: Workspace, approval: ProposedApproval, files: int | None) -> None:
     """Record the decision and the seal, then write the file if it does not say APPROVED yet."""
     plan_id, reviewed_hash = approval.stored.plan_id, approval.stored.parsed.plan_hash
-    detail: dict[str, Any] = {"approved_by": approval.person, "files": files}
+    detail: dict[str, Any] = {"approved_by": approval.person, **human_decisions.describe_count(files)}
     if approval.signed is not None:
         detail["signer"] = approval.signed.signer
     human_decisions.store_plan_bytes(workspace, approval.plan_hash, approval.content)

@@ -1,8 +1,9 @@
 """`kaiza undo`: restore the files that a session, a call or a plan changed, unless they were modified since."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from kaiza.boundary import human_undo
@@ -11,6 +12,7 @@ from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_workspace, resolve_name, verify_whole_log
 from kaiza.cli.undo import listing, selection
 from kaiza.domain import errors
+from kaiza.domain.audit.inverse_changes import invert
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
 from kaiza.domain.text import unified_diff
@@ -27,6 +29,8 @@ MAX_SHOWN_BYTES = 1 << 20
 """Diffs of larger files are not shown."""
 MAX_DIFF_LINES = 2000
 """Diff lines shown in all."""
+MAX_DIFF_BYTES = 1 << 20
+"""Bytes of the diffs shown in all."""
 _NO_TERMINAL = (
     "There is no terminal to ask at. Use --yes to restore without asking, or --dry-run to only show the changes."
 )
@@ -68,9 +72,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UndoPreview:
-    """The selected records, the changes that restore files, and the files that are left alone."""
+    """The changes that restore files, and the files that are left alone."""
 
-    records: Sequence[Mapping[str, Any]]
     changes: list[Change]
     skipped: list[dict[str, str]]
 
@@ -86,20 +89,22 @@ def _run_undo(args: argparse.Namespace) -> int:
         # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
             recover(workspace, view.now, view.request_id)
-        records = selection.select_records(args, workspace)
-        preview = UndoPreview(records, *undo_changes_for(records, view))
+        undone_calls, records = human_undo.UndoneCalls(), selection.select_records(args, workspace)
+        last = next(records, None) if args.last else None
+        inverses = invert(undone_calls.note(chain((last,) if last else (), records)))
+        preview = UndoPreview(*undo_changes_for(inverses, view))
         diffs = list(_format_diffs(preview.changes, workspace, view))
         if not args.json:
-            if args.last and records:
-                output.print_sentences([f"The last change: {listing.describe_change(records[0])}", ""])
+            if last is not None:
+                output.print_sentences([f"The last change: {listing.describe_change(last)}", ""])
             output.print_lines(_format_preview(preview, diffs))
         request_ids: list[str] = []
         if preview.changes and not args.dry_run:
             _confirm_undo(args, preview)
-            batches = human_undo.split_batches(preview.changes, records)
+            batches = human_undo.split_batches(preview.changes, undone_calls)
             request_ids = [_undo_batch(workspace, batch, name) for batch in batches]
     if args.json:
-        output.print_json(_json_document(preview, request_ids, diffs, dry_run=args.dry_run))
+        output.print_json(_json_document(preview, request_ids, diffs, undone_calls.all_ids, dry_run=args.dry_run))
     elif request_ids:
         output.print_lines(_result_lines(request_ids))
     return output.FAILURE if preview.skipped else output.SUCCESS
@@ -112,7 +117,7 @@ def _list_changes(args: argparse.Namespace) -> int:
         )
     with open_workspace(args) as workspace:
         verify_whole_log(workspace)
-        effective = selection.find_effective(workspace)
+        effective = list(selection.iter_all_effective(workspace))
     if args.json:
         output.print_json(listing.summarize(effective))
     else:
@@ -155,16 +160,17 @@ def _result_lines(request_ids: Sequence[str]) -> Iterator[str]:
 
 
 def _format_diffs(changes: Sequence[Change], workspace: Workspace, view: ToolView) -> Iterator[str]:
-    """One diff for each change, up to MAX_DIFF_LINES lines in all; then empty ones."""
-    room = MAX_DIFF_LINES
+    """One diff for each change, up to MAX_DIFF_LINES lines and MAX_DIFF_BYTES in all; then empty ones."""
+    room, space = MAX_DIFF_LINES, MAX_DIFF_BYTES
     for change in changes:
-        if room <= 0:
+        if room <= 0 or space <= 0:
             yield ""
             continue
-        lines = _format_diff(change, workspace, view).splitlines(keepends=True)
+        text = _format_diff(change, workspace, view)
+        lines = text.splitlines(keepends=True)
         cut = ["… the rest is not shown\n"] if len(lines) > room else []
         yield "".join([*lines[:room], *cut])
-        room -= len(lines)
+        room, space = room - len(lines), space - len(text)
 
 
 def _format_diff(change: Change, workspace: Workspace, view: ToolView) -> str:
@@ -212,10 +218,9 @@ def _format_path(change: Change) -> str:
 
 
 def _json_document(
-    preview: UndoPreview, request_ids: list[str], diffs: Sequence[str], *, dry_run: bool
+    preview: UndoPreview, request_ids: list[str], diffs: Sequence[str], undone: Sequence[str], *, dry_run: bool
 ) -> dict[str, Any]:
     """The changes as records list them, each with its diff as far as it is shown."""
     changes = [{**change.as_record(), "diff": text} for change, text in zip(preview.changes, diffs, strict=True)]
-    undone = [record["request_id"] for record in reversed(preview.records)]
     document = {"changes": changes, "kept": preview.skipped, "dry_run": dry_run, "request_ids": request_ids}
-    return {**document, "undone": undone}
+    return {**document, "undone": list(undone)}

@@ -1,7 +1,6 @@
 """What can be undone: the last changes, and the sessions and plans with changes, each with its command."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from kaiza.render.records import recorded_paths
@@ -34,7 +33,7 @@ def summarize(effective: Sequence[Record]) -> dict[str, Any]:
                 "plan_id": record["plan_id"],
                 "paths": list(recorded_paths({"changes": record["changes"]})),
             }
-            for record in reversed(effective)
+            for record in effective
         ],
         "sessions": _count_by(effective, "session_id"),
         "plans": _count_by(effective, "plan_id"),
@@ -42,13 +41,13 @@ def summarize(effective: Sequence[Record]) -> dict[str, Any]:
 
 
 def render_listing(effective: Sequence[Record], width: int | None) -> Iterator[str]:
-    """The same for people; every command on a line of its own, whole."""
+    """The same for people; every command on a line of its own, whole. The latest change is the first."""
     if not effective:
         yield "Nothing to undo: no change that an agent made is still in effect."
         return
     summary = summarize(effective)
     yield "The last changes, the latest first:"
-    for record in islice(reversed(effective), _MAX_LISTED):
+    for record in effective[:_MAX_LISTED]:
         yield from wrap_words(f"  {describe_change(record)}", width, "    ")
         yield from _command_lines("--request", record["request_id"] or "", width)
     if len(effective) > _MAX_LISTED:
@@ -83,7 +82,7 @@ def _command_lines(option: str, name: str, width: int | None) -> Iterator[str]:
 
 def _count_by(effective: Sequence[Record], member: str) -> list[dict[str, Any]]:
     groups: dict[str, dict[str, Any]] = {}
-    for record in reversed(effective):
+    for record in effective:
         if record[member]:
             last = {"id": record[member], "changes": 0, "last": record["timestamp"] or ""}
             groups.setdefault(record[member], last)["changes"] += 1

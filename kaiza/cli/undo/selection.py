@@ -1,13 +1,14 @@
 """Which changes `kaiza undo` is about: those of a session, a plan or calls, or the last change."""
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from kaiza.cli.console import audit_reader
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, parse_plan_prefix
-from kaiza.domain.audit.inverse_changes import effective_changes, may_be_in_effect, took_effect
+from kaiza.domain.audit.inverse_changes import iter_effective, may_be_in_effect, took_effect
 from kaiza.store.workspace import Workspace
 
 Record = Mapping[str, Any]
@@ -38,34 +39,38 @@ def is_listing(args: argparse.Namespace) -> bool:
     return not args.last and args.session is None and args.request is None and args.plan is None
 
 
-def select_records(args: argparse.Namespace, workspace: Workspace) -> list[Record]:
-    """The records of the selected changes that are still in effect, in order."""
+def select_records(args: argparse.Namespace, workspace: Workspace) -> Iterator[Record]:
+    """The records of the selected changes that are still in effect, newest first, one at a time."""
     if args.request is not None:
-        return _records_of_calls(args.request, list(filter(may_be_in_effect, _read(workspace))))
-    effective = find_effective(workspace)
-    if args.last:
-        return effective[-1:]
-    if args.session is not None:
-        known = (record.get("session_id") for record in _read(workspace))
+        yield from _records_of_calls(args.request, workspace)
+    elif args.last:
+        yield from islice(iter_all_effective(workspace), 1)
+    elif args.session is not None:
+        known = (record.get("session_id") for record in audit_reader.read_forward(workspace.root))
         session_ids = {session_id for session_id in known if isinstance(session_id, str)}
         session_id = audit_reader.resolve_session(session_ids - {""}, args.session)
-        return [record for record in effective if record["session_id"] == session_id]
-    named = (record["plan_id"] for record in effective if record["plan_id"])
-    candidates = [plan_id for plan_id in {*workspace.plans.plan_ids(), *named} if plan_id.startswith(args.plan)]
-    plan_id = resolve_id(candidates, args.plan, "plan", PLAN_ADVICE) if candidates else args.plan
-    return [record for record in effective if record["plan_id"] == plan_id]
+        yield from (record for record in iter_all_effective(workspace) if record["session_id"] == session_id)
+    else:
+        plan_id = _resolve_plan(args.plan, workspace)
+        yield from (record for record in iter_all_effective(workspace) if record["plan_id"] == plan_id)
 
 
-def find_effective(workspace: Workspace) -> list[Record]:
-    """The records of all changes that are still in effect, without undos, in order."""
-    return effective_changes(list(filter(took_effect, _read(workspace))))
+def iter_all_effective(workspace: Workspace) -> Iterator[Record]:
+    """The records of all changes that are still in effect, without undos, newest first."""
+    return iter_effective(filter(took_effect, audit_reader.read_backward(workspace.root)))
 
 
-def _read(workspace: Workspace) -> Iterable[dict[str, Any]]:
-    return audit_reader.read_forward(workspace.root)
+def _resolve_plan(prefix: str, workspace: Workspace) -> str:
+    """The plan that begins so, of those with a file or a change; the text itself if there is none."""
+    named = (record["plan_id"] for record in iter_all_effective(workspace) if record["plan_id"])
+    candidates = [plan_id for plan_id in {*workspace.plans.plan_ids(), *named} if plan_id.startswith(prefix)]
+    return resolve_id(candidates, prefix, "plan", PLAN_ADVICE) if candidates else prefix
 
 
-def _records_of_calls(prefixes: Iterable[str], made: list[dict[str, Any]]) -> list[Record]:
-    known = {record["request_id"] for record in made if record["request_id"]}
+def _records_of_calls(prefixes: Iterable[str], workspace: Workspace) -> Iterator[Record]:
+    def read_made() -> Iterator[Record]:
+        return filter(may_be_in_effect, audit_reader.read_backward(workspace.root))
+
+    known = {record["request_id"] for record in read_made() if record["request_id"]}
     selected = {resolve_id(known, prefix, "change", _CALL_ADVICE) for prefix in prefixes}
-    return [record for record in made if record["request_id"] in selected]
+    yield from (record for record in read_made() if record["request_id"] in selected)

@@ -11,10 +11,11 @@ from kaiza.domain.audit.record import is_well_formed
 
 
 class PathState(NamedTuple):
-    """Content hash and mode of a path as recorded by a change. Hash None: no file."""
+    """Content hash, mode and size of a path as recorded by a change. Hash None: no file."""
 
     hash: str | None
     mode: int | None = None
+    size: int | None = None
 
     def is_compatible(self, other: "PathState") -> bool:
         """Whether both can describe the same file. An unknown mode matches any."""
@@ -33,10 +34,10 @@ class Inverse:
     """Paths it was moved from or to. They have to be undone together."""
 
 
-def invert(records: Iterable[Mapping[str, Any]]) -> dict[str, Inverse]:
-    """Inverse of the records' changes, by path."""
+def invert(newest_first: Iterable[Mapping[str, Any]]) -> dict[str, Inverse]:
+    """Inverse of the records' changes, by path. Holds one record at a time."""
     inverses: dict[str, Inverse] = {}
-    for path, before, after, other_path in _transitions_newest_first(records):
+    for path, before, after, other_path in _transitions(newest_first):
         inverse = inverses.get(path)
         if inverse is None:
             inverse = inverses[path] = Inverse(after, before)
@@ -75,12 +76,20 @@ def is_rolled_back(record: Mapping[str, Any]) -> bool:
 
 def effective_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Records whose changes are still in effect: not undone, and not themselves an undo."""
-    # Newest first, so that an undo that was itself undone is skipped.
+    return list(iter_effective(reversed(records)))[::-1]
+
+
+def iter_effective(newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """The same, newest first, one record at a time."""
+    # An undo comes before what it undoes, so one that was itself undone is skipped.
     undone: set[str] = set()
-    for record in reversed(records):
-        if is_undo(record) and record["request_id"] not in undone:
+    for record in newest_first:
+        if record["request_id"] in undone:
+            continue
+        if is_undo(record):
             undone.update((record["detail"] or {}).get("undone", ()))
-    return [record for record in records if not is_undo(record) and record["request_id"] not in undone]
+        else:
+            yield record
 
 
 def is_undo(record: Mapping[str, Any]) -> bool:
@@ -126,10 +135,10 @@ def _extend_inverse(inverse: Inverse, before: PathState, after: PathState) -> No
         inverse.blocked = True
 
 
-def _transitions_newest_first(
-    records: Iterable[Mapping[str, Any]],
+def _transitions(
+    newest_first: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[str, PathState, PathState, str | None]]:
-    for record in reversed(list(records)):
+    for record in newest_first:
         modes = (record["detail"] or {}).get("modes", {})
         for change in reversed(record["changes"]):
             yield from _path_transitions(change, modes)
@@ -141,11 +150,11 @@ def _path_transitions(
     """Yield path, state before, state after and the move's other path; a move yields two."""
     path, source = change["path"], change["source"]
     before = PathState(change["before_hash"], modes.get(source or path))
-    after = PathState(change["after_hash"], change["mode"])
+    after = PathState(change["after_hash"], change["mode"], change.get("size"))
     if source is None:
         yield path, before, after, None
     else:
-        moved = PathState(after.hash or before.hash, after.mode if after.mode is not None else before.mode)
+        moved = PathState(after.hash or before.hash, after.mode if after.mode is not None else before.mode, after.size)
         yield path, PathState(None), moved, source
         yield source, before, PathState(None), path
 

@@ -232,6 +232,16 @@ def _cut_freeze(freeze: Freeze) -> Freeze:
     return Freeze(freeze.reason[:_MAX_REASON], person, freeze.at[:_MAX_TIME])
 
 
+COUNTED_SEAL = "seal_seq"
+"""Member of a `plan` record's detail: it only adds the number of files to the seal with this sequence number."""
+
+
+def is_late_count(record: Mapping[str, Any]) -> bool:
+    """Whether a `plan` record seals nothing, and only says how many files an earlier seal reaches."""
+    detail = record.get("detail")
+    return record.get("kind") == "plan" and isinstance(detail, Mapping) and COUNTED_SEAL in detail
+
+
 def day_before(now: str) -> str:
     """The time 24 hours earlier, in the form of record timestamps."""
     return (datetime.fromisoformat(now) - timedelta(days=1)).isoformat(timespec="milliseconds")[:-6] + "Z"

@@ -17,6 +17,7 @@ from kaiza.domain.audit.projection import (
     RoleLock,
     Session,
     is_change_attempt,
+    is_late_count,
     is_locking_refusal,
     merge_freezes,
     merge_times,
@@ -214,6 +215,8 @@ def _charge(state: AuditState, intent: Mapping[str, Any], sign: int) -> None:
 
 
 def _apply_plan(state: AuditState, record: Mapping[str, Any]) -> None:
+    if is_late_count(record):
+        return  # other bytes may have been approved since
     require_members(record)
     require_texts(record, "plan_id", "plan_hash")
     detail = record["detail"] or {}

@@ -6,9 +6,11 @@ An edit that does not apply is refused with the lines nearest to its text. It is
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kaiza.domain import errors
 from kaiza.domain.text import lines
+from kaiza.domain.text.line_diff import ChangedSpan
 
 # Bounds of an error message.
 _MAX_MATCHES = 100
@@ -18,6 +20,7 @@ _MAX_SHOWN_BYTES = 400
 _MAX_PLACES = 200
 _MAX_LINES = 200
 _MAX_WORDS = 50
+_MAX_SEARCHED_LINES = 500_000
 _ASCII = 127
 _WORD_SEPARATORS = bytes(
     byte if chr(byte).isalnum() or byte > _ASCII or byte == ord("_") else 0x20 for byte in range(256)
@@ -57,16 +60,28 @@ class _ResolvedEdit:
     new_text: bytes
 
 
-def apply(before: bytes, edits: Sequence[ReplaceText | ReplaceRange]) -> bytes:
+class EditedContent(NamedTuple):
+    """The new bytes, and which of them replaced which of the old ones, in order."""
+
+    content: bytes
+    replaced: Sequence[ChangedSpan]
+
+
+def apply(before: bytes, edits: Sequence[ReplaceText | ReplaceRange]) -> EditedContent:
     """Apply all edits, each of them located in the original bytes."""
-    starts = _line_starts(before) if any(isinstance(edit, ReplaceRange) for edit in edits) else []
     resolved = [
-        _locate_text(before, number, edit)
-        if isinstance(edit, ReplaceText)
-        else _locate_range(before, starts, number, edit)
+        _locate_text(before, number, edit) if isinstance(edit, ReplaceText) else _locate_range(before, number, edit)
         for number, edit in enumerate(edits)
     ]
-    return _join_edits(before, sorted(resolved, key=lambda edit: (edit.start, edit.end)))
+    return _apply_in_order(before, sorted(resolved, key=lambda edit: (edit.start, edit.end)))
+
+
+def _apply_in_order(before: bytes, edits: Sequence[_ResolvedEdit]) -> EditedContent:
+    content, replaced, shift = _join_edits(before, edits), list[ChangedSpan](), 0
+    for edit in edits:
+        start, shift = edit.start + shift, shift + len(edit.new_text) - (edit.end - edit.start)
+        replaced.append(ChangedSpan(edit.start, edit.end, start, start + len(edit.new_text)))
+    return EditedContent(content, replaced)
 
 
 def _join_edits(before: bytes, edits: Sequence[_ResolvedEdit]) -> bytes:
@@ -133,35 +148,29 @@ def _ambiguous_match_error(before: bytes, number: int, edit: ReplaceText) -> err
     return _apply_error(sentence, cause, edit, [{"line": line} for line in matches])
 
 
-def _locate_range(before: bytes, starts: Sequence[int], number: int, edit: ReplaceRange) -> _ResolvedEdit:
-    start, end = (_byte_offset(before, starts, number, position) for position in (edit.start, edit.end))
+def _locate_range(before: bytes, number: int, edit: ReplaceRange) -> _ResolvedEdit:
+    start, end = (_byte_offset(before, number, position) for position in (edit.start, edit.end))
     if start > end:
         raise _invalid_edit("A range ends before it starts. Swap start and end.", {"edit": number}, "range")
     return _ResolvedEdit(number, start, end, edit.new_text)
 
 
-def _line_starts(before: bytes) -> list[int]:
-    """Offset of each line. The end of a file that ends with LF counts as a line, so that text can be appended there."""
-    starts, at = [0], before.find(b"\n")
-    while at >= 0:
-        starts.append(at + 1)
-        at = before.find(b"\n", at + 1)
-    return starts
+def _byte_offset(before: bytes, number: int, position: Position) -> int:
+    """Byte offset of a position; a byte that is not UTF-8 counts as one character.
 
-
-def _byte_offset(before: bytes, starts: Sequence[int], number: int, position: Position) -> int:
-    """Byte offset of a position; a byte that is not UTF-8 counts as one character."""
+    The end of a file that ends with LF counts as a line, so that text can be appended there.
+    """
     beyond = {
         "edit": number,
         "line": position.line,
         "character": position.character,
         "total_lines": lines.count(before),
     }
-    if position.line >= len(starts):
+    begin, skipped = lines.skip_lines(before, position.line)
+    if skipped < position.line:
         raise _invalid_edit("A range is beyond the last line of the file. Read the file again.", beyond, "range")
-    begin = starts[position.line]
-    end = starts[position.line + 1] - 1 if position.line + 1 < len(starts) else len(before)
-    text = before[begin:end].decode(errors="surrogateescape")
+    line_break = before.find(b"\n", begin)
+    text = before[begin : len(before) if line_break < 0 else line_break].decode(errors="surrogateescape")
     if position.character > len(text):
         beyond["characters"] = len(text)
         raise _invalid_edit("A range is beyond the end of its line. Read the line again.", beyond, "range")
@@ -197,6 +206,8 @@ class _NearMatch:
 
 
 def _find_nearest(content: bytes, wanted: bytes) -> _NearMatch | None:
+    if lines.count(content) > _MAX_SEARCHED_LINES:
+        return None
     have, want = content.split(b"\n"), wanted.split(b"\n")
     if not have[-1]:
         have.pop()

@@ -1,12 +1,13 @@
 """Unified diffs of file contents, in git's format. `kaiza.domain.patch` and `git apply` both accept them."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text.line_diff import ChangedSpan, diff_lines
+from kaiza.domain.text.content_diff import ContentSpan, diff_contents
+from kaiza.domain.text.line_diff import ChangedSpan
 
 CONTEXT_LINES = 3
 MAX_DIFF_BYTES = 128 * 1024
@@ -41,12 +42,14 @@ class FileVersion:
     mode: int = 0o644
 
 
-def compare(old: FileVersion, new: FileVersion, *, max_bytes: int = MAX_DIFF_BYTES) -> FileDiff:
-    """Diff two versions of a file; empty if they are equal."""
+def compare(
+    old: FileVersion, new: FileVersion, *, replaced: Iterable[ChangedSpan] = (), max_bytes: int = MAX_DIFF_BYTES
+) -> FileDiff:
+    """Diff two versions of a file; empty if they are equal. `replaced`: as in `diff_contents`."""
     if (old.path, old.content, _git_mode(old)) == (new.path, new.content, _git_mode(new)):
         return FileDiff(b"", 0, 0, truncated=False)
-    before, after = _split_lines(old.content), _split_lines(new.content)
-    spans = diff_lines(before, after)
+    before, after = old.content or b"", new.content or b""
+    spans = list(diff_contents(before, after, replaced))
     pieces = chain(_header(old, new, with_hunks=bool(spans)), _hunks(before, after, spans))
     data, truncated = _truncate_pieces(pieces, max_bytes)
     return FileDiff(data, *_sum_spans(spans), truncated)
@@ -54,16 +57,15 @@ def compare(old: FileVersion, new: FileVersion, *, max_bytes: int = MAX_DIFF_BYT
 
 def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int, int]:
     """Numbers of added and removed lines."""
-    return _sum_spans(diff_lines(_split_lines(before), _split_lines(after)))
+    return _sum_spans(diff_contents(before or b"", after or b""))
 
 
-def _sum_spans(spans: Sequence[ChangedSpan]) -> tuple[int, int]:
-    added = sum(span.new_end - span.new_start for span in spans)
-    return added, sum(span.old_end - span.old_start for span in spans)
-
-
-def _split_lines(content: bytes | None) -> list[bytes]:
-    return io.BytesIO(content or b"").readlines()
+def _sum_spans(spans: Iterable[ContentSpan]) -> tuple[int, int]:
+    added = removed = 0
+    for span in spans:
+        added += span.lines.new_end - span.lines.new_start
+        removed += span.lines.old_end - span.lines.old_start
+    return added, removed
 
 
 def _header(old: FileVersion, new: FileVersion, *, with_hunks: bool) -> Iterator[bytes]:
@@ -115,27 +117,45 @@ def _header_name(name: bytes) -> bytes:
     return _quote_name(name) + (b"\t\n" if b" " in name else b"\n")
 
 
-def _hunks(before: list[bytes], after: list[bytes], spans: Sequence[ChangedSpan]) -> Iterator[bytes]:
+def _hunks(before: bytes, after: bytes, spans: Sequence[ContentSpan]) -> Iterator[bytes]:
     for group in _group_spans(spans):
         first, last = group[0], group[-1]
-        low = max(first.old_start - CONTEXT_LINES, 0)
-        high = min(last.old_end + CONTEXT_LINES, len(before))
-        left, right = first.new_start - (first.old_start - low), last.new_end + (high - last.old_end)
-        yield b"@@ -%s +%s @@\n" % (_format_range(low, high), _format_range(left, right))
-        at = low
-        for span in group:
+        start, lead = _lines_before(before, first.bytes.old_start)
+        end, tail = _lines_after(before, last.bytes.old_end)
+        yield b"@@ -%s +%s @@\n" % (
+            _format_range(first.lines.old_start - lead, last.lines.old_end + tail),
+            _format_range(first.lines.new_start - lead, last.lines.new_end + tail),
+        )
+        at = start
+        for _, span in group:
             yield from _tag_lines(b" ", before[at : span.old_start])
             yield from _tag_lines(b"-", before[span.old_start : span.old_end])
             yield from _tag_lines(b"+", after[span.new_start : span.new_end])
             at = span.old_end
-        yield from _tag_lines(b" ", before[at:high])
+        yield from _tag_lines(b" ", before[at:end])
 
 
-def _group_spans(spans: Sequence[ChangedSpan]) -> Iterator[list[ChangedSpan]]:
+def _lines_before(content: bytes, at: int) -> tuple[int, int]:
+    """Offset of the context lines before a line, and their number."""
+    count = 0
+    while at > 0 and count < CONTEXT_LINES:
+        at, count = content.rfind(b"\n", 0, at - 1) + 1, count + 1
+    return at, count
+
+
+def _lines_after(content: bytes, at: int) -> tuple[int, int]:
+    """End of the context lines from a line on, and their number."""
+    count = 0
+    while at < len(content) and count < CONTEXT_LINES:
+        at, count = content.find(b"\n", at) + 1 or len(content), count + 1
+    return at, count
+
+
+def _group_spans(spans: Sequence[ContentSpan]) -> Iterator[list[ContentSpan]]:
     """Group the spans whose context lines touch: each group is one hunk."""
-    group: list[ChangedSpan] = []
+    group: list[ContentSpan] = []
     for span in spans:
-        if group and span.old_start - group[-1].old_end > 2 * CONTEXT_LINES:
+        if group and span.lines.old_start - group[-1].lines.old_end > 2 * CONTEXT_LINES:
             yield group
             group = []
         group.append(span)
@@ -150,8 +170,8 @@ def _format_range(start: int, end: int) -> bytes:
     return b"%d,%d" % (start + (end > start), end - start)
 
 
-def _tag_lines(tag: bytes, lines: Sequence[bytes]) -> Iterator[bytes]:
-    for line in lines:
+def _tag_lines(tag: bytes, content: bytes) -> Iterator[bytes]:
+    for line in io.BytesIO(content):
         yield tag + line if line.endswith(b"\n") else tag + line + _NO_NEWLINE_MARKER
 
 

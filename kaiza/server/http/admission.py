@@ -70,10 +70,13 @@ class Admission(NamedTuple):
 
 
 def check_content(headers: Headers) -> None:
-    """Refuse a body that is declared as anything but JSON, or as longer than MAX_BODY."""
+    """Refuse a body that is declared as anything but plain JSON, or as longer than MAX_BODY."""
     types = headers.getlist("content-type")
     if len(types) != 1 or types[0].partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "Send the request as Content-Type: application/json.")
+    # A proxy or firewall in front of this server may decode such a body, and so judge another one.
+    if any(coding.lower() != "identity" for coding in headers.getlist("content-encoding")):
+        raise HTTPException(415, "Send the body as it is, without Content-Encoding.")
     # The parser of the connection has checked that it is a number of at most 20 digits.
     if int(headers.get("content-length", "0")) > MAX_BODY:
         raise too_large()

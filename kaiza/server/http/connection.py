@@ -48,6 +48,8 @@ class BoundedConnection(H11Protocol):
         self.receive_timer: TimerHandle | None = None
         """Cuts the connection when its request is late; None while none is awaited."""
         self._send_timer: TimerHandle | None = None
+        self._has_ended = False
+        """The client sends no more, but may be waiting for its answers."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin with the head of the first request, or refuse the connection."""
@@ -78,10 +80,18 @@ class BoundedConnection(H11Protocol):
                 super().data_received(data[start : start + PIECE_BYTES])
         self._watch_request()
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # as in asyncio
+        """Keep the connection until all that was requested is answered; False to close it at once."""
+        # TLS cannot be closed on one side only.
+        self._has_ended = self._is_answering() and self.transport.get_extra_info("sslcontext") is None
+        return self._has_ended
+
     def on_response_complete(self) -> None:
         """Continue with the next request, a part of which may have been received already."""
         super().on_response_complete()
         self._watch_request()
+        if self._has_ended and not self._is_answering():
+            self.transport.close()
 
     def shutdown(self) -> None:
         """Close the connection after the answer in progress, if any."""
@@ -105,6 +115,10 @@ class BoundedConnection(H11Protocol):
         super().resume_writing()
         if self._send_timer is not None:
             self._send_timer.cancel()
+
+    def _is_answering(self) -> bool:
+        """Whether a whole request has been received, and not answered."""
+        return self.conn.their_state is h11.DONE and self.cycle is not None and not self.cycle.response_complete
 
     def _cut_slowest(self) -> bool:
         """Cut the connection whose request is awaited for the longest time; False if none is awaited.

@@ -1,4 +1,4 @@
-"""Write-ahead journals of transactions, in `.kaiza/journal`, and of finished ones, in `.kaiza/done`.
+"""Write-ahead journals of transactions, in `.kaiza/journal`, and of some finished ones, in `.kaiza/done`.
 
 A journal is written before any of the user's files is touched. The process that works on it holds a lock on it (flock),
 which ends with the process: a journal without a lock has no living writer.
@@ -8,7 +8,7 @@ import fcntl
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -17,6 +17,7 @@ from typing import Literal
 
 from kaiza.store.changes import journal_lines
 from kaiza.store.changes.journal_lines import JournalLine
+from kaiza.store.changes.operation import Operation
 from kaiza.store.disk.byte_io import write_all
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -85,7 +86,14 @@ class TransactionJournal:
         finally:
             self.close()
 
-    def archive(self) -> None:
+    def retire(self, operations: Iterable[Operation], *, are_modes_recorded: bool) -> None:
+        """Take the journal away, as the change is complete; it is kept only where an undo needs metadata from it."""
+        if any(each.has_unique_metadata(is_mode_recorded=are_modes_recorded) for each in operations):
+            self._archive()
+        else:
+            self.delete()
+
+    def _archive(self) -> None:
         """Move the journal to the finished ones, where an undo finds the metadata that files had."""
         os.rename(
             self.txn,
@@ -224,8 +232,12 @@ class JournalStore:
         except OSError:
             journal.close()
             return None
+        status = os.fstat(fd)
+        if not status.st_nlink:  # its writer completed the change between the open and the lock
+            journal.close()
+            return None
         # The writer died before its first line, and so before it touched any file.
-        if os.fstat(fd).st_size == 0:
+        if status.st_size == 0:
             with suppress(OSError):
                 journal.delete()
             return None
@@ -265,6 +277,21 @@ class JournalStore:
         content = journal_lines.read_file(txn, dir_fd)
         lines = journal_lines.authentic_lines(self.state_key, txn, content) if content is not None else []
         return lines[0] if lines else None
+
+    def remove_unneeded(self) -> Iterator[None]:
+        """Delete the finished journals that no undo needs, with a yield after each journal that was looked at.
+
+        Earlier versions kept the journal of every change. Those of another state directory and malformed ones stay.
+        """
+        dir_fd = self.kaiza_dir.find_directory("done")
+        for name in os.listdir(dir_fd) if dir_fd is not None else ():  # noqa: PTH208 (of a descriptor)
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                head = self.finished_head(name)
+                steps = enumerate(head["steps"]) if head else ()
+                operations = [Operation.from_json(step, name, number) for number, step in steps]
+                if operations and not any(each.has_unique_metadata(is_mode_recorded=False) for each in operations):
+                    os.unlink(name, dir_fd=self.kaiza_dir.open_directory("done"))
+            yield
 
     def journal_hashes(self) -> dict[str, str]:
         """SHA-256 of every journal by name, finished ones included."""

@@ -23,6 +23,7 @@ _OPERATION_KINDS: tuple[OperationKind, ...] = get_args(OperationKind)
 # Bounds a rollback against a process that replaces the same file without end.
 MAX_EXCHANGES = 1000
 CHANGED_SINCE = "changed_since"
+_ORDINARY_MODE = 0o644
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,16 @@ class Operation:
             )
         except (KeyError, TypeError, AttributeError) as fault:
             raise ValueError("not an operation") from fault
+
+    def has_unique_metadata(self, *, is_mode_recorded: bool) -> bool:
+        """Whether an undo needs metadata that, once the operation is complete, only its journal has.
+
+        A replaced or moved file goes on with its owner and attributes; those of a deleted file are gone with it. Its
+        mode is in the log, except where a recovery recorded the deletion.
+        """
+        if self.kind != "take" or self.metadata is None:
+            return False
+        return not (self.metadata.is_ordinary and (is_mode_recorded or self.metadata.mode == _ORDINARY_MODE))
 
     def as_json(self) -> Mapping[str, Any]:
         """The operation as a journal stores it."""

@@ -127,7 +127,9 @@ class JournalRecovery:
             if state == "taken_back":
                 result, left = _abort_transaction(operations, directories, journal, journaled.created_directories)
             else:
-                result, left = _complete_transaction(operations, journal, state)
+                result, left, is_complete = _complete_transaction(operations, state)
+                if is_complete:
+                    journal.retire(journaled.operations, are_modes_recorded=False)
         left += [{"path": str(path), "reason": "directory_is_gone"} for path in lost]
         return RecoveryResult(journal.txn, "unknown" if left else result, paths, tuple(left))
 
@@ -277,8 +279,9 @@ def _abort_transaction(
 
 
 def _complete_transaction(
-    operations: Sequence[ActiveOperation], journal: TransactionJournal, state: CommitState
-) -> tuple[RecoveryStatus, list[dict[str, str]]]:
+    operations: Sequence[ActiveOperation], state: CommitState
+) -> tuple[RecoveryStatus, list[dict[str, str]], bool]:
+    """Complete the operations. Returns the result, the paths that were left, and whether nothing remains to do."""
     left: list[dict[str, str]] = []
     is_complete = True
     for active in operations:
@@ -295,11 +298,7 @@ def _complete_transaction(
         except (OSError, errors.SystemError) as error:
             is_complete = False
             left.append({"path": str(active.operation.path), "reason": type(error).__name__})
-    if is_complete:
-        journal.archive()
-    else:
-        journal.close()  # kept: the next recovery continues
-    return "applied", left
+    return "applied", left, is_complete
 
 
 def _has_staged_content(active: ActiveOperation) -> bool:

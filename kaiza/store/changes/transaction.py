@@ -232,7 +232,8 @@ class TransactionManager:
             self._remove_empty_directories(active)
         # Last: until every temporary file is gone, recovery needs the journal to find them.
         if active.journal is not None:
-            active.journal.archive()
+            operations = (operation for operation, _ in active.prepared.operations)
+            active.journal.retire(operations, are_modes_recorded=True)
 
     def _roll_back_operations(self, active: ActiveTransaction) -> list[dict[str, str]]:
         """Roll back, newest first; the journal is deleted only when nothing remains to be done."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import orjson
 
+from kaiza.domain.audit.projection import is_late_count
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.disk.process_liveness import is_locked
 
@@ -74,7 +75,7 @@ def _personal_number(line: bytes) -> int | None:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None  # damage, which the next look at the log finds
-    if not isinstance(record, dict) or record.get("kind") not in _PERSONAL_KINDS:
+    if not isinstance(record, dict) or record.get("kind") not in _PERSONAL_KINDS or is_late_count(record):
         return None
     detail = record.get("detail")
     is_stopping = isinstance(detail, dict) and detail.get("action") in _STOPPING_ACTIONS

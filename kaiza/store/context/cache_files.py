@@ -105,13 +105,17 @@ class ContextCaches:
             raise io_error(error) from error
 
     def has_manifest(self, name: str) -> bool:
-        """Whether a cache has a manifest, sound or not."""
-        with self.open_cache(name) as cache:
-            try:
+        """Whether a cache has a manifest, sound or not; False if it cannot be reached, or is not there any more."""
+        try:
+            with self.open_cache(name) as cache:
                 status = os.stat(cache_format.MANIFEST, dir_fd=cache.fd, follow_symlinks=False)
-            except OSError:
-                return False
-            return stat.S_ISREG(status.st_mode)
+        except OSError:
+            return False
+        except errors.SystemError as error:
+            if error.error_code != "CONTEXT_CACHE_MISSING":
+                raise
+            return False
+        return stat.S_ISREG(status.st_mode)
 
     def _open_home(self) -> OwnedDescriptor:
         with ExitStack() as opened:

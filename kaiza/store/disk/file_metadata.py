@@ -37,6 +37,11 @@ class FileMetadata:
         mode, uid, gid = (index(value[name]) for name in ("mode", "uid", "gid"))
         return cls(mode, uid, gid, attributes)
 
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether a file that this process creates has this owner and these attributes."""
+        return not self.attributes and (self.uid, self.gid) == (os.geteuid(), os.getegid())
+
     def as_json(self) -> Mapping[str, Any]:
         """The metadata as a journal holds them."""
         attributes = {name: content.hex() for name, content in self.attributes.items()}

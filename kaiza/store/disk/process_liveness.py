@@ -5,6 +5,7 @@ A process id would not do: after a crash the system may have given it to another
 
 import fcntl
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -39,20 +40,6 @@ class LivenessLock:
         finally:
             os.close(fd)
 
-    def remove_dead(self) -> None:
-        """Delete the files of processes that have ended."""
-        directory_fd = self._kaiza_dir.open_directory("live")
-        for name in os.listdir(directory_fd):  # noqa: PTH208 (of a descriptor)
-            if name == self.id:
-                continue
-            with suppress(FileNotFoundError):
-                fd = os.open(name, _OPEN, dir_fd=directory_fd)
-                try:
-                    if _try_lock(fd):
-                        os.unlink(name, dir_fd=directory_fd)
-                finally:
-                    os.close(fd)
-
     def close(self) -> None:
         """Delete the file and release its lock."""
         with suppress(FileNotFoundError):
@@ -68,6 +55,21 @@ class LivenessLock:
             if os.fstat(fd).st_nlink:
                 return name, fd
             os.close(fd)
+
+
+def remove_dead(kaiza_dir: KaizaDir) -> Iterator[None]:
+    """Delete the files of processes that have ended, with a yield after each file that was looked at."""
+    listed = kaiza_dir.find_directory("live")
+    for name in os.listdir(listed) if listed is not None else ():  # noqa: PTH208 (of a descriptor)
+        with suppress(OSError):
+            directory_fd = kaiza_dir.open_directory("live")
+            fd = os.open(name, _OPEN, dir_fd=directory_fd)
+            try:
+                if _try_lock(fd):
+                    os.unlink(name, dir_fd=directory_fd)
+            finally:
+                os.close(fd)
+        yield
 
 
 def is_locked(path: str) -> bool:

@@ -1,14 +1,15 @@
 """Plan files in `plans/`: list, read, create and replace them.
 
 A plan is read anew on every access, because a person may edit it at any time; name and mtime are not trusted. Parsed
-plans are cached by the hash of their bytes.
+plans are cached, and used again only for the same bytes.
 """
 
 import os
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from hashlib import sha256
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
@@ -20,12 +21,12 @@ from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory, OpenFil
 DIRECTORY = RelPath(("plans",))
 SUFFIX = ".md"
 MAX_PLANS = 10_000
-_MAX_CACHED = 256
+MAX_CACHED_BYTES = 8 << 20
+"""Bytes of plan files whose parsed plans are kept: some thousand plans."""
+_MAX_HASHES = 256
 _MAX_EXCHANGES = 100
 # Whatever cannot be opened as a plain file inside the workspace is no plan, rather than an error: fail closed.
 _ABSENT_CODES = frozenset({"FILE_NOT_FOUND", "PATH_NOT_FOUND", "FILE_READ_FAILED", "INVALID_PATH", "OUTSIDE_WORKSPACE"})
-K = TypeVar("K")
-V = TypeVar("V")
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -36,7 +37,7 @@ class PlanFiles:
         self._root = root
         self._on_read = on_read
         self._stamps: dict[str, tuple[int, ...]] = {}
-        self._parsed_by_hash: dict[tuple[str, str], parser.ParsedPlan] = {}
+        self._parsed = _ParsedPlans()
         self._id_by_hash: dict[str, str] = {}
 
     def plan_ids(self) -> list[str]:
@@ -48,7 +49,9 @@ class PlanFiles:
             if error.error_code in _ABSENT_CODES:
                 return []
             raise
-        return sorted(stem for stem in stems if is_plan_id(stem))[:MAX_PLANS]
+        plan_ids = sorted(stem for stem in stems if is_plan_id(stem))[:MAX_PLANS]
+        self._parsed.keep_only(plan_ids)
+        return plan_ids
 
     def read(self, plan_id: str) -> parser.StoredPlan | None:
         """Read a plan, sound or not; None if it has no file."""
@@ -178,13 +181,44 @@ class PlanFiles:
 
     def _parse_cached(self, plan_id: str, read: "_PlanBytes") -> parser.StoredPlan:
         content, plan_hash, self._stamps[plan_id + SUFFIX] = read
-        parsed = self._parsed_by_hash.get((plan_id, plan_hash))
+        parsed = self._parsed.find(plan_id, plan_hash)
         if parsed is None:
             parsed = replace(parser.parse(content, plan_id), plan_hash=plan_hash, text="")
-            self._parsed_by_hash = _add_bounded(self._parsed_by_hash, (plan_id, plan_hash), parsed)
+            self._parsed.add(plan_id, parsed, len(content))
         stored = parser.StoredPlan(plan_id, content, parsed)
         self._on_read(stored)
         return stored
+
+
+class _ParsedPlans:
+    """The last parsed plan of each id, as far as MAX_CACHED_BYTES reach; thread-safe."""
+
+    def __init__(self) -> None:
+        self._plans: dict[str, tuple[parser.ParsedPlan, int]] = {}
+        self._size = 0
+        self._mutex = threading.Lock()  # protects `_size`, and what is added to and removed from `_plans`
+
+    def find(self, plan_id: str, plan_hash: str) -> parser.ParsedPlan | None:
+        parsed, _ = self._plans.get(plan_id, (None, 0))
+        return parsed if parsed is not None and parsed.plan_hash == plan_hash else None
+
+    def add(self, plan_id: str, parsed: parser.ParsedPlan, size: int) -> None:
+        with self._mutex:
+            self._remove(plan_id)
+            # A full cache takes no more, rather than dropping the oldest: plans are read in order, so the oldest is
+            # the one wanted next, and not one would be found again.
+            if self._size + size <= MAX_CACHED_BYTES:
+                self._plans[plan_id] = (parsed, size)
+                self._size += size
+
+    def keep_only(self, plan_ids: Collection[str]) -> None:
+        with self._mutex:
+            for plan_id in self._plans.keys() - set(plan_ids):
+                self._remove(plan_id)
+
+    def _remove(self, plan_id: str) -> None:
+        _, size = self._plans.pop(plan_id, (None, 0))
+        self._size -= size
 
 
 class _PlanBytes(NamedTuple):
@@ -193,9 +227,9 @@ class _PlanBytes(NamedTuple):
     stamp: tuple[int, ...]
 
 
-def _add_bounded(cache: dict[K, V], key: K, value: V) -> dict[K, V]:
+def _add_bounded(cache: dict[str, str], key: str, value: str) -> dict[str, str]:
     """The cache with one more entry, less the oldest. A new dictionary: other threads may be reading this one."""
-    return {**dict(list(cache.items())[-_MAX_CACHED:]), key: value}
+    return {**dict(list(cache.items())[-_MAX_HASHES:]), key: value}
 
 
 def _stamp_of(directory: OpenDirectory, name: str) -> tuple[int, ...]:

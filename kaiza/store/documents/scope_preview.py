@@ -4,11 +4,14 @@ Paths that no plan can reach are left out, however broad the patterns: Kaiza's o
 and files that steer agents unless the plan unlocks them.
 """
 
+import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 
+from kaiza.domain import errors
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.nested_names import possible_workspaces
 from kaiza.domain.paths.protected_names import is_control_plane, is_unreadable
@@ -51,6 +54,33 @@ def match_files(plan: Plan, root: ConfinedRoot, *, seconds: float = 5.0) -> Scop
                 if operation in operations and glob.matches(real.parts):
                     match_counts[operation, glob.text] += 1
         return ScopePreview(count, tuple(listed), walk.stopped_early, listed, match_counts)
+
+
+def count_files(plan: Plan, root: ConfinedRoot, over: Callable[[], bool]) -> int | None:
+    """Number of files that the scope matches; None if `over` ended the count, or a directory could not be listed."""
+    with tree_walk.walk(root, ROOT, include_ignored=True, over=over) as walk:
+        count = sum(1 for _ in _files_in_scope(plan, walk, root))
+        return None if walk.stopped_early or walk.unlisted_count else count
+
+
+def has_more_entries(root: ConfinedRoot, most: int) -> bool:
+    """Whether the workspace has more files and directories than this. Looks at no more of them, however many."""
+    pending, seen = [ROOT], 0
+    while pending:
+        with (
+            suppress(OSError, errors.SystemError),
+            root.open_directory(pending.pop(), lambda _real: None) as directory,
+            os.scandir(directory.fd) as entries,
+        ):
+            for entry in entries:
+                if entry.name in tree_walk.SKIPPED_NAMES:
+                    continue
+                seen += 1
+                if seen > most:
+                    return True
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(directory.real / entry.name)
+    return False
 
 
 def _scope_patterns(scope: Scope) -> Iterator[tuple[str, Glob]]:

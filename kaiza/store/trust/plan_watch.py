@@ -7,10 +7,13 @@ SECONDS = 1.0
 
 
 class PlanWatch:
-    """Daemon thread that calls `look` every `seconds` until it is stopped."""
+    """Daemon thread that calls `look`, and then `tidy`, every `seconds` until it is stopped."""
 
-    def __init__(self, look: Callable[[], None], seconds: float = SECONDS) -> None:
+    def __init__(
+        self, look: Callable[[], None], tidy: Callable[[], None] = lambda: None, *, seconds: float = SECONDS
+    ) -> None:
         self._look = look
+        self._tidy = tidy
         self._seconds = seconds
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -33,3 +36,4 @@ class PlanWatch:
     def _run(self) -> None:
         while not self._stopped.wait(self._seconds):
             self._look()
+            self._tidy()

@@ -12,8 +12,7 @@ from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.view import CallView
 
 DEFAULT_FILE_MODE = 0o644
-MAX_DIFF_LINES = 2_000_000
-"""Lines of both sides together that are diffed; each takes some fifty bytes of memory besides its own."""
+
 _PAST_VERBS = {"create": "Created", "modify": "Modified", "delete": "Deleted", "move": "Moved"}
 _DRY_RUN_VERBS = {"create": "Would create", "modify": "Would modify", "delete": "Would delete", "move": "Would move"}
 
@@ -77,20 +76,15 @@ def with_diff(output: Mapping[str, Any], diffs: Iterable[FileDiff], view: CallVi
 
 
 def build_diff(target: TargetFile | None, change: Change) -> FileDiff:
-    """Diff one change; only the header for a file with too many lines or whose content was not read."""
+    """Diff one change; only the header for a file whose content was not read."""
     mode = change.mode if change.mode is not None else (target.mode if target else DEFAULT_FILE_MODE)
     path = change.source or change.path
     if target is None:
         return unified_diff.compare(FileVersion(path, None), FileVersion(change.path, change.content, mode))
-    is_readable = target.content is not None and _line_count(target.content, change.content) <= MAX_DIFF_LINES
-    before = target.content if is_readable and target.content is not None else b""
-    is_complete = is_readable or change.is_plain_move
+    before = target.content or b""
+    is_complete = target.content is not None or change.is_plain_move
     after = before if change.is_plain_move or not is_complete else change.content
     if change.operation == "delete":
         after = None
     diff = unified_diff.compare(FileVersion(path, before, target.mode), FileVersion(change.path, after, mode))
     return diff if is_complete else replace(diff, truncated=True)
-
-
-def _line_count(*contents: bytes | None) -> int:
-    return sum(content.count(b"\n") for content in contents if content is not None)

@@ -46,10 +46,11 @@ def run(request: Request, view: FilesView) -> Answer:
     target_file.require_hash(target, request.expected_hash)
     target_file.require_writable(target)
     before = target_file.require_content(target, view)
-    after = edits.apply(before, request.edits)  # on the bytes whose hash was checked, not on a second read
+    after, replaced = edits.apply(before, request.edits)  # on the bytes whose hash was checked, not on a second read
     diff = unified_diff.compare(
         unified_diff.FileVersion(request.path, before, target.mode),
         unified_diff.FileVersion(request.path, after, target.mode),
+        replaced=replaced,
     )
     after_hash = hashlib.sha256(after).hexdigest()
     counts = (diff.lines_added, diff.lines_removed)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import (
     effective_changes,
+    invert,
     is_by_person,
     is_undo,
     paths_restored_by_person,
@@ -23,7 +24,7 @@ from kaiza.domain.paths import rel_path
 from kaiza.domain.plans import scope
 from kaiza.domain.text import lines, unified_diff
 from kaiza.tools.changing import change_summary, target_file
-from kaiza.tools.changing.undo_plan import OTHER_PLAN, PROTECTED, TAKEN_BACK, undo_changes_for
+from kaiza.tools.changing.undo_plan import OTHER_PLAN, PROTECTED, TAKEN_BACK, require_room, undo_changes_for
 from kaiza.tools.view import Answer, ChangesView, PlansView, PreImagesView
 
 NAME = "undo_changes"
@@ -66,7 +67,9 @@ def run(request: Request, view: _UndoView) -> Answer:
     else:
         history = view.changes_since(request.request_ids)
         records, others = _call_records(history, request), []
-    changes, kept = undo_changes_for(records, view, _excluded_paths(records, history, request, view))
+    excluded, inverses = _excluded_paths(records, history, request, view), invert(reversed(records))
+    require_room(inverses, (record["request_id"] for record in records), view, excluded)
+    changes, kept = undo_changes_for(inverses, view, excluded)
     # One path that is redone makes the whole call a change under all rules: a call is judged once, not by path.
     redone = _redone_paths(records, history)
     exempt = not any(str(path) in redone for change in changes for path in change.touched_paths)

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.audit.inverse_changes import Inverse, PathState, invert
+from kaiza.domain.audit.inverse_changes import Inverse, PathState
 from kaiza.domain.change import Change, OperationKind
 from kaiza.domain.paths import protected_names, rel_path
 from kaiza.domain.paths.rel_path import RelPath
@@ -18,6 +17,9 @@ CHANGED_SINCE, NOT_KEPT, PROTECTED, MOVED_TOGETHER = "changed_since", "not_kept"
 TAKEN_BACK, OTHER_PLAN = "taken_back", "other_plan"
 """Reasons why a path is skipped, as they are on the wire."""
 _NO_PATHS: Mapping[str, str] = MappingProxyType({})
+_LEAST_CHANGE_BYTES = 190
+"""Bytes of the shortest change in a record, without its path."""
+_QUOTES = len('"",')
 _NOT_REGULAR_FILE = frozenset({"INVALID_PATH", "FILE_WRITE_FAILED", "FILE_READ_FAILED", "OUTSIDE_WORKSPACE"})
 
 
@@ -48,15 +50,51 @@ class UndoDraft:
         self.restorations.pop(path, None)
 
 
+def require_room(
+    inverses: Mapping[str, Inverse], undone: Iterable[str], view: PreImagesView, excluded: Mapping[str, str]
+) -> None:
+    """CAP_EXCEEDED if the undo cannot fit into one record. Reads no content, and stats no more files than would fit.
+
+    The estimate is too low rather than too high: a file's creation and another's deletion may become one move.
+    """
+    used, restored, deleted = sum(len(request_id) + _QUOTES for request_id in undone), 0, 0
+    for path, inverse in inverses.items():
+        if path in excluded or not _may_change(path, inverse, view):
+            continue
+        used += len(path)
+        deleted, restored = deleted + (inverse.target.hash is None), restored + (inverse.target.hash is not None)
+        size = used + max(restored, deleted) * _LEAST_CHANGE_BYTES
+        if size > view.caps.record_bytes:
+            raise errors.SystemError.tool_failure(
+                "CAP_EXCEEDED",
+                human_message=(
+                    "This undo changes too many files for one record. Pass some of the request_ids at a time, "
+                    "or ask a person to run kaiza undo."
+                ),
+                cause={"cap": "record_bytes", "limit": view.caps.record_bytes, "size": size},
+            )
+
+
+def _may_change(path: str, inverse: Inverse, view: PreImagesView) -> bool:
+    """Whether the undo may change this path, as far as the size of the file tells."""
+    parsed = _parse_or_none(path)
+    if parsed is None or inverse.target.is_compatible(inverse.latest):
+        return False
+    try:
+        size = view.stat(parsed).size
+    except errors.SystemError:
+        return inverse.latest.hash is None
+    return inverse.latest.hash is not None and inverse.latest.size in {None, size}
+
+
 def undo_changes_for(
-    records: Iterable[Mapping[str, Any]], view: PreImagesView, excluded: Mapping[str, str] = _NO_PATHS
+    inverses: Mapping[str, Inverse], view: PreImagesView, excluded: Mapping[str, str] = _NO_PATHS
 ) -> tuple[list[Change], list[dict[str, str]]]:
-    """Return the changes that undo these records, newest first, and the skipped paths with their reasons.
+    """Return the changes that restore these paths, newest first, and the skipped paths with their reasons.
 
     `excluded`: paths to skip in any case, each with its reason.
     """
     draft = UndoDraft()
-    inverses = invert(records)
     for path, inverse in inverses.items():
         _examine_path(path, inverse, draft, view, excluded.get(path))
     _skip_move_partners(inverses, draft)

@@ -8,12 +8,15 @@ import subprocess
 import sys
 import tracemalloc
 import zlib
+from functools import partial
 from pathlib import Path
 
 import pytest
 from scenes import put_plan
 
+from kaiza.cli.plan import approve as approve_command
 from kaiza.domain.plans import parser
+from kaiza.queries import plan_review
 
 HEAD = """---
 kaiza_plan: 1
@@ -202,8 +205,18 @@ def test_an_approval_sets_status_name_and_time_and_records_the_hash_that_was_sho
     assert (person["kind"], person["plan_id"], person["plan_hash"]) == ("person", "PLAN-1", sha(path))
     assert (person["detail"]["action"], person["detail"]["person"]) == ("approve", "Ann")
     assert (seal["kind"], seal["plan_hash"]) == ("plan", sha(path))
-    assert seal["detail"] == {"how": "command", "approved_by": "Ann", "files": 2}
+    assert seal["detail"] == {"how": "command", "approved_by": "Ann", "files": 2, "counted": True}
     assert json.loads(kaiza("plan", "show", "PLAN-1", "--json").out)["allows"] is True
+
+
+def test_an_approval_records_no_number_of_files_where_counting_them_was_broken_off(kaiza, plan, log, monkeypatch):
+    plan()
+    monkeypatch.setattr(plan_review, "match_files", partial(plan_review.match_files, seconds=-1))
+    monkeypatch.setattr(approve_command, "confirm_by_typing", lambda *_: True)
+    assert kaiza("plan", "approve", "PLAN-1", "--as", "Ann").status == 0
+    _, seal = records(log)
+
+    assert seal["detail"] == {"how": "command", "approved_by": "Ann", "files": None, "counted": False}
 
 
 @pytest.mark.parametrize("word", ["yes", "plan-1", "approve", "\x04"])

@@ -11,6 +11,7 @@ from scenes import put_plan
 
 from kaiza.app import App
 from kaiza.boundary import human_undo
+from kaiza.cli.undo import command
 from kaiza.store.audit import log as audit_log
 from kaiza.store.changes.transaction import TransactionManager
 
@@ -197,8 +198,8 @@ def test_without_a_choice_undo_lists_what_can_be_undone_and_changes_nothing(kaiz
     assert [one["request_id"] for one in listed["changes"]] == [other, made]
     assert [(one["id"], one["changes"]) for one in listed["sessions"]] == [(second.session, 1), (first.session, 1)]
     assert [(one["id"], one["changes"]) for one in listed["plans"]] == [("PLAN-1", 2)]
-    for command in (f"--request {made}", f"--session {first.session}", "--plan PLAN-1"):
-        assert f"    kaiza undo {command}\n" in shown.out
+    for words in (f"--request {made}", f"--session {first.session}", "--plan PLAN-1"):
+        assert f"    kaiza undo {words}\n" in shown.out
     assert gone not in shown.out
     assert (manifest(workspace), log.read_bytes()) == before
 
@@ -374,3 +375,13 @@ def test_nothing_is_undone_from_a_damaged_log(kaiza, agent, workspace, log):
 
     assert kaiza("undo", "--plan", "PLAN-1", "--yes").status == 1
     assert (workspace / "src/1").exists()
+
+
+def test_diffs_are_shown_up_to_a_number_of_bytes_in_all(kaiza, agent, monkeypatch):
+    change = agent()
+    for name in "xyz":
+        change("write_file", path=f"src/{name}", content=name * 5000 + "\n")
+    monkeypatch.setattr(command, "MAX_DIFF_BYTES", 8000)
+    result = json.loads(kaiza("undo", "--session", change.session, "--dry-run", "--json").out)
+
+    assert [bool(one["diff"]) for one in result["changes"]] == [True, True, False]

@@ -254,3 +254,15 @@ def test_a_change_attempt_is_a_changing_tool_without_dry_run():
     assert is_change_attempt("write_file", {})
     assert not is_change_attempt("write_file", {"dry_run": True})
     assert not is_change_attempt("read_file", {})
+
+
+def test_a_count_that_comes_late_leaves_the_seal_of_other_bytes_as_it_is():
+    first = {"how": "edited", "approved_by": None}
+    audit_state = state_of(
+        make_record(1, "plan", plan_id="P", plan_hash="a" * 64, detail={**first, "files": None, "counted": False}),
+        make_record(2, "plan", plan_id="P", plan_hash="b" * 64, detail={"how": "command", "approved_by": "Ann"}),
+        make_record(3, "plan", plan_id="P", plan_hash="a" * 64, detail={**first, "files": 9, "seal_seq": 1}),
+    )
+    seal = audit_state.seals["P"]
+
+    assert (seal.plan_hash, seal.how, seal.seq) == ("b" * 64, "command", 2)

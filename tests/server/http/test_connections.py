@@ -152,6 +152,18 @@ def test_a_body_is_asked_for_with_100_continue(door):
         assert read_answer(client)[0] == 200
 
 
+def test_a_client_that_closes_its_side_after_its_requests_gets_their_answers(fake):
+    door = fake("no-auth", "KEEP_ALIVE_SECONDS=1000", "HEAD_SECONDS=1000")
+    with door.connect() as client:
+        client.sendall((START + LENGTH + b"\r\n" + PING) * 2 + START + b"Content-Length: %d\r\n\r\n" % len(ECHO) + ECHO)
+        client.shutdown(socket.SHUT_WR)
+        received = receive_all(client)
+
+    assert received.count(b"HTTP/1.1 200") == 3
+    assert received.endswith(b"}\n")
+    assert len(door.records()) == 1
+
+
 def test_an_aborted_body_is_no_call(door):
     with door.connect() as client:
         client.sendall(START + b"Content-Length: 5000\r\n\r\n" + ECHO)

@@ -7,6 +7,7 @@ import sys
 import threading
 import tracemalloc
 import zlib
+from collections import deque
 from contextlib import closing
 from hashlib import sha256
 
@@ -16,7 +17,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import path_locks
 from kaiza.store.changes.blob_store import BlobStore
-from kaiza.store.disk import atomic_rename, fsync_batch
+from kaiza.store.disk import atomic_rename, fsync_batch, process_liveness
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -284,6 +285,7 @@ def test_overlapping_locks_on_many_paths_do_not_deadlock(kaiza_dir):
 def test_a_process_is_dead_only_after_it_was_killed(tmp_path, kaiza_dir):
     script = """
 import os, sys
+from kaiza.store.disk import process_liveness
 from kaiza.store.disk.process_liveness import LivenessLock
 from kaiza.store.disk.kaiza_dir import KaizaDir
 print(LivenessLock(KaizaDir(os.open(sys.argv[1], os.O_RDONLY))).id, flush=True)
@@ -295,12 +297,12 @@ sys.stdin.read()
     ) as other:
         theirs = other.stdout.readline().strip()
         was_dead = [ours.is_dead(theirs)]
-        ours.remove_dead()
+        deque(process_liveness.remove_dead(kaiza_dir), maxlen=0)
         was_dead.append(ours.is_dead(theirs))
         other.kill()
         other.wait()
         was_dead.append(ours.is_dead(theirs))
-        ours.remove_dead()
+        deque(process_liveness.remove_dead(kaiza_dir), maxlen=0)
 
     assert was_dead == [False, False, True]
     assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [ours.id]

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 import pytest
 from announcing import recover_changes
+from children import run_child
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
@@ -90,11 +91,7 @@ def test_recovery_touches_no_file_of_an_announced_change_with_a_protected_path(t
     content = b"#!/bin/sh\n"
     change = Change(parse(".git/hooks/pre-commit"), "create", None, sha256(content).hexdigest(), content=content)
     with ConfinedRoot(str(tmp_path)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
-        child = os.fork()
-        if child == 0:
-            manager.apply(manager.prepare("t", [change]))
-            os.kill(os.getpid(), signal.SIGKILL)
-        os.waitpid(child, 0)
+        run_child(lambda: manager.apply(manager.prepare("t", [change])) or os.kill(os.getpid(), signal.SIGKILL))
         recovered = recover_changes(manager, [change])
 
     assert [(each.result, each.unresolved[0]["reason"]) for each in recovered] == [("set_aside", "not_as_announced")]

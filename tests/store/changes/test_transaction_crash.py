@@ -13,13 +13,18 @@ from hashlib import sha256
 
 import pytest
 from announcing import intent_finder, recover_changes
+from children import run_child
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import recovery
+from kaiza.store.changes.housekeeping import Housekeeping
+from kaiza.store.changes.journal import JournalStore, TransactionJournal
 from kaiza.store.changes.transaction import TransactionManager
-from kaiza.store.disk import atomic_rename
+from kaiza.store.disk import atomic_rename, state_dir
+from kaiza.store.disk.kaiza_dir import KaizaDir
+from kaiza.store.disk.state_key import StateKey
 from kaiza.store.files.confined_root import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
@@ -136,8 +141,8 @@ def recovered_state(worlds, root, results):
 
 
 def leftovers(root):
-    journals = root / ".kaiza/journal"
-    return sorted(journals.iterdir()) if journals.exists() else []
+    """Journals, also those of finished transactions: an undo of these changes needs none."""
+    return sorted(path for name in ("journal", "done") for path in (root / ".kaiza" / name).glob("*"))
 
 
 @pytest.mark.long
@@ -213,13 +218,10 @@ def test_a_portable_move_killed_between_its_two_steps_is_rolled_back(tmp_path, w
 
     root = tmp_path / "ws"
     lay_out(root)
-    child = os.fork()
-    if child == 0:
-        monkeypatch.setattr(atomic_rename, "rename_noreplace", rename_half)
-        change(root)
-        os._exit(1)
+    with monkeypatch.context() as half:
+        half.setattr(atomic_rename, "rename_noreplace", rename_half)
 
-    assert os.waitpid(child, 0)[1] == 0
+        assert run_child(lambda: change(root)) == 0
     assert (root / "s").stat().st_nlink == 2
     assert recovered_state(worlds, root, recover(root)) == "before"
 
@@ -251,11 +253,7 @@ def apply_only(root):
 
 def dies_before_finalize(root):
     """A process applies the change and ends before it finalizes it."""
-    child = os.fork()
-    if child == 0:
-        apply_only(root)
-        os._exit(0)
-    os.waitpid(child, 0)
+    assert run_child(lambda: (apply_only(root), os._exit(0))) == 0
 
 
 @pytest.mark.long
@@ -405,17 +403,16 @@ def test_a_rollback_that_had_begun_overrules_the_recorded_outcome(tmp_path, worl
 
     root = tmp_path / "ws"
     lay_out(root)
-    child = os.fork()
-    if child == 0:
+
+    def roll_back_and_die():
         monkeypatch.setattr(recovery, "roll_back", die_half_way)
         with ConfinedRoot(str(root)) as workspace:
             manager = TransactionManager.for_root(workspace)
             prepared = manager.prepare("t", CHANGES)
             manager.apply(prepared)
             manager.roll_back(prepared)
-        os._exit(1)
 
-    assert os.waitpid(child, 0)[1] == 0
+    assert run_child(roll_back_and_die) == 0
     with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
         found = recover_changes(manager, CHANGES, is_open=False, is_applied=True)
     assert recovered_state(worlds, root, found) == "before"
@@ -435,6 +432,47 @@ def test_finalize_raises_nothing_where_the_cleanup_fails(tmp_path, worlds, monke
             manager.finalize("t")
 
     assert recovered_state(worlds, root, recover(root)) == "after"
+
+
+def keep_old_journals(root, count):
+    """Make changes as earlier versions did, which kept every journal, and one whose journal is needed."""
+    lay_out(root)
+    os.setxattr(root / "d", "user.note", b"mine")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ConfinedRoot(str(root)) as workspace,
+        closing(TransactionManager.for_root(workspace)) as manager,
+    ):
+        patch.setattr(TransactionJournal, "retire", lambda journal, *_, **__: journal._archive())
+        for number in range(count):
+            manager.apply(manager.prepare(f"old{number}", [create_file("", number)]))
+            manager.finalize(f"old{number}")
+        manager.apply(manager.prepare("needed", [Change(parse("d"), "delete", digest(b"d"))]))
+        manager.finalize("needed")
+
+
+def tidy(root):
+    with ConfinedRoot(str(root)) as workspace:
+        kaiza_dir = KaizaDir(workspace.fd)
+        housekeeping = Housekeeping(JournalStore(kaiza_dir, StateKey(state_dir.path_of(str(root)))), lambda: True)
+        for _ in range(5):
+            housekeeping.step()
+        kaiza_dir.close()
+
+
+def test_a_tidying_that_is_killed_removes_no_journal_that_an_undo_needs_and_the_next_continues(tmp_path):
+    seen = []
+    for at in range(30, 1000, 5 if LONG else 35):
+        root = tmp_path / f"t{at}"
+        keep_old_journals(root, 4)
+        if not dies(tidy, root, at):
+            break
+        seen.append({path.name for path in leftovers(root)})
+        tidy(root)
+        assert [path.name for path in leftovers(root)] == ["needed"]
+
+    assert all("needed" in names for names in seen)
+    assert len({len(names) for names in seen}) > 2
 
 
 def create_file(number, turn):

@@ -5,8 +5,10 @@ import threading
 import pytest
 
 from kaiza.domain import errors
+from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import MAX_BYTES
 from kaiza.store.disk import atomic_rename
+from kaiza.store.documents import plan_files
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -67,6 +69,61 @@ def test_an_edit_is_seen_at_the_next_read_whatever_its_mtime(root, plans):
     assert before.parsed.plan_hash == digest(plan_content()) == before.parsed.plan.plan_hash
     assert after.parsed.plan_hash == digest(plan_content(more="more\n"))
     assert after.content == plan_content(more="more\n")
+
+
+@pytest.fixture
+def parsed_ids(monkeypatch):
+    """The id of each plan that is parsed, in order."""
+    ids = []
+
+    def parse(content, plan_id, *, original=parser.parse):
+        ids.append(plan_id)
+        return original(content, plan_id)
+
+    monkeypatch.setattr(plan_files.parser, "parse", parse)
+    return ids
+
+
+def test_however_many_plans_there_are_each_is_parsed_once(root, plans, parsed_ids):
+    for number in range(300):
+        write_plan(root, f"PLAN-{number}", plan_content(f"PLAN-{number}"))
+    for _ in range(3):
+        assert len(list(plans.read_all())) == 300
+
+    assert len(parsed_ids) == 300
+
+
+def test_what_exceeds_the_memory_for_parsed_plans_is_parsed_each_time_and_the_rest_is_not(
+    root, plans, parsed_ids, monkeypatch
+):
+    monkeypatch.setattr(plan_files, "MAX_CACHED_BYTES", 3 * len(plan_content("PLAN-0")))
+    for number in range(5):
+        write_plan(root, f"PLAN-{number}", plan_content(f"PLAN-{number}"))
+    for _ in range(3):
+        list(plans.read_all())
+
+    assert [parsed_ids.count(f"PLAN-{number}") for number in range(5)] == [1, 1, 1, 3, 3]
+
+    (root / "plans/PLAN-0.md").unlink()
+    write_plan(root, "PLAN-1", plan_content("PLAN-1").replace(b"title: t", b"title: u"))
+    parsed_ids.clear()
+    for _ in range(3):
+        list(plans.read_all())
+
+    assert [parsed_ids.count(f"PLAN-{number}") for number in range(1, 5)] == [1, 0, 1, 3]
+
+
+def test_a_plan_replaced_by_one_with_the_same_size_and_times_is_not_taken_for_the_old_one(root, plans):
+    path = root / "plans/PLAN-1.md"
+    write_plan(root)
+    before = path.stat()
+    assert plans.read("PLAN-1").parsed.plan.status == "DRAFT"
+    path.write_bytes(plan_content().replace(b"title: t", b"title: u"))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert path.stat().st_size == before.st_size
+    assert plans.read("PLAN-1").parsed.title == "u"
+    assert plans.find_by_hash(digest(plan_content())) is None
 
 
 def test_the_same_bytes_under_another_file_name_are_parsed_as_another_plan(root, plans):

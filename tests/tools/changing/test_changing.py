@@ -341,17 +341,81 @@ def test_a_dry_run_computes_no_more_diffs_than_fit_into_an_answer(bench, monkeyp
     assert len(diffs) < 12
 
 
-def test_a_file_of_a_million_short_lines_is_patched_without_memory_for_each_line_or_a_diff(bench):
-    lines = 1_100_000
-    bench.write("f", b"a\nc\n" + b"z\n" * lines)
-    bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
+SHORT_LINES = 1_100_000
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("apply_patch", {"patch": EDIT.format("f")}),
+        ("edit_file", {"path": "f", "edits": [{"old_text": "a\n", "new_text": "b\n"}]}),
+        (
+            "edit_file",
+            {
+                "path": "f",
+                "edits": [
+                    {
+                        "range": {"start": {"line": at, "character": 0}, "end": {"line": at, "character": 1}},
+                        "new_text": "b",
+                    }
+                    for at in (0, SHORT_LINES)
+                ],
+            },
+        ),
+    ],
+)
+def test_a_file_of_a_million_short_lines_is_changed_without_memory_for_each_line(bench, tool, arguments):
+    content = b"a\nc\n" + b"z\n" * SHORT_LINES
+    bench.write("f", content)
+    expected = {} if tool == "apply_patch" else {"expected_hash": hashlib.sha256(content).hexdigest()}
+    bench.call(tool, **arguments, **expected, dry_run=True)
     tracemalloc.start()
-    output, _ = bench.call("apply_patch", patch=EDIT.format("f"), dry_run=True)
+    output, _ = bench.call(tool, **arguments, **expected, dry_run=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    changed = output["diff"].count("\n-")
+
+    assert peak < 6 * len(content)
+    assert (output["lines_added"], output["lines_removed"]) == (changed - 1, changed - 1)
+    assert changed - 1 == (len(arguments["edits"]) if tool == "edit_file" else 1)
+    assert not output["diff_truncated"]
+
+
+def test_a_text_that_is_not_in_a_file_of_a_million_short_lines_is_refused_without_memory_for_each_line(bench):
+    content = b"z\n" * SHORT_LINES
+    bench.write("f", content)
+    edit = {
+        "path": "f",
+        "expected_hash": hashlib.sha256(content).hexdigest(),
+        "edits": [{"old_text": "zz", "new_text": "y"}],
+    }
+    bench.refused("edit_file", **edit)
+    tracemalloc.start()
+    refused = bench.refused("edit_file", **edit)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert peak < 6 * 2 * lines
-    assert (output["lines_added"], output["lines_removed"], output["diff_truncated"]) == (1, 1, True)
+    assert (refused.error_code, refused.cause["why"]) == ("PATCH_APPLY_FAILED", "no_match")
+    assert peak < 6 * len(content)
+
+
+def test_replacing_a_file_of_a_million_short_lines_takes_no_memory_for_each_line(bench):
+    content = b"z\n" * SHORT_LINES
+    bench.write("f", content)
+    write = {
+        "path": "f",
+        "content": "y\n" * 1000,
+        "expected_hash": hashlib.sha256(content).hexdigest(),
+        "dry_run": True,
+    }
+    bench.call("write_file", **write)
+    tracemalloc.start()
+    output, _ = bench.call("write_file", **write)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert (output["lines_added"], output["lines_removed"], output["diff_truncated"]) == (1000, SHORT_LINES, True)
+    assert peak < 6 * len(content)
 
 
 def test_a_patch_past_its_deadline_reads_no_further_file(bench):

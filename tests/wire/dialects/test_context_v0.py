@@ -46,11 +46,13 @@ def test_every_failure_is_one_of_six_closed_errors(error_code):
     assert error == {"error": {"code": error["error"]["code"], "message": MESSAGES[error["error"]["code"]]}}
 
 
+@pytest.mark.rows("S0-15")
 def test_a_code_without_a_v0_code_is_an_internal_error():
     assert to_v0_error(failed("ROLE_MISMATCH"))["error"]["code"] == "internal_error"
     assert to_v0_error(failed("INVALID_INPUT_TYPE"))["error"]["code"] == "internal_error"
 
 
+@pytest.mark.rows("S0-31")
 @pytest.mark.parametrize("tool", sorted(CONTEXT_TOOLS))
 @pytest.mark.parametrize("dialect", ["mcp", "modern", "summary"])
 def test_over_mcp_the_error_is_the_only_text(dialect, tool):
