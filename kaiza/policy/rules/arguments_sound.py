@@ -16,6 +16,7 @@ _CODES = {
 }
 # The cause is written to the log, and names and faults come from the caller.
 _MAX_FAULTS = 20
+_HINTS = {"expected_hash": "It is the hash from read_file, for a large file with with_hash: true. "}
 _MAX_NAME = 64
 _REPORTED_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "enum", "type")
 
@@ -74,4 +75,5 @@ def _unknown_names(fault: SchemaFault) -> list[str]:
 
 def _fault_sentence(found: list[dict[str, Any]]) -> str:
     others = f", and {len(found) - 1} more; see cause" if len(found) > 1 else ""
-    return f"{describe_fault(found[0])}{others}. Correct the arguments and call again."
+    hint = _HINTS.get(found[0]["argument"], "") if found[0]["code"] == "MISSING_REQUIRED_FIELD" else ""
+    return f"{describe_fault(found[0])}{others}. {hint}Correct the arguments and call again."
