@@ -149,12 +149,19 @@ class Generate(Api):
     def encode(self, path, body, step, number):
         if path.endswith(":countTokens"):
             return "application/json", b'{"totalTokens": 10}'
+        schema = body.get("generationConfig", {}).get("responseJsonSchema")
+        if schema:  # the client asks for its own ends, such as whether the conversation is stuck
+            step = json.dumps({name: self._least(each) for name, each in schema["properties"].items()})
         part = {"text": step} if isinstance(step, str) else {"functionCall": {"name": step[0], "args": step[1]}}
         candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
         answer = {"candidates": [candidate], "usageMetadata": {"totalTokenCount": 2}}
         if path.endswith(":generateContent"):
             return "application/json", json.dumps(answer).encode()
         return EVENTS, event(answer)
+
+    @staticmethod
+    def _least(schema):
+        return {"number": 0, "integer": 0, "boolean": False}.get(schema["type"], "none")
 
 
 class Chat(Api):

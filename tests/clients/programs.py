@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,11 +60,18 @@ class Home:
         path.write_text(text if isinstance(text, str) else json.dumps(text))
 
     def run(self, program, *words, seconds=180):
-        """Run a command in the project; its exit status and both streams."""
-        return subprocess.run(
-            words, cwd=self.project, env=self.environment(program), capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, timeout=seconds, check=False,
+        """Run a command in the project, and end all that it started; its exit status and both streams."""
+        child = subprocess.Popen(
+            words, cwd=self.project, env=self.environment(program), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
+        try:
+            out, err = child.communicate(timeout=seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+        return subprocess.CompletedProcess(words, child.returncode, out, err)
 
 
 class Claude:

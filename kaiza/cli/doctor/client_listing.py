@@ -3,7 +3,6 @@
 A configuration says nothing about that: most clients ignore what a workspace brings until a person trusts it.
 """
 
-import json
 import os
 import re
 import shutil
@@ -11,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+
+import orjson
 
 from kaiza.cli.doctor.bounded_run import run_bounded
 from kaiza.store import git
@@ -48,7 +49,7 @@ class ListCommand:
     """What in a workspace the command would start without having been trusted: then it is not run."""
 
     @property
-    def shown(self) -> str:
+    def command_line(self) -> str:
         """The command without options, as a person would type it."""
         return " ".join(word for word in self.words if not word.startswith("-"))
 
@@ -83,7 +84,7 @@ def _judge_claude(output: str) -> Listing:
 def _judge_codex(output: str) -> Listing:
     begin = re.search(r"^\[", output, re.MULTILINE)
     try:
-        servers = json.loads(output[begin.start() :]) if begin else None
+        servers = orjson.loads(output[begin.start() :]) if begin else None
         states = {server["name"]: server["enabled"] for server in servers} if servers is not None else None
     except (ValueError, TypeError, LookupError):
         states = None

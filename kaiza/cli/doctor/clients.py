@@ -95,7 +95,7 @@ def _check_own_entry(
     configured = f"{client.title} is configured to start Kaiza here, and the server answers"
     if client.name not in LIST_COMMANDS:
         return ok(name, configured)
-    command = f"`{client.program} {LIST_COMMANDS[client.name].shown}`"
+    command = f"`{client.program} {LIST_COMMANDS[client.name].command_line}`"
     obstacle = _find_obstacle(client, file, text, target.root)
     if obstacle:
         return ok(name, f"{configured}. Whether {client.title} uses it was not asked: {obstacle}. {command} says so")
