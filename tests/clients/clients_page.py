@@ -26,7 +26,8 @@ What the rows mean:
   change outside of the plan's scope, a report, undo, end. Every refusal reaches the model with its error code.
 - **Large answers**: a file of {size:,} bytes and {hits:,} hits, read page after page. Put together, the pages that
   reached the model are the file and all hits.
-- **Own tools**: the model calls the client's own tools that write. No file of the project changed.
+- **Own tools**: the model calls the client's own tools that write, in the mode in which the client asks least (for
+  Claude Code `acceptEdits`, for Gemini CLI `--yolo`, for opencode `--auto`). No file of the project changed.
 
 ## What remains
 

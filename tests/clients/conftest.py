@@ -41,12 +41,12 @@ def _install(manifest):
 
 
 def _run_npm(locked, making):
-    install = [_NPM, "install", "--no-package-lock"]
-    if locked.exists():
-        shutil.copy(locked, making)
-        install = [_NPM, "ci"]
     options = ["--no-audit", "--no-fund", "--ignore-scripts"]
-    done = subprocess.run([*install, *options], cwd=making, capture_output=True, text=True, check=False)
+    if locked.exists():
+        shutil.copy(locked, making)  # holds the hashes; `npm ci` refuses it for packages of other systems
+    else:
+        options.append("--no-package-lock")
+    done = subprocess.run([_NPM, "install", *options], cwd=making, capture_output=True, text=True, check=False)
     if done.returncode:
         shutil.rmtree(making)
         pytest.skip("npm could not install the clients")

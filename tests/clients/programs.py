@@ -59,7 +59,7 @@ class Home:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text if isinstance(text, str) else json.dumps(text))
 
-    def run(self, program, *words, seconds=180):
+    def run(self, program, *words, seconds=300):
         """Run a command in the project, and end all that it started; its exit status and both streams."""
         child = subprocess.Popen(
             words, cwd=self.project, env=self.environment(program), stdin=subprocess.DEVNULL,
@@ -98,14 +98,16 @@ class Claude:
         allowed = {"hasTrustDialogAccepted": True, "enabledMcpjsonServers": ["kaiza"]}
         home.write(".claude.json", {"projects": {str(home.project): allowed}})
 
-    def command(self):
-        return ("claude", "-p", "go")
+    def command(self, *, permissive):
+        mode = ("--permission-mode", "acceptEdits") if permissive else ()
+        return ("claude", "-p", *mode, "go")
 
     def spell(self, tool):
         return f"mcp__kaiza__{tool}"
 
     def search(self):
-        return "ToolSearch", {"query": f"select:{','.join(map(self.spell, NEEDED))}"}
+        names = [*map(self.spell, NEEDED), *(name for name, _ in self.writers)]
+        return "ToolSearch", {"query": f"select:{','.join(names)}"}
 
 
 class Codex:
@@ -133,7 +135,7 @@ class Codex:
         )
         return f'model = "gpt-5.5"\nmodel_provider = "scripted"\n[model_providers.scripted]\n{provider}'
 
-    def command(self):
+    def command(self, *, permissive):
         return ("codex", "exec", "go")
 
     def spell(self, tool):
@@ -163,8 +165,8 @@ class Gemini:
     def give_trust(self, home):
         home.write(".gemini/trustedFolders.json", {str(home.project): "TRUST_FOLDER"})
 
-    def command(self):
-        return ("gemini", "-m", "gemini-2.5-flash", "-p", "go")
+    def command(self, *, permissive):
+        return ("gemini", "-m", "gemini-2.5-flash", *(("--yolo",) if permissive else ()), "-p", "go")
 
     def unwrap(self, result):
         """A refusal is in the protocol's result, in a sentence."""
@@ -200,8 +202,8 @@ class Opencode:
     def give_trust(self, home):
         """Nothing: opencode uses what the project has."""
 
-    def command(self):
-        return ("opencode", "run", "go")
+    def command(self, *, permissive):
+        return ("opencode", "run", *(("--auto",) if permissive else ()), "go")
 
     def spell(self, tool):
         return f"kaiza_{tool}"
@@ -221,5 +223,11 @@ def make_home(base, program, packages, model):
     starter.write_text(f'#!/bin/sh\n{node} "{os.path.realpath(found[0])}" "$@"\n')
     starter.chmod(0o755)
     program.configure(home)
-    subprocess.run(["git", "init", "-q", str(home.project)], check=True)
     return home
+
+
+def commit(project):
+    """Make the project a repository with a commit, from which a client could make a worktree."""
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "Begin"]):
+        subprocess.run([*git, *words], check=True)
