@@ -121,13 +121,14 @@ def measure_first_answer() -> None:
         with tempfile.TemporaryDirectory() as directory:
             starts.append(start_once(Path(directory), environment))
     steps = zip(*starts[1:], strict=True)  # the first start compiles changed modules
-    for name, times in zip(("`initialize`", "`tools/list`", "the answer of `begin_session`"), steps, strict=True):
-        figure = f"{statistics.median(times):.0f} ms ({min(times):.0f} to {max(times):.0f})"
-        print(f"| CPU from spawn to {name} | {figure} | | | |")
+    spans = ("from spawn to `initialize`", "from spawn to `tools/list`", "from spawn to the answer of `begin_session`")
+    for name, times in zip((*spans, "of the first refused argument"), steps, strict=True):
+        figure = f"{statistics.median(times):.1f} ms ({min(times):.1f} to {max(times):.1f})"
+        print(f"| CPU {name} | {figure} | | | |")
 
 
 def start_once(directory: Path, environment: dict[str, str]) -> tuple[float, ...]:
-    """Start a server in a new workspace made by `kaiza init`; its CPU time at each answer."""
+    """Start a server in a new workspace made by `kaiza init`; its CPU time at each answer, and that of one refusal."""
     root = directory / "project"
     root.mkdir()
     kaiza = [sys.executable, "-m", "kaiza"]
@@ -142,6 +143,8 @@ def start_once(directory: Path, environment: dict[str, str]) -> tuple[float, ...
         times.append(client.cpu_ms())
     client.call("begin_session", {"role": "WINDSURF"})
     times.append(client.cpu_ms())
+    client.ask("tools/call", {"name": "read_file", "arguments": {"path": 5}})
+    times.append(client.cpu_ms() - times[-1])
     client.close()
     return tuple(times)
 

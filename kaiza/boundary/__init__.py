@@ -112,9 +112,8 @@ def _validate_arguments(call: Call, schemas: ToolIo) -> None:
         raise errors.SystemError.tool_failure(
             "INVALID_PARAMS", human_message="The arguments are not an object. Pass them as a JSON object."
         )
-    # The fast validator only accepts. What it does not accept is validated again by the one that lists every error.
     if not schemas.input.is_surely_valid(call.arguments):
-        refusal = check_arguments_sound(schemas.input.iter_errors(call.arguments))
+        refusal = check_arguments_sound(schemas.input.find_faults(call.arguments))
         if refusal is not None:
             raise refusal
 

@@ -1,7 +1,7 @@
 """Faults of a tool's arguments, as the cause of an error lists them, in words."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 _BOUNDS = {
     "minimum": "must be at least {}",
@@ -12,6 +12,14 @@ _BOUNDS = {
     "maxItems": "must have at most {} items",
 }
 _ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"}
+
+
+class ArgumentFault(NamedTuple):
+    """One fault as a validator finds it: the keyword of the schema, its value, and the path to the faulty value."""
+
+    keyword: str
+    value: Any
+    path: tuple[str | int, ...]
 
 
 def describe_fault(fault: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ class Caps(NamedTuple):
     read_paths: int = 50
     context_lines: int = 5
     hashed_bytes: int = 64 * MIB
+    summarized_bytes: int = 4 * MIB
     edit_items: int = 100
     patch_bytes: int = 512 * KIB
     patch_files: int = 200

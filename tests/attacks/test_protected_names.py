@@ -24,7 +24,9 @@ STEERING = [
     ".roomodes", ".roorules", ".roorules-code", ".rules", ".trae/rules/x.md", ".windsurf/x", ".windsurfrules",
     "AGENTS.md", "AGENTS.override.md", "CLAUDE.local.md", "CLAUDE.md", "CRUSH.md", "GEMINI.md", "QWEN.md", "WARP.md",
     "crush.json", "opencode.json", "opencode.jsonc",
-    ".github/actions/x/action.yml", ".github/agents/x.md", ".github/chatmodes/x.md", ".github/copilot-instructions.md",
+    ".github/actions/x/action.yml", ".github/agents/x.md", ".github/chatmodes/x.md",
+    ".github/mcp.json", ".github/copilot/settings.json",
+    ".github/copilot-instructions.md",
     ".github/hooks/x", ".github/instructions/x.md", ".github/prompts/x.md", ".github/skills/x/SKILL.md",
     # editors
     ".devcontainer.json", ".devcontainer/devcontainer.json", ".dir-locals.el", ".exrc", ".gitpod.yml", ".idea/x",

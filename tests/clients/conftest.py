@@ -1,5 +1,6 @@
 """Installs what others wrote from npm, and starts servers that listen on HTTP."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -29,23 +30,26 @@ def _install(manifest):
     """Install once; the directory is kept for the next run under a name that changes with the versions."""
     content = manifest.read_bytes()
     kept = Path(tempfile.gettempdir()) / f"kaiza-clients-{hashlib.sha256(content).hexdigest()[:16]}"
-    if not kept.is_dir():
-        making = Path(tempfile.mkdtemp(prefix="kaiza-clients-"))
-        (making / "package.json").write_bytes(content)
-        install = [_NPM, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"]
-        done = subprocess.run(install, cwd=making, capture_output=True, text=True, check=False)
-        if done.returncode:
-            shutil.rmtree(making)
-            pytest.skip("npm could not install the clients")
-        _keep(making, kept)
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the packages are large: other processes wait instead of loading them, too
+        if not kept.is_dir():
+            making = Path(tempfile.mkdtemp(prefix="kaiza-clients-"))
+            (making / "package.json").write_bytes(content)
+            _run_npm(manifest.with_name("package-lock.json"), making)
+            making.rename(kept)
     return kept
 
 
-def _keep(making, kept):
-    try:
-        making.rename(kept)
-    except OSError:  # another run was faster
+def _run_npm(locked, making):
+    options = ["--no-audit", "--no-fund", "--ignore-scripts"]
+    if locked.exists():
+        shutil.copy(locked, making)  # holds the hashes; `npm ci` refuses it for packages of other systems
+    else:
+        options.append("--no-package-lock")
+    done = subprocess.run([_NPM, "install", *options], cwd=making, capture_output=True, text=True, check=False)
+    if done.returncode:
         shutil.rmtree(making)
+        pytest.skip("npm could not install the clients")
 
 
 @contextmanager

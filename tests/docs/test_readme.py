@@ -34,8 +34,6 @@ ORDER = [
     "Contributing",
     "Licence",
 ]
-KEYS = {"claude-code": "mcpServers", "cursor": "mcpServers", "vscode": "servers", "windsurf": "mcpServers"}
-KEYS |= {"codex": "mcp_servers", "gemini": "mcpServers"}
 CLIENT_INFO = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -94,11 +92,11 @@ def test_client_blocks_parse_and_their_server_starts(tmp_path, client):
     text = section(client.title)
     file = client.files[0]
     (block,) = blocks(text, "toml" if client.name == "codex" else "json")
-    config = tomllib.loads(block) if client.name == "codex" else json.loads(block)
-    entry = config[KEYS[client.name]]["kaiza"]
+    assert tomllib.loads(block) if client.name == "codex" else json.loads(block)
+    entry = file.find_entry(block)
     root = make_ready(tmp_path / "project")
     paths = {"/path/to/kaiza": server_command.kaiza_command()[0], "/path/to/project": str(root)}
-    words = [paths.get(word, word) for word in (entry["command"], *entry["args"])]
+    words = [paths.get(word, word) for word in (entry.command, *entry.args)]
     door = Door(words, cwd="/", env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
     initialized = door.ask(request(1, "initialize", **CLIENT_INFO))["result"]
     tools = door.ask(request(2, "tools/list"))["result"]["tools"]
@@ -109,7 +107,8 @@ def test_client_blocks_parse_and_their_server_starts(tmp_path, client):
     assert f"`{file.name}`" in text
     assert f"--client {client.name}`" in text
     assert f"](docs/how-to/under-{client.name}.md)" in text
-    assert file.find_entry(block).args == tuple(entry["args"])
+    assert entry.workspaces == ("/path/to/project",)
+    assert not file.leaves_writers(block)
     assert initialized["serverInfo"]["name"] == "kaiza"
     assert "begin_session" in [tool["name"] for tool in tools]
 

@@ -24,8 +24,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Check everything a session needs, and say what to do: Python, kernel, file system, permissions, plans, the "
-        "audit log and its checkpoint, unfinished changes, client configuration, and whether the server answers a "
-        "client's handshake. Changes nothing. With --fix "
+        "audit log and its checkpoint, unfinished changes, client configuration, what the clients say about it "
+        "(`claude mcp list`), and whether the server answers a client's handshake. Changes nothing. With --fix "
         "it settles interrupted changes of a state directory that is gone instead: shows their files and asks.\n"
         "Exit status: 0 ok or only warnings, 1 a problem, 3 something could not be determined; with --fix: 0 all "
         "settled, 1 not settled, 3 no terminal to ask at.",

@@ -2,16 +2,16 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import open_root, resolve_name
+from kaiza.cli.setup import advice
 from kaiza.cli.setup.adopt import confirm_adoption
 from kaiza.cli.setup.http_entry import make_http_server
 from kaiza.domain import errors
@@ -25,8 +25,7 @@ from kaiza.store.clients.changes import ConfigChange, ConfigFileError, InstallTa
 from kaiza.store.clients.client import Client, HttpServer, ServerCommand
 from kaiza.store.clients.errors import ConfigError
 from kaiza.store.clients.install_manifest import InstallManifest
-from kaiza.store.clients.registry import TOKEN_VARIABLE
-from kaiza.store.config import roots
+from kaiza.store.clients.registry import ALIASES, TOKEN_VARIABLE
 from kaiza.store.disk import state_dir
 from kaiza.store.documents import workspace_template
 from kaiza.store.trust.binding import read_binding
@@ -53,6 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--client",
         metavar="CLIENT",
         choices=CLIENTS,
+        type=lambda name: ALIASES.get(name, name),
         help=f"the client to configure: {', '.join(CLIENTS)} (default: only list the clients found)",
     )
     parser.add_argument(
@@ -190,9 +190,10 @@ def _json_document(target: InstallTarget, actions: _InitActions, *, written: boo
         "workspace": str(target.root),
         "directories": [_display_path(target, directory) for directory in actions.directories],
         "files": [
-            {"path": change.name, "client": change.owner, "diff": _unified_diff(change)} for change in actions.files
+            {"path": change.name, "client": change.owner, "deed": advice.deed_of(change), "diff": _unified_diff(change)}
+            for change in actions.files
         ],
-        "found": [client.name for client in _detect_clients(target)],
+        "found": [client.name for client in advice.detect_clients(target)],
         "written": written,
     }
 
@@ -211,10 +212,12 @@ def _confirm_changes(args: argparse.Namespace, actions: _InitActions) -> None:
         return
     if not any(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise output.CommandError(_NO_TERMINAL)
-    names = ", ".join(escape(change.name) for change in actions.files)
-    verb = "removed or changed" if args.remove else "written"
-    facts = f"Files to be {verb} as shown: {names}" if names else "Only directories change, as shown."
-    is_confirmed = confirm_by_typing(facts, "remove" if args.remove else "init", _NO_TERMINAL)
+    facts = [
+        f"To be {deed}: {', '.join(escape(change.name) for change in group)}"
+        for deed, group in advice.list_by_deed(actions.files)
+    ]
+    question = "\n".join(facts) or "Only directories change, as shown."
+    is_confirmed = confirm_by_typing(question, "remove" if args.remove else "init", _NO_TERMINAL)
     if not is_confirmed:
         raise output.CommandError("Cancelled. Nothing was written.", output.FAILURE)
 
@@ -250,53 +253,18 @@ def _note_drafts(root: str) -> None:
 def _print_advice(
     target: InstallTarget, client: Client | None, actions: _InitActions, args: argparse.Namespace
 ) -> None:
-    """What to do next; on standard error where a client was configured."""
+    """What was done and what to do next; on standard error where a client was configured."""
     if actions.is_empty:
         output.print_error("Nothing to change: everything is set up." if not args.remove else "Nothing to remove.")
-    if args.remove or args.only_print:
+    if args.only_print:
         return
-    outer = roots.find_nearest(str(target.root.parent))
-    if outer is not None:
-        output.print_error(
-            f"This directory is inside the workspace {escape(outer)}. A server can serve only one of them."
-        )
+    if args.remove:
+        if not actions.is_empty:
+            gone = sum(not directory.is_dir() for directory in actions.removed_directories)
+            advice.print_sentences(advice.describe_removal(target.root, actions.files, gone))
+        return
+    advice.warn_if_nested(target.root)
     if client is None:
-        output.print_sentences(_next_steps(target))
-        return
-    for file, text, _ in changes.find_entries(client, target):
-        remark = file.find_remark(text)
-        if remark:
-            output.print_error(f"{file.name}: {remark}.")
-    output.print_error(client.next_steps)
-    if args.http is not None:
-        output.print_error(
-            f"Set {TOKEN_VARIABLE} where you start it to what `kaiza token new NAME` prints on the server's side."
-        )
-    output.print_error(
-        f"Next, read plans/{workspace_template.EXAMPLE_PLAN_ID}.md. `kaiza doctor` checks that everything is in place."
-    )
-
-
-def _next_steps(target: InstallTarget) -> Iterable[str]:
-    yield f"The workspace is ready: {escape(str(target.root))}"
-    detected = _detect_clients(target)
-    if not detected:
-        yield f"No client was found. Name one with `kaiza init --client NAME`: {', '.join(CLIENTS)}"
-    for client in detected:
-        entries = changes.find_entries(client, target)
-        is_configured = any(changes.is_for_workspace(entry, target.root) for _, _, entry in entries)
-        yield f"{client.title}: " + (
-            "configured" if is_configured else f"found; next: `kaiza init --client {client.name}`"
-        )
-
-
-def _detect_clients(target: InstallTarget) -> list[Client]:
-    """Clients that are installed on this machine or have files in the workspace."""
-    return [client for client in CLIENTS.values() if which(client.program) or _has_traces(client, target)]
-
-
-def _has_traces(client: Client, target: InstallTarget) -> bool:
-    return any(
-        (target.root if where == "workspace" else target.home).joinpath(path).exists()
-        for where, path in client.detection_paths
-    )
+        output.print_sentences(advice.describe_workspace(target))
+    else:
+        advice.print_sentences(advice.describe_setup(target, client, over_http=args.http is not None))

@@ -12,6 +12,8 @@ from kaiza.domain.paths.confusables import skeleton
 from kaiza.domain.paths.rel_path import RelPath
 
 CONTROL_PLANE_AT_ROOT = frozenset({"plans", "audit", ".kaiza", "kaiza.toml"})
+LOG_DIRECTORY = "audit"
+"""At the root. No search returns what is in it."""
 CONTROL_PLANE_ANYWHERE = frozenset({".git", ".gitmodules", ".gitattributes", ".husky"})
 STEERING_NAMES = frozenset(
     {
@@ -109,9 +111,11 @@ STEERING_BELOW_GITHUB = frozenset(
         "actions",
         "agents",
         "chatmodes",
+        "copilot",
         "copilot-instructions.md",
         "hooks",
         "instructions",
+        "mcp.json",
         "prompts",
         "skills",
         "workflows",
@@ -169,6 +173,11 @@ class PathPattern(Protocol):
     def matches(self, parts: Sequence[str], /) -> bool:
         """Whether the whole path matches."""
         ...
+
+
+def is_in_log_directory(path: RelPath) -> bool:
+    """Whether a path is the log's directory or in it."""
+    return path.parts[:1] == (LOG_DIRECTORY,)
 
 
 def is_control_plane(path: RelPath) -> bool:

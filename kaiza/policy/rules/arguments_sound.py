@@ -1,10 +1,10 @@
 """Arguments match the tool's schema. Nothing is coerced, and all faults are reported at once."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable
+from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.argument_faults import describe_fault
+from kaiza.domain.argument_faults import ArgumentFault, describe_fault
 
 # One code names the whole error: that of the first kind in this order which occurs.
 _CODE_ORDER = ("MISSING_REQUIRED_FIELD", "INVALID_INPUT_TYPE", "INVALID_INPUT_FORMAT", "INVALID_INPUT_VALUE")
@@ -16,29 +16,14 @@ _CODES = {
 }
 # The cause is written to the log, and names and faults come from the caller.
 _MAX_FAULTS = 20
+# Keywords whose value is a list of names, with what their faults say besides.
+_ABOUT_NAMES: dict[str, dict[str, bool]] = {"required": {}, "additionalProperties": {"unknown": True}}
+_HINTS = {"expected_hash": "It is the hash from read_file, for a large file with with_hash: true. "}
 _MAX_NAME = 64
 _REPORTED_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "enum", "type")
 
 
-class SchemaFault(Protocol):
-    """Error of a JSON Schema validator, from `jsonschema` or `jsonschema_rs`."""
-
-    validator: Any
-    validator_value: Any
-    instance: Any
-
-    @property
-    def absolute_path(self) -> Iterable[Any]:
-        """Path from the root to the faulty value."""
-        ...
-
-    @property
-    def context(self) -> Any:
-        """Errors of each branch of an `anyOf` or `oneOf`."""
-        ...
-
-
-def check_arguments_sound(faults: Iterable[SchemaFault]) -> errors.SystemError | None:
+def check_arguments_sound(faults: Iterable[ArgumentFault]) -> errors.SystemError | None:
     """Refuse arguments with faults."""
     # A validator may report one fault several times, once for each branch of an alternative.
     described = (entry for fault in faults for entry in _describe_fault(fault))
@@ -53,25 +38,19 @@ def check_arguments_sound(faults: Iterable[SchemaFault]) -> errors.SystemError |
     )
 
 
-def _describe_fault(fault: SchemaFault) -> list[dict[str, Any]]:
-    path = [str(step)[:_MAX_NAME] for step in fault.absolute_path]
-    code = _CODES.get(fault.validator, "INVALID_INPUT_VALUE")
-    if fault.validator == "required" and isinstance(fault.instance, Mapping):
-        names = [name for name in fault.validator_value if name not in fault.instance]
-        return [{"argument": ".".join([*path, name]), "code": code} for name in names]
-    if fault.validator == "additionalProperties":
-        return [{"argument": ".".join([*path, name]), "code": code, "unknown": True} for name in _unknown_names(fault)]
+def _describe_fault(fault: ArgumentFault) -> list[dict[str, Any]]:
+    path = [str(step)[:_MAX_NAME] for step in fault.path]
+    code = _CODES.get(fault.keyword, "INVALID_INPUT_VALUE")
+    if fault.keyword in _ABOUT_NAMES:
+        names = [str(name)[:_MAX_NAME] for name in fault.value[:_MAX_FAULTS]]
+        return [{"argument": ".".join([*path, name]), "code": code, **_ABOUT_NAMES[fault.keyword]} for name in names]
     described = {"argument": ".".join(path) or "arguments", "code": code}
-    if fault.validator in _REPORTED_BOUNDS:
-        described[fault.validator] = fault.validator_value
+    if fault.keyword in _REPORTED_BOUNDS:
+        described[fault.keyword] = fault.value
     return [described]
-
-
-def _unknown_names(fault: SchemaFault) -> list[str]:
-    known = getattr(fault, "schema", {}).get("properties", {})
-    return [str(name)[:_MAX_NAME] for name in fault.instance if name not in known][:_MAX_FAULTS]
 
 
 def _fault_sentence(found: list[dict[str, Any]]) -> str:
     others = f", and {len(found) - 1} more; see cause" if len(found) > 1 else ""
-    return f"{describe_fault(found[0])}{others}. Correct the arguments and call again."
+    hint = _HINTS.get(found[0]["argument"], "") if found[0]["code"] == "MISSING_REQUIRED_FIELD" else ""
+    return f"{describe_fault(found[0])}{others}. {hint}Correct the arguments and call again."

@@ -62,13 +62,18 @@ def plan_removal(client: Client, target: InstallTarget) -> list[ConfigChange]:
 def find_entries(client: Client, target: InstallTarget) -> Iterator[tuple[ConfigFile, str, ServerEntry]]:
     """The client's files that have an entry of Kaiza, each with its text and the entry."""
     for file in client.files:
+        text = _read_text(file, target)
         try:
-            text = _decode_text(config_files.read(target.base_directory(file), file.path) or b"")
             entry = file.find_entry(text) if text.strip() else None
         except ConfigError as error:
             raise ConfigFileError(file.name, error) from error
         if entry is not None:
             yield file, text, entry
+
+
+def leaves_writers(client: Client, target: InstallTarget) -> bool:
+    """Whether the client's files leave it own tools that write and that these files could take away."""
+    return any(file.leaves_writers(_read_text(file, target)) for file in client.files)
 
 
 def is_for_workspace(entry: ServerEntry, root: Path) -> bool:
@@ -149,6 +154,13 @@ def _is_removable(file: ConfigFile, current: bytes, root: Path) -> bool:
     entry = file.find_entry(_decode_text(current))
     # A file in the home directory may hold the entry of another workspace.
     return file.location == "workspace" or (entry is not None and is_for_workspace(entry, root))
+
+
+def _read_text(file: ConfigFile, target: InstallTarget) -> str:
+    try:
+        return _decode_text(config_files.read(target.base_directory(file), file.path) or b"")
+    except ConfigError as error:
+        raise ConfigFileError(file.name, error) from error
 
 
 def _decode_text(content: bytes) -> str:

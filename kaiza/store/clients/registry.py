@@ -1,66 +1,35 @@
-"""Table of the supported clients: the files that configure each, as its own documentation describes them."""
+"""Table of the supported clients: the files that configure each, as the programs or their documentation have them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from kaiza.store.clients import json_edit, toml_block
-from kaiza.store.clients.client import (
-    SERVER_NAME,
-    Client,
-    ConfigFile,
-    ServerEntry,
-    json_list_file,
-    json_server_file,
-    parse_entry,
-)
+from kaiza.store.clients.client import SERVER_NAME, Client, ConfigFile, ServerCommand
+from kaiza.store.clients.codex_config import CODEX_FILE
+from kaiza.store.clients.gemini_config import GEMINI_FILE
+from kaiza.store.clients.json_file import ServerGroup, denial_edit, offer_edit, plain_group, server_file, setting_edit
 
 TOKEN_VARIABLE = "KAIZA_TOKEN"  # noqa: S105  the variable's name
 """Environment variable from which clients take the token for HTTP."""
+ALIASES: Mapping[str, str] = MappingProxyType({"claude": "claude-code"})
+"""Other names of clients."""
 # A client's own write tools would bypass the plan and the log: where a setting can deny them, it does.
-_CLAUDE_CODE_WRITERS = ("Bash", "Edit", "Monitor", "MultiEdit", "NotebookEdit", "Write")
+_CLAUDE_DENIALS = denial_edit(
+    ("permissions", "deny"),
+    (
+        "Bash",
+        "CronCreate",
+        "CronDelete",
+        "Edit",
+        "EnterWorktree",
+        "ExitWorktree",
+        "Monitor",
+        "NotebookEdit",
+        "Write",
+    ),
+    outdated=("MultiEdit",),  # no longer a tool: each start would warn about it
+)
 _CURSOR_WRITERS = ("Shell(**)", "Write(**)")
-_GEMINI_WRITERS = ("replace", "run_shell_command", "write_file")
-
-_CODEX_TABLE = ("mcp_servers", SERVER_NAME)
-_CODEX_SANDBOX = {"sandbox_mode": "read-only"}
-
-_GEMINI_PATH = (".gemini", "settings.json")
-_GEMINI_SERVER = json_server_file("workspace", _GEMINI_PATH, "mcpServers", {})
-_GEMINI_EXCLUDE = json_list_file(_GEMINI_PATH, ("tools", "exclude"), _GEMINI_WRITERS)
-
-
-def _insert_codex(text: str, server: ServerEntry) -> str:
-    return toml_block.set_table(text, _CODEX_SANDBOX, _CODEX_TABLE, server.as_json())
-
-
-def _remove_codex(text: str, _before: str | None) -> str:
-    return toml_block.remove_table(text, _CODEX_TABLE)
-
-
-def _find_codex_entry(text: str) -> ServerEntry | None:
-    servers = toml_block.parse(text).get(_CODEX_TABLE[0])
-    return parse_entry(servers.get(SERVER_NAME)) if isinstance(servers, dict) else None
-
-
-def _find_codex_remark(text: str) -> str | None:
-    if toml_block.parse(text).get("sandbox_mode") == _CODEX_SANDBOX["sandbox_mode"]:
-        return None
-    return 'sandbox_mode was set before Kaiza and lets Codex write without it; set it to "read-only"'
-
-
-def _insert_gemini(text: str, server: ServerEntry) -> str:
-    return _GEMINI_EXCLUDE.insert(_GEMINI_SERVER.insert(text, server), server)
-
-
-def _remove_gemini(text: str, before: str | None) -> str:
-    return _GEMINI_EXCLUDE.remove(_GEMINI_SERVER.remove(text, before), before)
-
-
-def _find_gemini_remark(text: str) -> str | None:
-    core = json_edit.value_at(text, ("tools", "core"))
-    return None if core is None else "tools.core is set and may hide Kaiza's tools from Gemini"
 
 
 def _with_bearer(url_member: str, variable: str, **others: str) -> Callable[[str], Mapping[str, Any]]:
@@ -69,13 +38,22 @@ def _with_bearer(url_member: str, variable: str, **others: str) -> Callable[[str
     return lambda url: {**others, url_member: url, "headers": headers}
 
 
+def _encode_for_opencode(server: ServerCommand) -> Mapping[str, Any]:
+    environment = {"environment": dict(server.env)} if server.env else {}
+    return {"type": "local", "command": [server.command, *server.args], **environment}
+
+
 _ALL_CLIENTS = (
     Client(
         name="claude-code",
         title="Claude Code",
         files=(
-            json_server_file("workspace", (".mcp.json",), "mcpServers", {"type": "stdio"}),
-            json_list_file((".claude", "settings.json"), ("permissions", "deny"), _CLAUDE_CODE_WRITERS),
+            server_file("workspace", (".mcp.json",), plain_group("mcpServers", type="stdio")),
+            ConfigFile(
+                "workspace",
+                (".claude", "settings.json"),
+                (offer_edit(("permissions", "allow"), (f"mcp__{SERVER_NAME}",), _CLAUDE_DENIALS), _CLAUDE_DENIALS),
+            ),
         ),
         detection_paths=(
             ("workspace", ".claude"),
@@ -84,85 +62,134 @@ _ALL_CLIENTS = (
             ("home", ".claude.json"),
         ),
         program="claude",
-        expands_variables=True,
+        variable_signs=("$",),
         next_steps=(
-            "Start claude in the workspace and allow the server when asked. Its own write tools are denied; "
-            "its own read tools still work and are not recorded."
+            "Start claude in the workspace and allow the server when asked: Claude Code ignores it until then. It no "
+            "longer asks before Kaiza's tools, because the plan decides. Its own write tools are denied; its own read "
+            "tools still work and are not recorded. What remains: its Agent tool can make a git worktree and a branch."
         ),
         http_members=_with_bearer("url", f"${{{TOKEN_VARIABLE}}}", type="http"),
+        is_tried=True,
     ),
     Client(
         name="cursor",
         title="Cursor",
         files=(
-            json_server_file("workspace", (".cursor", "mcp.json"), "mcpServers", {"type": "stdio"}),
-            json_list_file((".cursor", "cli.json"), ("permissions", "deny"), _CURSOR_WRITERS),
+            server_file("workspace", (".cursor", "mcp.json"), plain_group("mcpServers", type="stdio")),
+            ConfigFile("workspace", (".cursor", "cli.json"), (denial_edit(("permissions", "deny"), _CURSOR_WRITERS),)),
         ),
         detection_paths=(("workspace", ".cursor"), ("home", ".cursor")),
         program="cursor",
-        expands_variables=True,
+        variable_signs=("$",),
         next_steps=(
             "Enable the server in Cursor's MCP settings. The command line agent is denied writing; the editor's agent "
             "keeps its own tools, which no file can disable: changes it makes with them are not recorded."
         ),
         http_members=_with_bearer("url", f"${{env:{TOKEN_VARIABLE}}}"),
+        own_tools="the agent in the editor keeps its own tools",
     ),
     Client(
         name="vscode",
         title="VS Code",
-        files=(json_server_file("workspace", (".vscode", "mcp.json"), "servers", {"type": "stdio"}),),
+        files=(server_file("workspace", (".vscode", "mcp.json"), plain_group("servers", type="stdio")),),
         detection_paths=(("workspace", ".vscode"), ("home", ".vscode"), ("home", ".config/Code")),
         program="code",
-        expands_variables=True,
+        variable_signs=("$",),
         next_steps=(
             "Open .vscode/mcp.json in VS Code and start the server there. In the chat's tools menu enable only Kaiza's "
             "tools: no file can disable the others, and changes made with them are not recorded."
         ),
+        own_tools="the agent keeps its own tools, unless you disable them in the chat's tools menu",
     ),
     Client(
         name="windsurf",
         title="Windsurf",
         # Windsurf has one file for all projects, so its entry serves one workspace at a time.
-        files=(json_server_file("home", (".codeium", "windsurf", "mcp_config.json"), "mcpServers", {}),),
+        files=(server_file("home", (".codeium", "windsurf", "mcp_config.json"), plain_group("mcpServers")),),
         detection_paths=(("workspace", ".windsurf"), ("home", ".codeium/windsurf")),
         program="windsurf",
-        expands_variables=True,
+        variable_signs=("$",),
         next_steps=(
             "Refresh the MCP servers in Windsurf. Cascade keeps its own tools, which no file can disable: "
             "changes made with them are not recorded. One entry serves one workspace; init in another replaces it."
         ),
+        own_tools="Cascade keeps its own tools",
     ),
     Client(
         name="codex",
         title="Codex",
-        files=(
-            ConfigFile(
-                "workspace",
-                (".codex", "config.toml"),
-                _insert_codex,
-                _remove_codex,
-                _find_codex_entry,
-                _find_codex_remark,
-            ),
-        ),
+        files=(CODEX_FILE,),
         detection_paths=(("workspace", ".codex"), ("home", ".codex")),
         program="codex",
-        expands_variables=False,
+        variable_signs=(),
         next_steps=(
-            "Codex reads this file only in a project that it trusts: start codex there and trust it; /mcp lists Kaiza."
+            "Codex ignores this file until it trusts the project: start codex there and trust it; /mcp lists Kaiza. "
+            "Codex's own tools cannot write, and it no longer asks before Kaiza's tools, because the plan decides."
         ),
         http_members=lambda url: {"url": url, "bearer_token_env_var": TOKEN_VARIABLE},
+        is_tried=True,
     ),
     Client(
         name="gemini",
         title="Gemini CLI",
-        # The server and the excluded tools are in one file: two edits, one ConfigFile.
-        files=(replace(_GEMINI_SERVER, insert=_insert_gemini, remove=_remove_gemini, find_remark=_find_gemini_remark),),
+        files=(GEMINI_FILE,),
         detection_paths=(("workspace", ".gemini"), ("home", ".gemini")),
         program="gemini",
-        expands_variables=True,
-        next_steps="Start gemini in the workspace; /mcp lists the server. Its own write tools are excluded.",
+        variable_signs=("$",),
+        next_steps=(
+            "Start gemini in the workspace and trust the folder: Gemini ignores the file until then; /mcp lists the "
+            "server. In this workspace Gemini uses only the tools that tools.core names: its own reading tools, and "
+            "Kaiza's. It does not ask before these, because the plan decides."
+        ),
         http_members=_with_bearer("httpUrl", f"${{{TOKEN_VARIABLE}}}"),
+        is_tried=True,
+    ),
+    Client(
+        name="opencode",
+        title="opencode",
+        files=(
+            server_file(
+                "workspace",
+                ("opencode.json",),
+                ServerGroup("mcp", _encode_for_opencode),
+                setting_edit(("permission", "bash"), "deny"),
+                setting_edit(("permission", "edit"), "deny"),
+            ),
+        ),
+        detection_paths=(
+            ("workspace", "opencode.json"),
+            ("workspace", "opencode.jsonc"),
+            ("workspace", ".opencode"),
+            ("home", ".config/opencode"),
+        ),
+        program="opencode",
+        variable_signs=("{env:", "{file:"),
+        next_steps=(
+            "Start opencode in the workspace: it uses the file without asking. Its own write tools are denied; an "
+            "agent of yours with permissions of its own can allow them again."
+        ),
+        http_members=_with_bearer("url", f"{{env:{TOKEN_VARIABLE}}}", type="remote"),
+        is_tried=True,
+    ),
+    Client(
+        name="copilot",
+        title="Copilot CLI",
+        files=(
+            server_file(
+                "workspace",
+                (".github", "mcp.json"),
+                ServerGroup("mcpServers", lambda server: {"type": "local", **server.as_json(), "tools": ["*"]}),
+            ),
+        ),
+        detection_paths=(("home", ".copilot"),),
+        program="copilot",
+        variable_signs=("$",),
+        next_steps=(
+            "Start `copilot --deny-tool=write --deny-tool=shell --allow-tool=kaiza` in the workspace and trust the "
+            "folder: Copilot ignores the file until then. No file can take its own tools away: changes made with them "
+            "are not recorded."
+        ),
+        own_tools="Copilot keeps its own tools, unless it is started with --deny-tool=write --deny-tool=shell",
     ),
 )
 

@@ -34,9 +34,10 @@ def require_startable(server: ServerCommand, client: Client) -> None:
     arguments = (server.command, *server.args, *server.env.values())
     if any(not argument.isprintable() or _has_surrogate(argument) for argument in arguments):
         raise ConfigError("A path has characters that a configuration file cannot hold")
-    if client.expands_variables and any("$" in argument for argument in arguments):
+    if any(sign in argument for sign in client.variable_signs for argument in arguments):
+        signs = " or ".join(client.variable_signs)
         raise ConfigError(
-            f"A path contains a $, which {client.title} expands as a variable. Move it to a path without one"
+            f"A path contains {signs}, which {client.title} expands as a variable. Move it to a path without one"
         )
 
 

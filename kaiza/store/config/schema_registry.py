@@ -1,7 +1,7 @@
 """Tool schemas and the catalog, read from the contract files and served unchanged.
 
-Valid arguments pass a fast check (jsonschema-rs); only what fails it goes to jsonschema, which names the faults. Both
-are imported with the first check, which keeps them out of the start.
+Arguments and outputs are checked by jsonschema-rs, which is imported with the first check. Commands for people use
+jsonschema, whose errors say more.
 """
 
 import re
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 import kaiza
+from kaiza.domain.argument_faults import ArgumentFault
 from kaiza.domain.tool_card import ToolCard, ToolOffer
+from kaiza.store.config.argument_check import find_faults, has_float
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema_rs import Draft202012Validator as FastValidator
 
 _NAME = re.compile(r"[a-z_]+")
 _INPUT, _OUTPUT = ".json", ".output.json"
@@ -40,22 +41,24 @@ class ToolSchemas:
 class SchemaValidator:
     """Validator for one schema, compiled on first use. Strict: values are not coerced."""
 
-    __slots__ = ("_is_valid_fast", "_strict", "schema")
+    __slots__ = ("_fast", "_strict", "schema")
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self.schema = schema
         self._strict: Draft202012Validator | None = None
-        self._is_valid_fast: Callable[[object], bool] | None = None
+        self._fast: FastValidator | None = None
 
     def is_surely_valid(self, value: object) -> bool:
-        """Whether the value is valid; False means unknown, ask `iter_errors`."""
-        return self.is_valid(value) and not _has_float(value)
+        """Whether the value is valid; False means unknown, ask `find_faults`."""
+        return self.is_valid(value) and not has_float(value)
+
+    def find_faults(self, value: object) -> "Iterator[ArgumentFault]":
+        """All faults of the value, without importing jsonschema."""
+        return find_faults(self._fast_validator(), value)
 
     def is_valid(self, value: object) -> bool:
         """Whether the value is valid JSON Schema, where 5.0 is an integer. ValueError if it is not JSON."""
-        if self._is_valid_fast is None:
-            self._is_valid_fast = _compile_fast_check(self.schema)
-        return self._is_valid_fast(value)
+        return self._fast_validator().is_valid(value)
 
     def validate(self, value: object) -> None:
         """Raise jsonschema's ValidationError if the value is invalid."""
@@ -64,6 +67,11 @@ class SchemaValidator:
     def iter_errors(self, value: object) -> "Iterator[ValidationError]":
         """All faults of the value."""
         return self._strict_validator().iter_errors(value)
+
+    def _fast_validator(self) -> "FastValidator":
+        if self._fast is None:
+            self._fast = _compile_fast(self.schema)
+        return self._fast
 
     def _strict_validator(self) -> "Draft202012Validator":
         if self._strict is None:
@@ -170,19 +178,10 @@ def _tool_schemas(input_schema: dict[str, Any], output_schema: dict[str, Any]) -
     return ToolSchemas(input_schema, output_schema, hashlib.sha256(both).hexdigest())
 
 
-def _compile_fast_check(schema: dict[str, Any]) -> "Callable[[object], bool]":
+def _compile_fast(schema: dict[str, Any]) -> "FastValidator":
     import jsonschema_rs  # noqa: PLC0415  see the top
 
-    return jsonschema_rs.Draft202012Validator(schema).is_valid
-
-
-def _has_float(value: object) -> bool:
-    """Whether the value contains a float: the fast check accepts 5.0 as an integer, the strict one does not."""
-    if isinstance(value, dict):
-        return any(map(_has_float, value.values()))
-    if isinstance(value, list):
-        return any(map(_has_float, value))
-    return isinstance(value, float)
+    return jsonschema_rs.Draft202012Validator(schema)
 
 
 def _compile_strict(schema: dict[str, Any]) -> "Draft202012Validator":

@@ -1,4 +1,7 @@
-"""Walk of a directory tree in the order of paths, without what `.gitignore` excludes. Links are not followed."""
+"""Walk of a directory tree in the order of paths, without what `.gitignore` excludes. Links are not followed.
+
+Kaiza's log is never walked, also where no `.gitignore` excludes it.
+"""
 
 import os
 import stat
@@ -9,6 +12,7 @@ from typing import Self
 
 from kaiza.domain import errors
 from kaiza.domain.paths import gitignore
+from kaiza.domain.paths.protected_names import LOG_DIRECTORY, is_in_log_directory
 from kaiza.domain.paths.rel_path import ROOT, FileEntry, FileKind, RelPath
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
@@ -222,13 +226,16 @@ class TreeWalk:
 
     def _enter_directory(self, real: RelPath, chain: RuleChain) -> DirectoryLevel:
         level = DirectoryLevel(self._workspace, real)
+        if is_in_log_directory(real):
+            return level
+        skipped = SKIPPED_NAMES if real.parts else SKIPPED_NAMES | {LOG_DIRECTORY}
         directory = level.open_directory()
         if directory is None:
             self.unlisted_count += 1
             return level
         try:
             with os.scandir(directory.fd) as entries:
-                kinds = {entry.name: _entry_kind(entry) for entry in entries if entry.name not in SKIPPED_NAMES}
+                kinds = {entry.name: _entry_kind(entry) for entry in entries if entry.name not in skipped}
         except OSError:
             self.unlisted_count += 1
             return level

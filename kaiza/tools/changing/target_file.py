@@ -73,7 +73,7 @@ def require_hash(target: TargetFile, expected_hash: str) -> None:
     if target.hash != expected_hash:
         raise errors.SystemError.tool_failure(
             "HASH_MISMATCH",
-            human_message="The file is not what was expected. Read it again and decide anew.",
+            human_message="The file is not what was expected. Read it again (if large, with_hash: true).",
             cause={"path": str(target.path), "expected_hash": expected_hash, "current_hash": target.hash},
         )
 
@@ -83,7 +83,9 @@ def require_absent(target: TargetFile | None) -> None:
     if target is not None:
         raise errors.SystemError.tool_failure(
             "FILE_ALREADY_EXISTS",
-            human_message="The file exists already. Read it and pass its hash, or choose another path.",
+            human_message=(
+                "The file exists already. Pass its hash (if large, read it with_hash: true), or choose another path."
+            ),
             cause={"path": str(target.path), "current_hash": target.hash},
         )
 

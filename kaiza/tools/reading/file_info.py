@@ -15,14 +15,15 @@ NAME = "file_info"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The path."""
+    """The path, and whether to hash a large file too."""
 
     path: RelPath
+    with_hash: bool = False
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
     """Parse the path."""
-    return Request(rel_path.parse(arguments["path"], root))
+    return Request(rel_path.parse(arguments["path"], root), arguments.get("with_hash", False))
 
 
 def run(request: Request, view: FilesView) -> Answer:
@@ -37,14 +38,16 @@ def run(request: Request, view: FilesView) -> Answer:
     if entry.size is not None:
         output["size"] = entry.size
     if entry.type == "file" and not view.is_unreadable(entry.real):
-        output |= _content_info(entry.real, view)
-    return Answer({**output, "summary": _build_summary(output)})
+        output |= _content_info(entry.real, view, with_hash=request.with_hash)
+    is_unhashed = entry.type == "file" and "hash" not in output and not view.is_unreadable(entry.real)
+    no_hash = file_reader.NO_HASH if is_unhashed else ""
+    return Answer({**output, "summary": f"{_build_summary(output)}{no_hash}"})
 
 
-def _content_info(path: RelPath, view: FilesView) -> dict[str, Any]:
+def _content_info(path: RelPath, view: FilesView, *, with_hash: bool) -> dict[str, Any]:
     with view.open_file(path) as file:
         utf8 = lines.Utf8Check()
-        summary = file_reader.summarize_file(file, view, utf8)
+        summary = file_reader.summarize_file(file, view, utf8, with_hash=with_hash)
     if summary is None:
         return {}
     encoding = "utf-8" if utf8.is_valid else "base64"

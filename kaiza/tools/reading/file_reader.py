@@ -9,22 +9,27 @@ from kaiza.tools.handles import ReadableFile
 from kaiza.tools.view import CallView
 
 CHUNK_BYTES = 256 * 1024
+WINDOW_CHUNK_BYTES = 64 * 1024
+"""Where no more is read than a window needs, which is seldom more than this."""
+NO_HASH = " For its hash pass with_hash: true."
+"""End of a summary without the hash that a change needs."""
 ChunkConsumer = Callable[[bytes], None]
 
 
 def summarize_file(
-    file: ReadableFile, view: CallView, window: LineWindow | Utf8Check | None = None
+    file: ReadableFile, view: CallView, window: LineWindow | Utf8Check | None = None, *, with_hash: bool = False
 ) -> FileSummary | None:
-    """Summarize the whole file; None above the cap, where only as much is read as the window needs."""
-    if file.size > view.caps.hashed_bytes:
-        while window is not None and not window.is_full and (chunk := file.read(CHUNK_BYTES)):
-            require_time_left(view)
-            window.feed(chunk)
-        return None
-    summary, max_bytes = FileSummary(), view.caps.hashed_bytes
-    consumers = () if window is None else (window.feed,)
-    scan_file(file, view, summary, *consumers, max_bytes=max_bytes)
-    return summary if summary.size <= max_bytes else None
+    """Summarize the whole file; None for a large one unless `with_hash`: then only the window's part is read."""
+    max_bytes = sys.maxsize if with_hash else view.caps.summarized_bytes
+    if file.size <= max_bytes:
+        summary = FileSummary()
+        scan_file(file, view, summary, *(() if window is None else (window.feed,)), max_bytes=max_bytes)
+        if summary.size <= max_bytes:
+            return summary
+    while window is not None and not window.is_full and (chunk := file.read(WINDOW_CHUNK_BYTES)):
+        require_time_left(view)
+        window.feed(chunk)
+    return None
 
 
 def scan_file(

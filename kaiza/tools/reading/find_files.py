@@ -10,7 +10,14 @@ from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import lines
 from kaiza.tools.handles import Walk, WalkEntry
-from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, iterate_with_progress, parse_glob, require_hits_within_cap
+from kaiza.tools.reading.scan import (
+    GlobFilter,
+    ScanTimeout,
+    describe_log_directory,
+    iterate_with_progress,
+    parse_glob,
+    require_hits_within_cap,
+)
 from kaiza.tools.view import Answer, FilesView
 
 NAME = "find_files"
@@ -63,7 +70,7 @@ def run(request: Request, view: FilesView) -> Answer:
     since = max(request.after, base + request.pattern.glob.prefix)
     with view.walk(start, include_ignored=request.include_ignored, over=timeout.has_expired, since=since) as walk:
         output = _collect_page(request, view, walk, len(base))
-        notes = timeout.diagnostics(walk)
+        notes = [*describe_log_directory(start), *timeout.diagnostics(walk)]
     if not output["items"] and "/" not in request.pattern.glob.text:
         notes.append("A pattern without a slash matches in one directory only; begin it with **/ for any depth.")
     if notes:

@@ -31,6 +31,7 @@ class Request:
     start_line: int = 0
     max_lines: int | None = None
     byte_offset: int = 0
+    with_hash: bool = False
 
 
 def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
@@ -40,6 +41,7 @@ def parse(arguments: Mapping[str, Any], root: str | None) -> Request:
         arguments.get("start_line", 0),
         arguments.get("max_lines"),
         arguments.get("byte_offset", 0),
+        arguments.get("with_hash", False),
     )
 
 
@@ -59,7 +61,7 @@ def read_window(request: Request, view: FilesView, budget: AnswerBudget) -> dict
         most_bytes=max(budget.max_bytes, 0) // budget.min_byte_cost,
     )
     with view.open_file(request.path) as file:
-        summary = file_reader.summarize_file(file, view, window)
+        summary = file_reader.summarize_file(file, view, window, with_hash=request.with_hash)
         size = summary.size if summary else file.size
         output: dict[str, Any] = {
             "path": lines.escape_bytes(str(file.real)),
@@ -95,7 +97,8 @@ def _build_summary(output: Mapping[str, Any]) -> str:
     total = f" of {output['total_lines']:,}" if "total_lines" in output else ""
     if not count:
         return f"No lines at or after line {first}{total}, counted from 0."
-    return f"Lines {first}{RANGE_DASH}{first + count - 1}{total}, counted from 0.{_continuation_hint(output)}"
+    no_hash = "" if "hash" in output else file_reader.NO_HASH
+    return f"Lines {first}{RANGE_DASH}{first + count - 1}{total}, counted from 0.{_continuation_hint(output)}{no_hash}"
 
 
 def _continuation_hint(output: Mapping[str, Any]) -> str:

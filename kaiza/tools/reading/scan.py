@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from kaiza.domain import errors
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
+from kaiza.domain.paths.protected_names import is_in_log_directory
+from kaiza.domain.paths.rel_path import RelPath
 from kaiza.tools.handles import Walk, WalkEntry
 from kaiza.tools.reading import file_reader
 from kaiza.tools.view import CallView
@@ -91,6 +93,11 @@ class ScanTimeout:
         if walk.unlisted_count:
             notes.append(f"Could not list {walk.unlisted_count} directories.")
         return notes
+
+
+def describe_log_directory(start: RelPath) -> list[str]:
+    """Sentence on a search in the log's directory; none elsewhere."""
+    return ["The log is not searched. Call read_audit_log."] if is_in_log_directory(start) else []
 
 
 def require_hits_within_cap(count: int, view: CallView) -> None:

@@ -11,7 +11,7 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import search
 from kaiza.domain.text.search import Matcher
 from kaiza.tools.handles import Walk
-from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, iterate_with_progress, parse_glob
+from kaiza.tools.reading.scan import GlobFilter, ScanTimeout, describe_log_directory, iterate_with_progress, parse_glob
 from kaiza.tools.reading.search_hits import BEFORE_FIRST, SKIPPED_PROTECTED, HitCollector, HitPosition
 from kaiza.tools.view import Answer, FilesView
 
@@ -79,9 +79,10 @@ def run(request: Request, view: FilesView) -> Answer:
 
 def _search_file(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
     with view.open_file(request.path) as file:
-        if request.matches_glob(file.real.name):
+        notes = describe_log_directory(file.real)
+        if not notes and request.matches_glob(file.real.name):
             hits.search_file(file.real, file, request.after, enough=request.paged)
-    return _page_output(request, hits, None, [])
+    return _page_output(request, hits, None, notes)
 
 
 def _search_directory(request: Request, view: FilesView, hits: HitCollector) -> dict[str, Any]:
@@ -92,7 +93,8 @@ def _search_directory(request: Request, view: FilesView, hits: HitCollector) -> 
         start, include_ignored=request.include_ignored, over=timeout.has_expired, since=request.after.path
     ) as walk:
         done = _search_tree(request, view, hits, walk, len(f"{start}/") if start.parts else 0)
-        return _page_output(request, hits, done if walk.stopped_early else None, timeout.diagnostics(walk))
+        notes = [*describe_log_directory(start), *timeout.diagnostics(walk)]
+        return _page_output(request, hits, done if walk.stopped_early else None, notes)
 
 
 def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Walk, base: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain import errors
-from kaiza.domain.audit.projection import day_before
+from kaiza.domain.audit.projection import day_before, describe_role
 from kaiza.domain.paths import confusables
 from kaiza.tools.view import Answer, ReportDraft, ReportView
 
@@ -37,8 +37,8 @@ def run(request: Request, view: ReportView) -> Answer:
     unlocks = locked and view.can_release
     # The name is made of time, role and ids only: a title could carry a path or control characters.
     name = f"{view.now[:19].replace(':', '-')}-{role.lower()}-{view.session.session_id[:8]}-{view.request_id[:8]}.md"
-    text = f"# {' '.join(request.title.split())}\n\n- role: {role}\n- session: {view.session.session_id}\n"
-    text += f"- written: {view.now}\n\n{request.content.rstrip()}\n"
+    text = f"# {' '.join(request.title.split())}\n\n- role: {describe_role(role)}\n"
+    text += f"- session: {view.session.session_id}\n- written: {view.now}\n\n{request.content.rstrip()}\n"
     state = "locked" if locked and not unlocks else "active"
     effect = (
         "The role is unlocked." if unlocks else "Only a person can unlock now." if locked else "No role was locked."

@@ -35,6 +35,8 @@ _MAX_CLIENT: Final = 200
 _TRACEPARENT: Final = re.compile("([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 _SERVER_CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
 NO_METHOD: Final = "No such method in this protocol revision. All revisions have tools/list and tools/call."
+# Clients that hold refusals against the output schema as well, and so hide them from the model (ADR 1002).
+_CLIENTS_WITHOUT_OUTPUT_SCHEMAS: Final = ("gemini-cli-mcp-client ",)
 LIST_TTL_MS: Final = 3_600_000
 """Time for which a client without a handshake may keep the list of tools, on stdio."""
 
@@ -95,7 +97,7 @@ class McpDialect:
         if request.method == "ping":
             return Decoded(conversation, message.result(request.id, b"{}"))
         if request.method == "tools/list":
-            return Decoded(conversation, self._list_tools(request, self._legacy_list))
+            return Decoded(conversation, self._list_tools(request, conversation.client, self._legacy_list))
         if request.method == "tools/call":
             return _decode_call(request, conversation, conversation.client)
         return Decoded(conversation, _method_not_found(request))
@@ -107,17 +109,18 @@ class McpDialect:
         conversation = conversation._replace(modern=True)
         if request.method == "server/discover":
             return Decoded(conversation, message.result(request.id, self._discovery_body))
+        client = _client_name(request.params["_meta"].get(_CLIENT_INFO))
         if request.method == "tools/list":
-            return Decoded(conversation, self._list_tools(request, self._modern_list))
+            return Decoded(conversation, self._list_tools(request, client, self._modern_list))
         if request.method == "tools/call":
-            client = _client_name(request.params["_meta"].get(_CLIENT_INFO))
             return _decode_call(request, conversation, client, modern=True)
         return Decoded(conversation, _method_not_found(request))
 
-    def _list_tools(self, request: Request, body: Callable[[], bytes]) -> bytes:
+    def _list_tools(self, request: Request, client: str | None, body: Callable[[bytes], bytes]) -> bytes:
         cursor = request.params.get("cursor")
         if cursor is None:
-            return message.result(request.id, body())
+            is_plain = client is not None and client.startswith(_CLIENTS_WITHOUT_OUTPUT_SCHEMAS)
+            return message.result(request.id, body(self._plain_tools_member if is_plain else self._tools_member))
         if isinstance(cursor, str):
             return message.rejection(
                 InvalidMessage(request.id, "CURSOR_INVALID", "The list has one page; call again without a cursor.")
@@ -128,13 +131,22 @@ class McpDialect:
     def _tools_member(self) -> bytes:
         return b'"tools":' + message.encode_json(list(self._description.tools()))
 
-    def _legacy_list(self) -> bytes:
-        return b"{" + self._tools_member + b"}"
+    @cached_property
+    def _plain_tools_member(self) -> bytes:
+        """The list without output schemas."""
+        tools = [
+            {name: value for name, value in tool.items() if name != "outputSchema"}
+            for tool in self._description.tools()
+        ]
+        return b'"tools":' + message.encode_json(tools)
 
-    def _modern_list(self) -> bytes:
+    def _legacy_list(self, tools_member: bytes) -> bytes:
+        return b"{" + tools_member + b"}"
+
+    def _modern_list(self, tools_member: bytes) -> bytes:
         # Private: which tools there are depends on the role and tier that this server was started for.
         hints = self._cache_hints("private")
-        return message.encode_json({**hints, "_meta": self.modern_meta})[:-1] + b"," + self._tools_member + b"}"
+        return message.encode_json({**hints, "_meta": self.modern_meta})[:-1] + b"," + tools_member + b"}"
 
     @cached_property
     def _discovery_body(self) -> bytes:

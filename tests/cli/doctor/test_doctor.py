@@ -11,6 +11,7 @@ import pytest
 
 from kaiza.app import App
 from kaiza.cli.doctor import handshake, machine, workspace
+from kaiza.cli.doctor.client_listing import Listing
 from kaiza.domain.audit import record
 from kaiza.store.audit import log as audit_log
 from kaiza.store.checks import sandbox
@@ -22,6 +23,8 @@ from kaiza.store.files import probe
 def root(workspace, kaiza, monkeypatch):
     """An initialized workspace with a client, checked by a plain user."""
     monkeypatch.setattr("kaiza.cli.doctor.machine.check_user", lambda: iter(()))
+    # What a client says that this machine happens to have is not part of these tests.
+    monkeypatch.setattr("kaiza.cli.doctor.clients.ask_client", lambda *_: Listing.NO_PROGRAM)
     kaiza("init", "--client", "claude-code", "--yes")
     return workspace
 

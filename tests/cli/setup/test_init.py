@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaiza.domain.plans import parser
-from kaiza.store.clients import CLIENTS, jsonc
+from kaiza.store.clients import CLIENTS, install_manifest, jsonc
+from kaiza.store.clients.install_manifest import InstalledFile, InstallManifest, content_hash
 
 MAIN = {
     "claude-code": (".mcp.json", "mcpServers"),
@@ -23,17 +24,63 @@ MAIN = {
     "windsurf": ("~/.codeium/windsurf/mcp_config.json", "mcpServers"),
     "codex": (".codex/config.toml", "mcp_servers"),
     "gemini": (".gemini/settings.json", "mcpServers"),
+    "opencode": ("opencode.json", "mcp"),
+    "copilot": (".github/mcp.json", "mcpServers"),
 }
 DENIED = {
     "claude-code": (
         ".claude/settings.json",
         ("permissions", "deny"),
-        {"Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"},
+        {
+            "Write",
+            "Edit",
+            "NotebookEdit",
+            "Bash",
+            "Monitor",
+            "EnterWorktree",
+            "ExitWorktree",
+            "CronCreate",
+            "CronDelete",
+        },
     ),
     "cursor": (".cursor/cli.json", ("permissions", "deny"), {"Write(**)", "Shell(**)"}),
-    "gemini": (".gemini/settings.json", ("tools", "exclude"), {"write_file", "replace", "run_shell_command"}),
 }
+EARLIER = {
+    "claude-code": [
+        (".mcp.json", '{"mcpServers": {"kaiza": {"type": "stdio", "command": "old", "args": []}}}\n'),
+        (
+            ".claude/settings.json",
+            '{"permissions": {"deny": ["Bash", "Edit", "Monitor", "MultiEdit", "NotebookEdit", "Write"]}}\n',
+        ),
+    ],
+    "gemini": [
+        (
+            ".gemini/settings.json",
+            json.dumps(
+                {
+                    "mcpServers": {"kaiza": {"command": "old", "args": []}},
+                    "tools": {"exclude": ["replace", "run_shell_command", "write_file"]},
+                }
+            ),
+        )
+    ],
+}
+"""Files as version 0.1.0 wrote them."""
 EACH = pytest.mark.parametrize("client", MAIN)
+
+
+@pytest.fixture(params=["claude-code", "gemini"])
+def client_of_0_1_0(request):
+    """A client, the file that changed, and what must no longer be in it."""
+    name = EARLIER[request.param][-1][0]
+    return request.param, name, {"MultiEdit"} if request.param == "claude-code" else {"write_file", "replace"}
+
+
+def note_as_installed(root, owner, paths):
+    """The manifest that init left: none of the files was there before."""
+    files = {str(path): InstalledFile(owner, None, content_hash(path.read_bytes())) for path in paths}
+    directories = {str(path.parent): owner for path in paths if path.parent != root}
+    install_manifest.save(str(root), InstallManifest(files, directories))
 
 
 @pytest.fixture
@@ -50,6 +97,13 @@ def bare(tmp_path, monkeypatch):
 
 def place(root, name):
     return root.parent / "home" / name[2:] if name.startswith("~/") else root / name
+
+
+def command_of(entry):
+    """Program, arguments and environment of an entry, in either form."""
+    command = entry["command"]
+    program, *args = command if isinstance(command, list) else [command, *entry["args"]]
+    return program, args, entry.get("env", entry.get("environment", {}))
 
 
 def main_file(root, client):
@@ -122,9 +176,10 @@ def test_the_written_command_starts_a_server_as_the_client_would(kaiza, bare, cl
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
             "name": "begin_session", "arguments": {"role": "WINDSURF"}}},
     ]  # fmt: skip
-    environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ["HOME"], **entry.get("env", {})}
+    program, args, env = command_of(entry)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ["HOME"], **env}
     done = subprocess.run(
-        [entry["command"], *entry["args"]], input=b"".join(orjson.dumps(one) + b"\n" for one in messages),
+        [program, *args], input=b"".join(orjson.dumps(one) + b"\n" for one in messages),
         capture_output=True, check=True, timeout=60, cwd="/", env=environment,
     )  # fmt: skip
     answers = {one["id"]: one["result"] for one in map(orjson.loads, done.stdout.splitlines())}
@@ -139,10 +194,12 @@ def test_the_entry_has_the_format_of_the_client(kaiza, bare, client):
     kaiza("init", "--client", client, "--yes")
     entry = parsed(main_file(bare, client))[MAIN[client][1]]["kaiza"]
 
-    assert entry.get("type", "stdio") == "stdio"
-    assert Path(entry["command"]).is_absolute()
-    assert os.access(entry["command"], os.X_OK)
-    assert entry["args"][-3:] == ["serve", "--workspace", str(bare)]
+    program, args, _ = command_of(entry)
+
+    assert entry.get("type", "stdio") == ("local" if client in ("opencode", "copilot") else "stdio")
+    assert Path(program).is_absolute()
+    assert os.access(program, os.X_OK)
+    assert args[-3:] == ["serve", "--workspace", str(bare)]
 
 
 @pytest.mark.parametrize("client", DENIED)
@@ -156,10 +213,118 @@ def test_the_clients_own_writing_tools_are_switched_off(kaiza, bare, client):
     assert names <= set(denied)
 
 
-def test_codex_gets_a_read_only_sandbox(kaiza, bare):
+def test_codex_gets_a_read_only_sandbox_and_may_use_kaizas_tools(kaiza, bare):
     kaiza("init", "--client", "codex", "--yes")
+    written = parsed(bare / ".codex/config.toml")
 
-    assert parsed(bare / ".codex/config.toml")["sandbox_mode"] == "read-only"
+    assert written["sandbox_mode"] == "read-only"
+    assert written["mcp_servers"]["kaiza"]["default_tools_approval_mode"] == "approve"
+
+
+def test_gemini_may_use_only_its_own_readers_and_kaizas_tools(kaiza, bare):
+    kaiza("init", "--client", "gemini", "--yes")
+    tools = parsed(bare / ".gemini/settings.json")["tools"]
+
+    assert "mcp_kaiza_*" in tools["core"]
+    assert not {"write_file", "replace", "run_shell_command", "web_fetch"} & set(tools["core"])
+    assert "exclude" not in tools
+
+
+def test_opencode_is_denied_editing_and_its_shell(kaiza, bare):
+    put_file(bare / "opencode.json", b'{"permission": {"edit": "ask", "webfetch": "ask"}}')
+    kaiza("init", "--client", "opencode", "--yes")
+    written = parsed(bare / "opencode.json")
+    (bare / "opencode.json").write_text(json.dumps({**written, "theme": "x"}))
+    kaiza("init", "--client", "opencode", "--remove", "--yes")
+
+    assert written["permission"] == {"edit": "deny", "webfetch": "ask", "bash": "deny"}
+    assert parsed(bare / "opencode.json") == {"permission": {"edit": "ask", "webfetch": "ask"}, "theme": "x"}
+
+
+def test_claude_code_may_use_kaizas_tools_until_a_person_takes_that_out(kaiza, bare):
+    kaiza("init", "--client", "claude-code", "--yes")
+    path = bare / ".claude/settings.json"
+    written = parsed(path)
+    written["permissions"].pop("allow")
+    path.write_text(json.dumps(written))
+    again = kaiza("init", "--client", "claude-code", "--yes")
+
+    assert parsed(path) == written
+    assert (again.status, again.out) == (0, "")
+
+
+@pytest.mark.parametrize("is_edited", [False, True])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_an_earlier_version_wrote_is_upgraded_and_removed(kaiza, bare, client_of_0_1_0, is_edited, is_known):
+    client, name, wrong = client_of_0_1_0
+    before = snapshot(bare)
+    for change in EARLIER[client]:
+        put_file(bare / change[0], change[1].encode())
+    if is_known:
+        note_as_installed(bare, client, [bare / change[0] for change in EARLIER[client]])
+    if is_edited:
+        (bare / name).write_text((bare / name).read_text().replace("{", '{"mine": 1, ', 1))
+    kaiza("init", "--client", client, "--yes")
+    upgraded = (bare / name).read_text()
+    second = kaiza("init", "--client", client, "--yes")
+    kaiza("init", "--client", client, "--remove", "--yes")
+
+    assert not any(f'"{word}"' in upgraded for word in wrong)
+    assert ("mine" in upgraded) == is_edited
+    assert second.out == ""
+    if is_known and not is_edited:
+        assert snapshot(bare) == before
+    elif is_known:
+        assert parsed(bare / name) == {"mine": 1}
+
+
+@pytest.mark.parametrize("client", ["claude", "claude-code"])
+def test_a_client_has_a_short_name(kaiza, bare, client):
+    assert kaiza("init", "--client", client, "--yes").status == 0
+    assert (bare / ".mcp.json").exists()
+
+
+def test_init_says_which_file_not_to_commit(kaiza, bare):
+    outside = kaiza("init", "--client", "cursor", "--yes").err
+    subprocess.run(["git", "init", "-q"], check=True)
+    inside = kaiza("init", "--client", "cursor", "--yes").err
+    (bare / ".git/info/exclude").write_text(".cursor/mcp.json\n")
+    excluded = kaiza("init", "--client", "cursor", "--yes").err
+
+    assert ["Do not commit .cursor/mcp.json" in text for text in (outside, inside, excluded)] == [False, True, False]
+
+
+@EACH
+def test_init_says_whether_the_configuration_is_tested_with_the_program(kaiza, bare, client):
+    said = "not tested" in kaiza("init", "--client", client, "--yes").err
+
+    assert said == (client in ("cursor", "vscode", "windsurf", "copilot"))
+
+
+def test_remove_says_what_it_deleted_changed_and_left(kaiza, bare):
+    put_file(bare / ".mcp.json", b'{"mcpServers": {"x": {}}}')
+    kaiza("init", "--client", "claude-code", "--yes")
+    (bare / ".kaiza").mkdir()
+    put_file(bare / "audit/audit-log.jsonl", b"{}\n")
+    shown = kaiza("init", "--remove", "--print", "--json").out
+    said = kaiza("init", "--remove", "--yes").err
+
+    assert {one["path"]: one["deed"] for one in json.loads(shown)["files"]} == {
+        ".mcp.json": "changed",
+        ".claude/settings.json": "deleted",
+    }
+    assert "1 file changed: .mcp.json" in said
+    assert "1 file deleted: .claude/settings.json" in said
+    assert "1 empty directory removed" in said
+    assert "plans/, audit/, .kaiza/" in said
+
+
+def test_remove_says_nothing_stays_where_nothing_does(kaiza, bare):
+    kaiza("init", "--client", "codex", "--yes")
+    said = kaiza("init", "--remove", "--yes").err
+
+    assert "3 files deleted" in said
+    assert "Kept" not in said
 
 
 @EACH
@@ -423,9 +588,11 @@ def test_if_one_file_cannot_be_written_none_is_changed(kaiza, bare, monkeypatch,
     assert snapshot(bare) == before
 
 
-@pytest.mark.parametrize("client", ["claude-code", "gemini"])
-def test_a_path_that_the_client_would_take_for_a_variable_is_refused(kaiza, bare, client):
-    odd = bare / "a$HOME"
+@pytest.mark.parametrize(
+    ("client", "name"), [("claude-code", "a$HOME"), ("gemini", "a$HOME"), ("opencode", "a{env:HOME}")]
+)
+def test_a_path_that_the_client_would_take_for_a_variable_is_refused(kaiza, bare, client, name):
+    odd = bare / name
     odd.mkdir()
     result = kaiza("init", str(odd), "--client", client, "--yes")
 

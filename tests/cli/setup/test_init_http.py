@@ -12,13 +12,15 @@ FILES = {
     "cursor": (".cursor/mcp.json", "mcpServers"),
     "codex": (".codex/config.toml", "mcp_servers"),
     "gemini": (".gemini/settings.json", "mcpServers"),
+    "opencode": ("opencode.json", "mcp"),
 }
 HEADER = {"Authorization": "Bearer ${KAIZA_TOKEN}"}
 ENTRIES = {
     "claude-code": {"type": "http", "url": URL, "headers": HEADER},
     "cursor": {"url": URL, "headers": {"Authorization": "Bearer ${env:KAIZA_TOKEN}"}},
-    "codex": {"url": URL, "bearer_token_env_var": "KAIZA_TOKEN"},
+    "codex": {"url": URL, "bearer_token_env_var": "KAIZA_TOKEN", "default_tools_approval_mode": "approve"},
     "gemini": {"httpUrl": URL, "headers": HEADER},
+    "opencode": {"type": "remote", "url": URL, "headers": {"Authorization": "Bearer {env:KAIZA_TOKEN}"}},
 }
 EACH = pytest.mark.parametrize("client", FILES)
 SECRET = "kz_" + "A" * 43
@@ -68,7 +70,8 @@ def test_the_entry_of_one_kind_replaces_that_of_the_other(workspace, kaiza, clie
     kaiza("init", "--client", client, "--yes")
 
     assert over_http == ENTRIES[client]
-    assert "serve" in entry(workspace, client)["args"]
+    own = entry(workspace, client)
+    assert "serve" in (own["command"] if client == "opencode" else own["args"])
     assert not {"url", "httpUrl", "headers"} & entry(workspace, client).keys()
 
 
@@ -87,7 +90,7 @@ def test_print_shows_the_entry_and_writes_nothing(workspace, kaiza):
     assert files_of(workspace) == before
 
 
-@pytest.mark.parametrize("client", ["vscode", "windsurf"])
+@pytest.mark.parametrize("client", ["vscode", "windsurf", "copilot"])
 def test_a_client_that_cannot_read_the_variable_is_refused_with_manual_instructions(workspace, kaiza, client):
     before = files_of(workspace)
     done = kaiza("init", "--client", client, "--http", URL, "--yes")

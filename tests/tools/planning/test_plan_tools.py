@@ -267,7 +267,7 @@ def test_an_existing_plan_is_never_overwritten(root, planner):
         ("PLAN-1.md", "INVALID_INPUT_FORMAT"),
         ("plan-1", "INVALID_INPUT_FORMAT"),
         (".kaiza", "INVALID_INPUT_FORMAT"),
-        ("PLAN-1\n", "PLAN_ENFORCEMENT_FAILED"),
+        ("PLAN-1\n", "INVALID_INPUT_FORMAT"),
         ("P" * 65, "INVALID_INPUT_VALUE"),
     ],
 )

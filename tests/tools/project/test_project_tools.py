@@ -42,8 +42,8 @@ def test_project_info_counts_what_is_not_ignored(make_app, workspace):
 
     assert output["name"] == "project"
     assert output["root"] == f"file://{os.path.realpath(workspace)}"
-    # src, plans and audit; .gitignore, src/a.py and the log
-    assert (output["files"], output["directories"]) == (3, 3)
+    # src and plans; .gitignore and src/a.py. The log and its directory are Kaiza's own.
+    assert (output["files"], output["directories"]) == (2, 2)
     assert "head" not in output
 
 

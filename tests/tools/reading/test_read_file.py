@@ -4,10 +4,14 @@ import os
 import resource
 import socket
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tools.conftest import _View
+
+from kaiza.tools.registry import AGENT_TOOLS
 
 
 def raw(output):
@@ -126,7 +130,7 @@ def test_a_long_line_is_read_on_by_byte_offset(plain_reader):
     content = ("ä" * 5_000_000).encode() + b"\nend\n"
     plain_reader.write("a", content)
 
-    first = plain_reader.call("read_file", path="a")
+    first = plain_reader.call("read_file", path="a", with_hash=True)
     offset = len(raw(first))
     second = plain_reader.call("read_file", path="a", byte_offset=offset, max_lines=1)
 
@@ -222,7 +226,9 @@ def test_a_truncated_answer_has_the_hash_of_the_whole_file(plain_reader):
     content = b"a line like any other\n" * 500_000
     plain_reader.write("a", content)
 
-    assert plain_reader.call("read_file", path="a")["hash"] == hashlib.sha256(content).hexdigest()
+    answer = plain_reader.call("read_file", path="a", with_hash=True)
+
+    assert (answer["hash"], answer["total_lines"]) == (hashlib.sha256(content).hexdigest(), 500_000)
 
 
 def test_a_sparse_file_of_4_gib_is_read_at_once_without_a_hash(plain_reader):
@@ -240,13 +246,108 @@ def test_a_sparse_file_of_4_gib_is_read_at_once_without_a_hash(plain_reader):
     assert not {"hash", "total_lines", "line_ending"} & set(answer)
 
 
-def test_files_above_64_mib_have_no_hash(plain_reader):
-    for name, size in (("at", 64 << 20), ("above", (64 << 20) + 1)):
+MEMBERS_OF_WHOLE_FILES = {"hash", "total_lines", "line_ending"}
+
+
+@pytest.mark.parametrize("tool", ["read_file", "file_info"])
+def test_a_file_above_4_mib_is_hashed_only_if_asked_for(plain_reader, tool):
+    for name, size in (("at", 4 << 20), ("above", (4 << 20) + 1), ("huge", 65 << 20)):
         with plain_reader.write(name).open("wb") as file:
             file.truncate(size)
+    expected = MEMBERS_OF_WHOLE_FILES & set(plain_reader.call(tool, path="at"))
+    digest = hashlib.sha256(bytes(65 << 20)).hexdigest()
 
-    assert "hash" in plain_reader.call("read_file", path="at", max_lines=1)
-    assert "hash" not in plain_reader.call("read_file", path="above", max_lines=1)
+    assert "hash" in expected
+    for name in ("above", "huge"):
+        without = plain_reader.call(tool, path=name)
+        assert not MEMBERS_OF_WHOLE_FILES & set(without)
+        assert without["summary"].endswith("with_hash: true.")
+        assert expected <= set(plain_reader.call(tool, path=name, with_hash=True))
+    assert plain_reader.call(tool, path="huge", with_hash=True)["hash"] == digest
+
+
+def bytes_read():
+    """Bytes that this process has read, by all system calls."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_the_first_window_of_a_large_file_is_answered_without_reading_it_whole(plain_reader):
+    plain_reader.write("a", b"a line of a long file, as long as a line of code is\n" * 400_000)
+    plain_reader.call("read_file", path="a")
+    before = bytes_read()
+    answer = plain_reader.call("read_file", path="a")
+    window = bytes_read() - before
+    plain_reader.call("read_file", path="a", with_hash=True)
+
+    assert (answer["line_count"], answer["truncated"]) == (500, True)
+    assert window < 256 * 1024
+    assert bytes_read() - before > 20_000_000
+
+
+PIECES = [b"\r\n", "é".encode(), "\U0001f600".encode(), b"\xff\xfe", b"\n", b"\0\n"]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("before", range(4))
+def test_windows_far_into_a_large_file_are_exactly_its_lines(plain_reader, piece, before):
+    block = 64 * 1024
+    lead = b"short\r\n" + b"x" * (block - 7 - before) + piece + b"\n" + b"line\n" * 3
+    content = lead + "wide \U0001f600\n".encode() * 9_000 + b"y" * (2 * block - before) + piece + b"\nlast"
+    plain_reader.write("a", content)
+    starts = [0, *(at + 1 for at, byte in enumerate(content) if byte == ord("\n"))]
+    total = len(starts)
+    plain_reader.caps = plain_reader.caps._replace(summarized_bytes=block)
+    for line in (0, 1, 2, 3, 5, 8_000, total - 2, total - 1):
+        for skip in (0, block - 9, block - 8, 2 * block):
+            answer = plain_reader.call("read_file", path="a", start_line=line, byte_offset=skip, max_lines=3)
+            offset = min(starts[line] + skip, len(content))
+            end = offset + len(raw(answer))
+
+            assert raw(answer) == content[offset:end]
+            assert answer["start_line"] == content.count(b"\n", 0, offset)
+            assert answer["truncated"] == (end < len(content))
+            assert end in {*starts[1:], len(content)} or answer["next"] == {
+                "start_line": line,
+                "byte_offset": skip + len(raw(answer)),
+            }
+            assert (answer["encoding"] == "utf-8") == is_text(content[offset:end])
+            assert not MEMBERS_OF_WHOLE_FILES & set(answer)
+    assert read_on(plain_reader, "a") == content
+
+
+def is_text(data):
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def test_a_file_that_grows_while_it_is_read_gives_the_window_that_was_asked_for(plain_reader):
+    path = plain_reader.write("a", b"line\n" * 1_000)
+    plain_reader.caps = plain_reader.caps._replace(summarized_bytes=6_000)
+    view = GrowingView(plain_reader, path)
+    tool = AGENT_TOOLS["read_file"]
+    output = tool.run(
+        tool.parse({"path": "a", "start_line": 1_500, "max_lines": 2}, str(plain_reader.root)), view
+    ).output
+
+    assert (output["content"], output["start_line"]) == ("more\nmore\n", 1_500)
+    assert "hash" not in output
+
+
+class GrowingView(_View):
+    """A file grows after it was opened."""
+
+    def __init__(self, reader, path):
+        super().__init__(reader)
+        self._path = path
+
+    def open_file(self, path):
+        file = super().open_file(path)
+        with self._path.open("ab") as other:
+            other.write(b"more\n" * 1_000)
+        return file
 
 
 def test_devices_and_directories_are_refused_without_waiting(reader):

@@ -103,6 +103,22 @@ def test_tools_are_listed_unchanged_and_in_order():
     assert answer("tools/list", {"_meta": MODERN})["result"]["tools"] == TOOLS
 
 
+@pytest.mark.parametrize(
+    ("name", "has_schemas"), [("gemini-cli-mcp-client", False), ("gemini-cli-mcp-clients", True), ("other", True)]
+)
+def test_gemini_gets_the_tools_without_the_schemas_with_which_it_would_hide_refusals(name, has_schemas):
+    tools = [{**tool, "outputSchema": {"type": "object"}} for tool in TOOLS]
+    dialect = McpDialect(ServerDescription("1.2.3", "Be careful.", lambda: tools))
+    client = {"name": name, "version": "0.61.0"}
+    hello = Request(1, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+    conversation = dialect.decode(hello, FRESH).conversation
+    meta = {**MODERN, "io.modelcontextprotocol/clientInfo": client}
+    legacy = json.loads(dialect.decode(Request(2, "tools/list", {}), conversation).answer)["result"]["tools"]
+    modern = json.loads(dialect.decode(Request(3, "tools/list", {"_meta": meta}), FRESH).answer)["result"]["tools"]
+
+    assert legacy == modern == (tools if has_schemas else TOOLS)
+
+
 def test_a_cursor_for_the_tool_list_is_refused():
     for cursor, error_code in (("abc", "CURSOR_INVALID"), ("", "CURSOR_INVALID"), (5, "INVALID_PARAMS")):
         error = answer("tools/list", {"cursor": cursor})["error"]

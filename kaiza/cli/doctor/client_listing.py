@@ -1,0 +1,116 @@
+"""Asks a client itself whether it uses Kaiza here, with the command that lists its servers.
+
+A configuration says nothing about that: most clients ignore what a workspace brings until a person trusts it.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+import orjson
+
+from kaiza.cli.doctor.bounded_run import run_bounded
+from kaiza.store import git
+from kaiza.store.clients.client import SERVER_NAME, Client
+
+SECONDS = 15.0
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+# An answer, not a reason to talk to the vendor or to update.
+_QUIET = {
+    "NO_COLOR": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+}
+
+
+class Listing(Enum):
+    """What a client says about Kaiza's server in this workspace."""
+
+    USED = "used"
+    IGNORED = "ignored"
+    FAILED = "failed"
+    SILENT = "silent"
+    NO_PROGRAM = "no program"
+
+
+@dataclass(frozen=True, slots=True)
+class ListCommand:
+    """Arguments of the command, and how to read what it prints."""
+
+    words: tuple[str, ...]
+    judge: Callable[[str], Listing]
+    starters: tuple[str, ...] = field(default=())
+    """What in a workspace the command would start without having been trusted: then it is not run."""
+
+    @property
+    def command_line(self) -> str:
+        """The command without options, as a person would type it."""
+        return " ".join(word for word in self.words if not word.startswith("-"))
+
+
+def ask_client(client: Client, root: Path) -> Listing:
+    """Run the client's own command, in the workspace and with the user's environment."""
+    path = os.pathsep.join(git.trusted_path(str(root)))
+    program = shutil.which(client.program, path=path)
+    if program is None:
+        return Listing.NO_PROGRAM
+    command = LIST_COMMANDS[client.name]
+    try:
+        output = run_bounded([program, *command.words], root, {**os.environ, **_QUIET, "PATH": path}, SECONDS)
+    except OSError:
+        return Listing.NO_PROGRAM
+    return Listing.SILENT if output is None else command.judge(_ANSI.sub("", output.decode(errors="replace")))
+
+
+def _line_of_server(output: str, after: str = "") -> str | None:
+    """The line that begins with Kaiza's server, after a mark of its state; `after` follows its name."""
+    found = re.search(rf"^\W*{SERVER_NAME}{after}.*$", output, re.MULTILINE)
+    return found[0] if found else None
+
+
+def _judge_claude(output: str) -> Listing:
+    line = _line_of_server(output, after=":")
+    if line is None or "pending approval" in line.lower() or "rejected" in line.lower():
+        return Listing.IGNORED
+    return Listing.USED if line.endswith("Connected") else Listing.FAILED
+
+
+def _judge_codex(output: str) -> Listing:
+    begin = re.search(r"^\[", output, re.MULTILINE)
+    try:
+        servers = orjson.loads(output[begin.start() :]) if begin else None
+        states = {server["name"]: server["enabled"] for server in servers} if servers is not None else None
+    except (ValueError, TypeError, LookupError):
+        states = None
+    if states is None:
+        return Listing.SILENT
+    return Listing.USED if states.get(SERVER_NAME) else Listing.IGNORED
+
+
+def _judge_gemini(output: str) -> Listing:
+    line = _line_of_server(output, after=":")
+    if line is None or line.endswith("Disabled"):
+        return Listing.IGNORED
+    return Listing.USED if line.endswith("Connected") else Listing.FAILED
+
+
+def _judge_opencode(output: str) -> Listing:
+    line = _line_of_server(output)
+    if line is None or "disabled" in line:
+        return Listing.IGNORED
+    return Listing.USED if line.rstrip().endswith("connected") else Listing.FAILED
+
+
+LIST_COMMANDS: Mapping[str, ListCommand] = {
+    "claude-code": ListCommand(("mcp", "list"), _judge_claude),
+    "codex": ListCommand(("mcp", "list", "--json"), _judge_codex),
+    "gemini": ListCommand(("mcp", "list"), _judge_gemini),
+    # Without plugins: opencode has no trust, and would run those of the workspace.
+    "opencode": ListCommand(("mcp", "list", "--pure"), _judge_opencode, ("opencode.jsonc", ".opencode")),
+}
