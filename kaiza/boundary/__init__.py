@@ -12,7 +12,14 @@ from typing import Any
 
 from kaiza.boundary.answer_form import limit_answer, order_members
 from kaiza.boundary.call import Call, Services, stamp_call
-from kaiza.boundary.case import build_case, find_current_refusal, find_session, judge_under_plan, parse_request
+from kaiza.boundary.case import (
+    build_case,
+    find_current_refusal,
+    find_session,
+    judge_under_plan,
+    parse_request,
+    wait_for_session,
+)
 from kaiza.boundary.clock import DeterministicClock, SystemClock, current_timestamp
 from kaiza.boundary.outcome import as_system_error, record_outcome
 from kaiza.boundary.progress import ProgressReporter
@@ -60,6 +67,8 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
         try:
             find_session(call, services)
             _require_tier(card, services)
+            if card.needs_session:
+                wait_for_session(call, services)
             if not card.checks_own_arguments:
                 _validate_arguments(call, schemas)
             request, path_error = parse_request(call, tool, card)

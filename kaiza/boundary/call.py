@@ -29,6 +29,8 @@ class Call:
     """The arguments; empty where they are not an object."""
     workspace: Workspace | None = None
     session: Session | None = None
+    unread: Mapping[str, int] | None = None
+    """Progress of reading the log, if no session was found but the log was not read in time."""
     plan_id: str | None = None
     last_seen_seq: int = 0
     """Sequence number of the last record before the tool ran."""

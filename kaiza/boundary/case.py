@@ -1,7 +1,7 @@
 """Gathers what the rules judge: session, typed request, plan, and the state of the workspace."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from typing import Any
@@ -14,15 +14,16 @@ from kaiza.domain.audit.projection import Session
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
+from kaiza.domain.tool_card import ADD_ONLY, CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, rules_on_plan
+from kaiza.store.crash_recovery import recover
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import Tool
 
 MAX_VERIFICATION_WAIT = 10.0
-"""Seconds for which a change waits for the verification of the log; then it is refused and may be retried."""
+"""Seconds for which a call waits until the log is read or verified; then it is refused and may be retried."""
 DEFERRED_CODES = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_WORKSPACE"})
 """Faults of a path. They are judged in the order of the rules, after session and role."""
 
@@ -37,17 +38,30 @@ def find_session(call: Call, services: Services) -> None:
     call.workspace = services.workspaces[principal.workspace_root] if principal else _first_workspace(services)
     if call.call_request.tool_name == "begin_session":
         return
-    session_id = call.arguments.get("session_id")
-    found = _find_open_session(session_id, call, services) if isinstance(session_id, str) else []
-    if session_id is None and call.call_request.conversational:
-        # A session may be implied only by the connection that began it, and only if there is exactly one.
-        found = [
-            match for own_id in sorted(services.own_sessions) for match in _find_open_session(own_id, call, services)
-        ]
+    found = [match for named in _named_sessions(call, services) for match in _find_open_session(named, call, services)]
     if len(found) == 1:
         call.workspace, call.session = found[0]
         services.clock.note_use(call.session.session_id)
         call.workspace.served_sessions.note(call.session.session_id)
+
+
+def wait_for_session(call: Call, services: Services) -> None:
+    """Look for the session again once the logs are read in which it may have begun; or set `unread`."""
+    unread = [workspace for workspace in services.workspaces.values() if workspace.audit_state.is_partial]
+    if call.session is not None or not unread or not _named_sessions(call, services):
+        return
+    for workspace in unread:
+        call.unread = workspace.projection.wait(_waiting_time(call)) or call.unread
+    find_session(call, services)
+
+
+def _named_sessions(call: Call, services: Services) -> Sequence[str]:
+    """The session that the call names, or those that its connection implies."""
+    session_id = call.arguments.get("session_id")
+    if isinstance(session_id, str):
+        return (session_id,)
+    # A session may be implied only by the connection that began it, and only if there is exactly one.
+    return sorted(services.own_sessions) if session_id is None and call.call_request.conversational else ()
 
 
 def _find_open_session(session_id: str, call: Call, services: Services) -> list[tuple[Workspace, Session]]:
@@ -90,9 +104,8 @@ def build_case(
     workspace = call.workspace
     assert workspace is not None  # noqa: S101  find_session has set it
     paths = _request_paths(request)
-    # Only changes wait: a change under a log that was tampered with could rest on a forged approval. Reads cannot.
     is_change = card.safety_level == CHANGES_FILES
-    unverified = _wait_for_verification(call, workspace) if is_change else None
+    unverified = _wait_for_log(call, card, workspace)
     call.plan_id, stored = _find_plan(call, workspace)
     return Case(
         card=card,
@@ -104,6 +117,7 @@ def build_case(
         token_role=call.call_request.principal.role if call.call_request.principal else None,
         damage=workspace.damage(),
         unverified=unverified,
+        unread=call.unread,
         fault=fault,
         paths=paths,
         hidden=tuple(path for path in paths if workspace.is_unreadable(path)),
@@ -116,11 +130,22 @@ def build_case(
     )
 
 
-def _wait_for_verification(call: Call, workspace: Workspace) -> Mapping[str, int] | None:
-    """Wait until the whole log is verified; return the progress if the wait was too short."""
-    if call.session is None:
+def _wait_for_log(call: Call, card: ToolCard, workspace: Workspace) -> Mapping[str, int] | None:
+    """Wait until the log is known as far as the call needs it; return the progress if the wait was too short."""
+    if call.session is None or card.safety_level not in (CHANGES_FILES, ADD_ONLY):
         return None
-    return workspace.verification_progress(min(MAX_VERIFICATION_WAIT, max(0.0, call.deadline - time.monotonic())))
+    if card.safety_level == ADD_ONLY:
+        return workspace.projection.wait(_waiting_time(call))
+    # Only changes wait for the verification: under a log that was tampered with they could rest on a forged approval.
+    progress = workspace.verification_progress(_waiting_time(call))
+    if progress is None and workspace.is_recovery_due:
+        workspace.is_recovery_due = False
+        recover(workspace, call.timestamp, call.request_id)
+    return progress
+
+
+def _waiting_time(call: Call) -> float:
+    return min(MAX_VERIFICATION_WAIT, max(0.0, call.deadline - time.monotonic()))
 
 
 def judge_under_plan(case: Case, tool: Tool, request: object, view: ToolView) -> Case:
@@ -151,7 +176,8 @@ def refresh_case(case: Case, workspace: Workspace) -> Case:
     # Revoking a token ends its sessions. Their calls in flight must not change anything after that.
     is_open = case.session is not None and case.session.session_id in workspace.audit_state.sessions
     session = case.session if is_open else None
-    case = replace(case, now=current_timestamp(), damage=workspace.damage(), session=session)
+    state, damage = workspace.audit_state, workspace.damage()
+    case = replace(case, now=current_timestamp(), audit_state=state, damage=damage, session=session)
     if stored is None:
         return replace(case, parsed=None, evidence=NO_EVIDENCE)
     is_same = case.parsed is not None and case.parsed.plan_hash == stored.parsed.plan_hash

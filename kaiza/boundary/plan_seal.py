@@ -29,7 +29,8 @@ def record_plan_seal(call: Call, case: Case, workspace: Workspace) -> None:
 
     def new_seal() -> record.Body:
         # Under the log's lock: another process may have sealed the plan since the check above.
-        if plan.plan_id in case.audit_state.seals:
+        state = workspace.audit_state
+        if state.is_partial or plan.plan_id in state.seals:
             raise _AlreadySealedError
         return _new_record(members, {**approval, **human_decisions.describe_count(files)})
 
@@ -64,4 +65,4 @@ def _new_record(members: dict[str, Any], detail: dict[str, Any]) -> record.Body:
 
 
 class _AlreadySealedError(Exception):
-    """Another process sealed the plan first."""
+    """Another process sealed the plan first, or may have done so in a part of the log that is not read yet."""

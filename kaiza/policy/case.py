@@ -30,7 +30,9 @@ class Case:
     damage: str | None = None
     """What verification found wrong with the log."""
     unverified: Mapping[str, int] | None = None
-    """Progress of the log's verification, if it did not finish in the time that a change waits for it."""
+    """Progress of reading or verifying the log, if that did not end in the time that a change waits for it."""
+    unread: Mapping[str, int] | None = None
+    """Progress of reading the log, if the session of the call may have begun in the part that was not read yet."""
     fault: errors.SystemError | None = None
     """The error of parsing a path, held back so that session and role are judged first."""
     paths: Sequence[RelPath] = ()

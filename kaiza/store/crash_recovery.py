@@ -33,8 +33,10 @@ MAX_VERIFICATION_WAIT = 10.0
 """Seconds that a recovery waits for the verification of the log; then the next session recovers."""
 
 
-def recover(workspace: Workspace, now: str, request_id: str) -> list[dict[str, Any]]:
+def recover(workspace: Workspace, now: str, request_id: str) -> list[dict[str, Any]] | None:
     """Complete or roll back what dead processes left; returns `begin_session.recovered`.
+
+    None while the log is being read, because its open changes are not known yet; the first change after that recovers.
 
     Does nothing where the log is damaged: whether a journal belongs to a recorded intent cannot be trusted then. Nor in
     a workspace that came from elsewhere, whose journals are not ours.
@@ -44,9 +46,12 @@ def recover(workspace: Workspace, now: str, request_id: str) -> list[dict[str, A
     workspace.begin_recording()
     workspace.log.catch_up()
     # Started before anything is changed: on a short log it has the verdict by now.
-    workspace.log.background_check.start()
+    workspace.projection.start_verification()
     if workspace.damage() is not None or workspace.binding.is_foreign:
         return []
+    if workspace.audit_state.is_partial:
+        workspace.is_recovery_due = True
+        return None
     return _CrashRecovery(workspace, now, request_id).run()
 
 

@@ -45,7 +45,7 @@ class AuditLogView:
         """Verify what is new in the log; its head, and whether the older part has been verified, too."""
         tail = self.workspace.log.catch_up()
         head = tail.head or LogHead(0, GENESIS, 0)
-        self.workspace.log.background_check.start()
+        self.workspace.projection.start_verification()
         verdict = self.workspace.damage() or tail.verdict
         checked = "whole" if self.workspace.log.background_check.is_done else "tail"
         return {"seq": head.seq, "entry_hash": head.entry_hash, "verdict": verdict, "checked": checked}
@@ -156,8 +156,13 @@ class ToolView:
         """Note that this process serves the session; the id under which it does, None if it cannot be noted."""
         return self.workspace.served_sessions.note(self.session.session_id)
 
-    def recover(self) -> list[dict[str, Any]]:
-        """Finish or roll back changes that a crash interrupted; what was done, one item a change."""
+    @property
+    def reading_progress(self) -> Mapping[str, int] | None:
+        """Bytes of the log read, and bytes in all, while the state is partial."""
+        return self.workspace.projection.progress
+
+    def recover(self) -> list[dict[str, Any]] | None:
+        """Finish or roll back changes that a crash interrupted; what was done, one item a change. None: not known."""
         return recover(self.workspace, self.now, self.request_id)
 
     def adopt_settings(self) -> list[str]:

@@ -2,26 +2,23 @@
 
 import os
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.audit.record import GENESIS, Body, LogHead, Verdict
-from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_unreadable
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
-from kaiza.store.audit import snapshot
 from kaiza.store.audit.determinism import prepare_record
-from kaiza.store.audit.log import AuditLog
+from kaiza.store.audit.log_projection import LogProjection
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.housekeeping import Housekeeping
 from kaiza.store.changes.journal import JournalStore
@@ -39,7 +36,7 @@ from kaiza.store.documents.scope_count import ScopeCounts
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers, save_adopted
-from kaiza.store.trust.binding import Binding, Standing, read_binding
+from kaiza.store.trust.binding import Standing, read_binding
 from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.plan_watch import PlanWatch
 from kaiza.store.trust.seen_drafts import load_draft
@@ -83,25 +80,32 @@ class Workspace:
         self.settings = known_settings or self.settings_layers.settings_in_force()
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
-        self.audit_state, head = snapshot.load(
-            self._state_path, Path(self._log_path), self.state_key, self.binding.restricted_seq
-        )
-        if self.binding.is_new and self._state_path.is_dir():
-            from kaiza.store.trust import retired_state  # noqa: PLC0415  most workspaces are not new
-
-            # In force before the first record carries it over, too.
-            self.audit_state = retired_state.load_restrictions(self._state_path, self.state_key)
-        self.log = self._open_log(head, deterministic)
-
-    def _open_log(self, start: LogHead | None, deterministic: bool | None) -> AuditLog:  # noqa: FBT001  None has a meaning too
-        return AuditLog(
-            self.root,
-            follow=self._new_projection(self.audit_state, self.binding),
-            start=start,
+        self.projection = LogProjection(
+            root,
+            self._state_path,
+            self.state_key,
+            self.binding.restricted_seq,
+            known=self._load_retired_restrictions(),
             stamp=lambda body, seq: prepare_record(body, seq, wanted=deterministic, state=self.audit_state),
             sync_every=self.settings.sync_every,
             lock_seconds=self.caps.audit_lock_ms / 1000,
         )
+        self.log = self.projection.log
+        self.is_recovery_due = False
+        """Whether a session began before it could be known what a crash had left."""
+
+    def _load_retired_restrictions(self) -> AuditState | None:
+        """What an earlier workspace at this path forbids: in force before the first record carries it over, too."""
+        if not self.binding.is_new or not self._state_path.is_dir():
+            return None
+        from kaiza.store.trust import retired_state  # noqa: PLC0415  most workspaces are not new
+
+        return retired_state.load_restrictions(self._state_path, self.state_key)
+
+    @property
+    def audit_state(self) -> AuditState:
+        """State projected from the log; partial while a long log is being read."""
+        return self.projection.state
 
     def _read_layers(self, *, is_required: bool) -> SettingsLayers:
         """The settings from all places; none where they are not required and cannot be read, or adopt nothing."""
@@ -203,27 +207,27 @@ class Workspace:
         return self.journals.count()
 
     def verification_progress(self, seconds: float) -> Mapping[str, int] | None:
-        """Progress of the background verification of the log after waiting `seconds`; None once it has ended."""
-        return None if self.damage() is not None else self.log.background_check.wait(seconds)
+        """Progress of reading and verifying the whole log after waiting `seconds`; None once both have ended."""
+        deadline = time.monotonic() + seconds
+        if (reading := self.projection.wait(seconds)) is not None:
+            return reading
+        if self.damage() is not None:
+            return None
+        return self.log.background_check.wait(max(0.0, deadline - time.monotonic()))
 
     def save_snapshot(self, now: str) -> None:
         """Save the projected state, so that the next process does not read the whole log. Best effort."""
-        head = self.log.head
-        if head is not None and self._state_path.is_dir():
+        if self.log.head is not None and self._state_path.is_dir():
             with suppress(OSError):
                 self.log.background_check.save_stamp()
-                restricted_seq = self.binding.restricted_seq
-                _, known = snapshot.load(self._state_path, Path(self._log_path), self.state_key, restricted_seq)
-                # Another process that followed the log further may have saved its snapshot already: never go back.
-                if known is None or known.seq <= head.seq:
-                    state = self.audit_state.without_expired(now, self.caps.session_idle_hours)
-                    snapshot.save(self._state_path, state, head, self.state_key, restricted_seq)
+            self.projection.save(now, self.caps.session_idle_hours)
 
     def close(self, now: str) -> None:
         """Sync the log, save a snapshot and close all descriptors."""
         self.plan_watch.stop()
         self.scope_counts.stop()
         self.sights.flush()
+        self.projection.stop()
         with suppress(errors.SystemError):
             self.follow()  # the snapshot covers what other processes recorded, too
         self.log.close()
@@ -266,29 +270,10 @@ class Workspace:
         with self._binding_lock:
             found = read_binding(self.root, self._state_path)
             if found.restricted_seq != self.binding.restricted_seq:
-                # Until all records are applied, calls are judged with the state of the foreign workspace.
-                state = AuditState()
-                self.log.replay(self._new_projection(state, found))
-                self.log.catch_up()
-                self.audit_state = state
+                self.projection.restart(found.restricted_seq)
             was_foreign, self.binding = self.binding.is_foreign, found
             if was_foreign and not found.is_foreign:
                 deque(self.plans.read_all(), maxlen=0)  # drafts count as seen from the adoption on
-
-    def _new_projection(self, state: AuditState, known: Binding) -> Callable[[Mapping[str, Any]], None]:
-        """The function that applies a record to a state, with records from elsewhere restricted."""
-        restricted_seq = known.restricted_seq
-        if restricted_seq == 0:
-            return partial(apply_record, state)
-
-        def apply(record: Mapping[str, Any]) -> None:
-            if restricted_seq < 0 or record["seq"] <= restricted_seq:
-                is_begin = record.get("tool_name") == "begin_session"
-                apply_restrictions(state, record, self.state_key.find_state_id() if is_begin else None)
-            else:
-                apply_record(state, record)
-
-        return apply
 
     def _is_governing(self, path: RelPath) -> bool:
         """Whether the path governs agents: control plane, here or in a workspace below, and steering files."""

@@ -228,8 +228,13 @@ class RecoveryView(SessionView, PlansView, AuditView, Protocol):
         """Note that this process serves the session; the id under which it does, None if it cannot be noted."""
         ...
 
-    def recover(self) -> list[dict[str, Any]]:
-        """Finish or roll back the changes that a crash interrupted; return what was done."""
+    @property
+    def reading_progress(self) -> Mapping[str, int] | None:
+        """Bytes of the log read, and bytes in all, while its state is partial; else None."""
+        ...
+
+    def recover(self) -> list[dict[str, Any]] | None:
+        """Finish or roll back the changes that a crash interrupted; return what was done, None if not known yet."""
         ...
 
     def adopt_settings(self) -> list[str]:

@@ -83,18 +83,27 @@ def open_workspace(args: argparse.Namespace, settings: Settings | None = None) -
 
 
 @contextmanager
-def open_root(root: str, settings: Settings | None = None) -> Iterator[Workspace]:
-    """The workspace at a root, as `open_workspace` opens it."""
+def open_root(root: str, settings: Settings | None = None, *, needs_state: bool = True) -> Iterator[Workspace]:
+    """The workspace at a root, as `open_workspace` opens it; without `needs_state` a long log is not waited for."""
     workspace = Workspace(root, Caps(), settings)
     try:
         if not workspace.is_recording():
             raise output.CommandError("There is no audit/ directory to record in. Run `kaiza init` first.")
         human_decisions.catch_up(workspace)
+        if needs_state:
+            _wait_for_state(workspace)
         yield workspace
         if workspace.notice:
             output.print_error(workspace.notice)
     finally:
         workspace.close(human_decisions.current_timestamp())
+
+
+def _wait_for_state(workspace: Workspace) -> None:
+    """Wait until a long log without an index is read, with progress on a terminal."""
+    with output.Progress("reading the log") as progress:
+        while (read := workspace.projection.wait(_POLL_SECONDS)) is not None:
+            progress(read["bytes"], read["of"])
 
 
 def verify_whole_log(workspace: Workspace) -> None:

@@ -29,8 +29,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _freeze(args: argparse.Namespace, root: str) -> dict[str, Any]:
-    # Default settings: a kaiza.toml that cannot be read must not stop a person from freezing.
-    with open_root(root, Settings()) as workspace:
+    # Default settings: a kaiza.toml that cannot be read must not stop a person from freezing, nor must a long log.
+    with open_root(root, Settings(), needs_state=False) as workspace:
         detail = {"reason": args.reason}
         record = human_decisions.record_decision(workspace, "freeze", resolve_name(args.name), detail=detail)
         freeze = workspace.audit_state.frozen

@@ -5,7 +5,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
 from typing import Any
@@ -157,6 +157,8 @@ class AuditState:
     """Ids of the state directories that sessions were recorded from; the first few only."""
     is_deterministic: bool = False
     """Whether the log's times only count its records. Its first record decides."""
+    is_partial: bool = False
+    """Whether only the newest records are applied yet. What such a state lacks is unknown, and never a permission."""
 
     def find_open_session(self, session_id: str, now: str, idle_hours: int) -> Session | None:
         """The session, unless it is unknown, ended or expired."""
@@ -180,10 +182,6 @@ class AuditState:
         sessions = {key: session for key, session in self.sessions.items() if now <= session.expires_at(idle_hours)}
         changed = {key: seqs for key, seqs in self.changed.items() if key in sessions}
         return replace(self, sessions=sessions, changed=changed)
-
-    def as_json(self) -> dict[str, Any]:
-        """JSON form for a snapshot."""
-        return asdict(self)
 
     @classmethod
     def from_json(cls, members: Mapping[str, Any]) -> "AuditState":

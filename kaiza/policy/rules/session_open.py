@@ -3,10 +3,16 @@
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import name_role
 from kaiza.policy.case import Case
+from kaiza.policy.rules.log_sound import unverified_error
 
 
 def check_session_open(case: Case) -> errors.SystemError | None:
-    """Refuse without an open session, or with one of a role that this server is not bound to."""
+    """Refuse without an open session, or with one of a role that this server is not bound to.
+
+    While the log is being read, whether the session is open may not be known yet.
+    """
+    if case.session is None and case.unread is not None:
+        return unverified_error(case.unread, is_read=False)
     if case.session is None:
         return errors.SystemError.tool_failure(
             "SESSION_NOT_INITIALIZED",

@@ -4,12 +4,29 @@ Whatever does not (another file under the path, a file that shrank, a changed la
 beginning and compared with the checkpoint and with what this process itself has read.
 """
 
+from collections.abc import Callable
+
 from kaiza.domain.audit.record import Body, LogHead, Verdict
 from kaiza.store.audit import damage_mark, log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.log_file import LogFile
-from kaiza.store.audit.tail import Follower, RecordCallback, TornTail, compare_with_head, diagnose_tail
+from kaiza.store.audit.tail import (
+    Follower,
+    RecordCallback,
+    TornTail,
+    compare_with_head,
+    diagnose_tail,
+    find_start_near_end,
+)
+
+GapCallback = Callable[[LogHead, bool], RecordCallback]
+"""Called with the head up to which records are skipped, and whether the log was not continuous there; returns the
+function that gets the records after it."""
+MAX_FOLLOWED_BYTES = 8 << 20
+"""A longer backlog, 50 ms of reading, is skipped and left to `on_gap`."""
+# From this many new bytes on, the log is followed before its lock is taken.
+_FAR_BEHIND_BYTES = 1 << 16
 
 
 class ContinuityCheck:
@@ -20,6 +37,8 @@ class ContinuityCheck:
     ) -> None:
         self._root = root
         self._on_record = on_record
+        self.on_gap: GapCallback | None = None
+        """Called where a very long backlog is skipped; without it nothing is."""
         self._checkpoint = checkpoint
         self._damage_mark = mark
         self.follower = Follower(on_record, start)
@@ -35,6 +54,7 @@ class ContinuityCheck:
         """Head up to which records were passed on before a restart, and its epoch."""
         self._needs_full_check = True
         self._was_damaged = False
+        self._has_restarted = False
 
     @property
     def head(self) -> LogHead | None:
@@ -51,6 +71,7 @@ class ContinuityCheck:
     def restart(self) -> None:
         """Read the log from its beginning next time. Records that were passed on are not passed on again."""
         self._remember_delivered()
+        self._has_restarted = self._has_restarted or self.follower.chain.seq > 0
         if self.follower.observed_head is not None and not self._was_damaged:
             self._required_head = self.follower.observed_head
         self.follower = Follower(self._on_record)
@@ -62,6 +83,41 @@ class ContinuityCheck:
         self.restart()
         self._on_record, self._delivered = on_record, None
         self.follower = Follower(on_record)
+
+    def deliver_to(self, on_record: RecordCallback) -> None:
+        """Pass the next records on to another callback, which knows all up to here."""
+        self._on_record = self.follower.on_record = on_record
+
+    def is_near_end(self, file: LogFile, size: int) -> bool:
+        """Whether following to `size` reads little, so that the lock may be held meanwhile."""
+        follower = self.follower
+        if not follower.is_sound or size <= _FAR_BEHIND_BYTES:
+            return True
+        return abs(size - follower.position) <= _FAR_BEHIND_BYTES and follower.still_contains(file)
+
+    def follow_backlog(self, file: LogFile) -> None:
+        """Follow a long backlog without the lock, so that writers need not wait; skip a very long one."""
+        size = file.size()
+        if self.is_near_end(file, size):
+            return
+        if not self.follower.still_contains(file):
+            self.restart()
+        if size - self.follower.position > MAX_FOLLOWED_BYTES:
+            self._skip_backlog(file, size)
+        self.follower.advance(file, size)
+
+    def _skip_backlog(self, file: LogFile, size: int) -> None:
+        if self.on_gap is None:
+            return
+        checkpoint = self._checkpoint.read()
+        known = checkpoint.head if checkpoint else None
+        start = find_start_near_end(file.descriptor, size, known, MAX_FOLLOWED_BYTES)
+        if start is None or start.size <= self.follower.position:
+            return
+        self._on_record, self._delivered = self.on_gap(start, self._has_restarted), None
+        self.follower = Follower(self._on_record, start)
+        self._has_restarted = False
+        self._needs_full_check = True
 
     def check_missing(self) -> Verdict | None:
         """Damage if there is no log but one is known to have existed; else an earlier damage mark, or None."""

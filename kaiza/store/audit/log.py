@@ -5,6 +5,7 @@ appended, composes the record and writes it with one `write`. It unlocks before 
 another one's disk.
 """
 
+import itertools
 import os
 import threading
 import time
@@ -16,10 +17,11 @@ from kaiza.domain.audit import record
 from kaiza.domain.audit.record import Body, LogHead, Verdict
 from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
-from kaiza.store.audit.continuity import ContinuityCheck
+from kaiza.store.audit.continuity import ContinuityCheck, GapCallback
 from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.durability import Durability, LogPosition
 from kaiza.store.audit.log_file import LogFile
+from kaiza.store.audit.tail import Follower, RecordCallback
 from kaiza.store.audit.verification.background import BackgroundVerification, LogStamp
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import lock_timeout
@@ -29,9 +31,11 @@ _DIRECTORY_PROBLEMS = {
     "missing": "The audit/ directory is missing. Restore it, then run 'kaiza audit verify'.",
     "replaced": "The audit/ directory was replaced. Restore the original, then run 'kaiza audit verify'.",
 }
-T = TypeVar("T")
-# From this many new bytes on, the log is followed once before the lock is asked for.
-_FAR_BEHIND_BYTES = 1 << 16
+_MAX_ATTEMPTS_NEAR = 3
+"""How often the log is followed to its end before its lock is taken although more is to be read."""
+
+
+_Result = TypeVar("_Result")
 
 
 class AuditLog:
@@ -124,6 +128,42 @@ class AuditLog:
         finally:
             self._thread_lock.release()
 
+    def hand_over(self, take_over: Callable[[LogFile | None, Follower], RecordCallback | None]) -> bool:
+        """Pass the next records on to the callback that `take_over` returns; False, and no change, if it is None.
+
+        It is called under the mutex, with the open file and the position in it, so no record is lost in between.
+        """
+        self._acquire_thread_lock()
+        try:
+            on_record = take_over(self._file, self._continuity.follower)
+            if on_record is None:
+                return False
+            self._continuity.deliver_to(on_record)
+            return True
+        finally:
+            self._thread_lock.release()
+
+    def skip_long_backlogs(self, on_gap: GapCallback) -> None:
+        """From now on skip a very long backlog: report where it ends to `on_gap`, and use the `follow` it returns."""
+        self._continuity.on_gap = on_gap
+
+    def hold_still(self, read: Callable[[], _Result]) -> _Result:
+        """Call `read` while this process neither follows nor appends a record."""
+        self._acquire_thread_lock()
+        try:
+            return read()
+        finally:
+            self._thread_lock.release()
+
+    def is_followed_by(self, on_record: RecordCallback) -> bool:
+        """Whether this callback gets the records."""
+        return self._continuity.follower.on_record is on_record
+
+    @property
+    def position(self) -> int:
+        """Offset up to which this process has followed the log."""
+        return self._continuity.follower.position
+
     def catch_up(self) -> Verdict:
         """Follow what is new under the lock, and check it, the last known record and the checkpoint. Read-only."""
         deadline = self._acquire_thread_lock()
@@ -139,7 +179,7 @@ class AuditLog:
         finally:
             self._thread_lock.release()
 
-    def run_locked(self, action: Callable[[], T]) -> T:
+    def run_locked(self, action: Callable[[], _Result]) -> _Result:
         """Run an action under the log's lock, after everything that others appended was followed.
 
         SELF_AUDIT_FAILURE, and the action is not run, if the log is damaged.
@@ -192,7 +232,7 @@ class AuditLog:
 
     @property
     def head(self) -> LogHead | None:
-        """The verified head up to which `follow` was called; None if there is none or the log is damaged."""
+        """The last record that was followed; None if there is none or the log is damaged."""
         return self._continuity.head
 
     def close(self) -> None:
@@ -210,28 +250,37 @@ class AuditLog:
         """Acquire the mutex; the deadline for the lock on the file, which shares the waiting time."""
         deadline = time.monotonic() + self._lock_seconds
         if not self._thread_lock.acquire(timeout=self._lock_seconds):
-            raise lock_timeout(self._lock_seconds)
+            raise errors.SystemError.tool_failure(
+                "AUDIT_LOCK_FAILED",
+                human_message="This server is still reading or writing the audit log for another call. Try again.",
+                cause={"waited_ms": int(self._lock_seconds * 1000), "held_by": "this process"},
+            )
         return deadline
 
     def _lock_file(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:
         """The file that the path names, locked, and its size."""
-        while True:
+        for attempt in itertools.count(1):
             self.require_directory()
             file = self._file or self._open_file(create=create)
             if not file.lock.try_acquire():
                 self._wait_for_lock(file, deadline)
             try:
                 size = file.size_if_current(self._path)
+                # Checked under the lock: between opening and locking, an acceptance may have put a new log in place.
+                is_near = size is not None and self._continuity.is_near_end(file, size)
             except BaseException:
                 self._unlock_file(file)
                 raise
-            # Checked under the lock: between opening and locking, an acceptance may have put a new log in place.
-            if size is not None:
+            if size is not None and (is_near or attempt >= _MAX_ATTEMPTS_NEAR):
                 return file, size
             self._unlock_file(file)
+            if size is not None:
+                self._follow_before_lock(file)
+                continue
             self._forget_file()
             if time.monotonic() > deadline:  # the log is being replaced over and over
-                raise lock_timeout(self._lock_seconds)
+                break
+        raise lock_timeout(self._lock_seconds)
 
     def _wait_for_lock(self, file: LogFile, deadline: float) -> None:
         self._follow_before_lock(file)
@@ -246,9 +295,7 @@ class AuditLog:
     def _follow_before_lock(self, file: LogFile) -> None:
         """Follow a long backlog before locking, so that other writers need not wait for it."""
         try:
-            size = file.size()
-            if size > self._continuity.follower.position + _FAR_BEHIND_BYTES:
-                self._continuity.follower.advance(file, size)
+            self._continuity.follow_backlog(file)
         except OSError as refused:
             raise log_file.log_error(refused) from refused
 

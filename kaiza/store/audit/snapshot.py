@@ -5,6 +5,7 @@ was made at is still at its offset in the log; otherwise the state is projected 
 """
 
 import os
+import threading
 from pathlib import Path
 
 import orjson
@@ -15,7 +16,7 @@ from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
 from kaiza.store.disk.state_key import StateKey
 
 _FORMAT = 4  # format 3 had no principals: stdio could use a session that began over HTTP
-_NAME = "index.json"
+NAME = "index.json"
 _PURPOSE = "snapshot"
 _TAIL_BYTES = 128
 
@@ -38,38 +39,51 @@ def load(directory: Path, log: Path, key: StateKey, restricted_seq: int = 0) -> 
 
 
 def load_unchecked(directory: Path, key: StateKey) -> tuple[AuditState, int, bool]:
-    """The state in the snapshot, the number of its last record, and whether its code is valid.
+    """The state in the snapshot, the number of its last record, and whether it may allow something.
 
     For the acceptance of a damaged log, which may lack what the snapshot still knows. Without a valid code the state
-    may only add restrictions: anyone could have written it.
+    may only add restrictions, because anyone could have written it; and so may one that was saved while the log was
+    being read, because an approval in it may have been revoked in a record that is lost now.
     """
     try:
         body, has_valid_code = _read_body(directory, key)
         content = orjson.loads(body)
-        return AuditState.from_json(content["facts"]), LogHead(**content["head"]).seq, has_valid_code
+        is_trusted = has_valid_code and not content.get("is_unfinished", False)
+        return AuditState.from_json(content["facts"]), LogHead(**content["head"]).seq, is_trusted
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return AuditState(), 0, False
 
 
-def save(directory: Path, state: AuditState, head: LogHead, key: StateKey, restricted_seq: int = 0) -> None:
-    """Replace the snapshot."""
-    body = orjson.dumps(
+def encode(state: AuditState, head: LogHead, restricted_seq: int = 0, *, is_unfinished: bool = False) -> bytes:
+    """The content of a snapshot; `is_unfinished` marks one of the beginning of a log that is being read.
+
+    ValueError for a partial state, which would be taken for the state of all records up to the head.
+    """
+    if state.is_partial:
+        raise ValueError
+    return orjson.dumps(
         {
             "format": _FORMAT,
             "restricted_seq": restricted_seq,
+            "is_unfinished": is_unfinished,
             "head": {"seq": head.seq, "entry_hash": head.entry_hash, "size": head.size},
-            "facts": state.as_json(),
+            "facts": state,
         }
     )
-    temp = directory / f"{_NAME}.{os.getpid()}"
+
+
+def save(directory: Path, body: bytes, key: StateKey) -> None:
+    """Replace the snapshot by this content."""
+    # One name a thread: a reading of the log saves in the background, and a call may do so at the same time.
+    temp = directory / f"{NAME}.{os.getpid()}-{threading.get_ident()}"
     temp.write_bytes(key.compute_code(_PURPOSE, body).encode() + b"\n" + body)
     # Not fsynced: what a power cut leaves of it fails the code, which costs reading the log and nothing else.
-    temp.replace(directory / _NAME)
+    temp.replace(directory / NAME)
 
 
 def _read_body(directory: Path, key: StateKey) -> tuple[bytes, bool]:
     """The body, and whether its code is valid."""
-    code, newline, body = (directory / _NAME).read_bytes().partition(b"\n")
+    code, newline, body = (directory / NAME).read_bytes().partition(b"\n")
     if not newline:  # written by a version without keys
         return code, False
     return body, key.is_valid_code(code.decode("ascii", "replace"), _PURPOSE, body)

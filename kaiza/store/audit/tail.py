@@ -5,7 +5,7 @@ canonical. Only someone who computes hashes could forge that, and they could wri
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import BLOCK_BYTES, last_line, read_lines, split_lines
 
 RecordCallback = Callable[[dict[str, Any]], None]
+_MAX_LINES_BACK = 1000
+"""How many lines from the end are searched for a valid one, before all of the log is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Follower:
     """
 
     def __init__(self, on_record: RecordCallback, start: LogHead | None = None) -> None:
-        self._on_record = on_record
+        self.on_record = on_record
         self.silent = False
         """Whether records are verified only, because they were passed on before."""
         self.chain = Chain(start)
@@ -90,7 +92,7 @@ class Follower:
     def _extend_chain(self, lines: Iterable[bytes]) -> bool:
         # The position moves even if `on_record` raises: no record is passed on twice.
         try:
-            return self.chain.extend(lines, None if self.silent else self._on_record)
+            return self.chain.extend(lines, None if self.silent else self.on_record)
         finally:
             self._set_position()
 
@@ -108,7 +110,7 @@ class Follower:
             if type(record.get("seq")) is int:
                 self.link = (record["seq"], record["entry_hash"])
                 if not self.silent:
-                    self._on_record(record)
+                    self.on_record(record)
         self.position = size
 
     def append_own(self, line: bytes, record: dict[str, Any], length: int) -> None:
@@ -119,7 +121,28 @@ class Follower:
         else:
             self.position += length
             self.link, self.is_missing_newline = (record["seq"], record["entry_hash"]), False
-        self._on_record(record)
+        self.on_record(record)
+
+
+def find_start_near_end(descriptor: int, size: int, known: LogHead | None, near: int) -> LogHead | None:
+    """A record from which to follow the end of a long log, without reading what is before.
+
+    The known head, if the log contains it in its last `near` bytes; else the last valid line. None if there is none.
+    """
+    if known is not None and size - near <= known.size <= size:
+        line = last_line(descriptor, known.size)
+        if is_record_line(line, known.seq, known.entry_hash):
+            return known
+    end = size
+    for _ in range(_MAX_LINES_BACK):
+        line = last_line(descriptor, end)
+        record = _parse_or_none(line)
+        if record is not None and type(record.get("seq")) is int and record["seq"] > 0:
+            return LogHead(record["seq"], record["entry_hash"], end)
+        end -= len(line)
+        if end <= 0:
+            break
+    return None
 
 
 def diagnose_tail(chain: Chain, descriptor: int, size: int, checkpoint: LogHead | None) -> Verdict | TornTail:
@@ -152,11 +175,23 @@ def compare_with_head(chain: Chain, descriptor: int, known: LogHead | None) -> V
 
 def is_record_line(line: bytes, seq: int, entry_hash: str) -> bool:
     """Whether this line is a valid record with that number and hash."""
+    record = _parse_or_none(line)
+    return record is not None and record.get("seq") == seq and record["entry_hash"] == entry_hash
+
+
+def read_valid_records(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The records with a valid hash and a number, whatever they are chained to."""
+    for line in lines:
+        record = _parse_or_none(line)
+        if record is not None and type(record.get("seq")) is int:
+            yield record
+
+
+def _parse_or_none(line: bytes) -> dict[str, Any] | None:
     try:
-        record = parse_and_verify(line)
+        return parse_and_verify(line)
     except InvalidLineError:
-        return False
-    return record.get("seq") == seq and record["entry_hash"] == entry_hash
+        return None
 
 
 def _cut_off_verdict(chain: Chain) -> Verdict:

@@ -21,7 +21,7 @@ _GROWING = frozenset({"objects", "done"})
 # In the state directory, the server writes these at any time. The snapshot is deleted instead. What was seen of the
 # plans is compared: it approves, and changes only if a plan does, which is not allowed meanwhile either.
 _VOLATILE_STATE = frozenset(
-    {"anchor", "whole.json", "verify.lock", "identity.lock", "sights.lock", "drafts", "index.json"}
+    {"anchor", "whole.json", "verify.lock", "identity.lock", "sights.lock", "drafts", "index.json", "index.lock"}
 )
 _PERSONAL_KINDS = frozenset({"person", "plan"})
 # Decisions that only stop an agent may be made while a check runs.

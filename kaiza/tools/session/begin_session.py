@@ -9,6 +9,7 @@ from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.paths import rel_path
 from kaiza.domain.plans.plan import APPROVED
 from kaiza.tools.planning.list_plans import plan_row
+from kaiza.tools.session.session_status import session_state
 from kaiza.tools.view import Answer, RecoveryView
 
 NAME = "begin_session"
@@ -39,7 +40,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         "role": session.role,
         "workspace_root": session.workspace_root,
         "workspace_uri": rel_path.to_uri(session.workspace_root, rel_path.ROOT),
-        "state": "locked" if session.role in view.audit_state.locks else "active",
+        "state": session_state(session, view.audit_state),
         "expires_at": session.expires_at(view.caps.session_idle_hours),
         "plans": plans,
         "audit": audit,
@@ -49,6 +50,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     role = describe_role(session.role).capitalize()
     sentences = [
         f"{role} session open; plans that say APPROVED: {approved}; the log is {audit['verdict']}.",
+        _describe_reading(view.reading_progress),
         view.arrival,
         None if view.implies_session else "Each call passes session_id.",
         f"kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
@@ -58,6 +60,13 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     output["summary"] = _join_sentences(sentences)
     detail = {"state": view.state_id, "live": view.note_served()}
     return Answer(cut_lists(output, view.caps, "Call list_plans to see all plans."), detail=detail)
+
+
+def _describe_reading(progress: Mapping[str, int] | None) -> str | None:
+    if progress is None:
+        return None
+    done = f", {100 * progress['bytes'] // progress['of']} % so far" if progress["of"] else ""
+    return f"It is still being read{done}; reading files works, changes wait."
 
 
 def _join_sentences(sentences: Iterable[str | None]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kaiza.domain.audit.projection import Session
+from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans.plan import PlanUsage
 from kaiza.tools.view import Answer, PlansView, SessionView
@@ -31,6 +31,13 @@ def session_counts(session: Session) -> dict[str, int]:
     return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
 
 
+def session_state(session: Session, audit_state: AuditState) -> str | None:
+    """`locked` or `active`; None if a lock may be in the part of the log that is not read yet."""
+    if session.role in audit_state.locks:
+        return "locked"
+    return None if audit_state.is_partial else "active"
+
+
 def _plan_usage(plan_id: str, usage: PlanUsage, view: _PlanUseView) -> dict[str, Any]:
     """Usage of a plan by all sessions, and its limits."""
     stored = view.plans.read(plan_id)
@@ -49,13 +56,15 @@ def _plan_usage(plan_id: str, usage: PlanUsage, view: _PlanUseView) -> dict[str,
 def run(_request: Request, view: _PlanUseView) -> Answer:
     """Return role, state, counts and plan usage."""
     session = view.session
-    lock = view.audit_state.locks.get(session.role)
+    audit_state = view.audit_state
+    lock = audit_state.locks.get(session.role)
+    used = None if audit_state.is_partial else sorted(audit_state.usage.items())
     output: dict[str, Any] = {
         "session_id": session.session_id,
         "role": session.role,
-        "state": "locked" if lock else "active",
+        "state": session_state(session, audit_state),
         "counts": session_counts(session),
-        "plan_use": [_plan_usage(plan_id, usage, view) for plan_id, usage in sorted(view.audit_state.usage.items())],
+        "plan_use": used and [_plan_usage(plan_id, usage, view) for plan_id, usage in used],
     }
     if lock:
         output["locked_by"] = {
@@ -65,7 +74,8 @@ def run(_request: Request, view: _PlanUseView) -> Answer:
             "at": lock.at,
         }
     counts = output["counts"]
-    summary = f"{output['state']}: {counts['calls']} calls, {counts['changes']} changes, {counts['refusals']} refusals."
+    state = output["state"] or "The log is still being read"
+    summary = f"{state}: {counts['calls']} calls, {counts['changes']} changes, {counts['refusals']} refusals."
     return Answer(
         cut_lists({**output, "summary": summary}, view.caps, "Not all plans are listed: kaiza status has them.")
     )

@@ -243,7 +243,7 @@ def test_a_freeze_counts_whatever_its_other_members_are():
 def test_a_snapshot_and_the_records_after_it_give_the_state_of_the_whole_log(makers, cut):
     history = [make(number) for number, make in enumerate(makers, 1)]
     whole = state_of(*history)
-    resumed = AuditState.from_json(orjson.loads(orjson.dumps(state_of(*history[:cut]).as_json())))
+    resumed = AuditState.from_json(orjson.loads(orjson.dumps(state_of(*history[:cut]))))
     for one in history[cut:]:
         apply_record(resumed, one)
 
