@@ -67,10 +67,10 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
         try:
             find_session(call, services)
             _require_tier(card, services)
-            if card.needs_session:
-                wait_for_session(call, services)
             if not card.checks_own_arguments:
                 _validate_arguments(call, schemas)
+            if card.needs_session:
+                wait_for_session(call, services)
             request, path_error = parse_request(call, tool, card)
             case = build_case(call, card, services, request, path_error)
             judge(rules_for(card), case)

@@ -49,15 +49,23 @@ def test_the_first_refusal_in_order_is_raised():
         "session": None,
         "damage": "broken",
         "audit_state": AuditState(
-            frozen=Freeze("because", None, NOW), locks={"WINDSURF": lock(), "ANTIGRAVITY": lock()}
+            frozen=Freeze("because", None, NOW),
+            locks={"WINDSURF": lock(), "ANTIGRAVITY": lock()},
+            is_partial=True,
         ),
+        "unread": {"bytes": 1, "of": 2},
         "fault": outside,
         "paths": (parse("plans/x.md"),),
     }
     corrections = [
+        ("AUDIT_LOG_FAILED", {"unread": None}),
         ("SESSION_NOT_INITIALIZED", {"session": session("ANTIGRAVITY")}),
         ("UNAUTHORIZED_ACTION", {"session": session("WINDSURF")}),
         ("SELF_AUDIT_FAILURE", {"damage": None}),
+        (
+            "AUDIT_LOG_FAILED",
+            {"audit_state": AuditState(frozen=Freeze("because", None, NOW), locks={"WINDSURF": lock()})},
+        ),
         ("POLICY_VIOLATION", {"audit_state": AuditState(locks={"WINDSURF": lock()})}),
         ("SESSION_LOCKED", {"audit_state": AuditState()}),
         ("OUTSIDE_WORKSPACE", {"fault": None}),
@@ -78,6 +86,7 @@ def test_the_first_refusal_in_order_is_raised():
     ("since", "code"),
     [
         ({"damage": "broken"}, "SELF_AUDIT_FAILURE"),
+        ({"audit_state": AuditState(is_partial=True)}, "AUDIT_LOG_FAILED"),
         ({"audit_state": AuditState(frozen=Freeze("because", None, NOW))}, "POLICY_VIOLATION"),
         ({"audit_state": AuditState(locks={"WINDSURF": lock()})}, "SESSION_LOCKED"),
     ],

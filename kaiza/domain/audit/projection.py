@@ -169,6 +169,12 @@ class AuditState:
         is_same_hour = idle_hours > 0 and now[:_HOUR_LENGTH] == session.last_call_at[:_HOUR_LENGTH]
         return session if is_same_hour or now <= session.expires_at(idle_hours) else None
 
+    def find_role_state(self, role: str) -> str | None:
+        """`locked` or `active`; None if a lock may be in a record that is not applied yet."""
+        if role in self.locks:
+            return "locked"
+        return None if self.is_partial else "active"
+
     def count_releases_since(self, role: str, since: str) -> int:
         """How often reports unlocked the role since then."""
         return sum(1 for at in self.released.get(role, ()) if at > since)

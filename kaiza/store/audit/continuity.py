@@ -157,6 +157,8 @@ class ContinuityCheck:
             # A full verification or an acceptance has cleared the mark: only the checkpoint counts from here on.
             self.restart()
             self._required_head, self._was_damaged = None, False
+            if size > MAX_FOLLOWED_BYTES:
+                self._skip_backlog(file, size)
         elif not self.follower.still_contains(file):
             self.restart()
         self.follower.advance(file, size)

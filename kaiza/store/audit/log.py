@@ -21,7 +21,6 @@ from kaiza.store.audit.continuity import ContinuityCheck, GapCallback
 from kaiza.store.audit.damage_mark import DamageMark
 from kaiza.store.audit.durability import Durability, LogPosition
 from kaiza.store.audit.log_file import LogFile
-from kaiza.store.audit.tail import Follower, RecordCallback
 from kaiza.store.audit.verification.background import BackgroundVerification, LogStamp
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import lock_timeout
@@ -128,36 +127,17 @@ class AuditLog:
         finally:
             self._thread_lock.release()
 
-    def hand_over(self, take_over: Callable[[LogFile | None, Follower], RecordCallback | None]) -> bool:
-        """Pass the next records on to the callback that `take_over` returns; False, and no change, if it is None.
-
-        It is called under the mutex, with the open file and the position in it, so no record is lost in between.
-        """
-        self._acquire_thread_lock()
-        try:
-            on_record = take_over(self._file, self._continuity.follower)
-            if on_record is None:
-                return False
-            self._continuity.deliver_to(on_record)
-            return True
-        finally:
-            self._thread_lock.release()
-
     def skip_long_backlogs(self, on_gap: GapCallback) -> None:
         """From now on skip a very long backlog: report where it ends to `on_gap`, and use the `follow` it returns."""
         self._continuity.on_gap = on_gap
 
-    def hold_still(self, read: Callable[[], _Result]) -> _Result:
-        """Call `read` while this process neither follows nor appends a record."""
+    def hold_still(self, act: Callable[[LogFile | None, ContinuityCheck], _Result]) -> _Result:
+        """Call `act` with the open file and the position in it, while no record is followed or appended here."""
         self._acquire_thread_lock()
         try:
-            return read()
+            return act(self._file, self._continuity)
         finally:
             self._thread_lock.release()
-
-    def is_followed_by(self, on_record: RecordCallback) -> bool:
-        """Whether this callback gets the records."""
-        return self._continuity.follower.on_record is on_record
 
     @property
     def position(self) -> int:

@@ -18,6 +18,7 @@ from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead
 from kaiza.domain.audit.record_folding import apply_record, apply_restrictions
 from kaiza.store.audit import snapshot
+from kaiza.store.audit.continuity import ContinuityCheck
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.audit.projection_build import ProjectionBuild, ProjectionSource
 from kaiza.store.audit.reader import read_records
@@ -64,15 +65,22 @@ class LogProjection:
         apply = self._apply_to(fresh, restricted_seq)
         self.log.replay(apply)
         self.log.catch_up()
-        self.log.hold_still(lambda: self._replace_state(fresh, apply))
+
+        def judge_with_fresh(_file: object, continuity: ContinuityCheck) -> None:
+            if continuity.follower.on_record is apply:  # else a long log is being read
+                self.state = fresh
+
+        self.log.hold_still(judge_with_fresh)
 
     def wait(self, seconds: float) -> Mapping[str, int] | None:
-        """Wait until the state is complete; the progress if it is not after `seconds`, else None.
+        """Wait until the log is read; the progress if it is not after `seconds`, else None.
+
+        Of a damaged log the state is partial even then, because of what cannot be read.
 
         AUDIT_LOG_FAILED if the log could not be read; the next call tries again.
         """
         deadline = time.monotonic() + seconds
-        while self.state.is_partial:
+        while self.state.is_partial and not self._is_damaged():
             build = self._current_build()
             is_over = not build.ended.wait(max(0.0, deadline - time.monotonic())) or time.monotonic() > deadline
             if build.failure is not None:
@@ -84,12 +92,17 @@ class LogProjection:
 
     @property
     def progress(self) -> Mapping[str, int] | None:
-        """Bytes read, and bytes in all, while the state is partial; None when it is complete."""
-        if not self.state.is_partial:
+        """Bytes read, and bytes in all, while the log is being read; else None."""
+        if not self.state.is_partial or self._is_damaged():
             return None
         build = self._build
         done, total = build.progress if build is not None else (0, 0)
         return {"bytes": done, "of": total}
+
+    def _is_damaged(self) -> bool:
+        """Whether there is nothing more to read, because the log is damaged and nobody has repaired it since."""
+        build = self._build
+        return build is not None and build.found_damage and self.log.damage() is not None
 
     def start_verification(self) -> None:
         """Verify the whole log in the background, once what is missing was read: both want one processor."""
@@ -106,7 +119,7 @@ class LogProjection:
         with suppress(OSError, errors.SystemError):
             _, known = self._source.load()
             # Another process that followed the log further may have saved its snapshot already: never go back.
-            body = self.log.hold_still(lambda: self._encode(prepare, known.seq if known else 0))
+            body = self.log.hold_still(lambda _file, _position: self._encode(prepare, known.seq if known else 0))
             if body is not None:
                 self._source.save(body)
 
@@ -116,11 +129,6 @@ class LogProjection:
         if self.state.is_partial or head is None or head.seq < least_seq:
             return None
         return snapshot.encode(prepare(self.state), head, self._source.restricted_seq)
-
-    def _replace_state(self, state: AuditState, apply: RecordCallback) -> None:
-        """Judge with a state, if it is still the one that gets the records. Called under the log's mutex."""
-        if self.log.is_followed_by(apply):
-            self.state = state
 
     def stop(self) -> None:
         """End a reading; the next process continues from what it has saved."""
@@ -138,7 +146,8 @@ class LogProjection:
         with self._mutex:
             build = self._build
             if build is None or (build.ended.is_set() and build.failure is None):
-                build = self._start_build(ignores_snapshot=build is not None and build.ignores_snapshot)
+                is_in_doubt = build is not None and (build.ignores_snapshot or build.found_damage)
+                build = self._start_build(ignores_snapshot=is_in_doubt)
                 self._build = build
             return build
 
@@ -160,7 +169,7 @@ class LogProjection:
         return self._apply_to(state, self._source.restricted_seq)
 
     def _complete(self, state: AuditState) -> None:
-        """Take the complete state. Called under the log's mutex."""
+        """Take the state that was read. Called under the log's mutex."""
         self.state = state
         with self._mutex:
             verifies = self._verifies

@@ -19,19 +19,20 @@ from kaiza.domain.audit.hash_chain import Chain
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead
 from kaiza.store.audit import log_file, snapshot
+from kaiza.store.audit.continuity import ContinuityCheck
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.log import AuditLog
 from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import BLOCK_BYTES, read_blocks
-from kaiza.store.audit.tail import Follower, RecordCallback, read_valid_records
+from kaiza.store.audit.tail import RecordCallback, read_valid_records
 from kaiza.store.audit.verification.verify import compute_verdict
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
 RECORDS_PER_SAVE = 200_000
-_LINES_PER_STEP = 100
-# Long enough that the interpreter runs another thread: a call that is waiting is answered between two steps.
-_PAUSE_SECONDS = 0.0001
+_LINES_PER_STEP = 200
+# Long enough that the interpreter runs another thread: a call that is waiting goes on between two steps of 1 ms.
+_PAUSE_SECONDS = 0.00005
 _LOCK_NAME = "index.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 # How long to wait for another process that builds, since it saved last.
@@ -63,14 +64,14 @@ class ProjectionSource:
             snapshot.save(self.state_path, body, self.key)
 
 
-class _StoppedError(Exception):
+class _ReadingStoppedError(Exception):
     """The process is about to end, or another reading has begun."""
 
 
 class ProjectionBuild:
     """One reading of a log, up to where this process follows it.
 
-    `on_done` is called under the log's mutex with the complete state, before any later record is applied to it, and
+    `on_done` is called under the log's mutex with the state, before any later record is applied to it, and
     `save` after that. With `ignores_snapshot` all of the log is read: what was read of it before may have changed.
     """
 
@@ -93,6 +94,8 @@ class ProjectionBuild:
         self._thread = threading.Thread(target=self._run, name="kaiza-index", daemon=True)
         self.ended = threading.Event()
         self.failure: errors.SystemError | None = None
+        self.found_damage = False
+        """Whether the log was read to its end although it is damaged; the state is partial then."""
         self.progress = (0, 0)
         """Bytes read and bytes in all."""
 
@@ -108,13 +111,11 @@ class ProjectionBuild:
 
     def _run(self) -> None:
         try:
-            with self._turn():
+            with suppress(_ReadingStoppedError), self._turn():
                 pauses = chain(_RETRY_SECONDS, repeat(_RETRY_SECONDS[-1]))
                 while not self._try_build():
                     self._pause(next(pauses))
                 self._save_state()
-        except _StoppedError:
-            pass
         except errors.SystemError as failure:
             self.failure = failure
         except OSError as refused:
@@ -157,7 +158,7 @@ class ProjectionBuild:
         reading = _Reading(descriptor, state, self._source.apply_to(state, self._source.restricted_seq), head)
         try:
             return self._read_to_end(reading)
-        except _StoppedError:
+        except _ReadingStoppedError:
             self._save(reading)
             raise
         finally:
@@ -170,34 +171,40 @@ class ProjectionBuild:
             before, end = reading.position, self._log.position
             for _ in reading.advance(end):
                 self.progress = (reading.position, end)
-                self._pause(_PAUSE_SECONDS)
+                self._require_running()
+                time.sleep(_PAUSE_SECONDS)
                 if reading.chain.seq >= saved_seq + RECORDS_PER_SAVE:
                     self._save(reading)
                     saved_seq = reading.chain.seq
             if not reading.is_sound and not self._is_damage_confirmed():
                 return False
-            if self._log.hand_over(lambda file, follower: self._take_over(reading, file, follower)):
+            if self._log.hold_still(lambda file, continuity: self._take_over(reading, file, continuity)):
                 return True
             if reading.position <= before:
                 return False
 
-    def _take_over(self, reading: "_Reading", file: LogFile | None, follower: Follower) -> RecordCallback | None:
-        """Make the state complete, and return the function that applies the next records; None if it is not that."""
+    def _take_over(self, reading: "_Reading", file: LogFile | None, continuity: ContinuityCheck) -> bool:
+        """Read the little that is left, and get the next records from now on; False if this is not the log's end."""
+        follower = continuity.follower
         if self._stop.is_set() or follower.position - reading.position > BLOCK_BYTES:
-            return None
-        if not reading.is_of(file):
-            return None
+            return False
+        if reading.descriptor is not None and not reading.is_of(file):
+            return False
         for _ in reading.advance(follower.position):
             pass
         if reading.position != follower.position:
-            return None
+            return False
         if reading.is_sound and follower.is_sound:
             if not follower.chain.is_at(LogHead(reading.chain.seq, reading.chain.entry_hash, reading.chain.size)):
-                return None
+                return False
         elif self._damage_mark.read() is None:
-            return None
+            return False
+        else:
+            # It lacks what cannot be read any more. If the log is repaired, all of it is read again.
+            reading.state.is_partial = self.found_damage = True
         self._on_done(reading.state)
-        return reading.apply
+        continuity.deliver_to(reading.apply)
+        return True
 
     def _is_damage_confirmed(self) -> bool:
         """Whether the log is damaged, and not just replaced while it was read. Marks the damage."""
@@ -209,8 +216,7 @@ class ProjectionBuild:
 
     def _report_verification(self, done: int, total: int) -> None:
         self.progress = (done, total)
-        if self._stop.is_set():
-            raise _StoppedError
+        self._require_running()
 
     def _save(self, reading: "_Reading") -> None:
         """Save what was read so far, unless another process has saved more. Best effort."""
@@ -226,8 +232,12 @@ class ProjectionBuild:
                 self._source.save(snapshot.encode(reading.state, head, restricted_seq, is_unfinished=True))
 
     def _pause(self, seconds: float) -> None:
-        if self._stop.wait(seconds):
-            raise _StoppedError
+        self._stop.wait(seconds)
+        self._require_running()
+
+    def _require_running(self) -> None:
+        if self._stop.is_set():
+            raise _ReadingStoppedError
 
 
 class _Reading:
@@ -246,7 +256,7 @@ class _Reading:
     def is_of(self, file: LogFile | None) -> bool:
         """Whether this is the file that the process follows."""
         if file is None or self.descriptor is None:
-            return file is None and self.descriptor is None
+            return False
         return os.path.samestat(os.fstat(self.descriptor), file.stat())
 
     def advance(self, end: int) -> Iterator[None]:

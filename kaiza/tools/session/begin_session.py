@@ -9,7 +9,6 @@ from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.paths import rel_path
 from kaiza.domain.plans.plan import APPROVED
 from kaiza.tools.planning.list_plans import plan_row
-from kaiza.tools.session.session_status import session_state
 from kaiza.tools.view import Answer, RecoveryView
 
 NAME = "begin_session"
@@ -40,7 +39,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
         "role": session.role,
         "workspace_root": session.workspace_root,
         "workspace_uri": rel_path.to_uri(session.workspace_root, rel_path.ROOT),
-        "state": session_state(session, view.audit_state),
+        "state": view.audit_state.find_role_state(session.role),
         "expires_at": session.expires_at(view.caps.session_idle_hours),
         "plans": plans,
         "audit": audit,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kaiza.domain.audit.projection import AuditState, Session
+from kaiza.domain.audit.projection import Session
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.plans.plan import PlanUsage
 from kaiza.tools.view import Answer, PlansView, SessionView
@@ -31,13 +31,6 @@ def session_counts(session: Session) -> dict[str, int]:
     return {"calls": session.calls, "changes": session.changes, "refusals": session.refusals}
 
 
-def session_state(session: Session, audit_state: AuditState) -> str | None:
-    """`locked` or `active`; None if a lock may be in the part of the log that is not read yet."""
-    if session.role in audit_state.locks:
-        return "locked"
-    return None if audit_state.is_partial else "active"
-
-
 def _plan_usage(plan_id: str, usage: PlanUsage, view: _PlanUseView) -> dict[str, Any]:
     """Usage of a plan by all sessions, and its limits."""
     stored = view.plans.read(plan_id)
@@ -62,7 +55,7 @@ def run(_request: Request, view: _PlanUseView) -> Answer:
     output: dict[str, Any] = {
         "session_id": session.session_id,
         "role": session.role,
-        "state": session_state(session, audit_state),
+        "state": audit_state.find_role_state(session.role),
         "counts": session_counts(session),
         "plan_use": used and [_plan_usage(plan_id, usage, view) for plan_id, usage in used],
     }
