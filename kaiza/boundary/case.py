@@ -47,7 +47,9 @@ def find_session(call: Call, services: Services) -> None:
 
 def wait_for_session(call: Call, services: Services) -> None:
     """Look for the session again once the logs are read in which it may have begun; or set `unread`."""
-    unread = [workspace for workspace in services.workspaces.values() if workspace.audit_state.is_partial]
+    principal = call.call_request.principal
+    roots = (principal.workspace_root,) if principal else tuple(services.workspaces)
+    unread = [services.workspaces[root] for root in roots if services.workspaces[root].audit_state.is_partial]
     if call.session is not None or not unread or not _named_sessions(call, services):
         return
     for workspace in unread:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from operator import itemgetter
 from typing import Any, NewType
 
 import kaiza
@@ -147,6 +148,11 @@ _TEXT_MEMBERS = (
     *("timestamp", "request_id", "session_id", "role", "tool_name", "plan_id", "plan_hash"),
     *("outcome", "error_code", "human_message", "invariant_id", "client"),
 )
+_read_texts = itemgetter(*_TEXT_MEMBERS)
+_TEXT_OR_NULL = (str, type(None))
+_TEXT_TYPES = frozenset(_TEXT_OR_NULL)
+_DICT_OR_NULL = (dict, type(None))
+_LIST_OR_NULL = (list, type(None))
 
 
 def require_texts(members: Mapping[str, Any], *names: str, or_null: bool = False) -> None:
@@ -168,11 +174,13 @@ def _require_all_texts(values: Iterable[Any]) -> None:
 
 def require_members(record: Mapping[str, Any]) -> None:
     """TypeError if a member that state is computed from has the wrong type."""
-    require_texts(record, *_TEXT_MEMBERS, or_null=True)
+    # All types at once first: a long log is read at the speed of this function.
+    if not _TEXT_TYPES.issuperset(map(type, _read_texts(record))):
+        require_texts(record, *_TEXT_MEMBERS, or_null=True)
     _require_numbers(record, "seq")
-    if not isinstance(record["detail"], dict | None) or not isinstance(record["changes"], list | None):
+    if not isinstance(record["detail"], _DICT_OR_NULL) or not isinstance(record["changes"], _LIST_OR_NULL):
         raise TypeError
-    if not isinstance(record.get("principal"), str | None):  # records of earlier versions have none
+    if not isinstance(record.get("principal"), _TEXT_OR_NULL):  # records of earlier versions have none
         raise TypeError
 
 

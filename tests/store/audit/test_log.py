@@ -892,3 +892,14 @@ def test_an_append_to_a_log_that_is_replaced_over_and_over_ends_at_the_deadline(
         log.append(body, durable=True)
 
     assert caught.value.error_code == "AUDIT_LOCK_FAILED"
+
+
+def test_waiting_for_a_call_of_this_process_is_not_blamed_on_another_process(tmp_path):
+    (tmp_path / "audit").mkdir()
+    log = open_log(tmp_path, lock_seconds=0.01)
+    with pytest.raises(errors.SystemError) as caught:
+        log.hold_still(lambda _file, _position: log.catch_up())
+
+    assert caught.value.error_code == "AUDIT_LOCK_FAILED"
+    assert caught.value.cause["held_by"] == "this process"
+    log.close()

@@ -343,6 +343,9 @@ def test_records_that_others_append_while_the_log_is_read_are_applied_once(root,
     workspace = unread(root, append)
 
     assert settle(workspace) == read_whole(root)
+    append()
+    workspace.follow()
+    assert workspace.audit_state == read_whole(root)
     workspace.close(NOW)
 
 
