@@ -81,8 +81,14 @@ class Workspace:
         self.settings = known_settings or self.settings_layers.settings_in_force()
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
-        self.projection = LogProjection(
-            root,
+        self.projection = self._make_projection(deterministic)
+        self.log = self.projection.log
+        self.is_recovery_due = False
+        """Whether a session began before it could be known what a crash had left."""
+
+    def _make_projection(self, deterministic: bool | None) -> LogProjection:  # noqa: FBT001  as in the constructor
+        return LogProjection(
+            self.root,
             self._state_path,
             self.state_key,
             self.binding.restricted_seq,
@@ -91,9 +97,6 @@ class Workspace:
             sync_every=self.settings.sync_every,
             lock_seconds=self.caps.audit_lock_ms / 1000,
         )
-        self.log = self.projection.log
-        self.is_recovery_due = False
-        """Whether a session began before it could be known what a crash had left."""
 
     def _load_retired_restrictions(self) -> AuditState | None:
         """What an earlier workspace at this path forbids: in force before the first record carries it over, too."""

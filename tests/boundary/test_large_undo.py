@@ -11,7 +11,7 @@ from logs import chained, write_log
 from scenes import records
 
 from kaiza.boundary import human_undo
-from kaiza.cli.undo import command
+from kaiza.cli.undo import selection
 from kaiza.domain.audit.inverse_changes import invert
 from kaiza.domain.caps import Caps
 from kaiza.store.workspace import Workspace
@@ -87,11 +87,11 @@ def test_the_early_refusal_never_refuses_what_the_record_could_hold(begun, chang
 
 
 def select(workspace, **wanted):
-    names = {"request": None, "session": None, "plan": None} | wanted
+    names = {"request": None, "session": None, "plan": None, "last": False} | wanted
     calls = human_undo.UndoneCalls()
     opened = Workspace(str(workspace), Caps())
     try:
-        return invert(calls.note(command.select_records(argparse.Namespace(**names), opened))), calls
+        return invert(calls.note(selection.select_records(argparse.Namespace(**names), opened))), calls
     finally:
         opened.close("2026-11-18T09:00:00.000Z")
 

@@ -89,7 +89,8 @@ def _describe_members(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _describe_member(member: Mapping[str, Any], required: bool) -> dict[str, Any]:  # noqa: FBT001  a cell of a table
     shown = {key: member[key] for key in (*_SHOWN_KEYS, "items") if key in member}
-    return {"type": member["type"], "required": required, **shown}
+    kinds = member["type"]
+    return {"type": kinds if isinstance(kinds, str) else " | ".join(kinds), "required": required, **shown}
 
 
 def _inline_references(value: Any, definitions: Mapping[str, Any]) -> Any:
