@@ -12,14 +12,16 @@ from kaiza.domain.audit.inverse_changes import took_effect
 from kaiza.domain.audit.projection import MAX_RELEASES_PER_DAY, AuditState, Session, day_before
 from kaiza.domain.audit.record import GENESIS, LogHead
 from kaiza.domain.caps import Caps
+from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.store.audit.reader import read_records
-from kaiza.store.audit.verification.verify import verify_log
+from kaiza.store.audit.verification.verify import verdict_output, verify_log
 from kaiza.store.crash_recovery import recover
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.files.confined_root import OpenDirectory, OpenFile
+from kaiza.store.session_manifest import MAX_SECONDS, begin_manifest, end_manifest
 from kaiza.store.settings_adoption import adopt_stricter_edits
-from kaiza.store.workspace import Workspace, verdict_output
+from kaiza.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from kaiza.store.checks.check_run import CheckRun
@@ -151,6 +153,16 @@ class ToolView:
     def state_id(self) -> str:
         """Id of the state directory, which the session's record carries."""
         return self.workspace.state_key.state_id
+
+    def begin_manifest(self) -> None:
+        """Take the manifest of the workspace, with which the end of the session is compared."""
+        begin_manifest(self.workspace, self.session.session_id)
+
+    def end_manifest(self) -> OutsideReport:
+        """Compare the workspace with the session's begin and the log, and save the report."""
+        # A third of the time limit, so that the answer and its record are always in time.
+        seconds = min(MAX_SECONDS, self.caps.tool_timeout_ms / 3000)
+        return end_manifest(self.workspace, self.session.session_id, self.session.begun_at, self.now, seconds)
 
     def note_served(self) -> str | None:
         """Note that this process serves the session; the id under which it does, None if it cannot be noted."""

@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Session
-from kaiza.domain.audit.record import GENESIS, Body, LogHead, Verdict
+from kaiza.domain.audit.record import Body
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_unreadable
@@ -35,6 +35,7 @@ from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.documents.scope_count import ScopeCounts
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.manifest.keeper import ManifestKeeper
 from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers, save_adopted
 from kaiza.store.trust.binding import Standing, read_binding
@@ -74,6 +75,7 @@ class Workspace:
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
         tidying = Housekeeping(self.journals, lambda: not self.binding.is_foreign)
         self.plan_watch = PlanWatch(self.look_at_plans, tidying.step)
+        self.manifest = ManifestKeeper(self.files, self._state_path, self._manifest_identity, self.is_unreadable)
         self._transactions: TransactionManager | None = None
         self.served_sessions = ServedSessions(self.blobs.kaiza_dir, lambda: not self.binding.is_foreign)
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
@@ -230,6 +232,7 @@ class Workspace:
         """Sync the log, save a snapshot and close all descriptors."""
         self.plan_watch.stop()
         self.scope_counts.stop()
+        self.manifest.stop()
         self.sights.flush()
         self.projection.stop()
         with suppress(errors.SystemError):
@@ -279,6 +282,13 @@ class Workspace:
             if was_foreign and not found.is_foreign:
                 deque(self.plans.read_all(), maxlen=0)  # drafts count as seen from the adoption on
 
+    def _manifest_identity(self) -> str | None:
+        """Proof that a manifest is of this workspace and this machine; None unless the workspace is bound."""
+        known = identity.read_known(self._state_path) if self.binding.standing is Standing.BOUND else None
+        if known is None or known.workspace_id is None:
+            return None
+        return self.state_key.compute_code("manifest", known.workspace_id.encode(), os.fsencode(self.root))
+
     def _is_governing(self, path: RelPath) -> bool:
         """Whether the path governs agents: control plane, here or in a workspace below, and steering files."""
         is_named_so = is_control_plane(path) or find_steering_part(path) is not None
@@ -302,16 +312,3 @@ class Workspace:
             size = -1
         if (head is None or head.size != size) and self.is_recording():
             self.log.follow()
-
-
-def verdict_output(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as output of `verify_audit_log`."""
-    head = verdict.head or LogHead(0, GENESIS, 0)
-    output: dict[str, Any] = {
-        "verdict": verdict.verdict,
-        "records": verdict.records,
-        "head": {"seq": head.seq, "entry_hash": head.entry_hash},
-    }
-    if verdict.first_fault is not None:
-        output["first_fault"] = {"seq": verdict.first_fault.seq, "why": verdict.first_fault.why}
-    return output

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.caps import Caps
+from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.tools.handles import CacheHandle, CheckRunHandle, ListableDirectory, ReadableFile, Walk
@@ -206,6 +207,14 @@ class ChangesView(SessionView, Protocol):
         ...
 
 
+class EndView(ChangesView, Protocol):
+    """The session's changes, recorded and other, for its end."""
+
+    def end_manifest(self) -> OutsideReport:
+        """Compare the workspace with the session's begin and the log."""
+        ...
+
+
 class RecoveryView(SessionView, PlansView, AuditView, Protocol):
     """Plans, log and crash recovery, for the beginning of a session."""
 
@@ -222,6 +231,10 @@ class RecoveryView(SessionView, PlansView, AuditView, Protocol):
     @property
     def state_id(self) -> str:
         """Id of the state directory."""
+        ...
+
+    def begin_manifest(self) -> None:
+        """Take the manifest of the workspace, with which the end of the session is compared."""
         ...
 
     def note_served(self) -> str | None:
@@ -318,6 +331,6 @@ class ServerView(Protocol):
 
 
 class WorkspaceView(
-    ProjectView, PreImagesView, ChangesView, RecoveryView, ReportView, ChecksView, ContextView, ServerView, Protocol
+    ProjectView, PreImagesView, EndView, RecoveryView, ReportView, ChecksView, ContextView, ServerView, Protocol
 ):
     """All views in one. The boundary passes it; a tool declares the part that it needs."""

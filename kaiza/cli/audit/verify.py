@@ -8,11 +8,10 @@ from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.open_workspace import open_workspace, resolve_root
 from kaiza.domain.audit.record import Verdict
 from kaiza.render import log_verdict
-from kaiza.store.audit.verification.verify import NO_RECORDS, verify_log
+from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output, verify_log
 from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.binding import read_binding
-from kaiza.store.workspace import verdict_output
 
 _CHECKPOINT_PATTERN = re.compile(r"([1-9][0-9]{0,15}):([0-9a-f]{64})")
 

@@ -21,7 +21,7 @@ from kaiza.render.terminal import escape, format_count
 from kaiza.store import git, human_decisions
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification import verify
-from kaiza.store.audit.verification.verify import NO_RECORDS
+from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output
 from kaiza.store.changes.journal import JournalStore
 from kaiza.store.config import roots
 from kaiza.store.config.settings_layers import DEFAULT
@@ -32,7 +32,7 @@ from kaiza.store.documents.nested_workspaces import find_workspaces
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust.adopted_settings import read_layers
 from kaiza.store.trust.binding import Standing, read_binding
-from kaiza.store.workspace import Workspace, verdict_output
+from kaiza.store.workspace import Workspace
 
 _EARLIEST_YEAR = 2024
 _CLOCK_TOLERANCE = timedelta(minutes=1)

@@ -15,10 +15,10 @@ from kaiza.render.settings import render_value
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import human_decisions
 from kaiza.store.audit.damage_mark import is_damage
-from kaiza.store.audit.verification.verify import verify_log
+from kaiza.store.audit.verification.verify import verdict_output, verify_log
 from kaiza.store.settings_adoption import adopt_settings
 from kaiza.store.trust.binding import Standing
-from kaiza.store.workspace import Workspace, verdict_output
+from kaiza.store.workspace import Workspace
 
 _MAX_NAMED = 10
 _NOT_INTACT = "The audit log is damaged. Nothing was adopted. Run `kaiza audit accept` first, then `kaiza adopt` again."

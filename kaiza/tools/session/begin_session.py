@@ -33,6 +33,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     recovered = view.recover()
     loosening = view.adopt_settings()
     audit = view.log.catch_up()  # the head before this call's own record, which the receipt names
+    view.begin_manifest()
     plans = _list_plan_rows(view)
     output: dict[str, Any] = {
         "session_id": session.session_id,

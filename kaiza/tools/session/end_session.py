@@ -1,13 +1,15 @@
-"""Tool `end_session`: close the session and list its net changes."""
+"""Tool `end_session`: close the session, list its net changes, and what changed without Kaiza."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.inverse_changes import net_changes
+from kaiza.domain.manifest.report import MAX_ANSWERED, OutsideChange, OutsideReport
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.tools.session.session_status import session_counts
-from kaiza.tools.view import Answer, ChangesView
+from kaiza.tools.view import Answer, EndView
 
 NAME = "end_session"
 
@@ -22,10 +24,48 @@ def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
     return Request()
 
 
-def run(_request: Request, view: ChangesView) -> Answer:
+def run(_request: Request, view: EndView) -> Answer:
     """Summarize the session. It is closed once the record of this call is written."""
     counts = session_counts(view.session)
-    summary = f"Session ended. Calls: {counts['calls']}, changes: {counts['changes']}, refusals: {counts['refusals']}."
     changes = net_changes(change for record in view.session_changes() for change in record["changes"])
-    output = {"counts": counts, "changes": changes, "summary": summary}
-    return Answer(cut_lists(output, view.caps, "Not all changes are listed: kaiza session show has them."))
+    report = view.end_manifest()
+    summary = f"Session ended. Calls: {counts['calls']}, changes: {counts['changes']}, refusals: {counts['refusals']}."
+    output = {
+        "counts": counts,
+        "changes": changes,
+        "ungoverned": list(map(_describe_change, report.ungoverned[:MAX_ANSWERED])),
+        "ungoverned_count": report.ungoverned_count,
+        "manifest": report.coverage.state,
+        "summary": f"{summary} {_describe_outside(report)}",
+    }
+    hint = "Not all changes are listed: kaiza session show has them."
+    return Answer(cut_lists(output, view.caps, hint), detail={"manifest": _manifest_detail(report)})
+
+
+def _describe_change(change: OutsideChange) -> Mapping[str, str]:
+    """One entry of the answer. Bytes of names that are not UTF-8 are written as in the log."""
+    described: Mapping[str, str] = canonical_json.to_recordable(change.as_answer())[0]
+    return described
+
+
+def _describe_outside(report: OutsideReport) -> str:
+    """One sentence on what changed without Kaiza."""
+    count, coverage = report.ungoverned_count, report.coverage
+    if coverage.gaps == ("not_bound",):
+        return "What changed without Kaiza was not compared: the workspace is not adopted."
+    if coverage.state == "partial":
+        return f"Changed without Kaiza: at least {count}; not everything could be compared."
+    return f"Changed without Kaiza: {count}."
+
+
+def _manifest_detail(report: OutsideReport) -> Mapping[str, Any]:
+    """The record's part: counts, and the hash of the list that the report has."""
+    return {
+        "state": report.coverage.state,
+        "ungoverned": report.ungoverned_count,
+        "governed": report.governed_count,
+        "already_there": report.already_there_count,
+        "uncovered": report.coverage.uncovered,
+        "gaps": list(report.coverage.gaps),
+        "sha256": report.list_hash,
+    }

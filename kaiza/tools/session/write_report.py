@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from kaiza.domain import errors
@@ -52,7 +53,11 @@ def run(request: Request, view: ReportView) -> Answer:
     }
     content = text.encode("utf-8", "backslashreplace")
     _require_within_cap("report_bytes", len(content), view.caps.report_bytes)
-    return Answer(output, (ReportDraft(name, content),), {"unlocked": unlocks, "path": output["path"]})
+    return Answer(
+        output,
+        (ReportDraft(name, content),),
+        {"unlocked": unlocks, "path": output["path"], "sha256": sha256(content).hexdigest()},
+    )
 
 
 def _require_within_cap(cap: str, amount: int, limit: int) -> None:

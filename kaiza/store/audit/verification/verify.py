@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from kaiza.domain import errors
 from kaiza.domain.audit.hash_chain import Chain
-from kaiza.domain.audit.record import ChainFault, LogHead, Verdict
+from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead, Verdict
 from kaiza.store.audit import log_file
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
@@ -157,3 +158,16 @@ def _lock_if_possible(lock: FileLock) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def verdict_output(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as output of `verify_audit_log`."""
+    head = verdict.head or LogHead(0, GENESIS, 0)
+    output: dict[str, Any] = {
+        "verdict": verdict.verdict,
+        "records": verdict.records,
+        "head": {"seq": head.seq, "entry_hash": head.entry_hash},
+    }
+    if verdict.first_fault is not None:
+        output["first_fault"] = {"seq": verdict.first_fault.seq, "why": verdict.first_fault.why}
+    return output

@@ -1,0 +1,146 @@
+"""What the log's records say was done to each path, as steps to compare the workspace with."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kaiza.domain.audit.inverse_changes import is_rolled_back, is_undo, took_effect
+from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.manifest.report import EntryState
+
+_PLAN_DECISIONS = frozenset({"approve", "reject", "revoke"})
+_TEMPORARY_PREFIX = ".kaiza-"
+DEFAULT_MODE = -1
+"""Mode of a file that Kaiza created without naming one: the usual one of its process, which is never executable."""
+
+
+class Step(NamedTuple):
+    """One recorded change of one path. A state of None: nothing is there."""
+
+    before: EntryState | None
+    after: EntryState | None
+    is_certain: bool = True
+    """Whether it was made before the workspace was looked at. Otherwise the path may be in either state."""
+    may_be_earlier: bool = False
+    """Whether the file may have been changed before the first record that was read."""
+
+
+@dataclass(slots=True)
+class RecordedChanges:
+    """Steps by path, and the files that Kaiza writes without announcing a change: plans, their signatures, reports."""
+
+    steps: dict[str, list[Step]] = field(default_factory=dict)
+    documents: dict[str, set[str | None]] = field(default_factory=dict)
+    """Hashes that a document may have; None is any."""
+    calls: set[str] = field(default_factory=set)
+    """Ids of the calls that changed files, also of those that have not ended."""
+    directories: set[str] = field(default_factory=set)
+    """Directories with a recorded change somewhere below."""
+
+    def explains_document(self, path: str, state: EntryState | None) -> bool:
+        """Whether the file is one that Kaiza, or a person by a command, wrote."""
+        hashes = self.documents.get(path, ())
+        return state is not None and (None in hashes or state.hash in hashes)
+
+    def is_temporary(self, path: str) -> bool:
+        """Whether the name is the temporary one of a recorded change."""
+        name = path.rpartition("/")[2]
+        return name.startswith(_TEMPORARY_PREFIX) and name[len(_TEMPORARY_PREFIX) :].rpartition("-")[0] in self.calls
+
+
+def collect_changes(records: Iterable[Mapping[str, Any]], looked_at: int) -> RecordedChanges:
+    """The changes in these records, which are in order. `looked_at`: the last record when the comparison began."""
+    found = RecordedChanges()
+    sound = [record for record in records if is_well_formed(record)]
+    settled = {record["request_id"] for record in sound if took_effect(record) or is_rolled_back(record)}
+    announced = {record["request_id"] for record in sound if record["kind"] == "intent"}
+    for record in sound:
+        if took_effect(record):
+            is_new = record["request_id"] in announced and record["kind"] != "recovery"
+            _add_steps(found, record, is_certain=record["seq"] <= looked_at, may_be_earlier=not is_new)
+        elif record["kind"] == "intent" and record["request_id"] not in settled:
+            _add_steps(found, record, is_certain=False, may_be_earlier=False)
+        _add_documents(found, record)
+    for path in found.steps:
+        found.directories.update(_parents(path))
+    return found
+
+
+def _add_steps(found: RecordedChanges, record: Mapping[str, Any], *, is_certain: bool, may_be_earlier: bool) -> None:
+    found.calls.add(record["request_id"])
+    modes = (record["detail"] or {}).get("modes") or {}
+    # An undo also restores modes that its record does not name.
+    default_mode = None if is_undo(record) else DEFAULT_MODE
+    for change in record["changes"]:
+        for path, before, after in _transitions(change, modes, default_mode):
+            found.steps.setdefault(path, []).append(Step(before, after, is_certain, may_be_earlier))
+
+
+def _transitions(
+    change: Mapping[str, Any], modes: Mapping[str, int], default_mode: int | None
+) -> Iterator[tuple[str, EntryState | None, EntryState | None]]:
+    path, source = change["path"], change["source"]
+    before = _file_state(change["before_hash"], modes.get(source or path))
+    after = _file_state(change["after_hash"], change["mode"], change["size"])
+    if source is not None:
+        moved = after or before
+        if moved is not None and moved.mode is None and before is not None:
+            moved = moved._replace(mode=before.mode)
+        yield source, before, None
+        yield path, None, moved
+        return
+    if before is None and after is not None and after.mode is None:
+        after = after._replace(mode=default_mode)
+    yield path, before, after
+
+
+def _file_state(digest: str | None, mode: int | None, size: int | None = None) -> EntryState | None:
+    return None if digest is None else EntryState("file", mode, size, digest)
+
+
+def _add_documents(found: RecordedChanges, record: Mapping[str, Any]) -> None:
+    for path, digest in _documents(record):
+        found.documents.setdefault(path, set()).add(digest)
+        found.directories.update(_parents(path))
+
+
+def _documents(record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """Paths and hashes of the documents that a record says were written."""
+    detail = record["detail"] or {}
+    if record["kind"] == "plan":
+        yield f"plans/{record['plan_id']}.md", record["plan_hash"]
+    elif record["kind"] == "person" and detail.get("action") in _PLAN_DECISIONS:
+        yield f"plans/{record['plan_id']}.md", record["plan_hash"]
+        yield f"plans/{record['plan_id']}.md.sig", None
+    elif record["kind"] == "call" and record.get("outcome") == "ok":
+        yield from _DOCUMENT_TOOLS.get(record["tool_name"], _no_documents)(record)
+
+
+def _saved_plan(record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    arguments = record.get("arguments")
+    if isinstance(arguments, Mapping):
+        content = arguments.get("content")
+        digest = content.get("sha256") if isinstance(content, Mapping) else None
+        if isinstance(digest, str):
+            yield f"plans/{arguments.get('plan_id')}.md", digest
+
+
+def _written_report(record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    detail = record["detail"] or {}
+    if isinstance(detail.get("path"), str) and isinstance(detail.get("sha256"), str):
+        yield detail["path"], detail["sha256"]
+
+
+def _no_documents(_record: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    yield from ()
+
+
+_DOCUMENT_TOOLS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, str | None]]]] = {
+    "save_plan": _saved_plan,
+    "write_report": _written_report,
+}
+
+
+def _parents(path: str) -> Sequence[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -1,0 +1,1 @@
+"""Manifest of a workspace: what was there when each session began, in the state directory."""

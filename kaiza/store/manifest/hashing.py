@@ -1,0 +1,123 @@
+"""Hashes of files and link targets, read without waiting and without opening anything but regular files."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from typing import NamedTuple
+
+from kaiza.domain import errors
+from kaiza.store.disk.byte_io import CHUNK_BYTES, FIRST_CHUNK_BYTES
+from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
+from kaiza.store.files.resolved import HANDLE_FLAGS, ResolvedPath
+from kaiza.store.manifest.tree import Stat, to_rel_path
+
+MAX_HASHED_BYTES = 256 << 20
+"""A larger file is known by its size and times only."""
+
+
+class Content(NamedTuple):
+    """Hash and lines of what was read, and the status that it had before and after. Links have no lines."""
+
+    stat: Stat
+    hash: bytes
+    lines: int | None
+
+
+class ContentReader:
+    """Reads entries; a directory stays open while its entries are asked for one after the other."""
+
+    def __init__(self, root: ConfinedRoot, is_stopped: Callable[[], bool]) -> None:
+        self._root = root
+        self._is_stopped = is_stopped
+        self._directory: OpenDirectory | None = None
+
+    def close(self) -> None:
+        """Close the directory."""
+        if self._directory is not None:
+            self._directory.close()
+            self._directory = None
+
+    def read(self, directory: bytes, name: bytes) -> Content | None:
+        """The content of an entry; None where it cannot be read, is too large or was changed meanwhile."""
+        opened = self._open_directory(directory)
+        if opened is None:
+            return None
+        try:
+            with self._open_entry(opened, name) as handle:
+                return self._read_handle(handle)
+        except OSError:
+            return None
+
+    def stat(self, directory: bytes, name: bytes) -> Stat | None:
+        """Status of an entry; None where there is none, or a link leads there."""
+        opened = self._open_directory(directory)
+        if opened is None:
+            return None
+        try:
+            return Stat.from_result(os.stat(name, dir_fd=opened.fd, follow_symlinks=False))
+        except OSError:
+            return None
+
+    def _read_handle(self, handle: ResolvedPath) -> Content | None:
+        before = handle.stat
+        if stat.S_ISLNK(before.st_mode):
+            name = handle.name or b""
+            target = os.readlink(name, dir_fd=handle.fd)
+            status = Stat.from_result(os.stat(name, dir_fd=handle.fd, follow_symlinks=False))
+            return Content(status, sha256(target).digest(), None) if status == Stat.from_result(before) else None
+        if not stat.S_ISREG(before.st_mode) or before.st_size > MAX_HASHED_BYTES:
+            return None
+        descriptor = handle.open(os.O_RDONLY)
+        try:
+            digest, lines = self._hash(descriptor, before.st_size)
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        status = Stat.from_result(before)
+        return Content(status, digest, lines) if digest and Stat.from_result(after) == status else None
+
+    def _hash(self, descriptor: int, size: int) -> tuple[bytes, int]:
+        """Hash and number of lines; an empty hash where it was stopped."""
+        digest, lines, last = sha256(), 0, b"\n"
+        for chunk in _read_chunks(descriptor, size):
+            if self._is_stopped():
+                return b"", 0
+            digest.update(chunk)
+            lines += chunk.count(b"\n")
+            last = chunk[-1:]
+        return digest.digest(), lines + (last != b"\n")
+
+    def _open_directory(self, path: bytes) -> OpenDirectory | None:
+        real = to_rel_path(path)
+        if self._directory is not None and self._directory.real == real:
+            return self._directory
+        self.close()
+        try:
+            opened = self._root.open_directory(real, lambda _real: None)
+        except errors.SystemError:
+            return None
+        if opened.real != real:  # a parent was swapped for a link
+            opened.close()
+            return None
+        self._directory = opened
+        return opened
+
+    def _open_entry(self, directory: OpenDirectory, name: bytes) -> ResolvedPath:
+        """A handle of the entry itself. To open a device or a FIFO could have an effect; a handle has none."""
+        real = directory.real / name.decode(errors="surrogateescape")
+        status = os.stat(name, dir_fd=directory.fd, follow_symlinks=False)
+        if not hasattr(os, "O_PATH") or stat.S_ISLNK(status.st_mode):
+            return ResolvedPath(os.dup(directory.fd), real, status, name)
+        fd = os.open(name, HANDLE_FLAGS | os.O_NOFOLLOW, dir_fd=directory.fd)
+        return ResolvedPath(fd, real, os.fstat(fd))
+
+
+def _read_chunks(descriptor: int, size: int) -> Iterator[bytes]:
+    # One byte more than the size: a small file is then read, and its end seen, by one call.
+    wanted = min(size + 1, FIRST_CHUNK_BYTES)
+    while chunk := os.read(descriptor, wanted):
+        yield chunk
+        if len(chunk) < wanted and wanted == size + 1:
+            return
+        wanted = CHUNK_BYTES

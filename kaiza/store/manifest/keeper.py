@@ -1,0 +1,164 @@
+"""Keeps the manifest of one workspace: a first pass when a session begins, the rest and the hashes in the background.
+
+Several processes may do so at once: each scan is written under a lock, and hashes are written as they are found.
+SQLite is imported by the background thread, so that the first answer of a server does not wait for it.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kaiza.domain import errors
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.disk.file_lock import FileLock
+from kaiza.store.files.confined_root import ConfinedRoot
+
+if TYPE_CHECKING:
+    from kaiza.store.manifest.tree import Chunk
+
+FIRST_PASS_SECONDS = 0.1
+MAX_FIRST_ENTRIES = 50_000
+LOCK_NAME = "manifest.lock"
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+# The answer that began the session goes out before the background work begins.
+_START_DELAY = 0.05
+_LOCK_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class PendingBegin:
+    """A session whose begin is still to be written: what the first pass saw, and the walk that goes on from there."""
+
+    session_id: str
+    begun_ns: int
+    seq: int
+    chunks: "list[Chunk]"
+    rest: "Iterator[Chunk]"
+    written: threading.Event = field(default_factory=threading.Event)
+    hashed: threading.Event = field(default_factory=threading.Event)
+
+
+class ManifestKeeper:
+    """The manifest of one workspace, for one process. `find_identity` is None where nothing may be kept."""
+
+    def __init__(
+        self,
+        root: ConfinedRoot,
+        state_path: Path,
+        find_identity: Callable[[], str | None],
+        is_unreadable: Callable[[RelPath], bool],
+    ) -> None:
+        self.root = root
+        self.state_path = state_path
+        self.find_identity = find_identity
+        self.is_unreadable = is_unreadable
+        self.first_pass_seconds = FIRST_PASS_SECONDS
+        self._mutex = threading.Lock()  # protects `_pending`, `_begun` and `_thread`
+        self._pending: deque[PendingBegin] = deque()
+        self._begun: dict[str, PendingBegin] = {}
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._hurry = threading.Event()
+        self._stopping = threading.Event()
+
+    def begin(self, session_id: str, seq: int) -> None:
+        """Take the first pass of a session that begins after the record `seq`. The rest follows in the background."""
+        if self._stopping.is_set() or self.find_identity() is None:
+            return
+        from kaiza.store.manifest.tree import walk_tree  # noqa: PLC0415  sessions of unbound workspaces need no manifest
+
+        begun_ns, until = time.time_ns(), time.monotonic() + self.first_pass_seconds
+        rest, chunks, count = walk_tree(self.root), list["Chunk"](), 0
+        while time.monotonic() < until and count < MAX_FIRST_ENTRIES:
+            chunk = next(rest, None)
+            if chunk is None:
+                break
+            chunks.append(chunk)
+            count += len(chunk.entries)
+        pending = PendingBegin(session_id, begun_ns, seq, chunks, rest)
+        with self._mutex:
+            self._pending.append(pending)
+            self._begun[session_id] = pending
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="kaiza-manifest", daemon=True)
+                self._thread.start()
+        self._wake.set()
+
+    def wait(self, session_id: str, seconds: float) -> None:
+        """Wait until the session's begin is written and hashed, if this process is doing so."""
+        pending, until = self._begun.get(session_id), time.monotonic() + seconds
+        self._hurry.set()
+        if pending is not None and pending.written.wait(seconds):
+            pending.hashed.wait(max(0.0, until - time.monotonic()))
+
+    def forget(self, session_id: str) -> None:
+        """Forget a session that has ended."""
+        self._begun.pop(session_id, None)
+
+    def is_stopping(self) -> bool:
+        """Whether the process is about to end."""
+        return self._stopping.is_set()
+
+    def stop(self) -> None:
+        """End the background work soon, and wait for it."""
+        self._stopping.set()
+        self._hurry.set()
+        self._wake.set()
+        if self._thread is not None:
+            self._thread.join()
+        for pending in self._pending:
+            _close(pending)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._wake.wait()
+            self._hurry.wait(_START_DELAY)
+            self._hurry.clear()
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            with self._mutex:
+                batch, self._pending = list(self._pending), deque()
+            if batch:
+                self._write(batch)
+
+    def _write(self, batch: list[PendingBegin]) -> None:
+        from kaiza.store.manifest import background  # noqa: PLC0415  imports sqlite3
+
+        try:
+            with suppress(OSError, errors.SystemError):
+                background.write_begin(self, batch)
+        finally:
+            for pending in batch:
+                _close(pending)
+
+    def acquire_lock(self) -> FileLock | None:
+        """The lock on the manifest; None once the process is about to end."""
+        lock = FileLock(os.open(self.state_path / LOCK_NAME, _LOCK_FLAGS, 0o600))
+        while not self._stopping.is_set():
+            with suppress(errors.SystemError):
+                lock.acquire(_LOCK_SECONDS)
+                return lock
+        lock.close()
+        return None
+
+
+def _close(pending: PendingBegin) -> None:
+    close = getattr(pending.rest, "close", None)
+    if close is not None:
+        close()
+    pending.chunks.clear()
+    pending.written.set()
+    pending.hashed.set()
+
+
+def remaining_chunks(pending: PendingBegin) -> "Iterator[Chunk]":
+    """What the first pass saw, then the rest of the tree."""
+    return chain(pending.chunks, pending.rest)

@@ -1,0 +1,153 @@
+"""Walk of the whole tree by stat: every entry except version control and Kaiza's own files.
+
+Nothing is opened but directories, and no link is followed.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kaiza.domain import errors
+from kaiza.domain.manifest.report import EntryKind
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.files.confined_root import ConfinedRoot
+
+CHUNK_ENTRIES = 1_000
+SKIPPED_NAMES = frozenset({b".git", b".kaiza"})
+_AUDIT = b"audit"
+_LOG_PREFIX = b"audit-log"
+_MAX_PATH = 4_000
+# SQLite has signed integers; a file system may use all 64 bits.
+_MAX_INTEGER = (1 << 63) - 1
+_KINDS: dict[int, EntryKind] = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+}
+
+
+class Stat(NamedTuple):
+    """Status of one entry; while it is the same, so is the content."""
+
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def from_result(cls, status: os.stat_result) -> "Stat":
+        """The fields of a stat result, as SQLite can hold them."""
+        mode = status.st_mode
+        if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
+            times = status.st_mtime_ns, status.st_ctime_ns
+            return cls(mode, status.st_size & _MAX_INTEGER, *times, status.st_ino & _MAX_INTEGER)
+        # A directory's times change with each entry, a FIFO's with each write: neither is a change of the entry.
+        return cls(mode, 0, 0, status.st_ctime_ns, status.st_ino & _MAX_INTEGER)
+
+    @property
+    def kind(self) -> EntryKind:
+        """Kind of the entry."""
+        return _KINDS.get(stat.S_IFMT(self.mode), "device")
+
+    def is_same(self, other: "Stat") -> bool:
+        """Whether the entry is unchanged since the other status."""
+        if stat.S_ISREG(self.mode) or stat.S_ISLNK(self.mode):
+            return self == other
+        return self.mode == other.mode and self.inode == other.inode
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Entries of one directory whose names follow `after`, up to `through`; None is the end of the directory."""
+
+    directory: bytes
+    ctime_ns: int
+    """When the directory was changed last: no entry was removed after that."""
+    seen_ns: int
+    entries: dict[bytes, Stat]
+    after: bytes = b""
+    through: bytes | None = None
+    is_listed: bool = True
+    """Whether the directory could be read."""
+
+
+def walk_tree(root: ConfinedRoot) -> Iterator[Chunk]:
+    """Every directory in chunks, the root first. The names of one directory are held in memory, and nothing else."""
+    pending = [b""]
+    while pending:
+        directories: list[bytes] = []
+        for chunk in _list_directory(root, pending.pop()):
+            yield chunk
+            directories += [
+                join(chunk.directory, name) for name, entry in chunk.entries.items() if stat.S_ISDIR(entry.mode)
+            ]
+        pending += reversed(directories)
+
+
+def join(directory: bytes, name: bytes) -> bytes:
+    """Path of a name in a directory; the root is empty."""
+    return directory + b"/" + name if directory else name
+
+
+def is_skipped(directory: bytes, name: bytes) -> bool:
+    """Whether the entry is version control or Kaiza's own: its log, journals and blobs."""
+    return name in SKIPPED_NAMES or (directory == _AUDIT and name.startswith(_LOG_PREFIX))
+
+
+def to_rel_path(path: bytes) -> RelPath:
+    """The path as a RelPath."""
+    return RelPath.from_bytes(path)
+
+
+def _list_directory(root: ConfinedRoot, path: bytes) -> Iterator[Chunk]:
+    real = to_rel_path(path)
+    unlisted = Chunk(path, 0, time.time_ns(), {}, is_listed=False)
+    if len(path) > _MAX_PATH:
+        yield unlisted
+        return
+    try:
+        directory = root.open_directory(real, lambda _real: None)
+    except errors.SystemError as error:
+        if error.error_code != "PATH_NOT_FOUND":  # else it was removed since its parent was listed
+            yield unlisted
+        return
+    with directory:
+        # A parent was swapped for a link: its entries would be reported under paths that are not theirs.
+        if directory.real != real:
+            yield unlisted
+            return
+        try:
+            # Before the listing: what is removed later than this has changed the directory's time again.
+            changed_ns = os.fstat(directory.fd).st_ctime_ns
+            names = sorted(map(_encode, os.listdir(directory.fd)))  # noqa: PTH208  of a descriptor
+        except OSError:
+            yield unlisted
+            return
+        after = b""
+        for start in range(0, max(1, len(names)), CHUNK_ENTRIES):
+            part = names[start : start + CHUNK_ENTRIES]
+            through = part[-1] if start + CHUNK_ENTRIES < len(names) else None
+            entries = _stat_entries(directory.fd, path, part)
+            yield Chunk(path, changed_ns, time.time_ns(), entries, after, through)
+            after = through or b""
+
+
+def _encode(name: str) -> bytes:
+    return name.encode(errors="surrogateescape")
+
+
+def _stat_entries(directory_fd: int, path: bytes, names: list[bytes]) -> dict[bytes, Stat]:
+    entries = {}
+    for name in names:
+        if not is_skipped(path, name):
+            try:
+                entries[name] = Stat.from_result(os.stat(name, dir_fd=directory_fd, follow_symlinks=False))
+            except OSError:  # deleted since it was listed
+                continue
+    return entries

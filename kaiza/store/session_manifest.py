@@ -1,0 +1,188 @@
+"""Manifest of a session: taken when it begins, and compared with the workspace and the log when it ends."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
+from datetime import datetime
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from kaiza.domain.manifest import comparison
+from kaiza.domain.manifest.comparison import Comparison, Difference
+from kaiza.domain.manifest.recorded_changes import RecordedChanges, collect_changes
+from kaiza.domain.manifest.report import Coverage, Gap, OutsideReport
+from kaiza.domain.plans import parser
+from kaiza.domain.plans.plan import is_plan_id
+from kaiza.store.audit.reader import read_records
+from kaiza.store.manifest import report_files
+from kaiza.store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from kaiza.store.manifest.database import Database, SessionBegin
+    from kaiza.store.manifest.differences import LiveComparison, Reference
+
+MAX_SECONDS = 10.0
+"""Seconds for one comparison; what it has not reached by then is not covered."""
+_MAX_WAIT = 5.0
+_MAX_HELD = 50_000
+_DOCUMENT_TOOLS = frozenset({"save_plan", "write_report"})
+_PLANS = "plans/"
+_PLAN_SUFFIX = ".md"
+
+
+def begin_manifest(workspace: Workspace, session_id: str) -> None:
+    """Take the manifest of a session that begins; at most 100 ms now, the rest in the background."""
+    head = workspace.log.head
+    workspace.manifest.begin(session_id, head.seq if head else 0)
+
+
+def end_manifest(workspace: Workspace, session_id: str, begun_at: str, now: str, seconds: float) -> OutsideReport:
+    """Compare a session that ends, and save the report for its review."""
+    report = compare_session(workspace, session_id, begun_at, now, seconds)
+    if not workspace.binding.is_foreign:
+        with suppress(OSError):  # the review then says that the list is missing; the record has its counts
+            report_files.save_report(workspace.manifest.state_path, report)
+    workspace.manifest.forget(session_id)
+    return report
+
+
+def compare_session(workspace: Workspace, session_id: str, begun_at: str, now: str, seconds: float) -> OutsideReport:
+    """What changed without Kaiza since a session began, as it is now. It takes about `seconds` at most."""
+    report = OutsideReport(session_id, begun_at, now)
+    identity = workspace.manifest.find_identity()
+    if identity is None:
+        return replace(report, coverage=Coverage("partial", gaps=("not_bound",)))
+    until = time.monotonic() + seconds
+    workspace.manifest.wait(session_id, min(_MAX_WAIT, seconds / 2))
+    return _SessionComparison(workspace, report, until).run(identity)
+
+
+class _SessionComparison:
+    """One comparison, and what it read of manifest and log."""
+
+    def __init__(self, workspace: Workspace, report: OutsideReport, until: float) -> None:
+        self._workspace = workspace
+        self._report = report
+        self._until = until
+        self._gaps: set[Gap] = set()
+
+    def run(self, identity: str) -> OutsideReport:
+        import sqlite3  # noqa: PLC0415  sessions that do not end need it in the background only
+
+        from kaiza.store.manifest.database import open_database  # noqa: PLC0415  as above
+
+        opened = open_database(self._workspace.manifest.state_path, identity)
+        if opened is None:
+            return self._compare(None)
+        with closing(opened):
+            try:
+                return self._compare(opened)
+            except sqlite3.Error:  # damaged; the next session begins a new one
+                return self._compare(None)
+
+    def _compare(self, database: "Database | None") -> OutsideReport:
+        from kaiza.store.manifest.differences import LiveComparison  # noqa: PLC0415  as above
+        from kaiza.store.manifest.ignored_paths import IgnoredPaths  # noqa: PLC0415  as above
+
+        workspace = self._workspace
+        begin = database.session(self._report.session_id) if database else None
+        reference = self._load_reference(database, begin)
+        ignored = IgnoredPaths(workspace.files, workspace.is_unreadable)
+        live = LiveComparison(
+            workspace.files, database if begin else None, reference, ignored, lambda: time.monotonic() > self._until
+        )
+        found = self._classify(live, begin)
+        earlier = self._compare_earlier(database, reference, begin) if database and begin else None
+        gaps: tuple[Gap, ...] = tuple(sorted(self._gaps | live.gaps))
+        return replace(
+            self._report,
+            ungoverned=tuple(found.changes),
+            ungoverned_count=found.outside_count,
+            governed_count=found.governed_count,
+            already_there=tuple(earlier.changes) if earlier else (),
+            already_there_count=earlier.outside_count if earlier else None,
+            coverage=Coverage("partial" if gaps else "whole", live.entries, live.uncovered, gaps),
+        )
+
+    def _load_reference(self, database: "Database | None", begin: "SessionBegin | None") -> "Reference":
+        from kaiza.store.manifest.differences import Reference  # noqa: PLC0415  as above
+
+        if database is None or begin is None:
+            self._gaps.add("no_manifest")
+            return Reference(_time_ns(self._report.begun_at))
+        scan = database.scan(begin.scan)
+        if scan is None or scan.ended_ns is None:
+            self._gaps.add("begin_unfinished")
+        unlisted = frozenset(database.unlisted(begin.scan))
+        if unlisted:
+            self._gaps.add("unlisted")
+        return Reference(begin.begun_ns, scan, begin.previous, unlisted)
+
+    def _classify(self, live: "LiveComparison", begin: "SessionBegin | None") -> Comparison:
+        """Compare with the records up to now, also with those that were appended during the walk."""
+        seen = list(self._read_changes(begin))
+        looked_at = seen[-1]["seq"] if seen else 0
+        touched = {path.encode(errors="surrogateescape") for path in collect_changes(seen, looked_at).steps}
+        differences = live.iterate(frozenset(filter(_is_path, touched)))
+        held = list(islice(differences, _MAX_HELD))
+        later = (record for record in self._read_changes(begin) if record["seq"] > looked_at)
+        recorded = collect_changes([*seen, *later], looked_at)
+        self._add_decisions(held, recorded)
+        return comparison.compare(chain(held, differences), recorded)
+
+    def _compare_earlier(
+        self, database: "Database", reference: "Reference", begin: "SessionBegin"
+    ) -> Comparison | None:
+        from kaiza.store.manifest.differences import iterate_earlier  # noqa: PLC0415  as above
+
+        previous = database.scan(reference.previous) if reference.previous else None
+        if previous is None:
+            return None
+        records = (record for record in self._read_from(previous.seq) if record["seq"] <= begin.seq)
+        recorded = collect_changes(list(records), begin.seq)
+        differences = list(islice(iterate_earlier(database, reference), _MAX_HELD))
+        self._add_decisions(differences, recorded)
+        return comparison.compare(differences, recorded)
+
+    def _read_changes(self, begin: "SessionBegin | None") -> Iterator[dict[str, Any]]:
+        return self._read_from(begin.seq if begin else self._find_begin())
+
+    def _read_from(self, seq: int) -> Iterator[dict[str, Any]]:
+        """The records after a number that may explain a difference."""
+        return filter(_may_explain, read_records(self._workspace.root, since_seq=seq + 1))
+
+    def _find_begin(self) -> int:
+        """Number of the session's first record; 0 if the log does not have it."""
+        for record in read_records(self._workspace.root, reverse=True):
+            if record.get("session_id") == self._report.session_id and record.get("tool_name") == "begin_session":
+                return int(record["seq"])
+            if time.monotonic() > self._until:
+                self._gaps.add("log_unreadable")
+                break
+        return 0
+
+    def _add_decisions(self, differences: list[Difference], recorded: RecordedChanges) -> None:
+        """Add the plans of which only status and approval were edited: a person's decision, which the plan shows."""
+        for difference in differences:
+            plan_id = difference.path.removeprefix(_PLANS).removesuffix(_PLAN_SUFFIX)
+            if f"{_PLANS}{plan_id}{_PLAN_SUFFIX}" == difference.path and is_plan_id(plan_id):
+                stored, draft = self._workspace.plans.read(plan_id), self._workspace.load_seen_draft(plan_id)
+                body_hash = stored.parsed.body_hash if stored else None
+                if stored and draft and body_hash and parser.parse(draft, plan_id).body_hash == body_hash:
+                    recorded.documents.setdefault(difference.path, set()).add(stored.parsed.plan_hash)
+
+
+def _may_explain(record: Mapping[str, Any]) -> bool:
+    if record.get("kind") == "call":
+        return bool(record.get("changes")) or record.get("tool_name") in _DOCUMENT_TOOLS
+    return record.get("kind") in ("intent", "recovery", "person", "plan")
+
+
+def _is_path(path: bytes) -> bool:
+    """Whether a recorded path is one below the root; a log that came with a clone may name anything."""
+    return all(part not in (b"", b".", b"..") and b"\0" not in part for part in path.split(b"/"))
+
+
+def _time_ns(timestamp: str) -> int:
+    return int(datetime.fromisoformat(timestamp).timestamp() * 1000) * 1_000_000
