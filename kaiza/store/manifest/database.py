@@ -64,6 +64,14 @@ class Row(NamedTuple):
         return bool(self.flags & flag)
 
 
+def is_unchanged(values: Sequence[Any], status: Stat) -> bool:
+    """Whether an entry still has the status in the columns of its row, and that tells that its content is the same."""
+    # Nearly every entry of the tree comes here, so the row is not built.
+    if values[9] & (UNSETTLED | ABSENT):
+        return False
+    return values[4:9] == status or Stat(*values[4:9]).is_same(status)
+
+
 class Scan(NamedTuple):
     """One pass over the tree. `ended` is None until it has seen all of it; `seq` is the log's last record before."""
 
@@ -96,14 +104,16 @@ class Database:
         """Close the file."""
         self.connection.close()
 
-    def rows(self, directory: bytes, scan: int, after: bytes = b"", through: bytes | None = None) -> dict[bytes, Row]:
-        """The rows of one directory as of a scan, by name; only names after `after`, up to `through`."""
+    def rows(
+        self, directory: bytes, scan: int, after: bytes = b"", through: bytes | None = None
+    ) -> dict[bytes, tuple[Any, ...]]:
+        """The columns of one directory's rows as of a scan, by name; only names after `after`, up to `through`."""
         end = "" if through is None else " AND name <= ?"
         selected = self.connection.execute(
             f"SELECT {_COLUMNS} FROM entries WHERE directory = ? AND name > ?{end} AND first <= ? AND gone > ?",  # noqa: S608  constants
             (directory, after, *(() if through is None else (through,)), scan, scan),
         )
-        return {values[1]: Row.from_columns(values) for values in selected.fetchall()}
+        return {values[1]: values for values in selected.fetchall()}
 
     def row(self, directory: bytes, name: bytes, scan: int) -> Row | None:
         """The row of one path as of a scan."""

@@ -8,11 +8,12 @@ import stat
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kaiza.domain.manifest.comparison import Difference
 from kaiza.domain.manifest.report import EntryState, Gap
 from kaiza.store.files.confined_root import ConfinedRoot
-from kaiza.store.manifest.database import ABSENT, HIDDEN, IGNORED, UNSETTLED, Database, Row, Scan
+from kaiza.store.manifest.database import ABSENT, HIDDEN, IGNORED, UNSETTLED, Database, Row, Scan, is_unchanged
 from kaiza.store.manifest.hashing import ContentReader
 from kaiza.store.manifest.ignored_paths import IgnoredPaths
 from kaiza.store.manifest.tree import Chunk, Stat, is_skipped, join, walk_tree
@@ -115,10 +116,13 @@ class LiveComparison:
         self.entries += len(chunk.entries)
         rows = self._rows(chunk)
         for name, status in chunk.entries.items():
-            row = rows.pop(name, None)
+            values = rows.pop(name, None)
+            if values is not None and is_unchanged(values, status) and values[2] != self._reference.number:
+                continue
+            row = Row.from_columns(values) if values else None
             if not self._is_unchanged(row, status) and join(chunk.directory, name) not in touched:
                 yield from self._compare_present(chunk, name, row, status)
-        for row in rows.values():
+        for row in map(Row.from_columns, rows.values()):
             if row.path not in touched:
                 yield from self._removed(row, chunk.ctime_ns)
 
@@ -134,7 +138,7 @@ class LiveComparison:
             return False
         return not self._reference.is_late(row)
 
-    def _rows(self, chunk: Chunk) -> dict[bytes, Row]:
+    def _rows(self, chunk: Chunk) -> dict[bytes, tuple[Any, ...]]:
         if self._database is None:
             return {}
         return self._database.rows(chunk.directory, self._reference.number, chunk.after, chunk.through)

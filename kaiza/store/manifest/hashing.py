@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -62,25 +62,29 @@ class ContentReader:
     def _read_handle(self, handle: ResolvedPath) -> Content | None:
         before = handle.stat
         if stat.S_ISLNK(before.st_mode):
-            name = handle.name or b""
-            target = os.readlink(name, dir_fd=handle.fd)
-            status = Stat.from_result(os.stat(name, dir_fd=handle.fd, follow_symlinks=False))
-            return Content(status, sha256(target).digest(), None) if status == Stat.from_result(before) else None
+            # An empty name is the link that the handle itself is of.
+            target = os.readlink(handle.name or b"", dir_fd=handle.fd)
+            return Content(Stat.from_result(before), sha256(target).digest(), None)
         if not stat.S_ISREG(before.st_mode) or before.st_size > MAX_HASHED_BYTES:
             return None
         descriptor = handle.open(os.O_RDONLY)
         try:
             digest, lines = self._hash(descriptor, before.st_size)
-            after = os.fstat(descriptor)
+            after = Stat.from_result(os.fstat(descriptor))
         finally:
             os.close(descriptor)
-        status = Stat.from_result(before)
-        return Content(status, digest, lines) if digest and Stat.from_result(after) == status else None
+        return Content(after, digest, lines) if digest and after == Stat.from_result(before) else None
 
     def _hash(self, descriptor: int, size: int) -> tuple[bytes, int]:
         """Hash and number of lines; an empty hash where it was stopped."""
+        if size < FIRST_CHUNK_BYTES:
+            # One byte more than the size: most files are read, and their end is seen, by one call.
+            content = os.read(descriptor, size + 1)
+            if len(content) == size:
+                return sha256(content).digest(), _count_lines(content)
+            os.lseek(descriptor, 0, os.SEEK_SET)
         digest, lines, last = sha256(), 0, b"\n"
-        for chunk in _read_chunks(descriptor, size):
+        while chunk := os.read(descriptor, CHUNK_BYTES):
             if self._is_stopped():
                 return b"", 0
             digest.update(chunk)
@@ -105,19 +109,12 @@ class ContentReader:
 
     def _open_entry(self, directory: OpenDirectory, name: bytes) -> ResolvedPath:
         """A handle of the entry itself. To open a device or a FIFO could have an effect; a handle has none."""
-        real = directory.real / name.decode(errors="surrogateescape")
-        status = os.stat(name, dir_fd=directory.fd, follow_symlinks=False)
-        if not hasattr(os, "O_PATH") or stat.S_ISLNK(status.st_mode):
-            return ResolvedPath(os.dup(directory.fd), real, status, name)
+        if not hasattr(os, "O_PATH"):
+            status = os.stat(name, dir_fd=directory.fd, follow_symlinks=False)
+            return ResolvedPath(os.dup(directory.fd), directory.real, status, name)
         fd = os.open(name, HANDLE_FLAGS | os.O_NOFOLLOW, dir_fd=directory.fd)
-        return ResolvedPath(fd, real, os.fstat(fd))
+        return ResolvedPath(fd, directory.real, os.fstat(fd))
 
 
-def _read_chunks(descriptor: int, size: int) -> Iterator[bytes]:
-    # One byte more than the size: a small file is then read, and its end seen, by one call.
-    wanted = min(size + 1, FIRST_CHUNK_BYTES)
-    while chunk := os.read(descriptor, wanted):
-        yield chunk
-        if len(chunk) < wanted and wanted == size + 1:
-            return
-        wanted = CHUNK_BYTES
+def _count_lines(content: bytes) -> int:
+    return content.count(b"\n") + (content[-1:] not in (b"\n", b""))

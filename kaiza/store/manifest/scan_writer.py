@@ -2,9 +2,18 @@
 
 import stat
 import time
-from collections.abc import Sequence
 
-from kaiza.store.manifest.database import ABSENT, CURRENT, HIDDEN, IGNORED, UNSETTLED, Database, Row, below
+from kaiza.store.manifest.database import (
+    ABSENT,
+    CURRENT,
+    HIDDEN,
+    IGNORED,
+    UNSETTLED,
+    Database,
+    Row,
+    below,
+    is_unchanged,
+)
 from kaiza.store.manifest.ignored_paths import IgnoredPaths
 from kaiza.store.manifest.tree import Chunk, Stat, join
 
@@ -22,6 +31,7 @@ class ScanWriter:
         self._ignored = ignored
         self._begun_ns = begun_ns
         self._connection = database.connection
+        self._new_rows: list[tuple[object, ...]] = []
         last = database.last_scan()
         self.number = last.number + 1 if last else 1
         self._connection.execute("BEGIN IMMEDIATE")
@@ -41,11 +51,14 @@ class ScanWriter:
             return
         rows = self._database.rows(chunk.directory, CURRENT - 1, chunk.after, chunk.through)
         for name, status in chunk.entries.items():
-            row = rows.pop(name, None)
-            if row is None or row.has(UNSETTLED | ABSENT) or not row.stat.is_same(status):
-                self._replace_row(chunk, name, status, row)
-        for row in rows.values():
-            self._remove_row(row, chunk.ctime_ns)
+            values = rows.pop(name, None)
+            if values is None:
+                self._replace_row(chunk, name, status, None)
+            elif not is_unchanged(values, status):
+                self._replace_row(chunk, name, status, Row.from_columns(values))
+        for values in rows.values():
+            self._remove_row(Row.from_columns(values), chunk.ctime_ns)
+        self._insert_rows()
         if time.monotonic() > self._commit_at:
             self.commit()
             self._connection.execute("BEGIN IMMEDIATE")
@@ -68,7 +81,7 @@ class ScanWriter:
         flags = IGNORED if is_ignored else HIDDEN if self._ignored.is_hidden(path, status) else 0
         if is_unsettled(status, chunk.seen_ns):
             flags |= UNSETTLED
-        self._insert_row(Row(chunk.directory, name, self.number, CURRENT, status, flags))
+        self._new_rows.append((chunk.directory, name, self.number, CURRENT, *status, flags, None, None))
 
     def _remove_row(self, row: Row, directory_ctime_ns: int) -> None:
         self._end_rows(row, keeps_below=False)
@@ -76,7 +89,7 @@ class ScanWriter:
         if not row.has(ABSENT) and directory_ctime_ns > self._begun_ns:
             absent = row.stat._replace(ctime_ns=directory_ctime_ns)
             flags = row.flags & (IGNORED | HIDDEN) | ABSENT
-            self._insert_row(Row(row.directory, row.name, self.number, CURRENT, absent, flags))
+            self._new_rows.append((row.directory, row.name, self.number, CURRENT, *absent, flags, None, None))
 
     def _end_rows(self, row: Row, *, keeps_below: bool) -> None:
         """End a row, and those below a directory that is gone."""
@@ -90,9 +103,10 @@ class ScanWriter:
                 (self.number, *below(row.path), CURRENT),
             )
 
-    def _insert_row(self, row: Row) -> None:
-        values: Sequence[object] = (*row[:4], *row.stat, *row[5:])
-        self._connection.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+    def _insert_rows(self) -> None:
+        query = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        self._connection.executemany(query, self._new_rows)
+        self._new_rows.clear()
 
 
 def is_unsettled(status: Stat, seen_ns: int) -> bool:

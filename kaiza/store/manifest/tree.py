@@ -21,7 +21,9 @@ _AUDIT = b"audit"
 _LOG_PREFIX = b"audit-log"
 _MAX_PATH = 4_000
 # SQLite has signed integers; a file system may use all 64 bits.
-_MAX_INTEGER = (1 << 63) - 1
+_MAX_INODE = (1 << 63) - 1
+_FORMAT = 0o170000
+_CONTENT_FORMATS = frozenset({stat.S_IFREG, stat.S_IFLNK})
 _KINDS: dict[int, EntryKind] = {
     stat.S_IFREG: "file",
     stat.S_IFDIR: "directory",
@@ -43,12 +45,11 @@ class Stat(NamedTuple):
     @classmethod
     def from_result(cls, status: os.stat_result) -> "Stat":
         """The fields of a stat result, as SQLite can hold them."""
-        mode = status.st_mode
-        if stat.S_ISREG(mode) or stat.S_ISLNK(mode):
-            times = status.st_mtime_ns, status.st_ctime_ns
-            return cls(mode, status.st_size & _MAX_INTEGER, *times, status.st_ino & _MAX_INTEGER)
+        mode, inode = status.st_mode, status.st_ino & _MAX_INODE
+        if mode & _FORMAT in _CONTENT_FORMATS:
+            return cls(mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, inode)
         # A directory's times change with each entry, a FIFO's with each write: neither is a change of the entry.
-        return cls(mode, 0, 0, status.st_ctime_ns, status.st_ino & _MAX_INTEGER)
+        return cls(mode, 0, 0, status.st_ctime_ns, inode)
 
     @property
     def kind(self) -> EntryKind:
@@ -57,7 +58,7 @@ class Stat(NamedTuple):
 
     def is_same(self, other: "Stat") -> bool:
         """Whether the entry is unchanged since the other status."""
-        if stat.S_ISREG(self.mode) or stat.S_ISLNK(self.mode):
+        if self.mode & _FORMAT in _CONTENT_FORMATS:
             return self == other
         return self.mode == other.mode and self.inode == other.inode
 
@@ -85,7 +86,9 @@ def walk_tree(root: ConfinedRoot) -> Iterator[Chunk]:
         for chunk in _list_directory(root, pending.pop()):
             yield chunk
             directories += [
-                join(chunk.directory, name) for name, entry in chunk.entries.items() if stat.S_ISDIR(entry.mode)
+                join(chunk.directory, name)
+                for name, entry in chunk.entries.items()
+                if entry[0] & _FORMAT == stat.S_IFDIR  # by index: this line is run for each entry of the tree
             ]
         pending += reversed(directories)
 
@@ -145,9 +148,11 @@ def _encode(name: str) -> bytes:
 def _stat_entries(directory_fd: int, path: bytes, names: list[bytes]) -> dict[bytes, Stat]:
     entries = {}
     for name in names:
-        if not is_skipped(path, name):
-            try:
-                entries[name] = Stat.from_result(os.stat(name, dir_fd=directory_fd, follow_symlinks=False))
-            except OSError:  # deleted since it was listed
-                continue
+        try:
+            entries[name] = Stat.from_result(os.stat(name, dir_fd=directory_fd, follow_symlinks=False))
+        except OSError:  # deleted since it was listed
+            continue
+    for name in [name for name in entries if name in SKIPPED_NAMES or path == _AUDIT]:
+        if is_skipped(path, name):
+            del entries[name]
     return entries
