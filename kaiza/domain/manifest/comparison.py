@@ -60,7 +60,10 @@ def find_outside_change(difference: Difference, recorded: RecordedChanges) -> Ou
         return None
     if difference.path in recorded.directories and _is_directory(difference):
         return None
-    return _Fold(difference).run(recorded.steps.get(difference.path, ()))
+    change = _Fold(difference).run(recorded.steps.get(difference.path, ()))
+    # Written by Kaiza, and by something else after that.
+    is_edited = change is not None and change.change == "created" and difference.path in recorded.documents
+    return replace(change, change="modified") if change is not None and is_edited else change
 
 
 class _Fold:

@@ -1,0 +1,214 @@
+"""A hostile tree, and a manifest that came from elsewhere: nothing is opened, waited for or believed."""
+
+import ctypes
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+from scenes import make_ready
+
+from kaiza.app import App
+from kaiza.store.disk import state_dir
+from kaiza.store.manifest import database, hashing
+
+
+def begin(app):
+    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
+    (workspace,) = app.services.workspaces.values()
+    workspace.manifest.wait(session_id, 60)
+    return session_id
+
+
+def end(app, session_id):
+    output = app.call("end_session", {"session_id": session_id}).output
+    return [(each["path"], each["change"]) for each in output["ungoverned"]], output["manifest"]
+
+
+def make_hostile(root):
+    """FIFOs, a socket, links that lead out and in circles, a deep tree, and names that break lines and terminals."""
+    os.mkfifo(root / "pipe")
+    os.mkfifo(root / ".gitignore")
+    (root / "loop").symlink_to("loop")
+    (root / "up").symlink_to("..")
+    (root / "etc").symlink_to("/etc")
+    (root / "zero").symlink_to("/dev/zero")
+    for name in ("a\nb", "a\x1b[2Jb", "\u202eexe.txt", "-rf", " ", "'; DROP TABLE entries; --"):
+        (root / name).write_text("1\n")
+    os.close(os.open(os.fsencode(root) + b"/\xff\xfe", os.O_CREAT | os.O_WRONLY))
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"/proc/self/fd/{os.open(root, os.O_RDONLY)}/sock")
+    deep = os.open(root, os.O_RDONLY)
+    for _ in range(60):
+        os.mkdir("d" * 100, dir_fd=deep)
+        inner = os.open("d" * 100, os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = inner
+    os.close(os.open("bottom", os.O_CREAT | os.O_WRONLY, dir_fd=deep))
+    os.close(deep)
+
+
+def test_a_hostile_tree_is_walked_without_opening_anything_but_files(make_app, workspace, monkeypatch):
+    make_hostile(workspace)
+    opened, real_open = [], os.open
+
+    def note(path, flags, *more, **options):
+        if not flags & getattr(os, "O_PATH", 0):
+            descriptor = real_open(path, flags, *more, **options)
+            opened.append(os.fstat(descriptor).st_mode & 0o170000)
+            return descriptor
+        return real_open(path, flags, *more, **options)
+
+    app = make_app(workspace)
+    monkeypatch.setattr(os, "open", note)
+    session_id = begin(app)
+    (workspace / "new\r\n").write_text("1\n")
+    os.rename(os.fsencode(workspace) + b"/\xff\xfe", os.fsencode(workspace) + b"/\xfd")
+    listed, _ = end(app, session_id)
+
+    assert set(opened) <= {0o100000, 0o040000}
+    assert ("new\r\n", "created") in listed
+    assert ("\\xfd", "renamed") in listed or {("\\xfd", "created"), ("\\xff\\xfe", "deleted")} <= set(listed)
+
+
+def test_what_lies_too_deep_is_said_to_be_uncovered(make_app, workspace):
+    make_hostile(workspace)
+    app = make_app(workspace)
+
+    assert end(app, begin(app)) == ([], "partial")
+
+
+def test_a_file_swapped_for_a_fifo_or_a_device_while_it_is_read_is_not_opened(make_app, workspace, monkeypatch):
+    for name in "abc":
+        (workspace / name).write_text("1\n")
+    read, swapped = hashing.ContentReader.read, []
+
+    def swap_and_read(self, directory, name):
+        path = workspace / os.fsdecode(name)
+        if name in (b"a", b"b") and path.is_file():
+            path.unlink()
+            os.mkfifo(path) if name == b"a" else path.symlink_to("/dev/zero")
+            swapped.append(name)
+        return read(self, directory, name)
+
+    monkeypatch.setattr(hashing.ContentReader, "read", swap_and_read)
+    app = make_app(workspace)
+    listed = end(app, begin(app))
+
+    assert set(swapped) == {b"a", b"b"}
+    assert listed == ([("a", "kind"), ("b", "kind")], "whole")
+
+
+@pytest.mark.parametrize("where", ["other workspace", "other machine"])
+def test_a_manifest_of_another_workspace_or_machine_is_not_believed(tmp_path, make_app, monkeypatch, where):
+    """The copy says of each file that it was seen as it is now, so that no change would be found."""
+    root, other = make_ready(tmp_path / "project"), make_ready(tmp_path / "other")
+    for each in (root, other):
+        (each / "a").write_text("1\n")
+    app = make_app(root)
+    session_id = begin(app)
+    (root / "a").write_text("2\n")
+    shutil.rmtree(other)
+    if where == "other workspace":
+        shutil.copytree(root, other, symlinks=True)
+        shutil.rmtree(other / ".kaiza")
+        shutil.rmtree(other / "audit")
+        make_ready(other)
+        source = other
+    else:
+        source = root
+    home = os.environ["XDG_STATE_HOME"]
+    forged = tmp_path / "forged.sqlite"
+    with monkeypatch.context() as patch:
+        if where == "other machine":
+            patch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+            shutil.rmtree(tmp_path / "elsewhere", ignore_errors=True)
+            (tmp_path / "elsewhere").mkdir()
+            saved = tmp_path / "saved"
+            shutil.copytree(root / "audit", saved)
+            shutil.rmtree(root / "audit")
+            shutil.move(root / ".kaiza", tmp_path / "kaiza")
+            make_ready(root)
+        attacker = App([os.path.realpath(source)])
+        begin(attacker)
+        attacker.close()
+        shutil.copy(state_dir.path_of(str(source)) / database.NAME, forged)
+        if where == "other machine":
+            shutil.rmtree(root / "audit")
+            shutil.move(saved, root / "audit")
+            shutil.rmtree(root / ".kaiza")
+            shutil.move(tmp_path / "kaiza", root / ".kaiza")
+    assert os.environ["XDG_STATE_HOME"] == home
+    give_session(forged, session_id)
+    ours = state_dir.path_of(str(root)) / database.NAME
+    for suffix in ("-wal", "-shm"):
+        ours.with_name(ours.name + suffix).unlink(missing_ok=True)
+    shutil.copy(forged, ours)
+    report = compare_as_another_process(root, session_id)
+
+    assert report["manifest"] == "partial"
+    assert {each["path"] for each in report["ungoverned"]} >= {"a"}
+
+
+def give_session(path, session_id):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE sessions SET session = ?, begun = 1", (session_id,))
+        connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+
+
+def compare_as_another_process(root, session_id):
+    script = (
+        "import json, sys\nfrom kaiza.app import App\n"
+        "app = App([sys.argv[1]])\n"
+        "print(json.dumps(app.call('end_session', {'session_id': sys.argv[2]}).output))\napp.close()\n"
+    )
+    command = [sys.executable, "-c", script, os.path.realpath(root), session_id]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
+def drop_privileges():
+    """Let permissions count in this process even for root: without the capabilities to override them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, sets) == 0
+    sets[0] &= ~0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
+    assert libc.capset(header, sets) == 0
+
+
+def compare_unreadable(root):
+    """End one session while a directory cannot be read, and another that began meanwhile after it can be again."""
+    drop_privileges()
+    app = App([os.path.realpath(root)])
+    first = begin(app)
+    (root / "closed").chmod(0)
+    (root / "unreadable").chmod(0)
+    (root / "other").write_text("2")
+    second = begin(app)
+    closed = end(app, first)
+    (root / "closed").chmod(0o755)
+    (root / "unreadable").chmod(0o644)
+    found = {"closed": closed, "opened": end(app, second)}
+    app.close()
+    return found
+
+
+def test_a_directory_that_cannot_be_read_is_said_and_its_entries_are_not_called_deleted(workspace, tmp_path):
+    (workspace / "closed").mkdir()
+    for name in ("closed/a", "unreadable", "other"):
+        (workspace / name).write_text("1\n")
+    child = os.fork()
+    if child == 0:
+        try:
+            (tmp_path / "found.json").write_text(json.dumps(compare_unreadable(workspace)))
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    found = json.loads((tmp_path / "found.json").read_text())
+
+    assert found["closed"] == [[["closed", "mode"], ["other", "modified"], ["unreadable", "mode"]], "partial"]
+    assert found["opened"] == [[["closed", "mode"], ["unreadable", "mode"]], "partial"]
