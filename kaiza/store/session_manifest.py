@@ -20,7 +20,7 @@ from kaiza.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from kaiza.store.manifest.database import Database, SessionBegin
-    from kaiza.store.manifest.differences import LiveComparison, Reference
+    from kaiza.store.manifest.differences import LiveComparison, ManifestReference
 
 MAX_SECONDS = 10.0
 """Seconds for one comparison; what it has not reached by then is not covered."""
@@ -105,19 +105,19 @@ class _SessionComparison:
             coverage=Coverage("partial" if gaps else "whole", live.entries, live.uncovered, gaps),
         )
 
-    def _load_reference(self, database: "Database | None", begin: "SessionBegin | None") -> "Reference":
-        from kaiza.store.manifest.differences import Reference  # noqa: PLC0415  as above
+    def _load_reference(self, database: "Database | None", begin: "SessionBegin | None") -> "ManifestReference":
+        from kaiza.store.manifest.differences import ManifestReference  # noqa: PLC0415  as above
 
         if database is None or begin is None:
             self._gaps.add("no_manifest")
-            return Reference(_time_ns(self._report.begun_at))
+            return ManifestReference(_time_ns(self._report.begun_at))
         scan = database.scan(begin.scan)
         if scan is None or scan.ended_ns is None:
             self._gaps.add("begin_unfinished")
         unlisted = frozenset(database.unlisted(begin.scan))
         if unlisted:
             self._gaps.add("unlisted")
-        return Reference(begin.begun_ns, scan, begin.previous, unlisted)
+        return ManifestReference(begin.begun_ns, scan, begin.previous, unlisted)
 
     def _classify(self, live: "LiveComparison", begin: "SessionBegin | None") -> Comparison:
         """Compare with the records up to now, also with those that were appended during the walk."""
@@ -132,7 +132,7 @@ class _SessionComparison:
         return comparison.compare(chain(held, differences), recorded)
 
     def _compare_earlier(
-        self, database: "Database", reference: "Reference", begin: "SessionBegin"
+        self, database: "Database", reference: "ManifestReference", begin: "SessionBegin"
     ) -> Comparison | None:
         from kaiza.store.manifest.differences import iterate_earlier  # noqa: PLC0415  as above
 

@@ -160,8 +160,8 @@ class OutsideReport:
 
 
 def hash_changes(changes: Sequence[OutsideChange]) -> str:
-    """SHA-256 of the canonical JSON of the changes' `path`, `change` and `from`."""
-    listed, _ = canonical_json.to_recordable([change.as_answer() for change in changes])
+    """SHA-256 of the canonical JSON of the changes."""
+    listed, _ = canonical_json.to_recordable([change.as_json() for change in changes])
     return sha256(canonical_json.encode(listed)).hexdigest()
 
 

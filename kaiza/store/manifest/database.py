@@ -33,6 +33,7 @@ _TABLES = {
 _SCHEMA = tuple(f"CREATE TABLE {name} ({columns}) STRICT, WITHOUT ROWID" for name, columns in _TABLES.items())
 _COLUMNS = "directory, name, first, gone, mode, size, mtime, ctime, inode, flags, hash, lines"
 _BUSY_SECONDS = 2.0
+_BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
 _FETCHED_ROWS = 500
 
 
@@ -217,14 +218,10 @@ def open_or_create(state_path: Path, identity: str) -> Database:
     try:
         _require_own_file(path)
         return Database(_connect(path, identity, read_only=False))
-    except FileNotFoundError:
-        pass
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorname in ("SQLITE_BUSY", "SQLITE_LOCKED"):
+    except (OSError, sqlite3.Error, UnusableError) as error:
+        if getattr(error, "sqlite_errorname", None) in _BUSY:
             raise
-        remove(state_path)
-    except (OSError, sqlite3.Error, UnusableError):
-        remove(state_path)
+        remove(state_path)  # also without the file: one of SQLite's beside it would be taken for the new one's
     return Database(_create(path, identity))
 
 

@@ -20,7 +20,7 @@ from kaiza.store.manifest.tree import Chunk, Stat, is_skipped, join, walk_tree
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ManifestReference:
     """A session's begin: the scan that began with it and the whole one before (0: none)."""
 
     begun_ns: int
@@ -59,7 +59,7 @@ class LiveComparison:
         self,
         root: ConfinedRoot,
         database: Database | None,
-        reference: Reference,
+        reference: ManifestReference,
         ignored: IgnoredPaths,
         is_over: Callable[[], bool],
     ) -> None:
@@ -243,7 +243,7 @@ class LiveComparison:
                 yield _removal(row)
 
 
-def iterate_earlier(database: Database, reference: Reference) -> Iterator[Difference]:
+def iterate_earlier(database: Database, reference: ManifestReference) -> Iterator[Difference]:
     """What differed between the previous whole scan and the session's begin."""
     older, newer = reference.previous, reference.number
     pair: dict[str, Row | None] = {}
@@ -259,7 +259,9 @@ def iterate_earlier(database: Database, reference: Reference) -> Iterator[Differ
     yield from _earlier_difference(database, reference, pair)
 
 
-def _earlier_difference(database: Database, reference: Reference, pair: dict[str, Row | None]) -> Iterator[Difference]:
+def _earlier_difference(
+    database: Database, reference: ManifestReference, pair: dict[str, Row | None]
+) -> Iterator[Difference]:
     before, after = pair.get("before"), pair.get("after")
     if after is not None and reference.is_late(after):
         return
