@@ -53,9 +53,8 @@ def run_session(root, *, reads):
     keeper = app.services.workspaces[str(root)].manifest
     watch = Watch()
     session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    pending = keeper._begun[session_id]
     times = {"answer": watch.stop()}
-    keeper._hurry.set()
+    pending = keeper.find_pending(session_id)
     if reads:
         times["busy"] = [read_once(app) for _ in range(READS) if not pending.hashed.is_set()]
         pending.hashed.wait()

@@ -26,6 +26,8 @@ MAX_SECONDS = 10.0
 """Seconds for one comparison; what it has not reached by then is not covered."""
 _MAX_WAIT = 5.0
 _MAX_HELD = 50_000
+# The log is read to its end even if the walk took all the time: without it, nothing is explained.
+_LOG_GRACE = 5.0
 _DOCUMENT_TOOLS = frozenset({"save_plan", "write_report"})
 _PLANS = "plans/"
 _PLAN_SUFFIX = ".md"
@@ -126,7 +128,7 @@ class _SessionComparison:
         touched = {path.encode(errors="surrogateescape") for path in collect_changes(seen, looked_at).steps}
         differences = live.iterate(frozenset(filter(_is_path, touched)))
         held = list(islice(differences, _MAX_HELD))
-        later = (record for record in self._read_changes(begin) if record["seq"] > looked_at)
+        later = self._read_from(looked_at) if looked_at else self._read_changes(begin)
         recorded = collect_changes([*seen, *later], looked_at)
         self._add_decisions(held, recorded)
         return comparison.compare(chain(held, differences), recorded)
@@ -137,7 +139,7 @@ class _SessionComparison:
         from kaiza.store.manifest.differences import iterate_earlier  # noqa: PLC0415  as above
 
         previous = database.scan(reference.previous) if reference.previous else None
-        if previous is None:
+        if previous is None or time.monotonic() > self._until:
             return None
         records = (record for record in self._read_from(previous.seq) if record["seq"] <= begin.seq)
         recorded = collect_changes(list(records), begin.seq)
@@ -150,7 +152,12 @@ class _SessionComparison:
 
     def _read_from(self, seq: int) -> Iterator[dict[str, Any]]:
         """The records after a number that may explain a difference."""
-        return filter(_may_explain, read_records(self._workspace.root, since_seq=seq + 1))
+        for record in read_records(self._workspace.root, since_seq=seq + 1):
+            if time.monotonic() > self._until + _LOG_GRACE:
+                self._gaps.add("log_unreadable")
+                return
+            if _may_explain(record):
+                yield record
 
     def _find_begin(self) -> int:
         """Number of the session's first record; 0 if the log does not have it."""

@@ -16,6 +16,7 @@ KEPT_SESSIONS = 200
 _PAGE = 500
 # Between two pages another process, or a call of this one, gets its turn.
 _PAUSE = 0.002
+_STEPS_BETWEEN_CHECKS = 100_000
 
 
 def write_begin(keeper: ManifestKeeper, batch: Sequence[PendingBegin]) -> None:
@@ -28,7 +29,10 @@ def write_begin(keeper: ManifestKeeper, batch: Sequence[PendingBegin]) -> None:
     except sqlite3.OperationalError as error:  # busy, or the disk is full: the sessions have no manifest
         raise OSError(str(error)) from error
     except sqlite3.DatabaseError as error:
-        database.remove(keeper.state_path)  # the next session begins a new one
+        lock = keeper.acquire_lock()
+        if lock is not None:
+            with closing(lock):
+                database.remove(keeper.state_path)  # the next session begins a new one
         raise OSError(str(error)) from error
 
 
@@ -37,6 +41,8 @@ def _write_begin(keeper: ManifestKeeper, batch: Sequence[PendingBegin], identity
     if lock is None:
         return
     with closing(lock), closing(database.open_or_create(keeper.state_path, identity)) as opened:
+        # One statement may take seconds, as removing the rows of a million files does: the server's end stops it.
+        opened.connection.set_progress_handler(keeper.is_stopping, _STEPS_BETWEEN_CHECKS)
         _write_scan(keeper, batch, opened)
         for pending in batch:
             pending.written.set()
@@ -56,7 +62,8 @@ def _write_scan(keeper: ManifestKeeper, batch: Sequence[PendingBegin], opened: D
         if keeper.is_stopping():
             writer.commit()
             return
-        writer.write_chunk(chunk)
+        if chunk is not None:
+            writer.write_chunk(chunk)
     writer.finish()
     prune(opened, KEPT_SESSIONS)
 

@@ -83,7 +83,8 @@ class LiveComparison:
                 if self._is_over():
                     self._note_end()
                     break
-                yield from self._compare_chunk(chunk, touched)
+                if chunk is not None:
+                    yield from self._compare_chunk(chunk, touched)
             yield from self._empty.values()
         finally:
             self._reader.close()

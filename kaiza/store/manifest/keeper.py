@@ -30,6 +30,7 @@ _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 # The answer that began the session goes out before the background work begins.
 _START_DELAY = 0.05
 _LOCK_SECONDS = 0.2
+_STOP_SECONDS = 2.0
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class PendingBegin:
     begun_ns: int
     seq: int
     chunks: "list[Chunk]"
-    rest: "Iterator[Chunk]"
+    rest: "Iterator[Chunk | None]"
     written: threading.Event = field(default_factory=threading.Event)
     hashed: threading.Event = field(default_factory=threading.Event)
 
@@ -72,16 +73,17 @@ class ManifestKeeper:
         """Take the first pass of a session that begins after the record `seq`. The rest follows in the background."""
         if self._stopping.is_set() or self.find_identity() is None:
             return
-        from kaiza.store.manifest.tree import walk_tree  # noqa: PLC0415  sessions of unbound workspaces need no manifest
+        from kaiza.store.manifest.tree import END, walk_tree  # noqa: PLC0415  most processes begin no session
 
         begun_ns, until = time.time_ns(), time.monotonic() + self.first_pass_seconds
         rest, chunks, count = walk_tree(self.root), list["Chunk"](), 0
         while time.monotonic() < until and count < MAX_FIRST_ENTRIES:
-            chunk = next(rest, None)
-            if chunk is None:
+            chunk = next(rest, END)
+            if chunk is END:
                 break
-            chunks.append(chunk)
-            count += len(chunk.entries)
+            if chunk is not None:
+                chunks.append(chunk)
+                count += len(chunk.entries)
         pending = PendingBegin(session_id, begun_ns, seq, chunks, rest)
         with self._mutex:
             self._pending.append(pending)
@@ -93,10 +95,14 @@ class ManifestKeeper:
 
     def wait(self, session_id: str, seconds: float) -> None:
         """Wait until the session's begin is written and hashed, if this process is doing so."""
-        pending, until = self._begun.get(session_id), time.monotonic() + seconds
-        self._hurry.set()
+        pending, until = self.find_pending(session_id), time.monotonic() + seconds
         if pending is not None and pending.written.wait(seconds):
             pending.hashed.wait(max(0.0, until - time.monotonic()))
+
+    def find_pending(self, session_id: str) -> PendingBegin | None:
+        """The begin that this process writes, or wrote; the background work starts at once."""
+        self._hurry.set()
+        return self._begun.get(session_id)
 
     def forget(self, session_id: str) -> None:
         """Forget a session that has ended."""
@@ -112,7 +118,8 @@ class ManifestKeeper:
         self._hurry.set()
         self._wake.set()
         if self._thread is not None:
-            self._thread.join()
+            # A file system that does not answer must not keep the server from ending.
+            self._thread.join(_STOP_SECONDS)
         for pending in self._pending:
             _close(pending)
 
@@ -146,6 +153,7 @@ class ManifestKeeper:
             with suppress(errors.SystemError):
                 lock.acquire(_LOCK_SECONDS)
                 return lock
+            self._stopping.wait(_LOCK_SECONDS)  # a file system without locks refuses at once
         lock.close()
         return None
 
@@ -159,6 +167,6 @@ def _close(pending: PendingBegin) -> None:
     pending.hashed.set()
 
 
-def remaining_chunks(pending: PendingBegin) -> "Iterator[Chunk]":
+def remaining_chunks(pending: PendingBegin) -> "Iterator[Chunk | None]":
     """What the first pass saw, then the rest of the tree."""
     return chain(pending.chunks, pending.rest)

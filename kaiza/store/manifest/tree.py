@@ -6,16 +6,18 @@ Nothing is opened but directories, and no link is followed.
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from kaiza.domain import errors
 from kaiza.domain.manifest.report import EntryKind
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 
 CHUNK_ENTRIES = 1_000
+_LISTED_AT_ONCE = 5_000
 SKIPPED_NAMES = frozenset({b".git", b".kaiza"})
 _AUDIT = b"audit"
 _LOG_PREFIX = b"audit-log"
@@ -69,7 +71,7 @@ class Chunk:
 
     directory: bytes
     ctime_ns: int
-    """When the directory was changed last: no entry was removed after that."""
+    """When the directory was changed last, read after it was listed: no entry that is missing was removed later."""
     seen_ns: int
     entries: dict[bytes, Stat]
     after: bytes = b""
@@ -78,13 +80,22 @@ class Chunk:
     """Whether the directory could be read."""
 
 
-def walk_tree(root: ConfinedRoot) -> Iterator[Chunk]:
-    """Every directory in chunks, the root first. The names of one directory are held in memory, and nothing else."""
+END = Chunk(b"", 0, 0, {}, is_listed=False)
+"""What follows the last chunk."""
+
+
+def walk_tree(root: ConfinedRoot) -> Iterator[Chunk | None]:
+    """Every directory in chunks, the root first; None while a long one is listed, so that the caller may stop.
+
+    The names of one directory are held in memory, and of the others only those of directories still to visit.
+    """
     pending = [b""]
     while pending:
         directories: list[bytes] = []
         for chunk in _list_directory(root, pending.pop()):
             yield chunk
+            if chunk is None:
+                continue
             directories += [
                 join(chunk.directory, name)
                 for name, entry in chunk.entries.items()
@@ -108,37 +119,55 @@ def to_rel_path(path: bytes) -> RelPath:
     return RelPath.from_bytes(path)
 
 
-def _list_directory(root: ConfinedRoot, path: bytes) -> Iterator[Chunk]:
-    real = to_rel_path(path)
+def _list_directory(root: ConfinedRoot, path: bytes) -> Iterator[Chunk | None]:
     unlisted = Chunk(path, 0, time.time_ns(), {}, is_listed=False)
-    if len(path) > _MAX_PATH:
+    try:
+        directory = _open_directory(root, path)
+        if directory is None:
+            return
+        with directory:
+            names = yield from _list_names(directory.fd)
+            # After the listing: the time then tells of every entry that is missing in it.
+            changed_ns = os.fstat(directory.fd).st_ctime_ns
+            after = b""
+            for start in range(0, max(1, len(names)), CHUNK_ENTRIES):
+                chosen = names[start : start + CHUNK_ENTRIES]
+                through = chosen[-1] if start + CHUNK_ENTRIES < len(names) else None
+                entries = _stat_entries(directory.fd, path, chosen)
+                yield Chunk(path, changed_ns, time.time_ns(), entries, after, through)
+                after = through or b""
+    except OSError:
         yield unlisted
-        return
+
+
+def _open_directory(root: ConfinedRoot, path: bytes) -> OpenDirectory | None:
+    """Open a directory; None if it was removed since its parent was listed, OSError if it cannot be read."""
+    real = to_rel_path(path)
+    if len(path) > _MAX_PATH:
+        raise OSError
     try:
         directory = root.open_directory(real, lambda _real: None)
     except errors.SystemError as error:
-        if error.error_code != "PATH_NOT_FOUND":  # else it was removed since its parent was listed
-            yield unlisted
-        return
-    with directory:
-        # A parent was swapped for a link: its entries would be reported under paths that are not theirs.
-        if directory.real != real:
-            yield unlisted
-            return
-        try:
-            # Before the listing: what is removed later than this has changed the directory's time again.
-            changed_ns = os.fstat(directory.fd).st_ctime_ns
-            names = sorted(map(_encode, os.listdir(directory.fd)))  # noqa: PTH208  of a descriptor
-        except OSError:
-            yield unlisted
-            return
-        after = b""
-        for start in range(0, max(1, len(names)), CHUNK_ENTRIES):
-            part = names[start : start + CHUNK_ENTRIES]
-            through = part[-1] if start + CHUNK_ENTRIES < len(names) else None
-            entries = _stat_entries(directory.fd, path, part)
-            yield Chunk(path, changed_ns, time.time_ns(), entries, after, through)
-            after = through or b""
+        if error.error_code == "PATH_NOT_FOUND":
+            return None
+        raise OSError from error
+    # A parent was swapped for a link: its entries would be reported under paths that are not theirs.
+    if directory.real != real:
+        directory.close()
+        raise OSError
+    return directory
+
+
+def _list_names(descriptor: int) -> Generator[None, None, list[bytes]]:
+    """The sorted names in a directory; yields while it is a long one."""
+    names: list[bytes] = []
+    with os.scandir(descriptor) as listed:
+        while part := [_encode(entry.name) for entry in islice(listed, _LISTED_AT_ONCE)]:
+            names += part
+            if len(part) == _LISTED_AT_ONCE:
+                yield None
+    names.sort()
+    return names
 
 
 def _encode(name: str) -> bytes:
