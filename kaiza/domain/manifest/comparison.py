@@ -38,6 +38,7 @@ class Comparison:
 def compare(differences: Iterable[Difference], recorded: RecordedChanges) -> Comparison:
     """Compare each difference with the records. At most MAX_LISTED changes are kept; the counts are exact."""
     found: list[tuple[Difference, OutsideChange]] = []
+    ignored: list[tuple[Difference, OutsideChange]] = []
     outside = governed = 0
     for difference in differences:
         if recorded.is_temporary(difference.path):
@@ -47,11 +48,13 @@ def compare(differences: Iterable[Difference], recorded: RecordedChanges) -> Com
             governed += _is_net_difference(difference)
             continue
         outside += 1
-        if len(found) < MAX_LISTED:
-            found.append((difference, change))
-    changes = _pair_renames(found)
+        kept = ignored if change.is_ignored else found
+        if len(kept) < MAX_LISTED:
+            kept.append((difference, change))
+    changes = _pair_renames([*found, *ignored])
+    outside -= len(found) + len(ignored) - len(changes)  # a rename is one change
     changes.sort(key=lambda change: (change.is_ignored, change.path))
-    return Comparison(changes, outside - (len(found) - len(changes)), governed)
+    return Comparison(changes[:MAX_LISTED], outside, governed)
 
 
 def find_outside_change(difference: Difference, recorded: RecordedChanges) -> OutsideChange | None:

@@ -136,14 +136,12 @@ def test_of_equal_files_each_is_the_source_of_one_rename_at_most():
 
 def test_counts_are_exact_beyond_what_is_listed_and_ignored_paths_come_last():
     total = MAX_LISTED + 500
-    differences = (
-        Difference(f"{n:06}", None, file("a"), is_ignored=n % 2 == 0, after_inode=n + 1) for n in range(total)
-    )
+    differences = [Difference(f"{n:06}", None, file("a"), is_ignored=True, after_inode=n + 1) for n in range(total)]
+    differences += [Difference(f"own{n}", None, file("a"), after_inode=total + n) for n in range(3)]
     found = compare(differences, NO_RECORDS)
-    flags = [each.is_ignored for each in found.changes]
 
-    assert (found.outside_count, len(found.changes)) == (total, MAX_LISTED)
-    assert flags == sorted(flags)
+    assert (found.outside_count, len(found.changes)) == (total + 3, MAX_LISTED)
+    assert [each.path for each in found.changes[:4]] == ["own0", "own1", "own2", "000000"]
 
 
 @pytest.mark.parametrize(
