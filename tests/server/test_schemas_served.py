@@ -211,8 +211,9 @@ SUMMARIES = {
     }[output["state"], output["unlocked"]],
     "read_audit_log": audit_page,
     "verify_audit_log": lambda output: f"The log is {output['verdict']}: {output['records']} records.",
-    "end_session": lambda output: "Session ended. Calls: {calls}, changes: {changes}, refusals: {refusals}.".format(
-        **output["counts"]
+    "end_session": lambda output: (
+        "Session ended. Calls: {calls}, changes: {changes}, refusals: {refusals}.".format(**output["counts"])
+        + f" Changed without Kaiza: {output['ungoverned_count']}."
     ),
 }
 
