@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kaiza.domain.audit.projection import Session
+from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import Coverage, OutsideChange, OutsideReport
 from kaiza.store.config.schema_registry import SchemaRegistry
 from kaiza.tools.session import end_session
@@ -18,6 +19,7 @@ class View:
     changes: int
     path: str = "src/file-{}.py"
     coverage: Coverage = field(default_factory=Coverage)
+    caps = Caps()
     session = Session("s", "WINDSURF", "/", "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z")
 
     def session_changes(self):
@@ -45,7 +47,8 @@ def test_at_most_200_changes_are_listed_and_all_are_counted(count):
 def test_long_paths_never_make_the_answer_too_large(path):
     output = answer(200, path).output
 
-    assert len(json.dumps(output, ensure_ascii=False).encode()) < 16 * 1024
+    assert len(json.dumps(output, ensure_ascii=False).encode()) < 40 * 1024
+    assert output["truncated"] is (len(output["ungoverned"]) < 200)
     assert output["ungoverned_count"] == 200
 
 
