@@ -67,6 +67,15 @@ def test_a_step_that_may_not_have_been_taken_allows_both_states(begin, target, e
     assert (found is None) == (end in (begin, target))
 
 
+@pytest.mark.parametrize("end", ["a", "b", "c"])
+def test_an_intent_without_outcome_allows_both_states(end):
+    (intent, _) = recorded(change("a", "b"))
+    difference = Difference("f", file("a"), file(end), has_other_stat=end != "a")
+    found = find_outside_change(difference, collect_changes([intent], 1))
+
+    assert (found is None) == (end in "ab")
+
+
 @pytest.mark.parametrize(
     ("mode", "recorded_mode", "is_listed"),
     [(0o644, None, False), (0o600, None, False), (0o755, None, True), (0o755, 0o755, False), (0o644, 0o755, True)],

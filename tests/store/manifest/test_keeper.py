@@ -393,6 +393,31 @@ def test_only_what_changed_is_read_again(make_app, project, monkeypatch):
     assert set(seen) == {b"b/1"}
 
 
+def test_a_file_seen_right_after_its_change_is_read_again(make_app, project):
+    """A kernel with coarse times gives the same ones to a second change within a tick, which is imitated here."""
+    app = make_app(project)
+    session_id = begin_late(app)
+    (project / "a/1").write_text("X1\n")
+    status = tree.Stat.from_result(os.lstat(project / "a/1"))
+    with sqlite3.connect(database_path(project)) as connection:
+        values = (*status[1:], database.UNSETTLED)
+        columns = "size = ?, mtime = ?, ctime = ?, inode = ?, flags = ?"
+        connection.execute(f"UPDATE entries SET {columns}, first = 0 WHERE directory = x'61' AND name = x'31'", values)
+    connection.close()
+
+    assert end(app, session_id) == ({("a/1", "modified")}, "whole")
+
+
+@pytest.mark.parametrize(
+    ("age_ns", "ctime_ns", "expected"),
+    [(1_000_000, 5_000_000_001, True), (100_000_000, 5_000_000_001, False), (100_000_000, 5_000_000_000, True)],
+)
+def test_an_entry_is_unsettled_within_a_tick_of_the_clock_of_its_file_system(age_ns, ctime_ns, expected):
+    status = tree.Stat(0o100644, 1, 1, ctime_ns, 1)
+
+    assert scan_writer.is_unsettled(status, ctime_ns + age_ns) is expected
+
+
 def test_old_sessions_and_their_rows_are_removed(make_app, project, monkeypatch):
     monkeypatch.setattr(background, "KEPT_SESSIONS", 2)
     app = make_app(project)
