@@ -14,7 +14,9 @@ from scenes import make_ready
 
 from kaiza.app import App
 from kaiza.store.disk import state_dir
+from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.manifest import database, hashing
+from kaiza.store.manifest.tree import walk_tree
 
 
 def begin(app):
@@ -101,6 +103,36 @@ def test_a_file_swapped_for_a_fifo_or_a_device_while_it_is_read_is_not_opened(ma
 
     assert set(swapped) == {b"a", b"b"}
     assert listed == ([("a", "kind"), ("b", "kind")], "whole")
+
+
+def test_a_directory_swapped_for_a_link_during_the_walk_is_not_listed_under_its_old_path(workspace):
+    for name in ("a", "b"):
+        (workspace / name).mkdir()
+        (workspace / name / name).write_text("1\n")
+    with ConfinedRoot(str(workspace)) as root:
+        chunks = walk_tree(root)
+        next(chunks)
+        shutil.rmtree(workspace / "a")
+        (workspace / "a").symlink_to("b")
+        listed = {chunk.directory: (chunk.is_listed, set(chunk.entries)) for chunk in chunks if chunk}
+
+    assert listed[b"a"] == (False, set())
+    assert listed[b"b"] == (True, {b"b"})
+
+
+def test_neither_content_nor_hash_of_a_secret_is_read(make_app, workspace, monkeypatch):
+    for name in (".env", "id_rsa", "plain"):
+        (workspace / name).write_text("1\n")
+    read, seen = hashing.ContentReader.read, set()
+    monkeypatch.setattr(hashing.ContentReader, "read", lambda self, *path: (seen.add(path[1]), read(self, *path))[1])
+    app = make_app(workspace)
+    session_id = begin(app)
+    for name in (".env", "plain"):
+        (workspace / name).write_text("22\n")
+    listed = end(app, session_id)
+
+    assert listed == ([(".env", "modified"), ("plain", "modified")], "whole")
+    assert seen == {b"plain"}
 
 
 @pytest.mark.parametrize("where", ["other workspace", "other machine"])

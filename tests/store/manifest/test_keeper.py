@@ -195,6 +195,11 @@ def begin_late(app):
 
 def test_a_server_that_ends_does_not_wait_for_the_scan(project, monkeypatch):
     reached, write_chunk = threading.Event(), scan_writer.ScanWriter.write_chunk
+    earlier = App([os.path.realpath(project)])
+    begin_late(earlier)
+    earlier.close()
+    (project / "c/1").unlink()  # before the session that is compared
+    (project / "c/2").write_text("X\n")
     app = App([os.path.realpath(project)])
     manifest_of(app).first_pass_seconds = 0.0
 
