@@ -1,11 +1,12 @@
-"""Protocols of open files, directories and walks, which the store implements."""
+"""Protocols of open files, directories, walks, plans and the log, which the store implements."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from kaiza.domain.context.cache_format import CacheEntry, Manifest
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
+from kaiza.domain.plans.parser import StoredPlan
 
 
 class Closeable(Protocol):
@@ -142,4 +143,36 @@ class CheckRunHandle(Protocol):
 
     def finish(self) -> Sequence[Mapping[str, str]]:
         """Set new files that would govern the agent aside; each with its new place."""
+        ...
+
+
+class PlanReader(Protocol):
+    """The plan files in `plans/`."""
+
+    def plan_ids(self) -> list[str]:
+        """Sorted ids of all plans that have a file."""
+        ...
+
+    def read(self, plan_id: str) -> StoredPlan | None:
+        """The plan with this id; None if it has no file."""
+        ...
+
+    def find_by_hash(self, plan_hash: str) -> StoredPlan | None:
+        """The plan whose file has this hash now."""
+        ...
+
+
+class LogReader(Protocol):
+    """The audit log, for reading and verifying."""
+
+    def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
+        """Iterate over the records from a sequence number on."""
+        ...
+
+    def verify(self, report_progress: Callable[[int, int | None], None]) -> Mapping[str, Any]:
+        """Verify the whole log and return the verdict."""
+        ...
+
+    def catch_up(self) -> Mapping[str, Any]:
+        """Verify what is new in the log; return the verdict and the head before this call."""
         ...

@@ -3,7 +3,7 @@
 Each tool asks for the narrowest view that will do; the boundary passes one object that has all of them.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,8 +12,15 @@ from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
-from kaiza.domain.plans.parser import StoredPlan
-from kaiza.tools.handles import CacheHandle, CheckRunHandle, ListableDirectory, ReadableFile, Walk
+from kaiza.tools.handles import (
+    CacheHandle,
+    CheckRunHandle,
+    ListableDirectory,
+    LogReader,
+    PlanReader,
+    ReadableFile,
+    Walk,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,38 +51,6 @@ class ReportDraft:
 
     name: str
     content: bytes
-
-
-class PlanReader(Protocol):
-    """The plan files in `plans/`."""
-
-    def plan_ids(self) -> list[str]:
-        """Sorted ids of all plans that have a file."""
-        ...
-
-    def read(self, plan_id: str) -> StoredPlan | None:
-        """The plan with this id; None if it has no file."""
-        ...
-
-    def find_by_hash(self, plan_hash: str) -> StoredPlan | None:
-        """The plan whose file has this hash now."""
-        ...
-
-
-class LogReader(Protocol):
-    """The audit log, for reading and verifying."""
-
-    def records(self, since_seq: int) -> Iterator[dict[str, Any]]:
-        """Iterate over the records from a sequence number on."""
-        ...
-
-    def verify(self, report_progress: Callable[[int, int | None], None]) -> Mapping[str, Any]:
-        """Verify the whole log and return the verdict."""
-        ...
-
-    def catch_up(self) -> Mapping[str, Any]:
-        """Verify what is new in the log; return the verdict and the head before this call."""
-        ...
 
 
 class ProgressView(Protocol):

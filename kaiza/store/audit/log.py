@@ -9,7 +9,8 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from kaiza.domain import errors
@@ -88,8 +89,7 @@ class AuditLog:
         return written
 
     def _append_locked(self, compose: Callable[[], Body], *, durable: bool) -> tuple[dict[str, Any], LogPosition]:
-        deadline = self._acquire_thread_lock()
-        try:
+        with self._thread_locked() as deadline:
             file, size = self._lock_file(deadline, create=True)
             try:
                 before = LogStamp.from_stat(file.stat())
@@ -99,33 +99,26 @@ class AuditLog:
             finally:
                 self._unlock_file(file)
             return written, self._log_position(file, damage)
-        finally:
-            self._thread_lock.release()
 
     def follow(self) -> None:
         """Pass on what other processes have appended so far."""
-        self._acquire_thread_lock()
-        try:
-            self.require_directory()
-            file = self._file
-            size = file.size_if_current(self._path) if file is not None else None
-            # Without the log's lock, so that a server that only reads neither waits for writers nor delays them.
-            done = file is not None and size is not None and self._continuity.try_advance(file, size)
-        except OSError as refused:
-            raise log_file.log_error(refused) from refused
-        finally:
-            self._thread_lock.release()
+        with self._thread_locked():
+            try:
+                self.require_directory()
+                file = self._file
+                size = file.size_if_current(self._path) if file is not None else None
+                # Without the log's lock, so that a server that only reads neither waits for writers nor delays them.
+                done = file is not None and size is not None and self._continuity.try_advance(file, size)
+            except OSError as refused:
+                raise log_file.log_error(refused) from refused
         # A line that is just being written looks like damage until its writer releases the lock.
         if not done:
             self.catch_up()
 
     def replay(self, follow: Callable[[dict[str, Any]], None]) -> None:
         """Pass every record on again, from the first, to another function; the next `catch_up` does so."""
-        self._acquire_thread_lock()
-        try:
+        with self._thread_locked():
             self._continuity.replay(follow)
-        finally:
-            self._thread_lock.release()
 
     def skip_long_backlogs(self, on_gap: GapCallback) -> None:
         """From now on skip a very long backlog: report where it ends to `on_gap`, and use the `follow` it returns."""
@@ -133,11 +126,8 @@ class AuditLog:
 
     def hold_still(self, act: Callable[[LogFile | None, ContinuityCheck], _Result]) -> _Result:
         """Call `act` with the open file and the position in it, while no record is followed or appended here."""
-        self._acquire_thread_lock()
-        try:
+        with self._thread_locked():
             return act(self._file, self._continuity)
-        finally:
-            self._thread_lock.release()
 
     @property
     def position(self) -> int:
@@ -146,8 +136,7 @@ class AuditLog:
 
     def catch_up(self) -> Verdict:
         """Follow what is new under the lock, and check it, the last known record and the checkpoint. Read-only."""
-        deadline = self._acquire_thread_lock()
-        try:
+        with self._thread_locked() as deadline:
             self.require_directory()
             if log_file.is_absent(self._root):
                 return self._continuity.check_missing() or Verdict("intact", 0, None, None, anchored=False)
@@ -156,16 +145,13 @@ class AuditLog:
                 return self._continuity.tail_verdict(file, size)
             finally:
                 self._unlock_file(file)
-        finally:
-            self._thread_lock.release()
 
     def run_locked(self, action: Callable[[], _Result]) -> _Result:
         """Run an action under the log's lock, after everything that others appended was followed.
 
         SELF_AUDIT_FAILURE, and the action is not run, if the log is damaged.
         """
-        deadline = self._acquire_thread_lock()
-        try:
+        with self._thread_locked() as deadline:
             file, size = self._lock_file(deadline, create=False)
             try:
                 damage = self._continuity.check(file, size, repair=False)
@@ -174,16 +160,11 @@ class AuditLog:
                 return action()
             finally:
                 self._unlock_file(file)
-        finally:
-            self._thread_lock.release()
 
     def sync(self) -> None:
         """Make everything appended so far durable."""
-        self._acquire_thread_lock()
-        try:
+        with self._thread_locked():
             position = self._log_position(self._file, None) if self._file is not None else None
-        finally:
-            self._thread_lock.release()
         if position is not None:
             self._durability.sync_now(position)
 
@@ -221,13 +202,13 @@ class AuditLog:
         try:
             self._durability.close()
         finally:
-            self._acquire_thread_lock()
-            self._file = None
-            self._directory.close()
-            self._thread_lock.release()
+            with self._thread_locked():
+                self._file = None
+                self._directory.close()
 
-    def _acquire_thread_lock(self) -> float:
-        """Acquire the mutex; the deadline for the lock on the file, which shares the waiting time."""
+    @contextmanager
+    def _thread_locked(self) -> Iterator[float]:
+        """Hold the mutex; yields the deadline for the lock on the file, which shares the waiting time."""
         deadline = time.monotonic() + self._lock_seconds
         if not self._thread_lock.acquire(timeout=self._lock_seconds):
             raise errors.SystemError.tool_failure(
@@ -235,7 +216,10 @@ class AuditLog:
                 human_message="This server is still reading or writing the audit log for another call. Try again.",
                 cause={"waited_ms": int(self._lock_seconds * 1000), "held_by": "this process"},
             )
-        return deadline
+        try:
+            yield deadline
+        finally:
+            self._thread_lock.release()
 
     def _lock_file(self, deadline: float, *, create: bool) -> tuple[LogFile, int]:
         """The file that the path names, locked, and its size."""
