@@ -17,8 +17,7 @@ from logs import LONG, log_path, write_checkpoint, write_log
 
 from kaiza.domain.audit.record import LogHead
 from kaiza.store.audit.checkpoint import Checkpoint
-from kaiza.store.audit.verification.verify import verify_log
-from kaiza.store.workspace import verdict_output
+from kaiza.store.audit.verification.verify import verdict_output, verify_log
 
 TOOL = Path(__file__).parents[3] / "tools" / "verify_audit_log.py"
 VECTORS = sorted({path.name.rsplit(".", 1)[0] for path in DIRECTORY.glob("*.*.*")})
