@@ -19,6 +19,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "audit": ("kaiza.cli.audit", "verify, read and export the audit log"),
         "attest": ("kaiza.cli.attest", "state what was changed, for others to verify"),
         "session": ("kaiza.cli.session.command", "list sessions and what they did; unlock a role"),
+        "diff": ("kaiza.cli.review.diff", "show what an agent changed, as git shows a diff"),
+        "review": ("kaiza.cli.review.command", "show what happened, what changed and what to look at"),
         "undo": ("kaiza.cli.undo.command", "restore files that agents changed"),
         "gc": ("kaiza.cli.gc", "clear earlier contents of files that are no longer needed"),
         "context": ("kaiza.cli.context", "pack documents into caches that agents search"),

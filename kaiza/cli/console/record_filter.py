@@ -83,11 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--since",
         metavar="TIME",
-        type=_parse_since,
+        type=parse_since,
         help="since this time: 2026-11-18, 2026-11-18T09:00 (UTC), 2h (ago)",
     )
     group.add_argument(
-        "--until", metavar="TIME", type=_parse_until, help="until this time (a date alone includes that whole day)"
+        "--until", metavar="TIME", type=parse_until, help="until this time (a date alone includes that whole day)"
     )
 
 
@@ -124,12 +124,12 @@ def _path_parts(path: str) -> Sequence[str]:
     return [part for part in path.split("/") if part not in {"", "."}]
 
 
-def _parse_since(text: str) -> str:
+def parse_since(text: str) -> str:
     """The time as records write it; a date is its first moment."""
     return _format_timestamp(_parse_time(text))
 
 
-def _parse_until(text: str) -> str:
+def parse_until(text: str) -> str:
     """The first moment after the time; after a date, the next day's."""
     return _format_timestamp(_parse_time(text) + timedelta(days=1 if _DATE_PATTERN.fullmatch(text) else 0))
 

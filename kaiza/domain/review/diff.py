@@ -9,12 +9,12 @@ MAX_LINE_CHARACTERS = 2_000
 """Characters of a line that are kept; `omitted` counts the others."""
 
 LineKind = Literal["context", "removed", "added"]
-FoldReason = Literal["large", "binary", "not_kept", "unreadable", "too_many"]
+FoldReason = Literal["large", "oversized", "binary", "not_kept", "unreadable", "too_many"]
 
 
 @dataclass(frozen=True, slots=True)
 class LineAuthor:
-    """Who wrote or removed a line. `seq` None: it happened without Kaiza.
+    """Who wrote or removed a line. `seq` None: it happened without Kaiza, unless the author is not known at all.
 
     `is_selected`: the call is one of those that the report is about; False for a later call of another session or plan.
     """
@@ -22,9 +22,12 @@ class LineAuthor:
     seq: int | None
     request_id: str | None = None
     is_selected: bool = True
+    is_known: bool = True
+    """False if contents between several changes were not kept, so that the line may be of any of them."""
 
 
 WITHOUT_KAIZA = LineAuthor(None, is_selected=False)
+UNKNOWN_AUTHOR = LineAuthor(None, is_selected=False, is_known=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,10 @@ class ReviewChip:
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Numbers of the report. `changes` are file changes by calls, without undos; the lines are the net diff's."""
+    """Numbers of the report. `changes` are file changes by calls, without undos.
+
+    The lines are those of the net diffs that the calls wrote and removed.
+    """
 
     calls: int = 0
     changes: int = 0
@@ -111,7 +114,7 @@ class ReviewVerdict:
 
     tone: Tone
     sentence: str
-    why: str
+    why: Sentence
     chips: tuple[ReviewChip, ...]
     counts: ReviewCounts
 
@@ -218,6 +221,9 @@ class FileReview:
     now_hash: str | None
     mode_before: int | None
     mode_now: int | None
+    lines_added: int
+    """Lines of the net diff that the selected calls added. Those written without Kaiza do not count."""
+    lines_removed: int
     diff: ReviewDiff
     calls: tuple[FileCall, ...]
 

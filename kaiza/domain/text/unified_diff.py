@@ -55,6 +55,15 @@ def compare(
     return FileDiff(data, *_sum_spans(spans), truncated)
 
 
+def describe_binary(old: FileVersion, new: FileVersion) -> bytes:
+    """What git shows instead of a diff of binary contents."""
+    names = [
+        b"/dev/null" if side.content is None else quote_name(prefix + _encode_path(side.path))
+        for prefix, side in ((b"a/", old), (b"b/", new))
+    ]
+    return b"".join([*_header(old, new, with_hunks=False), b"Binary files %s and %s differ\n" % tuple(names)])
+
+
 def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int, int]:
     """Numbers of added and removed lines."""
     return _sum_spans(diff_contents(before or b"", after or b""))
@@ -70,7 +79,7 @@ def _sum_spans(spans: Iterable[ContentSpan]) -> tuple[int, int]:
 
 def _header(old: FileVersion, new: FileVersion, *, with_hunks: bool) -> Iterator[bytes]:
     names = b"a/" + _encode_path(old.path), b"b/" + _encode_path(new.path)
-    yield b"diff --git %s %s\n" % (_quote_name(names[0]), _quote_name(names[1]))
+    yield b"diff --git %s %s\n" % (quote_name(names[0]), quote_name(names[1]))
     yield from _extended_header(old, new)
     if with_hunks:
         yield b"--- " + (b"/dev/null\n" if old.content is None else _header_name(names[0]))
@@ -86,8 +95,8 @@ def _extended_header(old: FileVersion, new: FileVersion) -> Iterator[bytes]:
         yield b"old mode %s\nnew mode %s\n" % (_git_mode(old), _git_mode(new))
     if old.path != new.path:
         yield b"rename from %s\nrename to %s\n" % (
-            _quote_name(_encode_path(old.path)),
-            _quote_name(_encode_path(new.path)),
+            quote_name(_encode_path(old.path)),
+            quote_name(_encode_path(new.path)),
         )
 
 
@@ -99,7 +108,7 @@ def _encode_path(path: RelPath) -> bytes:
     return str(path).encode(errors="surrogateescape")
 
 
-def _quote_name(name: bytes) -> bytes:
+def quote_name(name: bytes) -> bytes:
     """Quote a name as git does (`core.quotePath`): control characters, quotes, backslashes and non-ASCII bytes."""
     if _PLAIN_BYTES.issuperset(name):
         return name
@@ -114,7 +123,7 @@ def _escape_byte(byte: int) -> bytes:
 
 def _header_name(name: bytes) -> bytes:
     """Name for `---` and `+++`. As in git and diff, a tab ends a name with blanks: a timestamp could follow."""
-    return _quote_name(name) + (b"\t\n" if b" " in name else b"\n")
+    return quote_name(name) + (b"\t\n" if b" " in name else b"\n")
 
 
 def _hunks(before: bytes, after: bytes, spans: Sequence[ContentSpan]) -> Iterator[bytes]:

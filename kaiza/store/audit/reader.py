@@ -4,7 +4,7 @@ Lines that hold no record are skipped; nothing is verified here. Memory is bound
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from itertools import chain
 from typing import Any
@@ -71,44 +71,45 @@ def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Ite
         return
     try:
         size = os.fstat(descriptor).st_size
-        start = _find_offset(descriptor, size, since_seq) if since_seq > 1 else 0
-        lines = _read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
+        start = find_offset(descriptor, size, lambda record: record["seq"] < since_seq) if since_seq > 1 else 0
+        lines = read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
         for line in lines:
-            record = _parse_record(line)
+            record = parse_record(line)
             if record is not None and record["seq"] >= since_seq:
                 yield record
     finally:
         os.close(descriptor)
 
 
-def _find_offset(descriptor: int, size: int, seq: int) -> int:
-    """Offset of a line with only smaller numbers before it, found by bisection."""
+def find_offset(descriptor: int, size: int, is_before: Callable[[dict[str, Any]], bool]) -> int:
+    """Offset of a line with only records before it that `is_before` is true of, found by bisection."""
     low, high = 0, size
     while high - low > BLOCK_BYTES:
         middle = (low + high) // 2
         first = _first_record_after(descriptor, middle, high)
         if first is None:
             return low
-        offset, number = first
-        if number < seq:
+        offset, record = first
+        if is_before(record):
             low = offset
         else:
             high = middle
     return low
 
 
-def _first_record_after(descriptor: int, start: int, end: int) -> tuple[int, int] | None:
-    """Offset and number of the first record that begins after `start`, which may lie within a line."""
+def _first_record_after(descriptor: int, start: int, end: int) -> tuple[int, dict[str, Any]] | None:
+    """Offset of the first record that begins after `start`, which may lie within a line, and the record."""
     offset = start
     for index, line in enumerate(read_lines(descriptor, start, end)):
-        record = _parse_record(line) if index else None
+        record = parse_record(line) if index else None
         if record is not None:
-            return offset, record["seq"]
+            return offset, record
         offset += len(line)
     return None
 
 
-def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+def read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[bytes]:
+    """Lines between two offsets without their newlines, last first."""
     rest = b""
     while end > start:
         begin = max(start, end - BLOCK_BYTES)
@@ -118,7 +119,8 @@ def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[byte
     yield rest
 
 
-def _parse_record(line: bytes) -> dict[str, Any] | None:
+def parse_record(line: bytes) -> dict[str, Any] | None:
+    """The record in a line; None if it holds none."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:

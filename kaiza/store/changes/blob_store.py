@@ -1,4 +1,4 @@
-"""Content-addressed store of pre-images. Blobs are immutable and verified on read.
+"""Content-addressed store of pre-images, and of what changes wrote. Blobs are immutable and verified on read.
 
 Small contents are compressed (`<hash>.z`). Large ones are stored as they are (`<hash>`), mostly by renaming the
 replaced file itself, so that replacing or deleting a large file copies nothing.
@@ -22,6 +22,8 @@ from kaiza.store.disk.kaiza_dir import KaizaDir
 # zlib's default memory level takes longer to set up than to use on a source file, and packs it less than 1 % smaller.
 COMPRESSION_LEVEL, MEMORY_LEVEL, MIN_WINDOW_BITS = 1, 6, 9
 PACKED_SUFFIX = ".z"
+MAX_COMPRESSED_COPY = 1 << 16
+"""Larger contents that a change wrote are stored as they are: to compress 1 MiB takes as long as a whole change."""
 # The workspace may come from an archive: O_NOFOLLOW refuses a planted link, O_NONBLOCK does not hang on a planted FIFO.
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -77,6 +79,15 @@ class BlobStore:
         fd = _open_sound_blob(digest, dir_fd) if pack else None
         batch.add(_write_blob(digest, content, dir_fd, pack=pack) if fd is None else fd)
         batch.add_borrowed(dir_fd)
+
+    def store_copy(self, digest: str, content: bytes) -> None:
+        """Write a blob without fsync unless there is one; nothing for a content over MAX_PACKED_BYTES.
+
+        For contents that only a review shows. A later pre-image with the same hash is verified and fsynced.
+        """
+        if len(content) <= MAX_PACKED_BYTES and not self.has(digest):
+            dir_fd = self.kaiza_dir.open_directory("objects")
+            os.close(_write_blob(digest, [content], dir_fd, pack=len(content) <= MAX_COMPRESSED_COPY))
 
     def adopt(self, digest: str, dir_fd: int, name: bytes) -> None:
         """Store an existing file and remove its name. A large file without a writer is renamed, not copied."""

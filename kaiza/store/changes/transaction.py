@@ -156,6 +156,7 @@ class TransactionManager:
                 self._finalize_operations(active)
             except (OSError, errors.SystemError):
                 active.leave_to_recovery()
+        self._store_after_images(active.prepared)
 
     def recover(
         self, find_intent: Callable[[str], RecordedIntent | None], first: Sequence[str] = ()
@@ -234,6 +235,14 @@ class TransactionManager:
         if active.journal is not None:
             operations = (operation for operation, _ in active.prepared.operations)
             active.journal.retire(operations, are_modes_recorded=True)
+
+    def _store_after_images(self, prepared: PreparedTransaction) -> None:
+        """Store what the change wrote, so that a review can show it when something else has changed the file."""
+        # Neither synced nor needed by an undo: where the disk is full, the review says that it was not kept.
+        with suppress(OSError, errors.SystemError):
+            for change in prepared.changes:
+                if change.content is not None and change.after_hash is not None:
+                    self._blobs.store_copy(change.after_hash, change.content)
 
     def _roll_back_operations(self, active: ActiveTransaction) -> list[dict[str, str]]:
         """Roll back, newest first; the journal is deleted only when nothing remains to be done."""

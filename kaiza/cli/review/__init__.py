@@ -1,0 +1,1 @@
+"""`kaiza diff` and `kaiza review`: what agents did and what changed, for people."""

@@ -1,0 +1,107 @@
+"""`kaiza review`: one page on what happened, what changed, and what to look at."""
+
+import argparse
+import sys
+import webbrowser
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import orjson
+
+from kaiza.cli.console import arguments, output
+from kaiza.cli.console.open_workspace import open_workspace
+from kaiza.cli.review import selection
+from kaiza.domain.review.report import ReviewReport, ReviewSelection
+from kaiza.queries.review_records import TooManyRecordsError
+from kaiza.queries.review_report import review
+from kaiza.render import terminal
+from kaiza.render.review_json import encode_review
+from kaiza.render.review_markdown import render_markdown
+from kaiza.render.review_sarif import encode_sarif
+from kaiza.store.documents.review_files import write_review
+from kaiza.store.trust.binding import Standing
+from kaiza.store.workspace import Workspace
+
+_PAGE_MODULE = "kaiza.render.html.page"
+_NOTHING = "No records match. `kaiza session list` lists the sessions."
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    arguments.describe(
+        parser,
+        "Show what happened in a session, or under a plan: what to look at first, what changed and which call wrote "
+        "each line, what changed without Kaiza, and what was refused. Writes one HTML file that needs no network, to "
+        ".kaiza/reviews/, and prints its path; or prints Markdown, JSON or SARIF.\n"
+        "Exit status: 0 written, 1 no such session, plan or call, or the audit log is damaged; it is reviewed "
+        "nevertheless, and the page says so first.",
+        "kaiza review\nkaiza review --session 3f2b --open\nkaiza review --since 2h --markdown",
+        run=_run_review,
+    )
+    selection.add_arguments(parser)
+    selection.add_span(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--output", metavar="FILE", help="write the page to this file instead")
+    form.add_argument("--open", action="store_true", help="open the page in the browser")
+    form.add_argument("--markdown", action="store_true", help="print Markdown")
+    form.add_argument("--json", action="store_true", help="print JSON; schemas/review.json describes it")
+    form.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0: only what should be looked at")
+    arguments.add_workspace(parser)
+
+
+def _run_review(args: argparse.Namespace) -> int:
+    with open_workspace(args) as workspace:
+        render_page = None if args.markdown or args.json or args.sarif else _load_page_renderer()
+        report = _compute(args, workspace)
+        if render_page is not None:
+            _write_page(args, workspace, report, render_page(report))
+        elif args.markdown:
+            output.print_lines(render_markdown(report))
+        else:
+            encode = encode_review if args.json else encode_sarif
+            output.write_json_line(orjson.dumps(encode(report), option=orjson.OPT_INDENT_2))
+        damage = workspace.damage()
+    if damage is None:
+        return output.SUCCESS
+    output.print_error(f"The audit log is damaged ({damage}). Run `kaiza audit verify` to see where.")
+    return output.FAILURE
+
+
+def _compute(args: argparse.Namespace, workspace: Workspace) -> ReviewReport:
+    try:
+        report = review(workspace, selection.resolve_selection(args, workspace.root))
+    except TooManyRecordsError:
+        raise output.CommandError(selection.TOO_MANY, output.FAILURE) from None
+    if not report.records:
+        raise output.CommandError(_NOTHING, output.FAILURE)
+    return report
+
+
+def _load_page_renderer() -> Callable[[ReviewReport], str | bytes]:
+    try:
+        renderer: Callable[[ReviewReport], str | bytes] = import_module(_PAGE_MODULE).render_review
+    except ModuleNotFoundError:
+        raise output.CommandError(
+            "This version writes no HTML page yet. Add --markdown, --json or --sarif.", output.UNDETERMINED
+        ) from None
+    return renderer
+
+
+def _write_page(args: argparse.Namespace, workspace: Workspace, report: ReviewReport, page: str | bytes) -> None:
+    content = page.encode() if isinstance(page, str) else page
+    if args.output is not None:
+        path = Path(args.output)
+        path.write_bytes(content)
+    else:
+        kaiza_dir = workspace.blobs.kaiza_dir if workspace.binding.standing is Standing.BOUND else None
+        path = write_review(workspace.root, kaiza_dir, _page_name(report.selection), content)
+    output.print_lines([terminal.escape(str(path)) if sys.stdout.isatty() else str(path)])
+    if args.open:
+        webbrowser.open(path.resolve().as_uri())
+
+
+def _page_name(chosen: ReviewSelection) -> str:
+    if chosen.kind == "time":
+        return "_".join(filter(None, ["time", chosen.since, chosen.until])).replace(":", "-")
+    return chosen.id or chosen.kind

@@ -1,0 +1,146 @@
+"""Refusals in words, gravest first, with the report that followed a lock."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kaiza.domain.audit.projection import NEW_WORKSPACE
+from kaiza.domain.review.actors import actor_of, is_locking, is_refusal
+from kaiza.domain.review.record_paths import named_paths, report_path
+from kaiza.domain.review.report import RefusalReview, ReportLink, Tone
+
+Record = Mapping[str, Any]
+_TONES: tuple[Tone, ...] = ("bad", "warn", "note")
+_DRAFT_RULE = "draft"
+"""Rule on drafts that a text breaks if it claims to be approved, or could be taken for that."""
+_WORDS_BY_INVARIANT: Mapping[str, tuple[Tone, str]] = {
+    "CONTROL_PLANE_PROTECTED": ("bad", "Plans, record or control files"),
+    "READ_PROTECTED": ("warn", "A file that may hold secrets"),
+    "PLAN_LIMIT_REACHED": ("warn", "A limit of the plan was reached"),
+    "PLAN_CHANGED_AFTER_APPROVAL": ("warn", "The plan was changed after its approval"),
+    "PLAN_WITHDRAWN": ("warn", "A person withdrew the plan"),
+    "PLAN_ARRIVED_APPROVED": ("warn", "The plan arrived approved"),
+    "WORKSPACE_FROZEN": ("note", "While frozen"),
+    "WORKSPACE_NOT_ADOPTED": ("note", "Before the adoption"),
+    "AUDIT_NOT_VERIFIED_YET": ("note", "While the record was being verified"),
+}
+_WORDS_BY_CODE: Mapping[str, tuple[Tone, str]] = {
+    "PLAN_SCOPE_VIOLATION": ("bad", "Outside the plan"),
+    "PATH_TRAVERSAL_BLOCKED": ("warn", "Out of the workspace"),
+    "OUTSIDE_WORKSPACE": ("warn", "Out of the workspace"),
+    "UNAUTHORIZED_ACTION": ("bad", "Not allowed to this role"),
+    "INVARIANT_VIOLATION": ("warn", "A rule that always holds"),
+    "PLAN_ENFORCEMENT_FAILED": ("warn", "Not a valid plan"),
+    "POLICY_VIOLATION": ("warn", "A rule on content"),
+    "RUST_POLICY_VIOLATION": ("warn", "A rule on Rust code"),
+    "SELF_AUDIT_FAILURE": ("bad", "The record is damaged or not adopted"),
+    "SESSION_LOCKED": ("note", "While locked"),
+    "PLAN_NOT_APPROVED": ("note", "Before the approval"),
+    "PLAN_NOT_FOUND": ("note", "No such plan"),
+    "INSUFFICIENT_PERMISSIONS": ("note", "Not offered by this server"),
+    "ROLE_MISMATCH": ("note", "The server is for the other role"),
+    "PREFLIGHT_FAILED": ("note", "The plan's checks failed"),
+    "SESSION_NOT_INITIALIZED": ("note", "No session was open"),
+    "SESSION_INITIALIZATION_FAILED": ("note", "The session could not begin"),
+    "AUDIT_LOG_FAILED": ("warn", "The record could not be written"),
+    "AUDIT_LOCK_FAILED": ("note", "The record was in use"),
+}
+_ORDINARY: Mapping[str, str] = {
+    "HASH_MISMATCH": "Stale hash",
+    "FILE_NOT_FOUND": "No such file",
+    "PATH_NOT_FOUND": "No such directory",
+    "FILE_ALREADY_EXISTS": "The file exists already",
+    "PATCH_APPLY_FAILED": "The patch does not fit",
+    "PATCH_INVALID": "The patch is malformed",
+    "INVALID_PATH": "A malformed path",
+    "INVALID_TOOL_INPUT": "Wrong arguments",
+    "INVALID_INPUT_TYPE": "Wrong arguments",
+    "INVALID_INPUT_FORMAT": "Wrong arguments",
+    "INVALID_INPUT_VALUE": "Wrong arguments",
+    "MISSING_REQUIRED_FIELD": "Wrong arguments",
+    "CURSOR_INVALID": "A stale cursor",
+    "CAP_EXCEEDED": "Too much at once",
+    "TOOL_NOT_FOUND": "No such tool",
+    "FILE_READ_FAILED": "The file could not be read",
+    "CONTEXT_CACHE_MISSING": "No such context cache",
+    "CONTEXT_QUERY_INVALID": "Wrong arguments",
+    "CONTEXT_BUDGET_INVALID": "Wrong arguments",
+}
+_WORDS_BY_RULE = {
+    "stub": "Unfinished code may not be added",
+    "secret": "A secret may not be added",
+}
+
+
+def review_refusals(selected: Sequence[Record], context: Iterable[Record]) -> list[RefusalReview]:
+    """Every refused call, gravest first; those of the same gravity in the order of the log."""
+    reports = [record for record in [*selected, *context] if _is_report(record)]
+    reports.sort(key=lambda record: int(record["seq"]))
+    rows = [_review_refusal(record, reports) for record in selected if is_refusal(record)]
+    return sorted(rows, key=lambda row: (not row.is_locking, _TONES.index(row.tone), row.is_ordinary, row.seq))
+
+
+def is_control_attempt(record: Record) -> bool:
+    """Whether a refused call was an attempt on plans, the record or control files."""
+    return is_refusal(record) and (record["invariant_id"] == "CONTROL_PLANE_PROTECTED" or _claims_approval(record))
+
+
+def _claims_approval(record: Record) -> bool:
+    """Whether a plan was refused because its text said that it is approved already."""
+    cause = record["cause"]
+    findings = cause.get("findings") if isinstance(cause, Mapping) else None
+    rules = [finding.get("rule") for finding in findings or () if isinstance(finding, Mapping)]
+    return record["tool_name"] == "save_plan" and _DRAFT_RULE in rules
+
+
+def _review_refusal(record: Record, reports: Sequence[Record]) -> RefusalReview:
+    tone, words, is_ordinary = _describe(record)
+    locking = is_locking(record)
+    return RefusalReview(
+        seq=record["seq"],
+        request_id=str(record["request_id"]),
+        at=str(record["timestamp"]),
+        actor=actor_of(record),
+        tone="bad" if locking else tone,
+        words=words,
+        is_ordinary=is_ordinary,
+        tool_name=str(record["tool_name"]),
+        paths=named_paths(record),
+        rule=str(record["human_message"] or ""),
+        error_code=str(record["error_code"]),
+        is_locking=locking,
+        report=_find_report(record, reports) if locking else None,
+    )
+
+
+def _describe(record: Record) -> tuple[Tone, str, bool]:
+    """Gravity, words, and whether it is an ordinary mistake."""
+    code, cause = str(record["error_code"]), record["cause"]
+    rule = cause.get("rule") if isinstance(cause, Mapping) else None
+    if _claims_approval(record):
+        return "warn", "Not a plain draft: it claimed an approval", False
+    if rule == NEW_WORKSPACE:
+        return "warn", "It would have made a workspace inside this one", False
+    if rule == "unlocked":
+        return "bad", "A file that steers agents, editors or CI", False
+    if record["invariant_id"] in _WORDS_BY_INVARIANT:
+        return *_WORDS_BY_INVARIANT[record["invariant_id"]], False
+    family = rule.split("-")[0] if isinstance(rule, str) else ""
+    if family in _WORDS_BY_RULE:
+        return "warn", _WORDS_BY_RULE[family], False
+    if code in _WORDS_BY_CODE:
+        return *_WORDS_BY_CODE[code], False
+    if code in _ORDINARY:
+        return "note", f"{_ORDINARY[code]}: an ordinary mistake", True
+    return "note", "Failed", False
+
+
+def _is_report(record: Record) -> bool:
+    return bool(record["kind"] == "call" and record["tool_name"] == "write_report" and record["outcome"] == "ok")
+
+
+def _find_report(record: Record, reports: Sequence[Record]) -> ReportLink | None:
+    """The first report of the same role after a refusal."""
+    for report in reports:
+        if report["seq"] > record["seq"] and report["role"] == record["role"]:
+            return ReportLink(report["seq"], report_path(report), str(report["timestamp"]))
+    return None

@@ -1,0 +1,97 @@
+"""Changes without Kaiza: those that the manifest shows, and those over files that Kaiza wrote."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from kaiza.domain import errors
+from kaiza.domain.paths import rel_path
+from kaiza.domain.plans import scope
+from kaiza.domain.plans.plan import Plan
+from kaiza.domain.review.authorship import FileVersion, compare_versions
+from kaiza.domain.review.diff import WITHOUT_KAIZA, ReviewDiff
+from kaiza.domain.review.evidence import CurrentFile, ReviewContents, UngovernedEvidence, UngovernedItem
+from kaiza.domain.review.file_history import FileHistory
+from kaiza.domain.review.hunks import build_diff, fold_diff, is_binary, split_content
+from kaiza.domain.review.report import MAX_UNGOVERNED, UngovernedChange, UngovernedFile, UngovernedReview
+
+_OPERATIONS: Mapping[str, str] = {"created": scope.CREATE, "deleted": scope.DELETE}
+
+
+def review_ungoverned(
+    found: UngovernedEvidence | None,
+    histories: Sequence[FileHistory],
+    plans: Sequence[Plan],
+    contents: ReviewContents,
+) -> UngovernedReview:
+    """Every file that changed without Kaiza, those over its own files first."""
+    written = {history.path: history for history in histories}
+    files = {item.path: item for history in histories for item in _changes_over(history, contents, plans)}
+    for item in found.items if found else ():
+        if item.path not in files:
+            files[item.path] = _review_item(item, written.get(item.path), plans, contents)
+    listed = sorted(files.values(), key=lambda file: (not file.is_over_governed, not file.is_in_scope, file.path))
+    if found is None:
+        return UngovernedReview(count=len(files), files=tuple(listed[:MAX_UNGOVERNED]))
+    return UngovernedReview(
+        manifest="whole" if found.manifest == "whole" else "partial",
+        not_covered=found.not_covered,
+        compared_since=found.compared_since,
+        count=max(found.count, len(files)),
+        files=tuple(listed[:MAX_UNGOVERNED]),
+    )
+
+
+def _changes_over(history: FileHistory, contents: ReviewContents, plans: Sequence[Plan]) -> Iterator[UngovernedFile]:
+    """The change that something else made after the last recorded one, or between two of them."""
+    last, now = history.steps[-1], contents.read_current(history.path)
+    is_after = now.is_readable and now.hash != last.after_hash
+    if is_after:
+        change: UngovernedChange = "deleted" if now.hash is None else "modified" if last.after_hash else "created"
+        diff = diff_contents(_read(contents, last.after_hash), now.content if now.hash else b"")
+        note = f"After call {last.seq}, on top of what Kaiza left."
+    elif history.has_gap():
+        pairs = zip(history.steps, history.steps[1:], strict=False)
+        earlier, later = next(pair for pair in pairs if pair[0].after_hash != pair[1].before_hash)
+        change = "modified"
+        diff = diff_contents(_read(contents, earlier.after_hash), _read(contents, later.before_hash))
+        note = f"Between call {earlier.seq} and call {later.seq}."
+    else:
+        return
+    in_scope = _is_in_scope(history.path, change, plans)
+    yield UngovernedFile(history.path, change, None, in_scope, is_over_governed=True, note=note, diff=diff)
+
+
+def _review_item(
+    item: UngovernedItem, history: FileHistory | None, plans: Sequence[Plan], contents: ReviewContents
+) -> UngovernedFile:
+    now = CurrentFile() if item.change == "deleted" else contents.read_current(item.path)
+    old = b"" if item.change == "created" else _read(contents, item.old_hash) if item.old_hash else None
+    new = None if not now.is_readable else now.content if now.hash is not None else b""
+    in_scope = _is_in_scope(item.path, item.change, plans)
+    note = "Inside the plan's scope, not made by Kaiza." if in_scope else "No call touched this file."
+    if history is not None:
+        note = "Kaiza changed this file, too."
+    diff = diff_contents(old, new)
+    return UngovernedFile(item.path, item.change, item.source, in_scope, history is not None, note, diff)
+
+
+def diff_contents(old: bytes | None, new: bytes | None) -> ReviewDiff:
+    """Diff of two contents where the change happened without Kaiza; folded if one of them is not known."""
+    if old is None or new is None:
+        return fold_diff("not_kept")
+    if is_binary(old) or is_binary(new):
+        return fold_diff("binary")
+    return build_diff(compare_versions(split_content(old), [FileVersion(split_content(new), WITHOUT_KAIZA)]))
+
+
+def _read(contents: ReviewContents, digest: str | None) -> bytes | None:
+    return b"" if digest is None else contents.read_content(digest)
+
+
+def _is_in_scope(path: str, change: UngovernedChange, plans: Iterable[Plan]) -> bool:
+    """Whether a plan of the report would have allowed the change."""
+    try:
+        parsed = rel_path.parse(path)
+    except errors.SystemError:
+        return False
+    operation = _OPERATIONS.get(change, scope.MODIFY)
+    return any(scope.is_allowed(plan.scope, scope.RequestedOperation(operation, parsed)) for plan in plans)

@@ -1,0 +1,61 @@
+"""Contents for a review: from the blob store by hash, and the files as they are now."""
+
+from hashlib import sha256
+
+from kaiza.domain import errors
+from kaiza.domain.paths.protected_names import is_control_plane
+from kaiza.domain.paths.rel_path import RelPath, parse
+from kaiza.domain.review.evidence import MAX_SHOWN_BYTES, CurrentFile
+from kaiza.store.workspace import Workspace
+
+_UNREADABLE = CurrentFile(is_readable=False)
+
+
+class WorkspaceContents:
+    """Contents of one workspace. Files that may not be read are not: a report may be passed on."""
+
+    def __init__(self, workspace: Workspace, max_bytes: int = MAX_SHOWN_BYTES) -> None:
+        self._workspace = workspace
+        self._max_bytes = max_bytes
+        self._current: dict[str, CurrentFile] = {}
+
+    def read_content(self, digest: str) -> bytes | None:
+        """The stored content with this hash; None if it was not kept, is damaged or is too large to show."""
+        # Nothing that came with a clone is evidence of what was written here.
+        if self._workspace.binding.is_foreign or not _is_digest(digest):
+            return None
+        try:
+            return b"".join(self._workspace.blobs.chunks(digest, self._max_bytes))
+        except errors.SystemError:
+            return None
+
+    def read_current(self, path: str) -> CurrentFile:
+        """The file as it is now."""
+        if path not in self._current:
+            self._current[path] = self._read_file(path)
+        return self._current[path]
+
+    def _read_file(self, path: str) -> CurrentFile:
+        # The log may have come with a clone: its paths must not lead to what may not be read.
+        try:
+            parsed = parse(path)
+            if is_control_plane(parsed):
+                return _UNREADABLE
+            with self._workspace.files.open_file(parsed, self._require_readable) as file:
+                digest, chunks = sha256(), []
+                for chunk in file.chunks():
+                    digest.update(chunk)
+                    if file.size <= self._max_bytes:
+                        chunks.append(chunk)
+                content = b"".join(chunks) if file.size <= self._max_bytes else None
+                return CurrentFile(digest.hexdigest(), file.mode, content, file.size)
+        except errors.SystemError as error:
+            return CurrentFile() if error.error_code == "FILE_NOT_FOUND" else _UNREADABLE
+
+    def _require_readable(self, real: RelPath) -> None:
+        if self._workspace.is_unreadable(real) or is_control_plane(real):
+            raise errors.SystemError.tool_failure("FILE_READ_FAILED")
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == sha256().digest_size * 2 and not text.strip("0123456789abcdef")
