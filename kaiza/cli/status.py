@@ -65,6 +65,8 @@ def _format_lines(workspace: Workspace, status: Mapping[str, Any]) -> Iterator[s
     if status["states"] > 1:
         yield f"           {log_verdict.describe_states(status['states'])}"
     yield f"changes    {_change_permission(workspace)}"
+    if record["records"]:
+        yield f"review     {_review_command(status['sessions'])}"
     if status["trust"]["merged"] or status["trust"]["signers"]:
         yield from wrap([f"trusted    {describe_trust(status['trust'])}"], width)
     if state.frozen:
@@ -115,6 +117,13 @@ def _change_permission(workspace: Workspace) -> str:
     if state.locks:
         return f"not by the {escape(', '.join(map(describe_role, state.locks)))}: locked"
     return "under approved plans"
+
+
+def _review_command(sessions: Sequence[Mapping[str, Any]]) -> str:
+    """The command that shows the open session with the latest call that changed something, or else the last one."""
+    changed = [session for session in sessions if session["counts"]["changes"]]
+    latest = max(changed, key=lambda session: str(session["last_call_at"]), default=None)
+    return f"kaiza review --session {escape(latest['session_id'])}" if latest else "kaiza review"
 
 
 def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -32,14 +32,11 @@ def encode_review(report: ReviewReport) -> dict[str, Any]:
         "counts": asdict(report.verdict.counts),
         "limits": [{"plan_id": plan.plan_id, **asdict(limit)} for plan in report.plans for limit in plan.limits],
         "findings": [_finding_json(finding) for finding in report.findings],
-        "timeline": asdict(report.timeline),
         "files": [_file_json(file) for file in report.files],
         "manifest": report.ungoverned.manifest,
-        "not_compared": report.ungoverned.not_covered,
         "ungoverned": [_ungoverned_json(file) for file in report.ungoverned.files],
         "refusals": [_refusal_json(refusal) for refusal in report.refusals],
         "records": _records_json(report),
-        "commands": [asdict(command) for command in report.commands],
     }
 
 

@@ -8,7 +8,7 @@ from kaiza.domain.text.line_diff import ChangedSpan, diff_lines
 
 
 @dataclass(frozen=True, slots=True)
-class FileVersion:
+class AuthoredVersion:
     """Content of a file after a change, and who made the change. `lines` None: the content was not kept."""
 
     lines: Sequence[bytes] | None
@@ -41,7 +41,7 @@ class _Line:
     author: LineAuthor
 
 
-def compare_versions(first: Sequence[bytes], versions: Sequence[FileVersion]) -> AuthoredDiff:
+def compare_versions(first: Sequence[bytes], versions: Sequence[AuthoredVersion]) -> AuthoredDiff:
     """Diff the first content with that of the last version, whose `lines` must be known.
 
     Where contents in between were not kept, lines are attributed only if one author made all of these changes.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from kaiza.domain.review.authorship import FileVersion, compare_versions
+from kaiza.domain.review.authorship import AuthoredVersion, compare_versions
 from kaiza.domain.review.diff import WITHOUT_KAIZA, ReviewDiff
 from kaiza.domain.review.evidence import MAX_SHOWN_BYTES, CurrentFile, ReviewContents
 from kaiza.domain.review.file_history import FileHistory, FileStep
@@ -39,7 +39,7 @@ class FileDiffs:
             return self._fold_missing()
         if is_binary(before) or is_binary(after):
             return fold_diff("binary")
-        return build_diff(compare_versions(split_content(before), [FileVersion(split_content(after), step.author)]))
+        return build_diff(compare_versions(split_content(before), [AuthoredVersion(split_content(after), step.author)]))
 
     def of_selected(self) -> tuple[bytes | None, bytes | None]:
         """Contents before the first and after the last selected step; None for one that was not kept."""
@@ -49,15 +49,15 @@ class FileDiffs:
         sizes = (self._now.size, *(step.size for step in self._history.steps))
         return fold_diff("oversized" if max(sizes) > MAX_SHOWN_BYTES else "not_kept")
 
-    def _versions(self) -> Iterator[FileVersion]:
+    def _versions(self) -> Iterator[AuthoredVersion]:
         last = self._history.first_hash
         for step in self._history.steps:
             if step.before_hash != last:
-                yield FileVersion(self._lines(step.before_hash), WITHOUT_KAIZA)
-            yield FileVersion(self._lines(step.after_hash), step.author)
+                yield AuthoredVersion(self._lines(step.before_hash), WITHOUT_KAIZA)
+            yield AuthoredVersion(self._lines(step.after_hash), step.author)
             last = step.after_hash
         if self._now.hash != last:
-            yield FileVersion(self._lines(self._now.hash), WITHOUT_KAIZA)
+            yield AuthoredVersion(self._lines(self._now.hash), WITHOUT_KAIZA)
 
     def _lines(self, digest: str | None) -> list[bytes] | None:
         content = self._read(digest)

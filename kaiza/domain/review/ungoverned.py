@@ -6,7 +6,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths import rel_path
 from kaiza.domain.plans import scope
 from kaiza.domain.plans.plan import Plan
-from kaiza.domain.review.authorship import FileVersion, compare_versions
+from kaiza.domain.review.authorship import AuthoredVersion, compare_versions
 from kaiza.domain.review.diff import WITHOUT_KAIZA, ReviewDiff
 from kaiza.domain.review.evidence import CurrentFile, ReviewContents, UngovernedEvidence, UngovernedItem
 from kaiza.domain.review.file_history import FileHistory
@@ -80,7 +80,7 @@ def diff_contents(old: bytes | None, new: bytes | None) -> ReviewDiff:
         return fold_diff("not_kept")
     if is_binary(old) or is_binary(new):
         return fold_diff("binary")
-    return build_diff(compare_versions(split_content(old), [FileVersion(split_content(new), WITHOUT_KAIZA)]))
+    return build_diff(compare_versions(split_content(old), [AuthoredVersion(split_content(new), WITHOUT_KAIZA)]))
 
 
 def _read(contents: ReviewContents, digest: str | None) -> bytes | None:

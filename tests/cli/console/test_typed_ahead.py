@@ -133,10 +133,11 @@ def test_only_one_module_reads_the_terminal():
         if reads(node)
     )
 
-    # Two read a document that was asked for with `-`; init only asks whether it is a terminal.
+    # Two read a document that was asked for with `-`; init only asks whether it is a terminal; the pager's is written.
     assert readers == [
         "cli/call/tool_arguments.py: sys.stdin",
         "cli/console/confirm.py: '/dev/tty'",
+        "cli/console/pager.py: pager.stdin",
         "cli/reference/envelope.py: sys.stdin",
         "cli/setup/init.py: sys.stdin",
     ]
