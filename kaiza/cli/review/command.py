@@ -24,7 +24,6 @@ from kaiza.store.trust.binding import Standing
 from kaiza.store.workspace import Workspace
 
 _PAGE_MODULE = "kaiza.render.html.page"
-_NOTHING = "No records match. `kaiza session list` lists the sessions."
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +51,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _run_review(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
+        chosen = selection.resolve_selection(args, workspace.root)
         render_page = None if args.markdown or args.json or args.sarif else _load_page_renderer()
-        report = _compute(args, workspace)
+        report = _compute(workspace, chosen)
         if render_page is not None:
             _write_page(args, workspace, report, render_page(report))
         elif args.markdown:
@@ -68,13 +68,12 @@ def _run_review(args: argparse.Namespace) -> int:
     return output.FAILURE
 
 
-def _compute(args: argparse.Namespace, workspace: Workspace) -> ReviewReport:
+def _compute(workspace: Workspace, chosen: ReviewSelection) -> ReviewReport:
     try:
-        report = review(workspace, selection.resolve_selection(args, workspace.root))
+        report = review(workspace, chosen)
     except TooManyRecordsError:
         raise output.CommandError(selection.TOO_MANY, output.FAILURE) from None
-    if not report.records:
-        raise output.CommandError(_NOTHING, output.FAILURE)
+    selection.require_records(chosen, report.verdict.counts.records)
     return report
 
 

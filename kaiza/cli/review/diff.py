@@ -51,6 +51,7 @@ def _run_diff(args: argparse.Namespace) -> int:
             evidence, contents = gather_evidence(workspace, chosen, MAX_CONTENT_BYTES)
         except TooManyRecordsError:
             raise output.CommandError(selection.TOO_MANY, output.FAILURE) from None
+        selection.require_records(chosen, len(evidence.selected))
         diffs = diff_files(evidence, contents, _path_filter(args.paths, workspace.root))
         damage = workspace.damage()
     if damage is not None:

@@ -7,6 +7,7 @@ from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.record_filter import parse_since, parse_until
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.review_records import MAX_SELECTED, find_ids, find_last_session
+from kaiza.render.terminal import escape
 from kaiza.store.documents.plan_files import SUFFIX
 
 _ADVICE = {
@@ -15,6 +16,8 @@ _ADVICE = {
     "request": "`kaiza audit show` lists the records.",
 }
 _NOUNS = {"session": "session", "plan": "plan with records", "request": "call"}
+_WHOLE_ID = 36
+"""Characters of the id of a session or a call."""
 TOO_MANY = (
     f"There are more than {MAX_SELECTED:,} records in that selection. Choose a part of it with --since and --until."
 )
@@ -62,6 +65,16 @@ def resolve_selection(args: argparse.Namespace, root: str) -> ReviewSelection:
     return ReviewSelection("session", session_id)
 
 
+def require_records(chosen: ReviewSelection, count: int) -> None:
+    """A CommandError if nothing was selected."""
+    if count == 0:
+        noun = _NOUNS.get(chosen.kind)
+        what = f"No {noun} has the id {escape(chosen.id or '')}." if noun else "No records are in that time."
+        raise output.CommandError(f"{what} {_ADVICE.get(chosen.kind, _ADVICE['request'])}", output.FAILURE)
+
+
 def _resolve(root: str, kind: str, prefix: str) -> str:
+    if kind != "plan" and len(prefix) == _WHOLE_ID:  # the log need not be searched for what begins so
+        return prefix
     plain = prefix.removeprefix("plans/").removesuffix(SUFFIX) if kind == "plan" else prefix
     return resolve_id(find_ids(root, kind, plain) if plain else (), plain, _NOUNS[kind], _ADVICE[kind])
