@@ -23,6 +23,12 @@ from kaiza.store.documents.review_files import write_review
 from kaiza.store.trust.binding import Standing
 from kaiza.store.workspace import Workspace
 
+_USAGE = """\
+%(prog)s [--last] [options]
+       %(prog)s --session ID [options]
+       %(prog)s --plan ID [options]
+       %(prog)s --request ID [options]
+       %(prog)s [--since TIME] [--until TIME] [options]"""
 _PAGE_MODULE = "kaiza.render.html.page"
 
 
@@ -38,6 +44,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "kaiza review\nkaiza review --session 3f2b --open\nkaiza review --since 2h --markdown",
         run=_run_review,
     )
+    parser.usage = _USAGE
     selection.add_arguments(parser)
     selection.add_span(parser)
     form = parser.add_mutually_exclusive_group()

@@ -19,6 +19,11 @@ from kaiza.render import plans
 from kaiza.render.diff_stat import StatRow, render_stat
 from kaiza.render.terminal import escape
 
+_USAGE = """\
+%(prog)s [--last] [options] [PATH ...]
+       %(prog)s --session ID [options] [PATH ...]
+       %(prog)s --plan ID [options] [PATH ...]
+       %(prog)s --request ID [options] [PATH ...]"""
 MAX_CONTENT_BYTES = 32 << 20
 """Larger contents are not compared."""
 
@@ -34,6 +39,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "kaiza diff\nkaiza diff --session 3f2b --stat\nkaiza diff --plan PLAN-0007-rotate-tokens src/",
         run=_run_diff,
     )
+    parser.usage = _USAGE
     selection.add_arguments(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--stat", action="store_true", help="only the number of changed lines of each file")
