@@ -87,7 +87,7 @@ def iter_effective(newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mappin
         if record["request_id"] in undone:
             continue
         if is_undo(record):
-            undone.update((record["detail"] or {}).get("undone", ()))
+            undone.update((record["detail"] or {}).get("undone") or ())
         else:
             yield record
 
@@ -116,7 +116,7 @@ def undone_paths(records: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
     undone: set[tuple[str, str]] = set()
     for record in filter(is_undo, reversed(records)):
         effective = [path for path in touched_paths(record) if (record["request_id"], path) not in undone]
-        request_ids = (record["detail"] or {}).get("undone", ())
+        request_ids = (record["detail"] or {}).get("undone") or ()
         undone.update((request_id, path) for request_id in request_ids for path in effective)
     return undone
 

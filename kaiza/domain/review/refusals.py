@@ -88,7 +88,8 @@ def _claims_approval(record: Record) -> bool:
     """Whether a plan was refused because its text said that it is approved already."""
     cause = record["cause"]
     findings = cause.get("findings") if isinstance(cause, Mapping) else None
-    rules = [finding.get("rule") for finding in findings or () if isinstance(finding, Mapping)]
+    listed = findings if isinstance(findings, list) else []
+    rules = [finding.get("rule") for finding in listed if isinstance(finding, Mapping)]
     return record["tool_name"] == "save_plan" and _DRAFT_RULE in rules
 
 

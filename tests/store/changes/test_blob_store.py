@@ -15,7 +15,7 @@ import pytest
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes import path_locks
+from kaiza.store.changes import blob_store, path_locks
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.disk import atomic_rename, fsync_batch, process_liveness
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES
@@ -340,3 +340,39 @@ def test_an_id_that_is_not_a_name_is_that_of_a_dead_process(tmp_path, kaiza_dir,
 
         assert mine.is_dead(other)
         assert not mine.is_dead("held")
+
+
+def test_a_copy_is_kept_and_read_like_any_blob(kaiza_dir):
+    blobs = BlobStore(kaiza_dir)
+    small, middle = b"x" * 1000, os.urandom(blob_store.MAX_COMPRESSED_COPY + 1)
+    for content in (small, middle):
+        blobs.store_copy(sha256(content).hexdigest(), content)
+
+        assert b"".join(blobs.chunks(sha256(content).hexdigest())) == content
+
+
+def test_a_copy_of_a_large_content_is_not_made(kaiza_dir):
+    content = b"x" * (MAX_PACKED_BYTES + 1)
+    BlobStore(kaiza_dir).store_copy(sha256(content).hexdigest(), content)
+
+    assert not BlobStore(kaiza_dir).has(sha256(content).hexdigest())
+
+
+def test_a_torn_copy_is_replaced_when_the_content_is_displaced(tmp_path, kaiza_dir):
+    blobs, digest = BlobStore(kaiza_dir), sha256(b"content").hexdigest()
+    blobs.store_copy(digest, b"content")
+    torn = tmp_path / ".kaiza/objects" / f"{digest}.z"
+    torn.chmod(0o600)
+    torn.write_bytes(b"")
+    with pytest.raises(errors.SystemError):
+        list(blobs.chunks(digest))
+    store_blob(blobs, digest, [b"content"])
+
+    assert b"".join(blobs.chunks(digest)) == b"content"
+
+
+def test_a_copy_that_cannot_be_written_leaves_nothing(tmp_path, kaiza_dir):
+    with pytest.raises(errors.SystemError):
+        BlobStore(kaiza_dir).store_copy("0" * 64, b"another content")
+
+    assert list((tmp_path / ".kaiza/objects").iterdir()) == []
