@@ -6,8 +6,11 @@ from kaiza.domain import errors
 from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import RelPath, parse
 from kaiza.domain.review.evidence import MAX_SHOWN_BYTES, CurrentFile
+from kaiza.store import git
 from kaiza.store.workspace import Workspace
 
+MAX_GIT_CALLS = 100
+"""Files whose earlier content is looked for in git in one review."""
 _UNREADABLE = CurrentFile(is_readable=False)
 
 
@@ -17,6 +20,7 @@ class WorkspaceContents:
     def __init__(self, workspace: Workspace, max_bytes: int = MAX_SHOWN_BYTES) -> None:
         self._workspace = workspace
         self._max_bytes = max_bytes
+        self._git_calls = 0
         self._current: dict[str, CurrentFile] = {}
 
     def read_content(self, digest: str) -> bytes | None:
@@ -28,6 +32,24 @@ class WorkspaceContents:
             return b"".join(self._workspace.blobs.chunks(digest, self._max_bytes))
         except errors.SystemError:
             return None
+
+    def read_earlier(self, path: str, digest: str) -> bytes | None:
+        """The same; if it was not kept, git's committed content of the path, where it has this hash."""
+        content = self.read_content(digest)
+        return content if content is not None else self._read_committed(path, digest)
+
+    def _read_committed(self, path: str, digest: str) -> bytes | None:
+        if self._workspace.binding.is_foreign or self._git_calls >= MAX_GIT_CALLS:
+            return None
+        self._git_calls += 1
+        name = f"HEAD:./{path}"
+        size = git.run(self._workspace.root, "cat-file", "-s", name)
+        if size is None or size.returncode or int(size.stdout) > self._max_bytes:
+            return None
+        found = git.run(self._workspace.root, "cat-file", "blob", name)
+        if found is None or found.returncode or sha256(found.stdout).hexdigest() != digest:
+            return None
+        return found.stdout
 
     def read_current(self, path: str) -> CurrentFile:
         """The file as it is now."""

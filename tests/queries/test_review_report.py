@@ -242,15 +242,20 @@ def test_a_later_session_is_not_taken_for_something_else(ready):
 
 
 def test_renames_are_followed(ready):
-    moved = ready.change(
-        "move_file", source="src/a.py", destination="src/b.py", expected_hash=sha(b"one\ntwo\nthree\n")
-    )
-    edited = ready.overwrite("src/b.py", "one\ntwo\n3\n")
+    first = ready.overwrite("src/a.py", "ONE\ntwo\nthree\n")
+    known = first["after_hash"]
+    moved = ready.change("move_file", source="src/a.py", destination="src/b.py", expected_hash=known)
+    edited = ready.overwrite("src/b.py", "ONE\ntwo\n3\n")
     (file,) = ready.review().files
 
     assert (file.path, file.source, file.operation, file.state) == ("src/b.py", "src/a.py", "move", "as_left")
-    assert [call.seq for call in file.calls] == [seq_of(ready, moved), seq_of(ready, edited)]
-    assert authors(file.diff) == [("removed", "three", seq_of(ready, edited)), ("added", "3", seq_of(ready, edited))]
+    assert [call.seq for call in file.calls] == [seq_of(ready, output) for output in (first, moved, edited)]
+    assert authors(file.diff) == [
+        ("removed", "one", seq_of(ready, first)),
+        ("added", "ONE", seq_of(ready, first)),
+        ("removed", "three", seq_of(ready, edited)),
+        ("added", "3", seq_of(ready, edited)),
+    ]
 
 
 def test_a_deleted_file_shows_what_was_in_it(ready):

@@ -30,6 +30,10 @@ class ReviewContents(Protocol):
         """The content with this SHA-256; None if it was not kept, or is too large to show."""
         ...
 
+    def read_earlier(self, path: str, digest: str) -> bytes | None:
+        """The content with this SHA-256 that a path had: from the store, or from a commit; None as above."""
+        ...
+
     def read_current(self, path: str) -> CurrentFile:
         """The file as it is now."""
         ...

@@ -64,7 +64,8 @@ def _review_item(
     item: UngovernedItem, history: FileHistory | None, plans: Sequence[Plan], contents: ReviewContents
 ) -> UngovernedFile:
     now = CurrentFile() if item.change == "deleted" else contents.read_current(item.path)
-    old = b"" if item.change == "created" else _read(contents, item.old_hash) if item.old_hash else None
+    earlier = contents.read_earlier(item.source or item.path, item.old_hash) if item.old_hash else None
+    old = b"" if item.change == "created" else earlier
     new = None if not now.is_readable else now.content if now.hash is not None else b""
     in_scope = _is_in_scope(item.path, item.change, plans)
     note = "Inside the plan's scope, not made by Kaiza." if in_scope else "No call touched this file."

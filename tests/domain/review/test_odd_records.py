@@ -52,6 +52,9 @@ class NoContents:
     def read_content(self, _digest):
         return b"x\n"
 
+    def read_earlier(self, _path, _digest):
+        return None
+
     def read_current(self, _path):
         return CurrentFile("3" * 64, 0o644, b"y\n", 2)
 
