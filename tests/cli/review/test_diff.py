@@ -205,13 +205,16 @@ def test_without_a_usable_pager_the_diff_is_printed(story, at_terminal, monkeypa
 
 
 def test_a_pager_that_is_left_early_is_no_error(scene, at_terminal, monkeypatch):
-    scene.overwrite("src/a.py", "x = 1\n" * 50_000)
+    scene.overwrite("src/a.py", "x = 1\n")
+    scene.write("src/a.py", "x = 2\n")
+    scene.overwrite("src/a.py", "x = 3\n" * 50_000)
     scene.close()
     monkeypatch.setenv("PAGER", "head -n 1")
     screen = at_terminal("diff")
 
     assert screen.end() == 0
     assert "Traceback" not in screen.shown
+    assert "others changed it" in screen.shown
 
 
 def test_invalid_utf8_is_exact_when_piped_and_shown_as_numbers_on_a_terminal(scene, process, kaiza, at_terminal):
