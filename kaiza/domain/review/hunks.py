@@ -53,7 +53,7 @@ def build_diff(authored: AuthoredDiff) -> ReviewDiff:
         return ReviewDiff((), added, removed, 0, DiffFold("large", sentence))
     hunks: list[DiffHunk] = []
     at = 0
-    for group in group_spans(authored.spans):
+    for group in group_spans(authored.spans, lambda span: span):
         hunks.append(_build_hunk(authored, group, at))
         at = min(group[-1].old_end + CONTEXT_LINES, len(authored.old))
     return ReviewDiff(tuple(hunks), added, removed, len(authored.old) - at if hunks else 0)

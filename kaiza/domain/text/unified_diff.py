@@ -1,14 +1,16 @@
 """Unified diffs of file contents, in git's format. `kaiza.domain.patch` and `git apply` both accept them."""
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.content_diff import ContentSpan, diff_contents
 from kaiza.domain.text.line_diff import ChangedSpan
 
+SpanT = TypeVar("SpanT")
 CONTEXT_LINES = 3
 MAX_DIFF_BYTES = 128 * 1024
 """Largest diff. A longer one is truncated at a line; its line counts are still those of the whole change."""
@@ -127,7 +129,7 @@ def _header_name(name: bytes) -> bytes:
 
 
 def _hunks(before: bytes, after: bytes, spans: Sequence[ContentSpan]) -> Iterator[bytes]:
-    for group in _group_spans(spans):
+    for group in group_spans(spans, lambda span: span.lines):
         first, last = group[0], group[-1]
         start, lead = _lines_before(before, first.bytes.old_start)
         end, tail = _lines_after(before, last.bytes.old_end)
@@ -160,11 +162,11 @@ def _lines_after(content: bytes, at: int) -> tuple[int, int]:
     return at, count
 
 
-def _group_spans(spans: Sequence[ContentSpan]) -> Iterator[list[ContentSpan]]:
+def group_spans(spans: Iterable[SpanT], lines_of: Callable[[SpanT], ChangedSpan]) -> Iterator[list[SpanT]]:
     """Group the spans whose context lines touch: each group is one hunk."""
-    group: list[ContentSpan] = []
+    group: list[SpanT] = []
     for span in spans:
-        if group and span.lines.old_start - group[-1].lines.old_end > 2 * CONTEXT_LINES:
+        if group and lines_of(span).old_start - lines_of(group[-1]).old_end > 2 * CONTEXT_LINES:
             yield group
             group = []
         group.append(span)
