@@ -72,7 +72,7 @@ def read_records(root: str, *, since_seq: int = 1, reverse: bool = False) -> Ite
     try:
         size = os.fstat(descriptor).st_size
         start = find_offset(descriptor, size, lambda record: record["seq"] < since_seq) if since_seq > 1 else 0
-        lines = read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
+        lines = _read_lines_reversed(descriptor, start, size) if reverse else read_lines(descriptor, start, size)
         for line in lines:
             record = parse_record(line)
             if record is not None and record["seq"] >= since_seq:
@@ -108,8 +108,7 @@ def _first_record_after(descriptor: int, start: int, end: int) -> tuple[int, dic
     return None
 
 
-def read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[bytes]:
-    """Lines between two offsets without their newlines, last first."""
+def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[bytes]:
     rest = b""
     while end > start:
         begin = max(start, end - BLOCK_BYTES)

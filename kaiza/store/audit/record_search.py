@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from kaiza.store.audit import log_file
-from kaiza.store.audit.reader import BLOCK_BYTES, find_offset, parse_record, read_lines, read_lines_reversed
+from kaiza.store.audit.reader import BLOCK_BYTES, find_offset, parse_record, read_lines, split_lines
 from kaiza.store.disk.byte_io import read_range
 
 # Eight times the longest record: whatever is longer is not one.
@@ -54,10 +54,11 @@ def search_backward(root: str, text: bytes) -> Iterator[dict[str, Any]]:
     with _LogDescriptor(root) as descriptor:
         if descriptor is None:
             return
-        for line in read_lines_reversed(descriptor, 0, os.fstat(descriptor).st_size):
-            record = parse_record(line) if text in line else None
-            if record is not None:
-                yield record
+        for part in _blocks_backward(descriptor, os.fstat(descriptor).st_size):
+            for line in reversed(split_lines(part)) if text in part else ():
+                record = parse_record(line) if text in line else None
+                if record is not None:
+                    yield record
 
 
 class _LogDescriptor:
@@ -72,6 +73,21 @@ class _LogDescriptor:
     def __exit__(self, *_error: object) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
+
+
+def _blocks_backward(descriptor: int, end: int) -> Iterator[bytes]:
+    """Blocks of whole lines, the last one first."""
+    rest = b""
+    while end > 0:
+        begin = max(0, end - BLOCK_BYTES)
+        whole = read_range(descriptor, begin, end) + rest
+        cut = whole.find(b"\n") + 1 if begin else 0
+        if cut or not begin:
+            yield whole[cut:]
+            rest = whole[:cut]
+        else:
+            rest = whole[:_MAX_REST]
+        end = begin
 
 
 def _matching_lines(descriptor: int, start: int, end: int, texts: Sequence[bytes]) -> Iterator[bytes]:
