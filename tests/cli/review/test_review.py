@@ -14,6 +14,8 @@ from hostile_texts import INVALID_UTF8, TEXTS, file_names, invisible_characters
 from jsonschema import Draft202012Validator
 from scenes import records
 
+from kaiza.queries import review_records
+
 SCHEMA = json.loads(Path(__file__).parents[3].joinpath("schemas/review.json").read_text())
 CONTRACT = {"session", "plan", "verdict", "counts", "limits", "findings", "files", "ungoverned", "refusals", "records"}
 
@@ -296,3 +298,12 @@ def test_status_and_the_end_of_a_session_name_the_command(scene, kaiza):
     assert f"kaiza review --session {scene.session_id}" in open_session
     assert summary.endswith(f"kaiza review --session {scene.session_id}")
     assert re.search(r"^review +kaiza review$", kaiza("status").out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("words", [["review", "--json"], ["diff"], ["review", "--since", "2000-01-01", "--json"]])
+def test_more_records_than_fit_into_memory_are_refused_with_what_to_do(story, kaiza, monkeypatch, words):
+    monkeypatch.setattr(review_records, "MAX_SELECTED", 3)
+    result = kaiza(*words)
+
+    assert (result.status, result.out) == (1, "")
+    assert "--since" in result.err
