@@ -45,6 +45,8 @@ class Scene:
 
     def begin(self, role="WINDSURF"):
         self.session_id = self.app.call("begin_session", {"role": role}).output["session_id"]
+        # The manifest is written and hashed a moment after the answer.
+        self.app.services.workspaces[str(self.root)].manifest.wait(self.session_id, 60)
         return self.session_id
 
     def approve(self, plan_id="PLAN-0007-rotate-tokens", title="Rotate session tokens every day", more=""):

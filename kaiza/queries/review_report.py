@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -15,6 +16,7 @@ from kaiza.domain.review.file_history import FileHistory, build_histories
 from kaiza.domain.review.report import ReviewReport, ReviewSelection, ReviewSource
 from kaiza.queries.review_contents import WorkspaceContents
 from kaiza.queries.review_records import SelectedRecords, plan_ids_of, read_other_changes, read_selected
+from kaiza.queries.review_ungoverned import gather_ungoverned
 from kaiza.store import human_decisions
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.disk import state_dir
@@ -27,13 +29,18 @@ VERIFY_SECONDS = 1.0
 def review(workspace: Workspace, selection: ReviewSelection) -> ReviewReport:
     """The report on a selection. `selection.id` is a whole id."""
     evidence, contents = gather_evidence(workspace, selection)
-    return build_report(evidence, contents)
+    now = evidence.source.made_at
+    ungoverned = gather_ungoverned(workspace, selection, evidence.selected, now)
+    return build_report(replace(evidence, ungoverned=ungoverned), contents)
 
 
 def gather_evidence(
     workspace: Workspace, selection: ReviewSelection, max_bytes: int = MAX_SHOWN_BYTES
 ) -> tuple[ReviewEvidence, WorkspaceContents]:
-    """Everything that the report on a selection is computed from. Larger contents than `max_bytes` are not read."""
+    """What the report on a selection is computed from, without changes that Kaiza did not make.
+
+    Larger contents than `max_bytes` are not read.
+    """
     found, contents = read_selected(workspace.root, selection), WorkspaceContents(workspace, max_bytes)
     later = _read_later(workspace, found, contents)
     evidence = ReviewEvidence(

@@ -1,84 +1,40 @@
 """Changes without Kaiza as a review shows them, from the reports on the sessions that it is about."""
 
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from kaiza.domain.manifest.report import OutsideChange, OutsideReport
 from kaiza.domain.review.evidence import UngovernedEvidence, UngovernedItem
-from kaiza.domain.review.report import UngovernedChange
+from kaiza.domain.review.report import ReviewSelection
+from kaiza.queries.outside_changes import read_outside_changes
+from kaiza.store.audit.record_search import member_text, search_records
+from kaiza.store.workspace import Workspace
+
+_MAX_SESSIONS = 64
+_BEGIN, _END = "begin_session", "end_session"
+Record = Mapping[str, Any]
 
 
-class ReportedState(Protocol):
-    """What was at a path."""
+@dataclass(slots=True)
+class _SessionSpan:
+    """The records of a session's begin and end."""
 
-    @property
-    def hash(self) -> str | None:
-        """SHA-256 of the content; None where it was not read."""
-        ...
-
-
-class ReportedChange(Protocol):
-    """A change that the log does not explain."""
-
-    @property
-    def path(self) -> str:
-        """The path now."""
-        ...
-
-    @property
-    def change(self) -> UngovernedChange:
-        """What happened to it."""
-        ...
-
-    @property
-    def source(self) -> str | None:
-        """The earlier path of a renamed entry."""
-        ...
-
-    @property
-    def before(self) -> ReportedState | None:
-        """The last known state before the change."""
-        ...
+    begin: Record | None = None
+    end: Record | None = None
 
 
-class ReportedCoverage(Protocol):
-    """How much of the workspace was compared."""
-
-    @property
-    def state(self) -> str:
-        """Whole or partial."""
-        ...
-
-    @property
-    def uncovered(self) -> int:
-        """Entries that were not compared."""
-        ...
+def gather_ungoverned(
+    workspace: Workspace, selection: ReviewSelection, selected: Sequence[Record], now: str
+) -> UngovernedEvidence | None:
+    """What changed without Kaiza in the sessions of a review; None for a single call, and without a manifest."""
+    if selection.kind == "request":
+        return None
+    spans = _find_spans(workspace, selection, selected)
+    return merge_reports(_read_reports(workspace, spans, now))
 
 
-class SessionOutsideReport(Protocol):
-    """The report on what changed without Kaiza in one session."""
-
-    @property
-    def begun_at(self) -> str:
-        """When the session began."""
-        ...
-
-    @property
-    def ungoverned(self) -> Sequence[ReportedChange]:
-        """The listed changes."""
-        ...
-
-    @property
-    def ungoverned_count(self) -> int:
-        """Number of all changes."""
-        ...
-
-    @property
-    def coverage(self) -> ReportedCoverage:
-        """How much was compared."""
-        ...
-
-
-def merge_reports(reports: Iterable[SessionOutsideReport]) -> UngovernedEvidence | None:
+def merge_reports(reports: Iterable[OutsideReport]) -> UngovernedEvidence | None:
     """The evidence of one or several sessions; None without a report. A path counts once."""
     listed = list(reports)
     if not listed:
@@ -94,5 +50,45 @@ def merge_reports(reports: Iterable[SessionOutsideReport]) -> UngovernedEvidence
     )
 
 
-def _item_of(change: ReportedChange) -> UngovernedItem:
-    return UngovernedItem(change.path, change.change, change.source, change.before.hash if change.before else None)
+def _find_spans(
+    workspace: Workspace, selection: ReviewSelection, selected: Sequence[Record]
+) -> dict[str, _SessionSpan]:
+    named = {record["session_id"] for record in selected if isinstance(record["session_id"], str)}
+    spans = {session_id: _SessionSpan() for session_id in sorted(named)[:_MAX_SESSIONS]}
+    # A plan's records name neither the begin nor the end of a session.
+    records = selected if selection.kind == "session" else _search_spans(workspace.root, spans)
+    for record in records:
+        span = spans.get(record["session_id"])
+        if span is not None and record["tool_name"] == _BEGIN:
+            span.begin = record
+        elif span is not None and record["tool_name"] == _END:
+            span.end = record
+    return spans
+
+
+def _search_spans(root: str, session_ids: Iterable[str]) -> Iterator[Record]:
+    texts = [member_text("session_id", session_id) for session_id in session_ids]
+    for _line, record in search_records(root, texts) if texts else ():
+        if record.get("tool_name") in (_BEGIN, _END) and record.get("outcome") == "ok":
+            yield record
+
+
+def _read_reports(workspace: Workspace, spans: Mapping[str, _SessionSpan], now: str) -> Iterator[OutsideReport]:
+    """The saved report of each session that ended. Open ones are compared once, from the begin of the first."""
+    begun = {session_id: span for session_id, span in spans.items() if span.begin is not None}
+    still_open = [session_id for session_id, span in begun.items() if span.end is None]
+    first_open = min(still_open, key=lambda session_id: _begin_of(begun[session_id]), default=None)
+    for session_id, span in begun.items():
+        if span.end is not None or session_id == first_open:
+            found = read_outside_changes(workspace, session_id, _begin_of(span), span.end, now)
+            if found.source != "not_taken":
+                yield found.report
+
+
+def _begin_of(span: _SessionSpan) -> str:
+    return str(span.begin["timestamp"]) if span.begin is not None else ""
+
+
+def _item_of(change: OutsideChange) -> UngovernedItem:
+    old_hash = change.before.hash if change.before else None
+    return UngovernedItem(change.path, change.change, change.source, old_hash, change.is_ignored, change.is_overwritten)

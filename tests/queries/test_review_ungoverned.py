@@ -3,13 +3,13 @@
 import os
 import subprocess
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from agents import sha
 from review_scenes import Scene
 
 from kaiza.domain.caps import Caps
+from kaiza.domain.manifest.report import Coverage, EntryState, OutsideChange, OutsideReport
 from kaiza.domain.review.build import build_report
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.review_report import gather_evidence
@@ -18,14 +18,14 @@ from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace
 
 
-def change(path, kind, before=None, source=None):
-    return SimpleNamespace(path=path, change=kind, source=source, before=before and SimpleNamespace(hash=before))
+def change(path, kind, before=None, source=None, **more):
+    return OutsideChange(path, kind, source, before and EntryState("file", hash=before), **more)
 
 
 def report(*changes, count=None, state="whole", uncovered=0, begun_at="2026-11-18T09:00:00.000Z"):
-    coverage = SimpleNamespace(state=state, uncovered=uncovered)
     count = len(changes) if count is None else count
-    return SimpleNamespace(begun_at=begun_at, ungoverned=changes, ungoverned_count=count, coverage=coverage)
+    coverage = Coverage(state, uncovered=uncovered)
+    return OutsideReport("s", begun_at, begun_at, changes, count, coverage=coverage)
 
 
 @pytest.fixture

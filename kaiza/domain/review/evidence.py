@@ -60,6 +60,9 @@ class UngovernedItem:
     change: UngovernedChange
     source: str | None = None
     old_hash: str | None = None
+    is_ignored: bool = False
+    is_overwritten: bool = False
+    """Whether a recorded change replaced it afterwards."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,10 @@ def _review_item(
     note = "Inside the plan's scope, not made by Kaiza." if in_scope else "No call touched this file."
     if history is not None:
         note = "Kaiza changed this file, too."
+    if item.is_overwritten:
+        note += " A later call replaced it."
+    if item.is_ignored:
+        note += " `.gitignore` excludes it, so only its size and times were compared."
     diff = diff_contents(old, new)
     return UngovernedFile(item.path, item.change, item.source, in_scope, history is not None, note, diff)
 

@@ -52,7 +52,7 @@ def test_the_json_has_the_members_of_the_contract_and_fits_its_schema(story, kai
     assert document.keys() >= CONTRACT
     assert list(Draft202012Validator(SCHEMA).iter_errors(document)) == []
     assert document["session"]["session_id"] == story.session_id
-    assert document["manifest"] is None
+    assert document["manifest"] == "whole"
     assert [(file["path"], file["change"]) for file in document["ungoverned"]] == [("docs/auth.md", "modified")]
     assert {file["path"]: file["state"] for file in document["files"]} == {
         "docs/auth.md": "changed_since",
