@@ -25,14 +25,14 @@ def escape(text: str) -> str:
     """Escape what is invisible, controls a terminal or changes the writing direction."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(char if _is_plain(char) else _escape_character(char) for char in text)
+    return "".join(char if is_plain(char) else _escape_character(char) for char in text)
 
 
 def escape_json(line: str) -> str:
     """Escape a line of JSON with JSON's own escapes, so that it still parses to the same value."""
     if line.isascii() and line.isprintable():
         return line
-    return "".join(char if _is_plain(char) else _escape_json_character(char) for char in line)
+    return "".join(char if is_plain(char) else _escape_json_character(char) for char in line)
 
 
 def display_width(text: str) -> int:
@@ -71,8 +71,15 @@ def paint(text: str, style: str, *, colour: bool) -> str:
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if colour and style and text else text
 
 
-def _is_plain(char: str) -> bool:
+def is_plain(char: str) -> bool:
+    """Whether a character is drawn as itself: it is printable, and not one of those that look like nothing."""
     return char.isprintable() and ord(char) not in _INVISIBLE
+
+
+def code_point_of(char: str) -> str:
+    """`U+202E`, or `\\xff` for a byte of a file name that is not UTF-8."""
+    point = ord(char)
+    return f"\\x{point - 0xDC00:02x}" if point in _ESCAPED_BYTES else f"U+{point:04X}"
 
 
 def _escape_character(char: str) -> str:

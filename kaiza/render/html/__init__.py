@@ -1,0 +1,1 @@
+"""The review page: one HTML file without a template engine."""
