@@ -77,7 +77,7 @@ def is_plain(char: str) -> bool:
 
 
 def code_point_of(char: str) -> str:
-    """`U+202E`, or `\\xff` for a byte of a file name that is not UTF-8."""
+    r"""`U+202E`, or `\xff` for a byte of a file name that is not UTF-8."""
     point = ord(char)
     return f"\\x{point - 0xDC00:02x}" if point in _ESCAPED_BYTES else f"U+{point:04X}"
 

@@ -5,6 +5,7 @@ anywhere.
 """
 
 import html
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import NewType
@@ -15,7 +16,7 @@ Html = NewType("Html", str)
 
 EMPTY = Html("")
 _NAME = re.compile(r"[a-z][a-z0-9-]*|viewBox")
-_VOID = frozenset({"meta", "br", "input", "col", "line", "path", "rect", "circle", "polygon"})
+_VOID = frozenset({"meta", "br", "input"})
 _PLAIN_LINE = re.compile(r"[\t -~]*")
 
 
@@ -26,20 +27,18 @@ def escape(text: str) -> Html:
     return Html("".join(_escape_character(char) for char in text))
 
 
-def escape_block(text: str) -> Html:
-    """The same for text of several lines."""
-    return join((escape(line) for line in text.split("\n")), Html("\n"))
+def escape_plain(text: str) -> Html:
+    """The same without elements, for a place that can hold none, such as the title."""
+    return Html(html.escape(terminal.escape(text)))
 
 
-def tag(name: str, attributes: Mapping[str, str | int | None], *children: Html) -> Html:
+def tag(name: str, attributes: Mapping[str, object], *children: Html) -> Html:
     """An element. An attribute that is None is left out.
 
     The policy of the page allows no inline style and no inline handler, so neither can be made here.
     """
     opening = f"<{_checked(name)}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
-    if name in _VOID:
-        return Html(opening if not children else opening + "".join(children))
-    return Html(f"{opening}{''.join(children)}</{name}>")
+    return Html(opening if name in _VOID else f"{opening}{''.join(children)}</{name}>")
 
 
 def join(parts: Iterable[Html], separator: Html = EMPTY) -> Html:
@@ -47,23 +46,23 @@ def join(parts: Iterable[Html], separator: Html = EMPTY) -> Html:
     return Html(separator.join(parts))
 
 
-def script_data(identifier: str, json_text: str) -> Html:
-    """JSON for the page's script. It is ASCII without `<`, `>` and `&`, so it cannot end its element."""
-    safe = json_text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    attributes = f' id="{_checked(identifier)}" type="application/json"'
-    return Html(f"<script{attributes}>{safe.encode('ascii', 'backslashreplace').decode()}</script>")
+def script_data(identifier: str, value: object) -> Html:
+    """JSON for the page's script: ASCII without `<`, `>` and `&`, so that no content ends the element."""
+    text = json.dumps(value, separators=(",", ":"))
+    safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return Html(f'<script id="{_checked(identifier)}" type="application/json">{safe}</script>')
 
 
 def _checked(name: str) -> str:
     if not _NAME.fullmatch(name) or name == "style" or name.startswith("on"):
-        raise ValueError(name)
+        raise ValueError(f"{name!r} cannot be the name of an element or attribute")
     return name
 
 
-def _attribute(name: str, value: str | int | None) -> str:
+def _attribute(name: str, value: object) -> str:
     if value is None:
         return ""
-    return f' {_checked(name)}="{html.escape(terminal.escape(str(value)))}"'
+    return f' {_checked(name)}="{escape_plain(str(value))}"'
 
 
 def _escape_character(char: str) -> str:

@@ -71,7 +71,7 @@
   function buildHaystack() {
     haystack = [];
     for (let i = 0; i < count; i++) {
-      const words = [`#${data.seq[i]}`, text("role", i), text("tool", i), text("what", i), text("outcome", i), text("note", i)];
+      const words = [`#${data.seq[i]}`, text("role", i), text("tool", i), text("what", i), text("outcome", i)];
       haystack.push(words.join(" ").toLowerCase());
     }
   }
@@ -180,9 +180,10 @@
   const showHidden = (line) => line.replace(hidden, (char) => char.split("").map(unitOf).join(""));
 
   function prettyRecord(line) {
-    // Numbers beyond 2^53 and repeated members would be lost by parsing: such a line is shown as it is.
-    const value = JSON.parse(line);
-    if (JSON.stringify(value).length !== line.length) return showHidden(line);
+    // Large numbers and repeated members would be lost by parsing: such a line, and one that is no JSON, is shown as it is.
+    let value;
+    try { value = JSON.parse(line); } catch { return showHidden(line); }
+    if (JSON.stringify(value) !== line) return showHidden(line);
     return JSON.stringify(value, null, 2).split("\n").map(showHidden).join("\n");
   }
 

@@ -1,0 +1,116 @@
+"""Every record: the data of the virtual list, and the drawer for one record.
+
+The columns are arrays with one dictionary for all texts that repeat. Whole records are deflated in blocks, unpacked
+when one of them is opened.
+"""
+
+import base64
+import zlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from kaiza.domain.review.report import RecordRow, ReviewReport
+from kaiza.domain.review.timeline import ACTOR_NAMES
+from kaiza.render.html.markup import EMPTY, Html, escape, script_data, tag
+from kaiza.render.html.parts import render_section
+from kaiza.render.terminal import format_count
+
+_PER_BLOCK = 500
+_GROUPS = (("all", "All"), ("change", "Changes"), ("refusal", "Refusals"), ("read", "Reads"))
+_COLUMNS = (
+    ("#", "right"),
+    ("Time (UTC)", "wide"),
+    ("Actor", "wide"),
+    ("Tool", None),
+    ("What", "wide"),
+    ("Outcome", None),
+)
+
+
+def render_record_list(report: ReviewReport) -> Html:
+    """The section with the filter, the list and the drawer."""
+    filters = tag("div", {"class": "filter"}, _render_query(), *_render_groups(), tag("output", {"id": "count"}))
+    head = (_render_title(title, name) for title, name in (*_COLUMNS, ("ms", "right wide")))
+    rows = tag("div", {"class": "body", "role": "rowgroup"})
+    attributes = {"id": "record-list", "class": "records", "role": "table", "aria-label": "Records", "tabindex": 0}
+    header = tag("div", {"role": "rowgroup"}, tag("div", {"class": "row head", "role": "row"}, *head))
+    table = tag("div", attributes, header, rows)
+    remark = "times are UTC; choose a number to see the exact record"
+    data = script_data("record-data", pack_records(report.records))
+    return render_section(
+        "records", "Every record", remark, filters, table, _render_omitted(report), _render_drawer(), data
+    )
+
+
+def pack_records(records: Sequence[RecordRow]) -> dict[str, object]:
+    """The list's data: columns by name, the words that they refer to, and the blocks of whole records."""
+    words: dict[str, int] = {}
+
+    def index(text: str) -> int:
+        return words.setdefault(text, len(words))
+
+    columns: dict[str, object] = {
+        "seq": [record.seq for record in records],
+        "at": [_milliseconds(record.at) for record in records],
+        "role": [index(ACTOR_NAMES[record.actor]) for record in records],
+        "tool": [index(record.tool_name) for record in records],
+        "what": [index(record.what) for record in records],
+        "outcome": [index(record.outcome) for record in records],
+        "ms": [record.duration_ms for record in records],
+        "kind": [record.group for record in records],
+    }
+    return {**columns, "words": list(words), "per_block": _PER_BLOCK, "blocks": list(_pack_blocks(records))}
+
+
+def _pack_blocks(records: Sequence[RecordRow]) -> Iterator[str]:
+    for start in range(0, len(records), _PER_BLOCK):
+        text = "\n".join(record.line for record in records[start : start + _PER_BLOCK])
+        yield base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 9)).decode()
+
+
+def _milliseconds(timestamp: str) -> int | None:
+    """Milliseconds since 1970; None for a time that a damaged log has in another form."""
+    try:
+        return round(datetime.fromisoformat(timestamp).timestamp() * 1000)
+    except ValueError:
+        return None
+
+
+def _render_query() -> Html:
+    attributes = {
+        "id": "query",
+        "type": "search",
+        "aria-label": "Filter the records",
+        "placeholder": "tool, path, code ( / )",
+    }
+    return tag("input", attributes)
+
+
+def _render_groups() -> Iterator[Html]:
+    for name, label in _GROUPS:
+        pressed = "true" if name == "all" else "false"
+        yield tag("button", {"data-kind": name, "aria-pressed": pressed}, escape(label))
+
+
+def _render_title(title: str, name: str | None) -> Html:
+    return tag("span", {"role": "columnheader", "class": name}, escape(title))
+
+
+def _render_omitted(report: ReviewReport) -> Html:
+    if not report.omitted_records:
+        return EMPTY
+    words = f"{format_count(report.omitted_records, 'older record')} left out; `kaiza audit show` lists them."
+    return tag("p", {"class": "soft"}, escape(words))
+
+
+def _render_drawer() -> Html:
+    buttons = (
+        tag("button", {"id": "record-before", "aria-label": "Previous record"}, escape("↑")),
+        tag("button", {"id": "record-after", "aria-label": "Next record"}, escape("↓")),
+        tag("button", {"data-close": ""}, escape("Close")),
+    )
+    header = tag("header", {}, tag("h2", {"id": "record-title"}, escape("Record")), *buttons)
+    copy = tag("button", {"id": "record-copy", "data-copy": ""}, escape("Copy"))
+    attributes = {"id": "record", "class": "drawer", "aria-labelledby": "record-title"}
+    summary = tag("p", {"id": "record-summary", "class": "soft"})
+    return tag("dialog", attributes, header, summary, tag("pre", {"id": "record-text", "tabindex": 0}), copy)
