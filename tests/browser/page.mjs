@@ -154,7 +154,7 @@ const checks = {
     const { page, seen } = await open();
     await page.waitForSelector("#record-list .body .row");
     const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
-    const usable = await page.evaluate(() => performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd);
+    const usable = await page.evaluate(() => performance.now());
     const keystrokes = await page.evaluate(async () => {
       const times = [];
       const query = document.querySelector("#query");

@@ -1,10 +1,11 @@
 """Every record: the data of the virtual list, and the drawer for one record.
 
-The columns are arrays with one dictionary for all texts that repeat. Whole records are deflated in blocks, unpacked
-when one of them is opened.
+The columns are arrays with one dictionary for all texts that repeat. They are deflated, and so are whole records in
+blocks, which the browser unpacks when one of them is opened.
 """
 
 import base64
+import json
 import zlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -43,7 +44,7 @@ def render_record_list(report: ReviewReport) -> Html:
 
 
 def pack_records(records: Sequence[RecordRow]) -> dict[str, object]:
-    """The list's data: columns by name, the words that they refer to, and the blocks of whole records."""
+    """The list's data: its columns with the words they refer to, and the blocks of whole records, all deflated."""
     words: dict[str, int] = {}
 
     def index(text: str) -> int:
@@ -59,13 +60,19 @@ def pack_records(records: Sequence[RecordRow]) -> dict[str, object]:
         "ms": [record.duration_ms for record in records],
         "kind": [record.group for record in records],
     }
-    return {**columns, "words": list(words), "per_block": _PER_BLOCK, "blocks": list(_pack_blocks(records))}
+    columns["words"] = list(words)
+    return {
+        "columns": _pack_text(json.dumps(columns, separators=(",", ":"))),
+        "per_block": _PER_BLOCK,
+        "blocks": [
+            _pack_text("\n".join(record.line for record in records[start : start + _PER_BLOCK]))
+            for start in range(0, len(records), _PER_BLOCK)
+        ],
+    }
 
 
-def _pack_blocks(records: Sequence[RecordRow]) -> Iterator[str]:
-    for start in range(0, len(records), _PER_BLOCK):
-        text = "\n".join(record.line for record in records[start : start + _PER_BLOCK])
-        yield base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 9)).decode()
+def _pack_text(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "backslashreplace"), 9)).decode()
 
 
 def _milliseconds(timestamp: str) -> int | None:

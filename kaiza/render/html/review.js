@@ -54,10 +54,16 @@
   find("#help").addEventListener("click", keys["?"]);
   for (const button of all("[data-copy]")) button.addEventListener("click", () => copyText(button, button.dataset.copy));
 
-  // Records: one column each, with dictionaries for what repeats; whole records in deflated blocks.
-  const data = JSON.parse(find("#record-data").textContent);
-  const count = data.seq.length;
-  const positions = new Map(data.seq.map((seq, index) => [seq, index]));
+  // Records: one column each, with one dictionary for what repeats; whole records in blocks. All of it is deflated.
+  async function unpack(text) {
+    const packed = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  }
+  const packed = JSON.parse(find("#record-data").textContent);
+  let data = null;
+  let count = 0;
+  let positions = null;
   const text = (name, index) => data.words[data[name][index]];
   const time = (index) => new Date(data.at[index]).toISOString();
   const HEIGHT = 30;
@@ -149,7 +155,6 @@
     event.preventDefault();
     moveFocus(by);
   });
-  find("#query").addEventListener("input", applyFilter);
   for (const button of all("[data-kind]")) {
     button.addEventListener("click", () => {
       kind = button.dataset.kind;
@@ -166,11 +171,7 @@
   // One record: its block is unpacked when it is asked for.
   const blocks = new Map();
   async function unpackBlock(number) {
-    if (!blocks.has(number)) {
-      const packed = Uint8Array.from(atob(data.blocks[number]), (char) => char.charCodeAt(0));
-      const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-      blocks.set(number, (await new Response(stream).text()).split("\n"));
-    }
+    if (!blocks.has(number)) blocks.set(number, (await unpack(packed.blocks[number])).split("\n"));
     return blocks.get(number);
   }
 
@@ -190,7 +191,7 @@
   async function openRecord(seq) {
     const index = positions.get(seq);
     if (index === undefined) return;
-    const line = (await unpackBlock(Math.floor(index / data.per_block)))[index % data.per_block];
+    const line = (await unpackBlock(Math.floor(index / packed.per_block)))[index % packed.per_block];
     current = seq;
     find("#record-title").textContent = `Record #${seq}`;
     find("#record-summary").textContent = `${time(index)}, ${text("tool", index)}: ${text("outcome", index)}`;
@@ -223,8 +224,15 @@
     drawRows();
     body.querySelector(`a[href="${link}"]`)?.focus({ preventScroll: true });
   });
-  addEventListener("hashchange", openLinked);
 
-  applyFilter();
-  openLinked();
+  async function start() {
+    data = JSON.parse(await unpack(packed.columns));
+    count = data.seq.length;
+    positions = new Map(data.seq.map((seq, index) => [seq, index]));
+    find("#query").addEventListener("input", applyFilter);
+    addEventListener("hashchange", openLinked);
+    applyFilter();
+    openLinked();
+  }
+  start();
 })();
