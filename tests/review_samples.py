@@ -54,7 +54,15 @@ def call(seq, diff, **more):
 def file_of(path, diff, *calls, operation="modify", state="as_left", words="as Kaiza left it", **more):
     values = {"source": None, "before_hash": "a" * 64, "now_hash": "b" * 64, "mode_before": 0o644, "mode_now": 0o644}
     return FileReview(
-        path=path, operation=operation, state=state, state_words=words, diff=diff, calls=calls, **{**values, **more}
+        path=path,
+        operation=operation,
+        state=state,
+        state_words=words,
+        diff=diff,
+        calls=calls,
+        lines_added=diff.lines_added or 0,
+        lines_removed=diff.lines_removed or 0,
+        **{**values, **more},
     )
 
 
@@ -208,7 +216,7 @@ def sample_report(**changes):
         "source": ReviewSource("/work/shop", "shop", "0.2.0", at(30), 20, "f" * 64, "intact", is_anchored=True),
         "sessions": (SessionCard(SESSION, "WINDSURF", "executor", "claude-code 2.4.1", None, at(1), at(20)),),
         "verdict": ReviewVerdict(
-            "warn", "Look at three things before you accept this.", "Two files changed.", chips, counts
+            "warn", "Look at three things before you accept this.", say("Two files changed."), chips, counts
         ),
         "findings": findings,
         "plans": (_plan(),),

@@ -96,6 +96,7 @@ const checks = {
     await page.fill("#query", "");
     await page.click("[data-kind=refusal]");
     answer.refusals = await page.textContent("#count");
+    answer.failed = await page.evaluate(() => [...document.querySelectorAll("#record-list .failed")].map((cell) => cell.textContent));
     return answer;
   },
 

@@ -65,7 +65,7 @@ def test_the_filter_finds_records_by_tool_path_outcome_and_number(browse, page):
         "no such word": "0 of 20",
     }
     assert "#17" in seen["pyproject"]["rows"][0]
-    assert seen["refusals"] == "1 of 20"
+    assert (seen["refusals"], seen["failed"]) == ("1 of 20", ["PLAN_SCOPE_VIOLATION"])
 
 
 def test_a_link_to_a_record_opens_the_exact_record(browse, page):

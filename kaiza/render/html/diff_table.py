@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from kaiza.domain.review.diff import DiffHunk, DiffLine, LineAuthor, ReviewDiff
+from kaiza.domain.review.diff import WITHOUT_KAIZA, DiffHunk, DiffLine, LineAuthor, ReviewDiff
 from kaiza.render.html.markup import EMPTY, Html, escape, join, tag
 from kaiza.render.html.parts import MINUS, link_record
 from kaiza.render.html.syntax import Span, find_spans
@@ -49,7 +49,7 @@ def _render_gap(count: int) -> Html:
 
 
 def _render_line(line: DiffLine, spans: list[Span], author: Html) -> Html:
-    is_outside = line.author is not None and line.author.seq is None
+    is_outside = line.author == WITHOUT_KAIZA
     name = None if line.kind == "context" else f"{line.kind} outside" if is_outside else line.kind
     return tag(
         "tr",
@@ -69,7 +69,9 @@ def _render_number(number: int | None) -> Html:
 def _render_author(author: LineAuthor | None) -> Html:
     if author is None:
         return EMPTY
-    return escape("outside") if author.seq is None else link_record(author.seq)
+    if author.seq is None:
+        return escape("outside" if author.is_known else "?")
+    return link_record(author.seq)
 
 
 def _render_text(line: DiffLine, spans: list[Span]) -> list[Html]:

@@ -55,8 +55,13 @@ def _render_tree_link(anchor: str, name: str, file: FileReview) -> Html:
         {"href": f"#{anchor}"},
         letter,
         render_path(name),
-        render_counts(file.diff.lines_added, file.diff.lines_removed),
+        _render_lines(file),
     )
+
+
+def _render_lines(file: FileReview) -> Html:
+    is_known = file.diff.lines_added is not None
+    return render_counts(file.lines_added, file.lines_removed) if is_known else render_counts(None, None)
 
 
 def _render_file(anchor: str, file: FileReview) -> Html:
@@ -73,7 +78,7 @@ def _render_header(file: FileReview) -> Html:
         {},
         tag("span", {"class": "letter", "title": _OPERATIONS[file.operation]}, escape(_LETTERS[file.operation])),
         tag("h3", {}, title),
-        render_counts(file.diff.lines_added, file.diff.lines_removed),
+        _render_lines(file),
         render_tag(_TONES[file.state], file.state_words),
     )
 

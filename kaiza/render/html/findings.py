@@ -15,7 +15,7 @@ def render_verdict(report: ReviewReport) -> Html:
         "div",
         {},
         tag("h1", {"id": "verdict-title"}, escape(verdict.sentence)),
-        tag("p", {}, escape(verdict.why)),
+        tag("p", {}, render_sentence(verdict.why)),
         tag("div", {}, *chips),
     )
     attributes = {

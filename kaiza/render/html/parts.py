@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from kaiza.domain.review.phrase import Sentence
 from kaiza.domain.review.report import LinkTarget, ReviewReport
-from kaiza.render.html.markup import EMPTY, Html, escape, tag
+from kaiza.render.html.markup import EMPTY, Html, escape, join, tag
 
 _SECTION_IDS = {"ungoverned": "outside"}
 MINUS = "\N{MINUS SIGN}"
@@ -19,10 +19,13 @@ def render_section(identifier: str, title: str, remark: str, *children: Html) ->
 
 
 def render_sentence(sentence: Sentence) -> Html:
-    """A sentence; what is quoted in it is set as code."""
-    return Html(
-        "".join(tag("code", {}, escape(part.text)) if part.is_quoted else escape(part.text) for part in sentence)
-    )
+    """A sentence; what is quoted in it, and Kaiza's own words between backticks, is set as code."""
+    return join(tag("code", {}, escape(part.text)) if part.is_quoted else _render_words(part.text) for part in sentence)
+
+
+def _render_words(text: str) -> Html:
+    pieces = (escape(piece) for piece in text.split("`"))
+    return join(tag("code", {}, piece) if number % 2 else piece for number, piece in enumerate(pieces))
 
 
 def render_path(path: str) -> Html:

@@ -43,8 +43,8 @@ def _render_approval(card: PlanCard) -> Html:
     if card.how is None:
         return render_tag("bad", "never")
     tone, how = _HOW[card.how]
-    parts = [escape(card.approver or "unknown"), escape(" "), render_tag(tone, how)]
-    if card.how == "edited":
+    parts = [escape(card.approver or "no name given"), escape(" "), render_tag(tone, how)]
+    if card.how == "edited" and card.approver:
         parts.append(escape(" The name is a claim."))
     if card.interval is not None:
         parts.append(_render_interval(card))

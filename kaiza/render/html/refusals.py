@@ -73,7 +73,7 @@ def _render_refusal(refusal: RefusalReview) -> tuple[Html, ...]:
         render_tag(refusal.tone, refusal.words),
         asked,
         join([escape(refusal.rule), _render_report(refusal)]),
-        tag("code", {}, escape(refusal.error_code)),
+        tag("code", {"class": "code"}, escape(refusal.error_code)),
         link_record(refusal.seq),
     )
 

@@ -119,7 +119,7 @@
     cell(row, text("role", index), "wide");
     cell(row, text("tool", index));
     cell(row, text("what", index), "wide path");
-    cell(row, text("outcome", index), data.kind[index] === "refused" ? "failed" : "");
+    cell(row, text("outcome", index), data.kind[index] === "refusal" ? "failed" : "");
     cell(row, data.ms[index] === null ? "" : String(data.ms[index]), "right wide");
     return row;
   }

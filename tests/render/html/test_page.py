@@ -115,7 +115,7 @@ def test_a_lane_with_many_events_counts_them_in_bins_but_draws_each_refusal():
 
 
 def test_an_empty_review_says_so_in_each_section():
-    verdict = ReviewVerdict("ok", "Nothing was changed.", "", (), sample_report().verdict.counts)
+    verdict = ReviewVerdict("ok", "Nothing was changed.", (), (), sample_report().verdict.counts)
     page = render_review(ReviewReport(sample_report().selection, sample_report().source, (), verdict))
 
     for words in (
