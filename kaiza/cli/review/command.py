@@ -3,8 +3,6 @@
 import argparse
 import sys
 import webbrowser
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import orjson
@@ -16,6 +14,7 @@ from kaiza.domain.review.report import ReviewReport, ReviewSelection
 from kaiza.queries.review_records import TooManyRecordsError
 from kaiza.queries.review_report import review
 from kaiza.render import terminal
+from kaiza.render.html.page import render_review
 from kaiza.render.review_json import encode_review
 from kaiza.render.review_markdown import render_markdown
 from kaiza.render.review_sarif import encode_sarif
@@ -29,7 +28,6 @@ _USAGE = """\
        %(prog)s --plan ID [options]
        %(prog)s --request ID [options]
        %(prog)s [--since TIME] [--until TIME] [options]"""
-_PAGE_MODULE = "kaiza.render.html.page"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -59,15 +57,14 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run_review(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         chosen = selection.resolve_selection(args, workspace.root)
-        render_page = None if args.markdown or args.json or args.sarif else _load_page_renderer()
         report = _compute(workspace, chosen)
-        if render_page is not None:
-            _write_page(args, workspace, report, render_page(report))
-        elif args.markdown:
+        if args.markdown:
             output.print_lines(render_markdown(report))
-        else:
+        elif args.json or args.sarif:
             encode = encode_review if args.json else encode_sarif
             output.write_json_line(orjson.dumps(encode(report), option=orjson.OPT_INDENT_2))
+        else:
+            _write_page(args, workspace, report)
         damage = workspace.damage()
     if damage is None:
         return output.SUCCESS
@@ -84,18 +81,8 @@ def _compute(workspace: Workspace, chosen: ReviewSelection) -> ReviewReport:
     return report
 
 
-def _load_page_renderer() -> Callable[[ReviewReport], str | bytes]:
-    try:
-        renderer: Callable[[ReviewReport], str | bytes] = import_module(_PAGE_MODULE).render_review
-    except ModuleNotFoundError:
-        raise output.CommandError(
-            "This version writes no HTML page yet. Add --markdown, --json or --sarif.", output.UNDETERMINED
-        ) from None
-    return renderer
-
-
-def _write_page(args: argparse.Namespace, workspace: Workspace, report: ReviewReport, page: str | bytes) -> None:
-    content = page.encode() if isinstance(page, str) else page
+def _write_page(args: argparse.Namespace, workspace: Workspace, report: ReviewReport) -> None:
+    content = render_review(report).encode()
     if args.output is not None:
         path = Path(args.output)
         path.write_bytes(content)
