@@ -362,6 +362,19 @@ def test_a_damaged_log_is_said_first_and_reviewed_nevertheless(ready):
     assert [file.path for file in report.files] == ["src/a.py"]
 
 
+def test_a_line_that_an_undo_restored_was_removed_by_the_later_call(ready):
+    first = ready.overwrite("src/a.py", "one\nTWO\nthree\n")
+    ready.change("undo_changes", request_ids=[first["request_id"]])
+    ready.overwrite("src/a.py", "one\n2\nthree\n")
+    (file,) = ready.review().files
+    changed = [line for hunk in file.diff.hunks for line in hunk.lines if line.kind != "context"]
+
+    assert [(line.text, line.author.seq) for line in changed] == [
+        ("two", file.calls[2].seq),
+        ("2", file.calls[2].seq),
+    ]
+
+
 def test_an_attempt_on_the_record_is_a_locking_finding_and_one_to_approve_a_plan_a_control_one(ready):
     ready.call("write_file", path="audit/audit-log.jsonl", content="x")
     locked = ready.review()

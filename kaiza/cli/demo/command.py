@@ -107,12 +107,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Play a whole session in a scratch workspace: an agent on the real server, a person who approves a plan by "
-        "editing its file, refusals, changes, an edited log that is detected, and an undo.\n"
+        "editing its file, refusals, changes, an edited log that is detected, an undo, and a review.\n"
         "Exit status: 0 every step went as expected, 1 a step did not.",
-        "kaiza demo\nkaiza demo --fast",
+        "kaiza demo\nkaiza demo --fast --open",
         run=_run_demo,
     )
     parser.add_argument("--fast", action="store_true", help="without pauses")
+    parser.add_argument("--open", action="store_true", help="open the review of the session in the browser")
     parser.add_argument(
         "--keep", metavar="DIR", help="play in this new directory and keep it (default: a temporary directory)"
     )
@@ -128,7 +129,7 @@ def _run_demo(args: argparse.Namespace) -> int:
     os.environ["XDG_STATE_HOME"] = str(directory / "state")
     stage = DemoStage(directory / "project", fast=args.fast)
     try:
-        story.play(stage)
+        story.play(stage, open_page=args.open)
     except (DemoError, NoAnswerError) as failed:
         output.print_error(f"The demo went wrong: {failed}. Its files are in {directory}")
         return output.FAILURE

@@ -11,6 +11,7 @@ from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.documents import workspace_template
 
 GREETING_BEFORE = "def greet(name):\n    return 'Hello ' + name\n"
+GREETING_AGAIN = "def greet(name: str) -> str:\n    return f'Good morning, {name}.'\n"
 GREETING_AFTER = "def greet(name: str) -> str:\n    return f'Hello, {name}!'\n"
 PATCH = """\
 diff --git a/src/farewell.py b/src/farewell.py
@@ -50,13 +51,14 @@ The greeting lacks a comma, and there is no farewell.
 """
 
 
-def play(stage: DemoStage) -> None:
+def play(stage: DemoStage, *, open_page: bool) -> None:
     """Play every step; a DemoError at the first that has another result than the story says."""
     before = _create_project(stage)
     with connect(str(stage.root)) as agent:
         failed = _play_session(stage, agent, before)
     if failed:
         raise failed
+    _review_session(stage, open_page=open_page)
     _print_next_steps(stage)
 
 
@@ -69,14 +71,19 @@ def _play_session(stage: DemoStage, agent: McpClient, before: dict[str, str]) ->
         _leave_scope(stage, agent, plan_hash)
         _tamper_with_log(stage)
         _undo_session(stage, agent, plan_hash, before)
+        _end_session(stage, agent, plan_hash)
     except DemoError as failed:
         return failed
     return None
 
 
 def _create_project(stage: DemoStage) -> dict[str, str]:
-    stage.start_step("A project with two files. It becomes a workspace: plans/, audit/, docs/reports/.")
-    for name, text in (("src/greet.py", GREETING_BEFORE), ("docs/usage.md", "# Usage\n")):
+    stage.start_step("A project with three files. It becomes a workspace: plans/, audit/, docs/reports/.")
+    for name, text in (
+        ("src/greet.py", GREETING_BEFORE),
+        ("docs/usage.md", "# Usage\n"),
+        ("settings.ini", "debug = false\n"),
+    ):
         path = stage.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -195,8 +202,30 @@ def _undo_session(stage: DemoStage, agent: McpClient, plan_hash: str, before: di
         otherwise="undo did not restore everything",
     )
     stage.require(that="by a person" in usage.read_text(), otherwise="undo lost a person's line")
-    stage.start_step("The session ends.")
-    stage.expect_call(agent, "end_session", {"session_id": stage.session})
+
+
+def _end_session(stage: DemoStage, agent: McpClient, plan_hash: str) -> None:
+    stage.start_step("The agent greets once more, as the plan allows.")
+    request = {"path": "src/greet.py", "content": GREETING_AGAIN, "expected_hash": _hash_text(GREETING_BEFORE)}
+    stage.expect_call(agent, "write_file", {**request, "plan_hash": plan_hash, "session_id": stage.session})
+    stage.start_step(
+        "Meanwhile another program changes a file, without Kaiza. The session ends, and the answer says so."
+    )
+    (stage.root / "settings.ini").write_text("debug = true\n")
+    ended = stage.expect_call(agent, "end_session", {"session_id": stage.session}).body
+    stage.require(
+        that={each["path"] for each in ended["ungoverned"]} == {"docs/usage.md", "settings.ini"},
+        otherwise="the changes without Kaiza were not found",
+    )
+
+
+def _review_session(stage: DemoStage, *, open_page: bool) -> None:
+    from kaiza.cli import dispatch  # noqa: PLC0415  it imports the commands, and so this one
+
+    stage.start_step("A person reviews the session: one page, which needs no network.")
+    words = ["review", "--session", stage.session, "--workspace", str(stage.root)]
+    stage.print_remark("$ kaiza review")
+    stage.require(that=dispatch.main([*words, "--open"] if open_page else words) == 0, otherwise="the review failed")
 
 
 def _print_next_steps(stage: DemoStage) -> None:
@@ -204,6 +233,9 @@ def _print_next_steps(stage: DemoStage) -> None:
     output.print_lines(
         [
             f"    cd {stage.root}",
+            f"    export XDG_STATE_HOME={stage.root.parent / 'state'}",
+            "    kaiza review --open",
+            "    kaiza diff",
             "    kaiza audit show",
             "    kaiza audit verify",
             f"    kaiza plan show {PLAN_ID}",

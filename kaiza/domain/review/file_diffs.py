@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kaiza.domain.review.authorship import AuthoredVersion, compare_versions
-from kaiza.domain.review.diff import WITHOUT_KAIZA, ReviewDiff
+from kaiza.domain.review.diff import WITHOUT_KAIZA, LineAuthor, ReviewDiff
 from kaiza.domain.review.evidence import MAX_SHOWN_BYTES, CurrentFile, ReviewContents
 from kaiza.domain.review.file_history import FileHistory, FileStep
 from kaiza.domain.review.hunks import build_diff, fold_diff, is_binary, split_content
@@ -50,14 +50,19 @@ class FileDiffs:
         return fold_diff("oversized" if max(sizes) > MAX_SHOWN_BYTES else "not_kept")
 
     def _versions(self) -> Iterator[AuthoredVersion]:
-        last = self._history.first_hash
+        return (AuthoredVersion(self._lines(digest), author) for digest, author in self._list_versions())
+
+    def _list_versions(self) -> list[tuple[str | None, LineAuthor]]:
+        """Hash and author of each version after the first, without detours that ended at an earlier content.
+
+        What an undo put back is then of its first author again, not of the undo.
+        """
+        versions: list[tuple[str | None, LineAuthor]] = [(self._history.first_hash, WITHOUT_KAIZA)]
         for step in self._history.steps:
-            if step.before_hash != last:
-                yield AuthoredVersion(self._lines(step.before_hash), WITHOUT_KAIZA)
-            yield AuthoredVersion(self._lines(step.after_hash), step.author)
-            last = step.after_hash
-        if self._now.hash != last:
-            yield AuthoredVersion(self._lines(self._now.hash), WITHOUT_KAIZA)
+            _add_version(versions, step.before_hash, WITHOUT_KAIZA)
+            _add_version(versions, step.after_hash, step.author)
+        _add_version(versions, self._now.hash, WITHOUT_KAIZA)
+        return versions[1:]
 
     def _lines(self, digest: str | None) -> list[bytes] | None:
         content = self._read(digest)
@@ -70,3 +75,12 @@ class FileDiffs:
         if digest not in self._cache:
             self._cache[digest] = self._contents.read_content(digest)
         return self._cache[digest]
+
+
+def _add_version(versions: list[tuple[str | None, LineAuthor]], digest: str | None, author: LineAuthor) -> None:
+    """Add a version, or go back to the earlier one with the same content."""
+    earlier = next((at for at, (known, _) in enumerate(versions) if known == digest), None)
+    if earlier is None:
+        versions.append((digest, author))
+    else:
+        del versions[earlier + 1 :]
