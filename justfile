@@ -35,7 +35,7 @@ tools:
     #!/usr/bin/env bash
     set -euo pipefail
     missing=()
-    for tool in strace rg:ripgrep jq git ssh-keygen:openssh-client bwrap:bubblewrap; do command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}"); done
+    for tool in strace rg:ripgrep jq git ssh-keygen:openssh-client bwrap:bubblewrap chromium; do command -v "${tool%%:*}" >/dev/null || missing+=("${tool##*:}"); done
     if [ "${#missing[@]}" -gt 0 ] && [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         apt-get update -qq && apt-get install -y -qq "${missing[@]}"
     fi

@@ -32,7 +32,7 @@ const focusedId = (page) => page.evaluate(() => document.activeElement.id || doc
 const checks = {
   // Accessibility, overflow, requests and messages at one size and in one colour scheme.
   async look() {
-    const { width, colorScheme, screenshot } = JSON.parse(argument);
+    const { width, colorScheme } = JSON.parse(argument);
     const { page, seen } = await open({ width, colorScheme });
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     // What is folded or off the screen is checked as well.
@@ -47,12 +47,15 @@ const checks = {
     const inDrawer = await page.evaluate(() => globalThis.axe.run(document));
     await page.keyboard.press("Escape");
     const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    if (screenshot) {
-      const fresh = await open({ width, colorScheme });
-      await fresh.page.screenshot({ path: screenshot, fullPage: true });
-    }
     const violations = [...found.violations, ...inDrawer.violations].map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
     return { overflow, violations, passes: found.passes.length, requests: seen.requests, messages, background };
+  },
+
+  async shoot() {
+    const { width, height, colorScheme, path } = JSON.parse(argument);
+    const { page } = await open({ width, height, colorScheme });
+    await page.screenshot({ path });
+    return {};
   },
 
   async keyboard() {
