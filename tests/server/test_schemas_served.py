@@ -213,7 +213,7 @@ SUMMARIES = {
     "verify_audit_log": lambda output: f"The log is {output['verdict']}: {output['records']} records.",
     "end_session": lambda output: (
         "Session ended. Calls: {calls}, changes: {changes}, refusals: {refusals}.".format(**output["counts"])
-        + f" Changed without Kaiza: {output['ungoverned_count']}."
+        + f" Changed without Kaiza: {output['ungoverned_count']}. A person can review it: kaiza review"
     ),
 }
 

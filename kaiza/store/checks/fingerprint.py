@@ -16,12 +16,14 @@ _LOG_PATH = "audit/audit-log.jsonl"
 # git itself writes these when a check commits, fetches or looks at the status.
 _WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})
 # What other calls write in `.kaiza` while a check runs. Existing files are compared even in `_GROWING`.
-_VOLATILE = frozenset({"live", "locks", "made", "set-aside"})
+_VOLATILE = frozenset({"live", "locks", "made", "reviews", "set-aside"})
 _GROWING = frozenset({"objects", "done"})
-# In the state directory, the server writes these at any time. The snapshot is deleted instead. What was seen of the
-# plans is compared: it approves, and changes only if a plan does, which is not allowed meanwhile either.
+# In the state directory, the server writes these at any time. The snapshot is deleted instead; the manifest and the
+# reports made with it give no authority. What was seen of the plans is compared: it approves, and changes only if a
+# plan does, which is not allowed meanwhile either.
 _VOLATILE_STATE = frozenset(
     {"anchor", "whole.json", "verify.lock", "identity.lock", "sights.lock", "drafts", "index.json", "index.lock"}
+    | {"manifest.sqlite", "manifest.lock", "outside", "reviews"}
 )
 _PERSONAL_KINDS = frozenset({"person", "plan"})
 # Decisions that only stop an agent may be made while a check runs.

@@ -30,14 +30,13 @@ def run(_request: Request, view: EndView) -> Answer:
     changes = net_changes(change for record in view.session_changes() for change in record["changes"])
     report = view.end_manifest()
     summary = f"Session ended. Calls: {counts['calls']}, changes: {counts['changes']}, refusals: {counts['refusals']}."
-    review = f"A person can review it with: kaiza review --session {view.session.session_id}"
     output = {
         "counts": counts,
         "changes": changes,
         "ungoverned": list(map(_describe_change, report.ungoverned[:MAX_ANSWERED])),
         "ungoverned_count": report.ungoverned_count,
         "manifest": report.coverage.state,
-        "summary": f"{summary} {_describe_outside(report)} {review}",
+        "summary": f"{summary} {_describe_outside(report)} A person can review it: kaiza review",
     }
     hint = "Not all changes are listed: kaiza session show has them."
     return Answer(cut_lists(output, view.caps, hint), detail={"manifest": _manifest_detail(report)})
