@@ -29,9 +29,10 @@ _MASKS = (
     (r"sha256-[\w+/=]+", "sha256"),
     (r"[0-9a-f]{8}-[0-9a-f-]{27}", "id"),
     (r"\b[0-9a-f]{8,64}\b", "hash"),
-    (r"\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d[:-]\d\d", "time"),
+    (r"\d{4}-\d\d-\d\d[T ]\d\d[:-]\d\d[:-]\d\d(\.\d+)?Z?", "time"),
     (r"docs/reports/[^<]*", "report"),
     (r"<code>/[^<]*</code>", "workspace"),
+    (r"type these in /[^<]*", "workspace"),
 )
 
 

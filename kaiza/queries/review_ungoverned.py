@@ -43,6 +43,7 @@ def merge_reports(reports: Iterable[OutsideReport]) -> UngovernedEvidence | None
     hidden = sum(max(0, report.ungoverned_count - len(report.ungoverned)) for report in listed)
     return UngovernedEvidence(
         manifest="whole" if all(report.coverage.state == "whole" for report in listed) else "partial",
+        compared=max(report.coverage.entries for report in listed),
         not_covered=max(report.coverage.uncovered for report in listed),
         compared_since=min(report.begun_at for report in listed),
         count=len(changes) + hidden,

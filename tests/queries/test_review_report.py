@@ -139,7 +139,7 @@ def test_findings_come_worst_first_and_in_the_order_of_their_kinds(story):
     assert story.report.findings[1].link.seq == next(
         record["seq"] for record in records(story.root) if record["error_code"] == "PLAN_SCOPE_VIOLATION"
     )
-    assert story.report.verdict.sentence == "Look at two things before you accept this."
+    assert story.report.verdict.sentence == "Look at two things before you accept this, and at a note."
 
 
 def test_refusals_come_gravest_first_in_words_with_the_report_that_followed(story):

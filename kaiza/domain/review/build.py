@@ -27,7 +27,7 @@ def build_report(evidence: ReviewEvidence, contents: ReviewContents) -> ReviewRe
     plans = tuple(describe_plan(plan, _merge(selected, others)) for plan in evidence.plans)
     scopes = [plan.plan for plan in evidence.plans if plan.plan is not None]
     ungoverned = review_ungoverned(evidence.ungoverned, histories, scopes, contents)
-    refusals = tuple(review_refusals(selected, others))
+    refusals = tuple(review_refusals(selected, others, contents))
     timeline = build_timeline(selected, others, plans, ungoverned, source.made_at)
     sources = FindingSources(source, selected, others, refusals, timeline.locks, plans, ungoverned)
     findings = collect_findings(sources)
@@ -45,7 +45,13 @@ def build_report(evidence: ReviewEvidence, contents: ReviewContents) -> ReviewRe
         refusals=refusals,
         records=list_records(selected, evidence.lines),
         omitted_records=max(len(selected) - MAX_RECORDS, 0),
-        commands=list_commands(evidence.selection, source, plans, has_changes=_has_changes(selected, others)),
+        commands=list_commands(
+            evidence.selection,
+            source,
+            plans,
+            has_changes=_has_changes(selected, others),
+            kept=sum(file.state in ("changed_since", "changed_by_later_call") for file in files),
+        ),
     )
 
 

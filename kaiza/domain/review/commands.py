@@ -9,14 +9,17 @@ _OPTIONS = {"session": "--session", "plan": "--plan", "request": "--request"}
 
 
 def list_commands(
-    selection: ReviewSelection, source: ReviewSource, plans: Sequence[PlanCard], *, has_changes: bool
+    selection: ReviewSelection, source: ReviewSource, plans: Sequence[PlanCard], *, has_changes: bool, kept: int = 0
 ) -> tuple[ReviewCommand, ...]:
-    """The commands to type. An id that a shell or a terminal could misread is left out with its command."""
-    return tuple(_all_commands(selection, source, plans, has_changes=has_changes))
+    """The commands to type; `kept` files changed since, so that an undo leaves them alone.
+
+    An id that a shell or a terminal could misread is left out with its command.
+    """
+    return tuple(_all_commands(selection, source, plans, has_changes=has_changes, kept=kept))
 
 
 def _all_commands(
-    selection: ReviewSelection, source: ReviewSource, plans: Sequence[PlanCard], *, has_changes: bool
+    selection: ReviewSelection, source: ReviewSource, plans: Sequence[PlanCard], *, has_changes: bool, kept: int
 ) -> Iterator[ReviewCommand]:
     option = _OPTIONS.get(selection.kind)
     if option and selection.id and _is_typable(selection.id):
@@ -24,7 +27,7 @@ def _all_commands(
         yield ReviewCommand(f"kaiza diff {chosen}", "Show what the agent changed")
         if has_changes:
             yield ReviewCommand(f"kaiza undo {chosen} --dry-run", "Show what an undo would restore")
-            yield ReviewCommand(f"kaiza undo {chosen}", "Restore the files; those modified since are left alone")
+            yield ReviewCommand(f"kaiza undo {chosen}", f"Restore the files as they were before.{_describe_kept(kept)}")
     if source.head_seq:
         head = f"{source.head_seq}:{source.head_hash}"
         if _is_typable(head):
@@ -32,6 +35,13 @@ def _all_commands(
     for plan in plans:
         if plan.how is not None and plan.withdrawn is None and _is_typable(plan.plan_id):
             yield ReviewCommand(f"kaiza plan revoke {shlex.quote(plan.plan_id)}", "Stop changes under the plan")
+
+
+def _describe_kept(count: int) -> str:
+    if not count:
+        return " Reports and plans stay."
+    what = "The file that" if count == 1 else f"The {count:,} files that"
+    return f" {what} changed since stays as it is, with what the agent wrote in it. Reports and plans stay."
 
 
 def _is_typable(text: str) -> bool:

@@ -12,7 +12,7 @@ from kaiza.domain.review.report import PlanCard, UngovernedReview
 from kaiza.domain.review.timeline import EventKind, Timeline, TimelineEvent
 
 _HOWS = {
-    "edited": "approved by an edited word",
+    "edited": "approved by an edit of its file",
     "command": "approved by command",
     "merged": "approved by a merge",
     "signed": "approved by a signature",

@@ -71,6 +71,7 @@ class UngovernedEvidence:
 
     manifest: str | None
     not_covered: int = 0
+    compared: int = 0
     compared_since: str | None = None
     count: int = 0
     items: Sequence[UngovernedItem] = ()

@@ -88,7 +88,7 @@ def _overwrite_sentence(files: Sequence[UngovernedFile]) -> str:
     if not over:
         return ". The plan allows changes there, but no call made these."
     which = "" if over == len(files) else f" {over} of them after Kaiza wrote the file."
-    return f".{which} `kaiza undo` leaves files alone that changed since."
+    return f".{which} `kaiza undo` leaves these files as they are, with what the agent wrote in them."
 
 
 def _name_files(files: Sequence[UngovernedFile], count: int) -> list[str | Phrase]:
@@ -137,10 +137,11 @@ def _control_findings(sources: FindingSources) -> Iterator[ReviewFinding]:
 def _approval_findings(plans: Iterable[PlanCard]) -> Iterator[ReviewFinding]:
     for plan in plans:
         if plan.how == "edited":
-            name = [" says ", quote(plan.approver), ";"] if plan.approver else [" names no person, and"]
-            fact = say("The file of ", quote(plan.plan_id), *name, " no command and no signature stands behind it.")
+            name = [" says ", quote(plan.approver), "."] if plan.approver else [" names no person."]
+            doubt = " Whatever can edit that file can write this; no command and no signature confirms it."
+            fact = say("The file of ", quote(plan.plan_id), *name, doubt)
             link = LinkTarget("plan", "Plan")
-            yield ReviewFinding("edited_approval", "note", "The approval is an edited word", fact, link)
+            yield ReviewFinding("edited_approval", "note", "Approved only by an edit of the plan's file", fact, link)
 
 
 def _recovery_findings(records: Iterable[Record]) -> Iterator[ReviewFinding]:

@@ -5,15 +5,18 @@ from typing import Any
 
 from kaiza.domain.audit.projection import NEW_WORKSPACE
 from kaiza.domain.review.actors import actor_of, is_locking, is_refusal
+from kaiza.domain.review.evidence import ReviewContents
 from kaiza.domain.review.record_paths import named_paths, report_path
 from kaiza.domain.review.report import RefusalReview, ReportLink, Tone
 
 Record = Mapping[str, Any]
+_MAX_REPORT_CHARACTERS = 4_000
+_REPORTS = "docs/reports/"
 _TONES: tuple[Tone, ...] = ("bad", "warn", "note")
 _DRAFT_RULE = "draft"
 """Rule on drafts that a text breaks if it claims to be approved, or could be taken for that."""
 _WORDS_BY_INVARIANT: Mapping[str, tuple[Tone, str]] = {
-    "CONTROL_PLANE_PROTECTED": ("bad", "Plans, record or control files"),
+    "CONTROL_PLANE_PROTECTED": ("bad", "Plans, log or control files"),
     "READ_PROTECTED": ("warn", "A file that may hold secrets"),
     "PLAN_LIMIT_REACHED": ("warn", "A limit of the plan was reached"),
     "PLAN_CHANGED_AFTER_APPROVAL": ("warn", "The plan was changed after its approval"),
@@ -21,7 +24,7 @@ _WORDS_BY_INVARIANT: Mapping[str, tuple[Tone, str]] = {
     "PLAN_ARRIVED_APPROVED": ("warn", "The plan arrived approved"),
     "WORKSPACE_FROZEN": ("note", "While frozen"),
     "WORKSPACE_NOT_ADOPTED": ("note", "Before the adoption"),
-    "AUDIT_NOT_VERIFIED_YET": ("note", "While the record was being verified"),
+    "AUDIT_NOT_VERIFIED_YET": ("note", "While the log was being verified"),
 }
 _WORDS_BY_CODE: Mapping[str, tuple[Tone, str]] = {
     "PLAN_SCOPE_VIOLATION": ("bad", "Outside the plan"),
@@ -71,11 +74,16 @@ _WORDS_BY_RULE = {
 }
 
 
-def review_refusals(selected: Sequence[Record], context: Iterable[Record]) -> list[RefusalReview]:
-    """Every refused call, gravest first; those of the same gravity in the order of the log."""
+def review_refusals(
+    selected: Sequence[Record], context: Iterable[Record], contents: ReviewContents | None = None
+) -> list[RefusalReview]:
+    """Every refused call, gravest first; those of the same gravity in the order of the log.
+
+    The text of a report is read from `contents`.
+    """
     reports = [record for record in [*selected, *context] if _is_report(record)]
     reports.sort(key=lambda record: int(record["seq"]))
-    rows = [_review_refusal(record, reports) for record in selected if is_refusal(record)]
+    rows = [_review_refusal(record, reports, contents) for record in selected if is_refusal(record)]
     return sorted(rows, key=lambda row: (not row.is_locking, _TONES.index(row.tone), row.is_ordinary, row.seq))
 
 
@@ -93,7 +101,7 @@ def _claims_approval(record: Record) -> bool:
     return record["tool_name"] == "save_plan" and _DRAFT_RULE in rules
 
 
-def _review_refusal(record: Record, reports: Sequence[Record]) -> RefusalReview:
+def _review_refusal(record: Record, reports: Sequence[Record], contents: ReviewContents | None) -> RefusalReview:
     tone, words, is_ordinary = _describe(record)
     locking = is_locking(record)
     return RefusalReview(
@@ -109,7 +117,7 @@ def _review_refusal(record: Record, reports: Sequence[Record]) -> RefusalReview:
         rule=str(record["human_message"] or ""),
         error_code=str(record["error_code"]),
         is_locking=locking,
-        report=_find_report(record, reports) if locking else None,
+        report=_find_report(record, reports, contents) if locking else None,
     )
 
 
@@ -139,9 +147,22 @@ def _is_report(record: Record) -> bool:
     return bool(record["kind"] == "call" and record["tool_name"] == "write_report" and record["outcome"] == "ok")
 
 
-def _find_report(record: Record, reports: Sequence[Record]) -> ReportLink | None:
+def _find_report(record: Record, reports: Sequence[Record], contents: ReviewContents | None) -> ReportLink | None:
     """The first report of the same role after a refusal."""
     for report in reports:
         if report["seq"] > record["seq"] and report["role"] == record["role"]:
-            return ReportLink(report["seq"], report_path(report), str(report["timestamp"]))
+            path = report_path(report)
+            return ReportLink(report["seq"], path, str(report["timestamp"]), _read_report(report, path, contents))
     return None
+
+
+def _read_report(record: Record, path: str | None, contents: ReviewContents | None) -> str | None:
+    """The text of a report, if its file is still the one whose hash the record has."""
+    detail = record["detail"] if isinstance(record["detail"], Mapping) else {}
+    digest = detail.get("sha256")
+    if contents is None or path is None or not path.startswith(_REPORTS) or not isinstance(digest, str):
+        return None
+    file = contents.read_current(path)
+    if file.content is None or file.hash != digest:
+        return None
+    return file.content.decode(errors="backslashreplace")[:_MAX_REPORT_CHARACTERS]

@@ -251,6 +251,8 @@ class UngovernedReview:
     compared_since: str | None = None
     count: int = 0
     files: tuple[UngovernedFile, ...] = ()
+    compared: int = 0
+    """Files and directories that were compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,8 @@ class ReportLink:
     seq: int
     path: str | None
     at: str
+    text: str | None = None
+    """What it says, if the file is still the one that was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def review_ungoverned(
     return UngovernedReview(
         manifest="whole" if found.manifest == "whole" else "partial",
         not_covered=found.not_covered,
+        compared=found.compared,
         compared_since=found.compared_since,
         count=max(found.count, len(files)),
         files=tuple(listed[:MAX_UNGOVERNED]),

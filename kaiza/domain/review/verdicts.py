@@ -18,12 +18,12 @@ from kaiza.domain.review.timeline import LockedSpan
 
 _NUMBERS = ("no things", "one thing", "two things", "three things", "four things", "five things")
 _REASONS = {
-    "record_not_intact": "the record is not intact",
+    "record_not_intact": "the audit log is not intact",
     "ungoverned_governed": "files changed without Kaiza",
     "ungoverned": "files changed without Kaiza",
-    "locking_refusal": "a refused call locked the role",
+    "locking_refusal": "a refused call locked all changes",
     "control_attempt": "the agent reached for plans, the record or control files",
-    "edited_approval": "the approval is only an edited word",
+    "edited_approval": "only an edited file shows the approval",
     "unclear_recovery": "a recovery left something unknown",
     "limit_nearly_used": "a limit is nearly used up",
 }
@@ -41,7 +41,9 @@ def compose_verdict(
     serious = [finding for finding in findings if finding.tone != "note"]
     tone: Tone = "bad" if any(finding.kind == "record_not_intact" for finding in findings) else "warn"
     if serious:
-        sentence = f"Look at {_NUMBERS[len(serious)]} before you accept this."
+        notes = len(findings) - len(serious)
+        more = f", and at {'a note' if notes == 1 else 'some notes'}" if notes else ""
+        sentence = f"Look at {_NUMBERS[len(serious)]} before you accept this{more}."
     elif findings:
         tone = "note"
         sentence = "Nothing here needs you; there is a note." if len(findings) == 1 else "Nothing here needs you."
@@ -62,18 +64,18 @@ def _explain(
 ) -> Sentence:
     parts: list[str | Phrase] = []
     if counts.changes + counts.undos == 0:
-        parts.append("Kaiza changed nothing")
+        parts.append("Nothing was changed through Kaiza")
     else:
         # Behind an edited word anyone may stand, so the name is not repeated as a fact.
         people = list(dict.fromkeys(plan.approver for plan in plans if plan.approver and plan.how != "edited"))
         by = [", which ", *join_quoted(people), " approved"] if people else []
         parts += [
-            "Every change that Kaiza made was inside ",
+            "Every change made through Kaiza was inside ",
             "the approved plan" if len(plans) == 1 else "an approved plan",
             *by,
         ]
     if source.verdict == "intact":
-        parts.append(", and the record is whole" if counts.changes + counts.undos else "; the record is whole")
+        parts.append(", and the audit log is complete")
     parts.append(".")
     reasons = list(dict.fromkeys(_REASONS[finding.kind] for finding in findings))
     if reasons:
@@ -87,11 +89,11 @@ def _join(words: Sequence[str]) -> str:
 
 def _record_chip(source: ReviewSource) -> ReviewChip:
     if source.verdict == "intact":
-        return ReviewChip("record", "ok", "Record intact, anchored" if source.is_anchored else "Record intact")
+        return ReviewChip("record", "ok", "Log intact, nothing cut off" if source.is_anchored else "Log intact")
     if source.verdict == "unverified":
-        return ReviewChip("record", "note", "Record not yet verified as a whole")
+        return ReviewChip("record", "note", "Log not yet verified as a whole")
     tone: Tone = "note" if source.verdict in SOUND_VERDICTS else "bad"
-    return ReviewChip("record", tone, f"Record {source.verdict.replace('_', ' ')}")
+    return ReviewChip("record", tone, f"Log {source.verdict.replace('_', ' ')}")
 
 
 def _plan_chip(plans: Iterable[PlanCard], counts: ReviewCounts) -> ReviewChip:

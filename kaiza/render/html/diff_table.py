@@ -70,7 +70,7 @@ def _render_author(author: LineAuthor | None) -> Html:
     if author is None:
         return EMPTY
     if author.seq is None:
-        return escape("outside" if author.is_known else "?")
+        return escape("no call" if author.is_known else "?")
     return link_record(author.seq)
 
 

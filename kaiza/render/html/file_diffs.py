@@ -86,7 +86,7 @@ def _render_header(file: FileReview) -> Html:
 def _render_notes(file: FileReview) -> Html:
     notes = []
     if file.state == "changed_since":
-        words = "The lines marked “outside” were written by something else. Kaiza does not know by what."
+        words = "The lines marked “no call” were written by something else. Kaiza does not know by what, or when."
         notes.append(tag("p", {"class": "note warn"}, escape(words)))
     if file.mode_before is not None and file.mode_now is not None and file.mode_before != file.mode_now:
         notes.append(tag("p", {"class": "note"}, escape(f"Mode {file.mode_before:o} → {file.mode_now:o}")))

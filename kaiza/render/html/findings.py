@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kaiza.domain.review.report import ReviewCommand, ReviewFinding, ReviewReport
+from kaiza.domain.review.report import ReviewCommand, ReviewFinding, ReviewReport, SessionCard
 from kaiza.render.html.markup import Html, escape, tag
 from kaiza.render.html.parts import css_tone, render_counts, render_link, render_section, render_sentence
 
@@ -16,6 +16,7 @@ def render_verdict(report: ReviewReport) -> Html:
         {},
         tag("h1", {"id": "verdict-title"}, escape(verdict.sentence)),
         tag("p", {}, render_sentence(verdict.why)),
+        tag("p", {}, escape(_describe_agents(report.sessions))),
         tag("div", {}, *chips),
     )
     attributes = {
@@ -36,11 +37,17 @@ def render_findings(report: ReviewReport) -> Html:
     return render_section("look", "Look here first", "", tag("ol", {"class": "look"}, *rows))
 
 
-def render_commands(commands: Sequence[ReviewCommand]) -> Html:
-    """Commands to type, each with a button that copies it."""
-    return render_section(
-        "commands", "What you can do", "", tag("ul", {"class": "commands"}, *map(_render_command, commands))
-    )
+def render_commands(commands: Sequence[ReviewCommand], workspace: str) -> Html:
+    """Commands to type in the workspace, each with a button that copies it."""
+    rows = tag("ul", {"class": "commands"}, *map(_render_command, commands))
+    return render_section("commands", "What you can do", f"type these in {workspace}", rows)
+
+
+def _describe_agents(sessions: Sequence[SessionCard]) -> str:
+    """Who called, and what Kaiza is, for a reader who knows neither."""
+    names = dict.fromkeys(f"{card.client or 'an agent without a name'} as the {card.actor}" for card in sessions)
+    what = "Kaiza checks every call of an agent against the plan, and records it"
+    return f"{what}. Here: {', '.join(names)}." if names else f"{what}."
 
 
 def _render_finding(report: ReviewReport, finding: ReviewFinding) -> Html:
@@ -52,9 +59,9 @@ def _render_numbers(report: ReviewReport) -> Html:
     counts = report.verdict.counts
     numbers = (
         (escape(f"{counts.calls:,}"), "calls"),
-        (escape(f"{counts.changes:,}"), "changes"),
+        (escape(f"{counts.changes:,}"), "file changes"),
         (escape(f"{counts.refusals:,}"), "refusals"),
-        (render_counts(counts.lines_added, counts.lines_removed), "lines, net"),
+        (render_counts(counts.lines_added, counts.lines_removed), "lines left"),
     )
     pairs = (tag("div", {}, tag("dt", {}, escape(label)), tag("dd", {}, value)) for value, label in numbers)
     return tag("dl", {"class": "numbers"}, *pairs)

@@ -61,10 +61,10 @@ def _render_body(report: ReviewReport, assets: Assets) -> Html:
             render_findings(report),
             pair,
             render_files(report),
-            render_ungoverned(report.ungoverned),
+            render_ungoverned(report),
             render_refusals(report.refusals),
             render_record_list(report),
-            render_commands(report.commands),
+            render_commands(report.commands, report.source.workspace),
         ),
         _render_footer(report),
         _render_keys(),
@@ -81,6 +81,7 @@ def _render_bar(report: ReviewReport) -> Html:
         ("#outside", "Without Kaiza", counts.ungoverned),
         ("#refusals", "Refused", len(report.refusals)),
         ("#records", "Records", counts.records),
+        ("#commands", "Undo", None),
     )
     where = f"{report.source.workspace_name} · {format_time(report.source.made_at)}"
     return tag(

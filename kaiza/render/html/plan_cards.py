@@ -6,7 +6,7 @@ from kaiza.render.html.parts import link_record, render_section, render_tag
 from kaiza.render.terminal import format_time
 
 _HOW = {
-    "edited": ("warn", "edited word"),
+    "edited": ("warn", "edited file"),
     "command": ("ok", "by command"),
     "merged": ("ok", "by merge"),
     "signed": ("ok", "signed"),
@@ -26,7 +26,7 @@ def render_plans(report: ReviewReport) -> Html:
 
 
 def _render_card(card: PlanCard) -> Html:
-    rows = [("Plan", tag("code", {}, escape(card.plan_id))), ("Approved", _render_approval(card))]
+    rows = [("Plan file", tag("code", {}, escape(f"plans/{card.plan_id}.md"))), ("Approved", _render_approval(card))]
     if card.plan_hash:
         rows.append(("Sealed", _render_seal(card)))
     rows += [(row.label, join(_render_patterns(row.patterns))) for row in card.scope]
@@ -45,7 +45,7 @@ def _render_approval(card: PlanCard) -> Html:
     tone, how = _HOW[card.how]
     parts = [escape(card.approver or "no name given"), escape(" "), render_tag(tone, how)]
     if card.how == "edited" and card.approver:
-        parts.append(escape(" The name is a claim."))
+        parts.append(escape(" The name is a claim: whatever can edit the file can write it."))
     if card.interval is not None:
         parts.append(_render_interval(card))
     elif card.approved_at:
@@ -57,10 +57,12 @@ def _render_interval(card: PlanCard) -> Html:
     interval = card.interval
     if interval is None:
         return EMPTY
-    before = join([escape(" before "), link_record(interval.before_seq), escape(f" ({format_time(interval.before)})")])
+    before = join(
+        [escape(" Edited before "), link_record(interval.before_seq), escape(f" ({format_time(interval.before)})")]
+    )
     if interval.after_seq is None:
         return before
-    return join([escape(" After "), link_record(interval.after_seq), escape(" and"), before])
+    return join([escape(" Edited after "), link_record(interval.after_seq), escape(";"), before])
 
 
 def _render_seal(card: PlanCard) -> Html:

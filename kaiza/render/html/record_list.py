@@ -17,7 +17,7 @@ from kaiza.render.html.parts import render_section
 from kaiza.render.terminal import format_count
 
 _PER_BLOCK = 500
-_GROUPS = (("all", "All"), ("change", "Changes"), ("refusal", "Refusals"), ("read", "Reads"))
+_GROUPS = (("all", "All"), ("change", "Changes"), ("refusal", "Refusals"), ("read", "Others"))
 _COLUMNS = (
     ("#", "right"),
     ("Time (UTC)", "wide"),
@@ -58,7 +58,7 @@ def pack_records(records: Sequence[RecordRow]) -> dict[str, object]:
         "what": [index(record.what) for record in records],
         "outcome": [index(record.outcome) for record in records],
         "ms": [record.duration_ms for record in records],
-        "kind": [record.group for record in records],
+        "kind": ["read" if record.group == "other" else record.group for record in records],
     }
     columns["words"] = list(words)
     return {

@@ -2,17 +2,26 @@
 
 from collections.abc import Sequence
 
-from kaiza.domain.review.report import RefusalReview, UngovernedFile, UngovernedReview
+from kaiza.domain.review.report import RefusalReview, ReviewReport, UngovernedFile, UngovernedReview
 from kaiza.render.html.diff_table import render_diff
 from kaiza.render.html.markup import EMPTY, Html, escape, join, tag
-from kaiza.render.html.parts import link_record, render_counts, render_path, render_section, render_table, render_tag
+from kaiza.render.html.parts import (
+    file_id,
+    link_record,
+    render_counts,
+    render_path,
+    render_section,
+    render_table,
+    render_tag,
+)
 from kaiza.render.terminal import format_count, format_time
 
 _SHOWN_REFUSALS = 500
 
 
-def render_ungoverned(ungoverned: UngovernedReview) -> Html:
+def render_ungoverned(report: ReviewReport) -> Html:
     """Files that changed without Kaiza, with their diffs where the old content is known."""
+    ungoverned = report.ungoverned
     remark = _describe_coverage(ungoverned)
     if not ungoverned.files:
         words = "Nothing changed without Kaiza." if ungoverned.manifest == "whole" else "No change is known."
@@ -21,7 +30,7 @@ def render_ungoverned(ungoverned: UngovernedReview) -> Html:
     table = render_table(titles, (_render_row(each) for each in ungoverned.files))
     more = ungoverned.count - len(ungoverned.files)
     rest = tag("p", {"class": "soft"}, escape(f"and {format_count(more, 'more file')}")) if more > 0 else EMPTY
-    diffs = (_render_file(each) for each in ungoverned.files)
+    diffs = (_render_file(each, file_id(report, each.path)) for each in ungoverned.files)
     return render_section("outside", "Changed without Kaiza", remark, table, rest, *diffs)
 
 
@@ -29,7 +38,7 @@ def render_refusals(refusals: Sequence[RefusalReview]) -> Html:
     """Refused calls in words, the gravest first."""
     if not refusals:
         return render_section("refusals", "Refused", "", tag("p", {}, escape("No call was refused.")))
-    titles = ("Why", "What was asked", "Rule", "Code", "Record")
+    titles = ("Why", "What was asked", "What the agent was answered", "Code", "Record")
     table = render_table(titles, (_render_refusal(refusal) for refusal in refusals[:_SHOWN_REFUSALS]))
     remark = f"{format_count(len(refusals), 'call')}; none of them changed a file"
     more = len(refusals) - _SHOWN_REFUSALS
@@ -41,7 +50,8 @@ def render_refusals(refusals: Sequence[RefusalReview]) -> Html:
 def _describe_coverage(ungoverned: UngovernedReview) -> str:
     if ungoverned.manifest is None:
         return "not known: no earlier state of the workspace to compare with"
-    since = f"compared with {format_time(ungoverned.compared_since)}" if ungoverned.compared_since else "compared"
+    compared = f"{ungoverned.compared:,} files and directories compared with the begin"
+    since = f"{compared}, {format_time(ungoverned.compared_since)}" if ungoverned.compared_since else compared
     if ungoverned.manifest == "partial":
         return f"{since}; not complete: {format_count(ungoverned.not_covered, 'file')} could not be compared"
     return since
@@ -60,9 +70,12 @@ def _render_row(each: UngovernedFile) -> tuple[Html, ...]:
     )
 
 
-def _render_file(each: UngovernedFile) -> Html:
+def _render_file(each: UngovernedFile, shown_at: str | None) -> Html:
     if not each.diff.hunks:
         return EMPTY
+    if each.is_over_governed and shown_at is not None:  # the same lines are in the file's own diff
+        link = tag("a", {"href": f"#{shown_at}"}, escape("shown with the file's other changes"))
+        return tag("p", {"class": "note"}, render_path(each.path), escape(": "), link)
     header = tag("header", {}, tag("h3", {}, render_path(each.path)), render_tag("warn", "no call"))
     return tag("article", {"class": "file"}, header, render_diff(each.path, each.diff))
 
@@ -79,7 +92,13 @@ def _render_refusal(refusal: RefusalReview) -> tuple[Html, ...]:
 
 
 def _render_report(refusal: RefusalReview) -> Html:
-    if refusal.report is None:
+    report = refusal.report
+    if report is None:
         return escape(" Not reported.") if refusal.is_locking else EMPTY
-    path = [escape(" "), render_path(refusal.report.path)] if refusal.report.path else []
-    return join([escape(" Reported in "), link_record(refusal.report.seq), *path])
+    path = [escape(" "), render_path(report.path)] if report.path else []
+    words = join([escape(" The agent reported it in "), link_record(report.seq), *path])
+    if report.text is None:
+        return words
+    lines = (escape(line) for line in report.text.split("\n"))
+    text = tag("pre", {"class": "report"}, join(lines, Html("\n")))
+    return join([words, tag("details", {}, tag("summary", {}, escape("What it says")), text)])

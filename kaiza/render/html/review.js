@@ -91,6 +91,8 @@
     }
     find("#count").textContent = `${shown.length.toLocaleString("en")} of ${count.toLocaleString("en")}`;
     body.style.height = `${shown.length * HEIGHT}px`;
+    // A short list is shown whole, a long one scrolls.
+    box.style.height = `${(Math.min(Math.max(count, 3), 30) + 1) * HEIGHT + 4}px`;
     box.setAttribute("aria-rowcount", shown.length + 1);
     box.scrollTop = 0;
     drawRows();

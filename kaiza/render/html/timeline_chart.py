@@ -1,5 +1,6 @@
 """Timeline as an SVG drawing: a lane for each actor, a shape for each kind of event, the spans of locks behind them."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ _MAX_MARKS = 400
 """Marks of a lane that are drawn one by one; above it they are counted in bins."""
 _BINS = 120
 _TICKS = 4
+_MAX_STEPS = 60
+"""Up to so many events each has a place of its own; more are placed in proportion to the time."""
 _NEVER_BINNED = frozenset({"refusal", "locking_refusal", "approval", "decision", "outside", "recovery"})
 _STYLES: dict[EventKind, tuple[str, str]] = {
     "read": ("tick", "read"),
@@ -44,15 +47,35 @@ _LEGEND: tuple[tuple[EventKind, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """Times to places from left to right."""
+    """Times to places from left to right: in proportion, or one step for each event where there are few."""
 
     begin: float
     end: float
+    steps: tuple[tuple[float, int], ...] = ()
+    """Time and record of each event of a short timeline, in order."""
 
-    def place(self, timestamp: str) -> float:
-        span = (self.end - self.begin) or 1.0
-        share = min(max((_seconds(timestamp, self.begin) - self.begin) / span, 0.0), 1.0)
-        return round(_LEFT + share * (_RIGHT - _LEFT), 1)
+    def place(self, timestamp: str, seq: int | None = None) -> float:
+        seconds = _seconds(timestamp, self.begin)
+        if self.steps:
+            share = bisect_left(self.steps, (seconds, seq or 0)) / max(len(self.steps) - 1, 1)
+        else:
+            share = (seconds - self.begin) / ((self.end - self.begin) or 1.0)
+        return round(_LEFT + min(max(share, 0.0), 1.0) * (_RIGHT - _LEFT), 1)
+
+    def time_at(self, share: float) -> float:
+        """The time that belongs to a place, for the axis."""
+        if self.steps:
+            return self.steps[round(share * (len(self.steps) - 1))][0]
+        return self.begin + share * (self.end - self.begin)
+
+
+def _make_scale(timeline: Timeline) -> _Scale:
+    begin, end = _seconds(timeline.begins_at, 0.0), _seconds(timeline.ends_at, 0.0)
+    if len(timeline.events) > _MAX_STEPS:
+        return _Scale(begin, end)
+    keys = {(_seconds(event.at, begin), event.seq or 0) for event in timeline.events if event.until is None}
+    untils = {(_seconds(event.until, end), 0) for event in timeline.events if event.kind == "approval" and event.until}
+    return _Scale(begin, end, tuple(sorted(keys | untils)))
 
 
 def render_timeline(report: ReviewReport) -> Html:
@@ -60,7 +83,7 @@ def render_timeline(report: ReviewReport) -> Html:
     timeline = report.timeline
     if not timeline.events:
         return render_section("timeline", "What happened", "", tag("p", {}, escape("Nothing was recorded.")))
-    scale = _Scale(_seconds(timeline.begins_at, 0.0), _seconds(timeline.ends_at, 0.0))
+    scale = _make_scale(timeline)
     drawing = join([*_draw_locks(timeline.locks, scale), *_draw_lanes(timeline, scale), *_draw_axis(scale)])
     # The marks are links for the mouse only: the same records are in the list, and the label says what is drawn.
     attributes = {"viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "aria-hidden": "true"}
@@ -104,7 +127,7 @@ def _draw_bins(events: Iterable[TimelineEvent], middle: int, scale: _Scale) -> I
 
 def _draw_event(event: TimelineEvent, middle: int, scale: _Scale) -> Html:
     shape, name = _STYLES[event.kind]
-    x = scale.place(event.at)
+    x = scale.place(event.at, event.seq if event.until is None else None)
     words = " ".join(filter(None, (event.label, event.path, event.error_code, format_time(event.at))))
     title = tag("title", {}, escape_plain(words))
     interval = EMPTY
@@ -145,10 +168,7 @@ def _draw_locks(locks: Iterable[LockedSpan], scale: _Scale) -> Iterator[Html]:
 
 
 def _draw_axis(scale: _Scale) -> Iterator[Html]:
-    times = [
-        datetime.fromtimestamp(scale.begin + share * (scale.end - scale.begin) / _TICKS, UTC)
-        for share in range(_TICKS + 1)
-    ]
+    times = [datetime.fromtimestamp(scale.time_at(number / _TICKS), UTC) for number in range(_TICKS + 1)]
     pattern = "%H:%M:%S" if times[0].date() == times[-1].date() else "%Y-%m-%d %H:%M"
     for number, time in enumerate(times):
         place = _LEFT + number * (_RIGHT - _LEFT) // _TICKS
