@@ -1,7 +1,8 @@
 """The answer of `end_session`: bounded, and one sentence on what changed without Kaiza."""
 
 import json
-from dataclasses import dataclass, field
+import uuid
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -70,3 +71,14 @@ def test_the_record_has_the_counts_and_the_hash_of_the_list_but_no_path():
     assert found.detail["manifest"]["ungoverned"] == 3
     assert len(found.detail["manifest"]["sha256"]) == 64
     assert "file-1" not in json.dumps(found.detail)
+
+
+@pytest.mark.parametrize("gaps", [(), ("not_bound",), ("begin_unfinished",)])
+def test_the_summary_is_short_enough_whatever_was_found(gaps):
+    """Too long a summary would be refused, and then the session could never end."""
+    usage = dict.fromkeys(("calls", "changes", "refusals"), 999_999)
+    view = View(0, coverage=Coverage("partial" if gaps else "whole", gaps=gaps))
+    view.session = replace(View.session, session_id=str(uuid.UUID(int=1)), **usage)
+    view.end_manifest = lambda: OutsideReport("s", "", "", (), 999_999, coverage=view.coverage)
+
+    assert SCHEMAS.output.is_valid(dict(end_session.run(end_session.Request(), view).output))
