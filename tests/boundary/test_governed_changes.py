@@ -208,6 +208,16 @@ def test_a_file_that_only_looks_like_a_temporary_one_is_listed(session, project)
     assert end(session) == {(f"src/{name}", "created")}
 
 
+@pytest.mark.parametrize("place", ["src", "out"])
+def test_a_file_with_the_temporary_name_of_a_settled_call_is_listed(session, project, place):
+    call(session, "write_file", path="src/new", content="1\n")
+    request_id = records(project)[-1]["request_id"]
+    (project / place).mkdir(exist_ok=True)
+    (project / place / f".kaiza-{request_id}-0").write_text("hidden\n")
+
+    assert end(session) == {(f"{place}/.kaiza-{request_id}-0", "created")}
+
+
 def test_a_session_of_a_server_that_is_gone_is_compared_with_its_own_begin(project):
     with several(project) as begin:
         first = begin()

@@ -41,7 +41,7 @@ def compare(differences: Iterable[Difference], recorded: RecordedChanges) -> Com
     ignored: list[tuple[Difference, OutsideChange]] = []
     outside = governed = 0
     for difference in differences:
-        if recorded.is_temporary(difference.path):
+        if recorded.is_temporary(difference.path, difference.after):
             continue
         change = find_outside_change(difference, recorded)
         if change is None:

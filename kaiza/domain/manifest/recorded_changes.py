@@ -32,8 +32,10 @@ class RecordedChanges:
     steps: dict[str, list[Step]] = field(default_factory=dict)
     documents: dict[str, set[str | None]] = field(default_factory=dict)
     """Hashes that a document may have; None is any."""
-    calls: set[str] = field(default_factory=set)
-    """Ids of the calls that changed files, also of those that have not ended."""
+    displaced: dict[str, set[str | None]] = field(default_factory=dict)
+    """By id of each call that changed files, also of those that have not ended: the contents that it replaced."""
+    unsettled: set[str] = field(default_factory=set)
+    """Ids of the calls that may have been under way when the workspace was looked at."""
     directories: set[str] = field(default_factory=set)
     """Directories with a recorded change somewhere below."""
 
@@ -42,10 +44,13 @@ class RecordedChanges:
         hashes = self.documents.get(path, ())
         return state is not None and (None in hashes or state.hash in hashes)
 
-    def is_temporary(self, path: str) -> bool:
-        """Whether the name is the temporary one of a recorded change."""
+    def is_temporary(self, path: str, state: EntryState | None) -> bool:
+        """Whether the entry is a temporary one of a recorded change: of a settled one, only what it replaced."""
         name = path.rpartition("/")[2]
-        return name.startswith(_TEMPORARY_PREFIX) and name[len(_TEMPORARY_PREFIX) :].rpartition("-")[0] in self.calls
+        call = name[len(_TEMPORARY_PREFIX) :].rpartition("-")[0] if name.startswith(_TEMPORARY_PREFIX) else ""
+        if call not in self.displaced:
+            return False
+        return state is None or call in self.unsettled or (bool(state.hash) and state.hash in self.displaced[call])
 
 
 def collect_changes(records: Iterable[Mapping[str, Any]], looked_at: int) -> RecordedChanges:
@@ -67,7 +72,10 @@ def collect_changes(records: Iterable[Mapping[str, Any]], looked_at: int) -> Rec
 
 
 def _add_steps(found: RecordedChanges, record: Mapping[str, Any], *, is_certain: bool, may_be_earlier: bool) -> None:
-    found.calls.add(record["request_id"])
+    displaced = found.displaced.setdefault(record["request_id"], set())
+    displaced.update(change["before_hash"] for change in record["changes"])
+    if not is_certain:
+        found.unsettled.add(record["request_id"])
     modes = (record["detail"] or {}).get("modes") or {}
     # An undo also restores modes that its record does not name.
     default_mode = None if is_undo(record) else DEFAULT_MODE
