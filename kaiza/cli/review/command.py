@@ -1,6 +1,7 @@
 """`kaiza review`: one page on what happened, what changed, and what to look at."""
 
 import argparse
+import os
 import sys
 import webbrowser
 from pathlib import Path
@@ -18,6 +19,7 @@ from kaiza.render.html.page import render_review
 from kaiza.render.review_json import encode_review
 from kaiza.render.review_markdown import render_markdown
 from kaiza.render.review_sarif import encode_sarif
+from kaiza.store import git
 from kaiza.store.documents.review_files import write_review
 from kaiza.store.trust.binding import Standing
 from kaiza.store.workspace import Workspace
@@ -91,7 +93,13 @@ def _write_page(args: argparse.Namespace, workspace: Workspace, report: ReviewRe
         path = write_review(workspace.root, kaiza_dir, _page_name(report.selection), content)
     output.print_lines([terminal.escape(str(path)) if sys.stdout.isatty() else str(path)])
     if args.open:
-        webbrowser.open(path.resolve().as_uri())
+        _open_page(path, workspace.root)
+
+
+def _open_page(path: Path, root: str) -> None:
+    """Open the page, by no program of the workspace, which an agent may have written."""
+    os.environ["PATH"] = os.pathsep.join(git.trusted_path(root))
+    webbrowser.open(path.resolve().as_uri())
 
 
 def _page_name(chosen: ReviewSelection) -> str:

@@ -64,11 +64,11 @@ def _run_diff(args: argparse.Namespace) -> int:
         output.print_error(
             f"The audit log is damaged ({damage}); this may not be what happened. See kaiza audit verify."
         )
-    _print_diffs(args, chosen, diffs)
+    _print_diffs(args, chosen, diffs, workspace.root)
     return output.SUCCESS if _print_notes(diffs) else output.FAILURE
 
 
-def _print_diffs(args: argparse.Namespace, chosen: ReviewSelection, diffs: Sequence[AgentDiff]) -> None:
+def _print_diffs(args: argparse.Namespace, chosen: ReviewSelection, diffs: Sequence[AgentDiff], root: str) -> None:
     if args.json:
         output.print_json(_json_document(chosen, diffs))
     elif not diffs:
@@ -77,9 +77,10 @@ def _print_diffs(args: argparse.Namespace, chosen: ReviewSelection, diffs: Seque
         output.print_lines(_format_name(diff.path) for diff in diffs)
     elif args.stat:
         rows = [StatRow(diff.path, diff.source, _lines_of(diff)) for diff in diffs]
-        page_lines(render_stat(rows, output.terminal_width(), colour=output.has_colour()), wanted=not args.no_pager)
+        stat = render_stat(rows, output.terminal_width(), colour=output.has_colour())
+        page_lines(stat, root, wanted=not args.no_pager)
     elif sys.stdout.isatty():
-        page_lines(_screen_lines(diffs), wanted=not args.no_pager)
+        page_lines(_screen_lines(diffs), root, wanted=not args.no_pager)
     else:
         for diff in diffs:
             sys.stdout.buffer.write(diff.data or b"")

@@ -251,3 +251,17 @@ def test_the_documented_exit_statuses_are_the_real_ones(story, kaiza):
     assert kaiza("diff", "--stat", "--json").status == 2
     assert kaiza("diff", "--session", "a", "--plan", "b").status == 2
     assert os.getcwd() == str(story.root)
+
+
+@pytest.mark.parametrize("words", [["diff"], ["review", "--open"]])
+def test_no_pager_or_browser_is_started_from_the_workspace(story, at_terminal, tmp_path, words):
+    """An activated environment in the workspace puts a directory of it in front of PATH."""
+    planted, mark = story.root / "venv/bin", tmp_path / "started"
+    planted.mkdir(parents=True)
+    for name in ("less", "xdg-open", "x-www-browser", "xdg-settings", "gio", "firefox", "www-browser", "w3m"):
+        (planted / name).write_text(f"#!/bin/sh\ntouch '{mark}'\n")
+        (planted / name).chmod(0o755)
+    screen = at_terminal(*words, PATH=f"{planted}{os.pathsep}{os.environ['PATH']}", DISPLAY=":9")
+    screen.end()
+
+    assert not mark.exists()
