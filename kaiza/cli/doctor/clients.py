@@ -43,7 +43,7 @@ def _check_client(client: Client, target: InstallTarget, *, has_answered: bool) 
         if isinstance(entry, HttpServer):
             yield _check_http_entry(client, file, text, entry)
         elif _is_ours(entry, target):
-            yield _check_own_entry(client, file, text, target, has_answered=has_answered)
+            yield _check_own_entry(client, (file, text, entry), target, has_answered=has_answered)
         else:
             todo = f"Unless you meant that, run `kaiza init --client {client.name}`: it shows the difference and asks."
             yield warning(name, f"{file.name} starts another command: {escape(entry.command)}", todo)
@@ -87,9 +87,9 @@ def _is_ours(entry: ServerCommand, target: InstallTarget) -> bool:
 
 
 def _check_own_entry(
-    client: Client, file: ConfigFile, text: str, target: InstallTarget, *, has_answered: bool
+    client: Client, found: tuple[ConfigFile, str, ServerCommand], target: InstallTarget, *, has_answered: bool
 ) -> DoctorCheck:
-    name = f"client:{client.name}"
+    name, (file, text, entry) = f"client:{client.name}", found
     if not has_answered:
         return problem(name, f"the server named in {file.name} does not answer", "The line `server` above says why.")
     configured = f"{client.title} is configured to start Kaiza here, and the server answers"
@@ -97,6 +97,9 @@ def _check_own_entry(
         return ok(name, configured)
     command = f"`{client.program} {LIST_COMMANDS[client.name].command_line}`"
     obstacle = _find_obstacle(client, file, text, target.root)
+    if entry.env != server_command.for_workspace(target.root).env:
+        # A variable can make any program load a file of the workspace.
+        obstacle = f"{file.name} gives the server other variables"
     if obstacle:
         return ok(name, f"{configured}. Whether {client.title} uses it was not asked: {obstacle}. {command} says so")
     return _judge_listing(client, ask_client(client, target.root), configured, command)

@@ -156,6 +156,32 @@ def test_a_client_that_would_start_what_the_workspace_brought_is_not_asked(kaiza
     assert "was not asked" in check["message"]
 
 
+@pytest.mark.parametrize(
+    ("client", "file", "member"),
+    [
+        ("claude-code", ".mcp.json", ("mcpServers", "env")),
+        ("gemini", ".gemini/settings.json", ("mcpServers", "env")),
+        ("opencode", "opencode.json", ("mcp", "environment")),
+    ],
+)
+def test_a_client_that_would_start_the_server_with_added_variables_is_not_asked(
+    kaiza, doctor, programs, client, file, member
+):
+    file, trap = Path(file).absolute(), Path("trap").absolute()
+    programs(CLIENTS[client].program, f"open({str(trap)!r}, 'w').close()")
+    kaiza("init", "--client", client, "--yes")
+    doctor(client)
+    assert trap.exists()
+    trap.unlink()
+    written = json.loads(file.read_text())
+    written[member[0]]["kaiza"].setdefault(member[1], {})["PYTHONPATH"] = str(file.parent)
+    file.write_text(json.dumps(written))
+    check = doctor(client)
+
+    assert not trap.exists()
+    assert "was not asked" in check["message"]
+
+
 def make_foreign(root):
     """A workspace whose log another machine began."""
     (root / ".kaiza").mkdir(exist_ok=True)
