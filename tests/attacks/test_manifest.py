@@ -77,6 +77,17 @@ def test_a_hostile_tree_is_walked_without_opening_anything_but_files(make_app, w
     assert ("\\xfd", "renamed") in listed or {("\\xfd", "created"), ("\\xff\\xfe", "deleted")} <= set(listed)
 
 
+@pytest.mark.parametrize("name", ["audit-log-evil.sh", "audit-log.jsonl.py", "audit-log.torn-1.sh", "audit-log"])
+def test_a_file_named_almost_like_the_log_is_listed(make_app, workspace, name):
+    app = make_app(workspace)
+    session_id = begin(app)
+    (workspace / "audit/audit-log.damaged-1.jsonl").write_text("1\n")
+    (workspace / "audit/audit-log.torn-40-2").write_text("1\n")
+    (workspace / "audit" / name).write_text("1\n")
+
+    assert end(app, session_id)[0] == [(f"audit/{name}", "created")]
+
+
 def test_what_lies_too_deep_is_said_to_be_uncovered(make_app, workspace):
     make_hostile(workspace)
     app = make_app(workspace)

@@ -4,6 +4,7 @@ Nothing is opened but directories, and no link is followed.
 """
 
 import os
+import re
 import stat
 import time
 from collections.abc import Generator, Iterator
@@ -20,7 +21,8 @@ CHUNK_ENTRIES = 1_000
 _LISTED_AT_ONCE = 5_000
 SKIPPED_NAMES = frozenset({b".git", b".kaiza"})
 _AUDIT = b"audit"
-_LOG_PREFIX = b"audit-log"
+_LOG_NAME = re.compile(rb"audit-log(\.damaged-\d+)?\.jsonl|audit-log\.torn-\d+(-\d+)?")
+"""The log, one that was replaced after damage, and what a crash left of a record."""
 _MAX_PATH = 4_000
 # SQLite has signed integers; a file system may use all 64 bits.
 _MAX_INODE = (1 << 63) - 1
@@ -111,7 +113,7 @@ def join(directory: bytes, name: bytes) -> bytes:
 
 def is_skipped(directory: bytes, name: bytes) -> bool:
     """Whether the entry is version control or Kaiza's own: its log, journals and blobs."""
-    return name in SKIPPED_NAMES or (directory == _AUDIT and name.startswith(_LOG_PREFIX))
+    return name in SKIPPED_NAMES or (directory == _AUDIT and _LOG_NAME.fullmatch(name) is not None)
 
 
 def to_rel_path(path: bytes) -> RelPath:
