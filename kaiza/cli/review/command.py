@@ -1,6 +1,7 @@
 """`kaiza review`: one page on what happened, what changed, and what to look at."""
 
 import argparse
+import errno
 import os
 import sys
 import webbrowser
@@ -20,6 +21,7 @@ from kaiza.render.review_json import encode_review
 from kaiza.render.review_markdown import render_markdown
 from kaiza.render.review_sarif import encode_sarif
 from kaiza.store import git
+from kaiza.store.disk.byte_io import write_all
 from kaiza.store.documents.review_files import write_review
 from kaiza.store.trust.binding import Standing
 from kaiza.store.workspace import Workspace
@@ -87,13 +89,32 @@ def _write_page(args: argparse.Namespace, workspace: Workspace, report: ReviewRe
     content = render_review(report).encode()
     if args.output is not None:
         path = Path(args.output)
-        path.write_bytes(content)
+        _write_output(path, content)
     else:
         kaiza_dir = workspace.blobs.kaiza_dir if workspace.binding.standing is Standing.BOUND else None
         path = write_review(workspace.root, kaiza_dir, _page_name(report.selection), content)
     output.print_lines([terminal.escape(str(path)) if sys.stdout.isatty() else str(path)])
     if args.open:
         _open_page(path, workspace.root)
+
+
+def _write_output(path: Path, content: bytes) -> None:
+    """Write the page to a file that a person named, but not through a link that the workspace may have brought."""
+    is_stream = str(path).startswith(("/dev/", "/proc/"))  # such as /dev/stdout
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | (0 if is_stream else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise output.CommandError(
+            f"{terminal.escape(str(path))} is a symbolic link. Nothing was written. Name another file with --output.",
+            output.FAILURE,
+        ) from error
+    try:
+        write_all(descriptor, [content])
+    finally:
+        os.close(descriptor)
 
 
 def _open_page(path: Path, root: str) -> None:

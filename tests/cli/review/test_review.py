@@ -335,3 +335,17 @@ def test_more_records_than_fit_into_memory_are_refused_with_what_to_do(story, ka
 
     assert (result.status, result.out) == (1, "")
     assert "--since" in result.err
+
+
+def test_the_page_is_not_written_through_a_link_that_the_workspace_brought(story, kaiza, tmp_path):
+    (tmp_path / "profile").write_text("mine")
+    (story.root / "page.html").symlink_to(tmp_path / "profile")
+    refused = kaiza("review", "--output", "page.html")
+    (story.root / "page.html").unlink()
+    (story.root / "page.html").write_text("an earlier page")
+    written = kaiza("review", "--output", "page.html")
+
+    assert (refused.status, written.status) == (1, 0)
+    assert (tmp_path / "profile").read_text() == "mine"
+    assert (story.root / "page.html").read_text().startswith("<!doctype html>")
+    assert "</html>" in kaiza("review", "--output", "/dev/stdout").out
