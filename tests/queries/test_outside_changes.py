@@ -16,10 +16,12 @@ from kaiza.store.manifest import report_files
 def changed(begun, workspace):
     """A session during which a file was edited, one renamed and one made ignored; its id."""
     app = begun
+    (kept,) = app.services.workspaces.values()
+    for earlier in kept.audit_state.sessions:  # two begins at once share a scan, in which these files would be new
+        kept.manifest.wait(earlier, 60)
     (workspace / "a").write_text("1\n")
     (workspace / "b").write_text("1\n2\n")
     session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
-    (kept,) = app.services.workspaces.values()
     kept.manifest.wait(session_id, 60)
     (workspace / "a").write_text("1\n2\n3")
     (workspace / "b").rename(workspace / "c")

@@ -12,7 +12,7 @@ ChangeKind = Literal["created", "modified", "deleted", "renamed", "mode", "kind"
 CoverageState = Literal["whole", "partial"]
 Gap = Literal["not_bound", "no_manifest", "begin_unfinished", "end_unfinished", "unlisted", "log_unreadable"]
 """Why a comparison is partial. `begin_unfinished`: the server ended before the manifest was complete. `unlisted`:
-directories that could not be read."""
+directories that could not be read, or had changed before they were seen for the first time."""
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 MAX_LISTED = 10_000
 """Most changes in a report; the counts are exact beyond it."""

@@ -17,9 +17,10 @@ from kaiza.store.manifest.tree import Stat, join
 NAME = "manifest.sqlite"
 CURRENT = (1 << 63) - 1
 """`gone` of a row that is still true."""
-IGNORED, HIDDEN, UNSETTLED, ABSENT = 1, 2, 4, 8
+IGNORED, HIDDEN, UNSETTLED, ABSENT, MOVED = 1, 2, 4, 8, 16
 """Flags of a row. HIDDEN: its content must not be read. UNSETTLED: it had changed just before it was seen, and another
-change in the same tick of the clock would leave the same times. ABSENT: it was deleted at `ctime` or before."""
+change in the same tick of the clock would leave the same times. ABSENT: it was deleted at `ctime` or before. MOVED: its
+directory had changed since the begin when the scan reached it, so it may have been moved there since."""
 _TABLES = {
     "meta": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "scans": "scan INTEGER PRIMARY KEY, begun INTEGER NOT NULL, ended INTEGER, seq INTEGER NOT NULL",

@@ -1,7 +1,7 @@
 """Differences between a session's begin, as the manifest has it, and the workspace now. Reads only.
 
 Where the scan of the session's begin reached a file late, or not at all, its change time decides: later than the begin
-means changed since, with unknown old content; earlier means that it was already there.
+means changed since, with unknown old content; earlier means that it was there, unless it may have been moved there.
 """
 
 import stat
@@ -13,7 +13,7 @@ from typing import Any
 from kaiza.domain.manifest.comparison import Difference
 from kaiza.domain.manifest.report import EntryState, Gap
 from kaiza.store.files.confined_root import ConfinedRoot
-from kaiza.store.manifest.database import ABSENT, HIDDEN, IGNORED, UNSETTLED, Database, Row, Scan, is_unchanged
+from kaiza.store.manifest.database import ABSENT, HIDDEN, IGNORED, MOVED, UNSETTLED, Database, Row, Scan, is_unchanged
 from kaiza.store.manifest.hashing import ContentReader
 from kaiza.store.manifest.ignored_paths import IgnoredPaths
 from kaiza.store.manifest.tree import Chunk, Stat, is_skipped, join, walk_tree
@@ -34,9 +34,10 @@ class ManifestReference:
         return self.scan.number if self.scan else 0
 
     def is_late(self, row: Row) -> bool:
-        """Whether the entry had changed since the begin when the scan reached it."""
-        is_content = row.has(ABSENT) or stat.S_ISREG(row.stat.mode) or stat.S_ISLNK(row.stat.mode)
-        return is_content and row.first == self.number and self.is_since(row.stat.ctime_ns, self._seen_ns())
+        """Whether the entry had, or may have, changed since the begin when the scan reached it."""
+        is_content = row.has(ABSENT) or row.stat.kind in ("file", "link")
+        is_since = row.has(MOVED) or self.is_since(row.stat.ctime_ns, self._seen_ns())
+        return is_content and row.first == self.number and is_since
 
     def is_since(self, ctime_ns: int, now_ns: int) -> bool:
         """Whether a change time lies after the begin. One that lies in the future says nothing."""
@@ -291,8 +292,7 @@ def _earlier_difference(
 
 def _removal(row: Row, *, is_known: bool = True) -> Difference:
     state = _state(row) if is_known else None
-    inode, is_ignored = row.stat.inode, row.has(IGNORED)
-    return Difference(_text(row.path), state, None, is_known, is_ignored=is_ignored, before_inode=inode)
+    return Difference(_text(row.path), state, None, is_known, is_ignored=row.has(IGNORED), before_inode=row.stat.inode)
 
 
 def _has_lost_entries(row: Row, status: Stat) -> bool:

@@ -8,6 +8,7 @@ from kaiza.store.manifest.database import (
     CURRENT,
     HIDDEN,
     IGNORED,
+    MOVED,
     UNSETTLED,
     Database,
     Row,
@@ -15,7 +16,7 @@ from kaiza.store.manifest.database import (
     is_unchanged,
 )
 from kaiza.store.manifest.ignored_paths import IgnoredPaths
-from kaiza.store.manifest.tree import Chunk, Stat, join
+from kaiza.store.manifest.tree import AUDIT, Chunk, Stat, join
 
 _COMMIT_SECONDS = 0.25
 _FINE_TICK_NS = 20_000_000
@@ -32,6 +33,8 @@ class ScanWriter:
         self._begun_ns = begun_ns
         self._connection = database.connection
         self._new_rows: list[tuple[object, ...]] = []
+        self._moved: set[bytes] = set()  # directories that may have been moved to their place since the begin
+        self._has_earlier = database.last_scan(whole=True) is not None
         last = database.last_scan()
         self.number = last.number + 1 if last else 1
         self._connection.execute("BEGIN IMMEDIATE")
@@ -46,8 +49,10 @@ class ScanWriter:
 
     def write_chunk(self, chunk: Chunk) -> None:
         """Compare the entries with the rows of the last scan, and write the differences."""
-        if not chunk.is_listed:
+        # What was there before a directory changed since the begin is known from an earlier scan, or not at all.
+        if not chunk.is_listed or (self._is_changed(chunk) and not self._has_earlier):
             self._connection.execute("INSERT OR IGNORE INTO unlisted VALUES (?, ?)", (self.number, chunk.directory))
+        if not chunk.is_listed:
             return
         rows = self._database.rows(chunk.directory, CURRENT - 1, chunk.after, chunk.through)
         for name, status in chunk.entries.items():
@@ -79,9 +84,17 @@ class ScanWriter:
         path = join(chunk.directory, name)
         is_ignored = self._ignored.is_ignored(chunk.directory, name, is_directory=stat.S_ISDIR(status.mode))
         flags = IGNORED if is_ignored else HIDDEN if self._ignored.is_hidden(path, status) else 0
+        if self._has_earlier and (self._is_changed(chunk) or chunk.directory in self._moved):
+            flags |= MOVED
+            if stat.S_ISDIR(status.mode):
+                self._moved.add(path)
         if is_unsettled(status, chunk.seen_ns):
             flags |= UNSETTLED
         self._new_rows.append((chunk.directory, name, self.number, CURRENT, *status, flags, None, None))
+
+    def _is_changed(self, chunk: Chunk) -> bool:
+        """Whether names came into a directory, or went from it, since the begin. Kaiza itself changes `audit`."""
+        return chunk.ctime_ns > self._begun_ns and chunk.directory != AUDIT
 
     def _remove_row(self, row: Row, directory_ctime_ns: int) -> None:
         self._end_rows(row, keeps_below=False)

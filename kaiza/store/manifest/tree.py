@@ -20,7 +20,7 @@ from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 CHUNK_ENTRIES = 1_000
 _LISTED_AT_ONCE = 5_000
 SKIPPED_NAMES = frozenset({b".git", b".kaiza"})
-_AUDIT = b"audit"
+AUDIT = b"audit"
 _LOG_NAME = re.compile(rb"audit-log(\.damaged-\d+)?\.jsonl|audit-log\.torn-\d+(-\d+)?")
 """The log, one that was replaced after damage, and what a crash left of a record."""
 _MAX_PATH = 4_000
@@ -113,7 +113,7 @@ def join(directory: bytes, name: bytes) -> bytes:
 
 def is_skipped(directory: bytes, name: bytes) -> bool:
     """Whether the entry is version control or Kaiza's own: its log, journals and blobs."""
-    return name in SKIPPED_NAMES or (directory == _AUDIT and _LOG_NAME.fullmatch(name) is not None)
+    return name in SKIPPED_NAMES or (directory == AUDIT and _LOG_NAME.fullmatch(name) is not None)
 
 
 def to_rel_path(path: bytes) -> RelPath:
@@ -183,7 +183,7 @@ def _stat_entries(directory_fd: int, path: bytes, names: list[bytes]) -> dict[by
             entries[name] = Stat.from_result(os.stat(name, dir_fd=directory_fd, follow_symlinks=False))
         except OSError:  # deleted since it was listed
             continue
-    for name in [name for name in entries if name in SKIPPED_NAMES or path == _AUDIT]:
+    for name in [name for name in entries if name in SKIPPED_NAMES or path == AUDIT]:
         if is_skipped(path, name):
             del entries[name]
     return entries

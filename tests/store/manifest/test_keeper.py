@@ -107,7 +107,8 @@ def test_what_changes_before_the_scan_comes_there_counts_as_changed_since_the_be
         ("b/1", "modified", False),
         ("b/new", "modified", False),
     ]
-    assert end(cut, session_id) == ({("b/1", "modified"), ("b/new", "modified")}, "whole")
+    # Whether a file was deleted from `b` is not known.
+    assert end(cut, session_id) == ({("b/1", "modified"), ("b/new", "modified")}, "partial")
 
 
 def test_with_an_earlier_manifest_the_last_known_state_tells_what_was_changed(cut, make_app, project, monkeypatch):
@@ -161,7 +162,48 @@ def test_what_the_agent_changed_before_the_scan_came_there_is_explained(cut, pro
     (project / "n").write_text("Y\n")
     go.set()
 
-    assert end(cut, session_id) == ({("n", "modified")}, "whole")
+    assert end(cut, session_id) == ({("n", "modified")}, "partial")
+
+
+def swap(root, how):
+    """Put a directory that was prepared before in the place of another; the times of its files stay."""
+    if how == "removed":
+        (root / "b/1").unlink()
+    else:
+        (root / "b").rename(root.parent / "old")
+        (root.parent / "prepared").rename(root / ("b" if how == "swapped" else "a/b"))
+
+
+@pytest.mark.parametrize("how", ["swapped", "moved", "removed"])
+@pytest.mark.parametrize("has_earlier", [True, False])
+def test_what_is_moved_with_old_times_before_the_scan_comes_there_is_never_taken_for_unchanged(
+    cut, project, monkeypatch, has_earlier, how
+):
+    (project.parent / "prepared/deep").mkdir(parents=True)
+    (project.parent / "prepared/1").write_text("X\n")
+    (project.parent / "prepared/deep/1").write_text("X\n")
+    if has_earlier:
+        end(cut, begin_late(cut))
+    time_passes(project)
+    go = hold_background(monkeypatch)
+    session_id = begin(cut)
+    swap(project, how)
+    go.set()
+    manifest_of(cut).wait(session_id, 60)
+    listed, state = end(cut, session_id)
+
+    if not has_earlier:
+        assert state == "partial"
+    else:
+        assert (listed, state) == (EXPECTED[how], "whole")
+
+
+_GONE = {("b/0", "deleted"), ("b/2", "deleted")}
+EXPECTED = {
+    "removed": {("b/1", "deleted")},
+    "swapped": {("b/1", "modified"), ("b/deep/1", "created"), *_GONE},
+    "moved": {("a/b/1", "created"), ("a/b/deep/1", "created"), ("b/1", "deleted"), *_GONE},
+}
 
 
 def test_a_session_that_ends_before_its_begin_is_written_is_partial(cut, project, monkeypatch):
