@@ -58,6 +58,8 @@ def _diff_history(history: FileHistory, contents: WorkspaceContents) -> AgentDif
     last = history.last_selected
     source = history.first_path if history.first_path != last.path else None
     diff = AgentDiff(last.path, source, _operation_of(history), None, has_outside=_has_outside(history))
+    if any(map(contents.is_hidden, history.names)):
+        return replace(diff, note="it may not be read")
     old, new = FileDiffs(history, contents.read_current(history.path), contents).of_selected()
     if old is None or new is None:
         return replace(diff, note=f"what {'was there before' if old is None else 'Kaiza wrote'} was not kept")

@@ -51,6 +51,14 @@ class WorkspaceContents:
             return None
         return found.stdout
 
+    def is_hidden(self, path: str) -> bool:
+        """Whether the path may not be read now, also if it could be when the content was stored."""
+        try:
+            parsed = parse(path)
+        except errors.SystemError:
+            return True
+        return self._workspace.is_unreadable(parsed) or is_control_plane(parsed)
+
     def read_current(self, path: str) -> CurrentFile:
         """The file as it is now."""
         if path not in self._current:

@@ -3,6 +3,8 @@
 import pytest
 from review_scenes import Scene
 
+from kaiza.cli import dispatch
+
 
 @pytest.fixture
 def scene(tmp_path):
@@ -48,3 +50,21 @@ def test_sessions_beyond_those_that_are_compared_make_the_review_partial(scene, 
 
     assert outside(scene.review("time", since="2000-01-01T00:00:00.000Z")) == ("partial", 0)
     assert outside(scene.review()) == ("whole", 0)
+
+
+def test_what_may_not_be_read_any_more_is_in_no_form_of_the_review(scene, monkeypatch, capfdbinary):
+    scene.begin()
+    scene.approve()
+    scene.overwrite("src/kept.py", "first-private\n")
+    scene.write("src/kept.py", "second-private\n")
+    scene.overwrite("src/kept.py", "third-private\n")
+    scene.call("end_session")
+    scene.close()
+    (scene.root / "kaiza.toml").write_text('deny_read = ["src/kept.py"]\n')
+    monkeypatch.chdir(scene.root)
+    for words in (["diff"], ["review", "--json"], ["review", "--markdown"], ["review", "--sarif"], ["review"]):
+        dispatch.main(words)
+    shown = capfdbinary.readouterr().out + next((scene.root / ".kaiza/reviews").iterdir()).read_bytes()
+
+    assert b"src/kept.py" in shown
+    assert b"-private" not in shown

@@ -34,6 +34,10 @@ class ReviewContents(Protocol):
         """The content with this SHA-256 that a path had: from the store, or from a commit; None as above."""
         ...
 
+    def is_hidden(self, path: str) -> bool:
+        """Whether the path may not be read; then nothing that it ever contained is shown."""
+        ...
+
     def read_current(self, path: str) -> CurrentFile:
         """The file as it is now."""
         ...

@@ -17,6 +17,7 @@ class FileDiffs:
         self._now = now
         self._contents = contents
         self._cache: dict[str, bytes | None] = {}
+        self._is_hidden = any(map(contents.is_hidden, history.names))
         if now.hash is not None and now.content is not None:
             self._cache[now.hash] = now.content
 
@@ -46,6 +47,8 @@ class FileDiffs:
         return self._read(self._history.first_hash), self._read(self._history.last_selected.after_hash)
 
     def _fold_missing(self) -> ReviewDiff:
+        if self._is_hidden:
+            return fold_diff("unreadable")
         sizes = (self._now.size, *(step.size for step in self._history.steps))
         return fold_diff("oversized" if max(sizes) > MAX_SHOWN_BYTES else "not_kept")
 
@@ -72,6 +75,8 @@ class FileDiffs:
         """Content by hash; empty where there is no file, None where it was not kept."""
         if digest is None:
             return b""
+        if self._is_hidden:
+            return None
         if digest not in self._cache:
             self._cache[digest] = self._contents.read_content(digest)
         return self._cache[digest]

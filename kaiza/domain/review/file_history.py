@@ -49,6 +49,11 @@ class FileHistory:
         return self.steps[-1].after_hash
 
     @property
+    def names(self) -> set[str]:
+        """Every name that the file had."""
+        return {self.first_path, *(step.path for step in self.steps)}
+
+    @property
     def last_selected(self) -> FileStep:
         """The last step by a call that the report is about."""
         return next(step for step in reversed(self.steps) if step.author.is_selected)

@@ -45,6 +45,7 @@ def _changes_over(history: FileHistory, contents: ReviewContents, plans: Sequenc
     """The change that something else made after the last recorded one, or between two of them."""
     last, now = history.steps[-1], contents.read_current(history.path)
     is_after = now.is_readable and now.hash != last.after_hash
+    is_hidden = any(map(contents.is_hidden, history.names))
     if is_after:
         change: UngovernedChange = "deleted" if now.hash is None else "modified" if last.after_hash else "created"
         diff = diff_contents(_read(contents, last.after_hash), now.content if now.hash else b"")
@@ -58,6 +59,7 @@ def _changes_over(history: FileHistory, contents: ReviewContents, plans: Sequenc
     else:
         return
     in_scope = _is_in_scope(history.path, change, plans)
+    diff = fold_diff("unreadable") if is_hidden else diff
     yield UngovernedFile(history.path, change, None, in_scope, is_over_governed=True, note=note, diff=diff)
 
 
@@ -76,7 +78,8 @@ def _review_item(
         note += " A later call replaced it."
     if item.is_ignored:
         note += " `.gitignore` excludes it, so only its size and times were compared."
-    diff = diff_contents(old, new)
+    is_hidden = any(map(contents.is_hidden, filter(None, (item.path, item.source))))
+    diff = fold_diff("unreadable") if is_hidden else diff_contents(old, new)
     return UngovernedFile(item.path, item.change, item.source, in_scope, history is not None, note, diff)
 
 

@@ -55,6 +55,9 @@ class NoContents:
     def read_earlier(self, _path, _digest):
         return None
 
+    def is_hidden(self, _path):
+        return False
+
     def read_current(self, _path):
         return CurrentFile("3" * 64, 0o644, b"y\n", 2)
 
