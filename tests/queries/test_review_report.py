@@ -375,6 +375,42 @@ def test_a_line_that_an_undo_restored_was_removed_by_the_later_call(ready):
     ]
 
 
+def test_a_refusal_shows_the_text_of_the_report_that_followed_unless_its_file_changed_since(ready):
+    ready.call("write_file", path="pyproject.toml", content="x")
+    written = ready.change("write_report", title="Outside", content="I wanted a new version.")
+    before = ready.review().refusals[0].report
+    (ready.root / written["path"]).write_text("It was not me.")
+    after = ready.review().refusals[0].report
+
+    assert "I wanted a new version." in before.text
+    assert (after.seq, after.path, after.text) == (before.seq, written["path"], None)
+
+
+def test_the_command_to_undo_counts_the_files_that_it_leaves_alone(ready):
+    ready.overwrite("src/a.py", "one\nTWO\nthree\n")
+    plain = [command.purpose for command in ready.review().commands if command.command.startswith("kaiza undo")]
+    ready.write("src/a.py", "something else\n")
+    changed = [command.purpose for command in ready.review().commands if command.command.startswith("kaiza undo")]
+
+    assert "stays as it is" not in plain[1]
+    assert "The file that changed since stays as it is" in changed[1]
+
+
+def test_open_sessions_of_a_plan_are_compared_once_and_ended_ones_by_their_saved_report(ready):
+    ready.overwrite("src/a.py", "one\n")
+    ready.write("src/first.txt", "1")
+    ready.change("end_session")
+    ready.begin()
+    ready.overwrite("src/b.py", "two\n")
+    ready.write("src/second.txt", "2")
+    report = ready.review("plan", "PLAN-0007-rotate-tokens")
+
+    assert report.ungoverned.manifest == "whole"
+    assert report.ungoverned.compared > 5
+    assert [file.path for file in report.ungoverned.files] == ["src/first.txt", "src/second.txt"]
+    assert ready.review("request", report.files[0].calls[0].request_id).ungoverned.manifest is None
+
+
 def test_an_attempt_on_the_record_is_a_locking_finding_and_one_to_approve_a_plan_a_control_one(ready):
     ready.call("write_file", path="audit/audit-log.jsonl", content="x")
     locked = ready.review()
