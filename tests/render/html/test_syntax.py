@@ -46,11 +46,11 @@ def test_long_lines_and_long_hunks_are_not_lexed():
 
 def test_a_line_is_cut_where_a_token_or_a_different_word_begins_and_no_character_is_lost():
     text = 'x = "<b>" + f(12)'
-    lines = (line("added", None, 1, text, 9, words=((5, 14),)),)
+    lines = (line("added", None, 1, text, 9, words=((6, 15),)),)
     table = render_diff("a.py", ReviewDiff((DiffHunk(0, 0, 1, 1, lines),), 1, 0))
     cell = table.rpartition("<td>")[2].partition("</td>")[0]
 
-    assert html.unescape(re.sub(r"<[^>]*>", "", "".join(re.findall("<ins>(.*?)</ins>", cell)))) == text[5:14]
+    assert html.unescape(re.sub(r"<[^>]*>", "", "".join(re.findall("<ins>(.*?)</ins>", cell)))) == text[6:15]
     assert "<b>" not in cell
     assert html.unescape(re.sub(r"<[^>]*>", "", cell)) == text
 
