@@ -71,7 +71,7 @@ class WorkspaceContents:
             parsed = parse(path)
             if is_control_plane(parsed):
                 return _UNREADABLE
-            with self._workspace.files.open_file(parsed, self._require_readable) as file:
+            with self._workspace.files.open_file(parsed, lambda real: self._require_readable(parsed, real)) as file:
                 digest, chunks = sha256(), []
                 for chunk in file.chunks():
                     digest.update(chunk)
@@ -82,8 +82,9 @@ class WorkspaceContents:
         except errors.SystemError as error:
             return CurrentFile() if error.error_code == "FILE_NOT_FOUND" else _UNREADABLE
 
-    def _require_readable(self, real: RelPath) -> None:
-        if self._workspace.is_unreadable(real) or is_control_plane(real):
+    def _require_readable(self, path: RelPath, real: RelPath) -> None:
+        # Changes do not follow links: one in a recorded path was put there later, and leads to another file.
+        if real != path or self._workspace.is_unreadable(real) or is_control_plane(real):
             raise errors.SystemError.tool_failure("FILE_READ_FAILED")
 
 

@@ -1,6 +1,7 @@
 """Changes without Kaiza: those that the manifest shows, and those over files that Kaiza wrote."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from kaiza.domain import errors
 from kaiza.domain.paths import rel_path
@@ -24,10 +25,13 @@ def review_ungoverned(
 ) -> UngovernedReview:
     """Every file that changed without Kaiza, those over its own files first."""
     written = {history.path: history for history in histories}
-    files = {item.path: item for history in histories for item in _changes_over(history, contents, plans)}
-    for item in found.items if found else ():
+    items = {item.path: item for item in found.items} if found else {}
+    renamed = {item.source for item in items.values() if item.change == "renamed"}
+    over = (change for history in histories for change in _changes_over(history, contents, plans))
+    files = {change.path: change for change in over if not _is_in_manifest(change, items, renamed)}
+    for item in items.values():
         if item.path not in files:
-            files[item.path] = _review_item(item, written.get(item.path), plans, contents)
+            files[item.path] = _review_item(item, written, plans, contents)
     listed = sorted(files.values(), key=lambda file: (not file.is_over_governed, not file.is_in_scope, file.path))
     if found is None:
         return UngovernedReview(count=len(files), files=tuple(listed[:MAX_UNGOVERNED]))
@@ -39,6 +43,15 @@ def review_ungoverned(
         count=max(found.count, len(files)),
         files=tuple(listed[:MAX_UNGOVERNED]),
     )
+
+
+def _is_in_manifest(
+    change: UngovernedFile, items: Mapping[str, UngovernedItem], moved: AbstractSet[str | None]
+) -> bool:
+    """Whether the manifest knows more than that the content differs: another kind, or where the file went."""
+    if change.change == "deleted":
+        return change.path in moved
+    return change.path in items and items[change.path].change in ("kind", "renamed")
 
 
 def _changes_over(history: FileHistory, contents: ReviewContents, plans: Sequence[Plan]) -> Iterator[UngovernedFile]:
@@ -64,7 +77,7 @@ def _changes_over(history: FileHistory, contents: ReviewContents, plans: Sequenc
 
 
 def _review_item(
-    item: UngovernedItem, history: FileHistory | None, plans: Sequence[Plan], contents: ReviewContents
+    item: UngovernedItem, written: Container[str | None], plans: Sequence[Plan], contents: ReviewContents
 ) -> UngovernedFile:
     now = CurrentFile() if item.change == "deleted" else contents.read_current(item.path)
     earlier = contents.read_earlier(item.source or item.path, item.old_hash) if item.old_hash else None
@@ -72,7 +85,8 @@ def _review_item(
     new = None if not now.is_readable else now.content if now.hash is not None else b""
     in_scope = _is_in_scope(item.path, item.change, plans)
     note = "Inside the plan's scope, not made by Kaiza." if in_scope else "No call touched this file."
-    if history is not None:
+    is_over = item.path in written or item.source in written
+    if is_over:
         note = "Kaiza changed this file, too."
     if item.is_overwritten:
         note += " A later call replaced it."
@@ -80,7 +94,7 @@ def _review_item(
         note += " `.gitignore` excludes it, so only its size and times were compared."
     is_hidden = any(map(contents.is_hidden, filter(None, (item.path, item.source))))
     diff = fold_diff("unreadable") if is_hidden else diff_contents(old, new)
-    return UngovernedFile(item.path, item.change, item.source, in_scope, history is not None, note, diff)
+    return UngovernedFile(item.path, item.change, item.source, in_scope, is_over, note, diff)
 
 
 def diff_contents(old: bytes | None, new: bytes | None) -> ReviewDiff:
