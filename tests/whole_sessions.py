@@ -97,6 +97,7 @@ class WholeSession(Scene):
         self._edit(f"{keep}/a.py", "a = 1", "a = 3")
         self.overwrite(f"{keep}/b.py", "new = 1\n")
         self.change("apply_patch", patch=_PATCH)
+        self._edit(f"{keep}/e.py", "e = 1", "e = 2")
         known = self._hash(f"{keep}/e.py")
         self.change("move_file", source=f"{keep}/e.py", destination=f"{keep}/moved.py", expected_hash=known)
         self._edit(f"{keep}/moved.py", "e2 = 2", "e2 = 3")

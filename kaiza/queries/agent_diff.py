@@ -8,7 +8,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths import rel_path
 from kaiza.domain.review.evidence import ReviewEvidence
 from kaiza.domain.review.file_diffs import FileDiffs
-from kaiza.domain.review.file_history import FileHistory, build_histories
+from kaiza.domain.review.file_history import FileHistory, FileStep, build_histories
 from kaiza.domain.review.hunks import is_binary
 from kaiza.domain.text.unified_diff import FileVersion, compare, describe_binary
 from kaiza.queries.review_contents import WorkspaceContents
@@ -47,20 +47,21 @@ def _diff_wanted(
 ) -> Iterator[AgentDiff]:
     for history in histories:
         last = history.last_selected
+        if last is None:  # all was undone
+            continue
         is_same = (history.first_hash, history.first_path) == (last.after_hash, last.path)
         if is_wanted(last.path) or is_wanted(history.first_path):
-            diff = _diff_history(history, contents)
+            diff = _diff_up_to(last, history, contents)
             if not is_same or diff.data:
                 yield diff
 
 
-def _diff_history(history: FileHistory, contents: WorkspaceContents) -> AgentDiff:
-    last = history.last_selected
+def _diff_up_to(last: FileStep, history: FileHistory, contents: WorkspaceContents) -> AgentDiff:
     source = history.first_path if history.first_path != last.path else None
-    diff = AgentDiff(last.path, source, _operation_of(history), None, has_outside=_has_outside(history))
+    diff = AgentDiff(last.path, source, _operation_of(history, last), None, has_outside=_has_outside(history, last))
     if any(map(contents.is_hidden, history.names)):
         return replace(diff, note="it may not be read")
-    old, new = FileDiffs(history, contents.read_current(history.path), contents).of_selected()
+    old, new = FileDiffs(history, contents.read_current(history.path), contents).up_to(last)
     if old is None or new is None:
         return replace(diff, note=f"what {'was there before' if old is None else 'Kaiza wrote'} was not kept")
     try:
@@ -80,16 +81,15 @@ def _mode_of(recorded: int | None) -> int:
     return _DEFAULT_MODE if recorded is None else recorded
 
 
-def _has_outside(history: FileHistory) -> bool:
-    """Whether something else changed the file before the last selected call."""
-    upto = history.steps[: history.steps.index(history.last_selected) + 1]
+def _has_outside(history: FileHistory, last: FileStep) -> bool:
+    """Whether something else changed the file before the last step of the diff."""
+    upto = history.steps[: history.steps.index(last) + 1]
     return FileHistory(history.first_path, history.path, upto).has_gap() or any(
         not step.author.is_selected for step in upto
     )
 
 
-def _operation_of(history: FileHistory) -> str:
-    last = history.last_selected
+def _operation_of(history: FileHistory, last: FileStep) -> str:
     if history.first_hash is None:
         return "create"
     if last.after_hash is None:

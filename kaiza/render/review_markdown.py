@@ -37,7 +37,7 @@ def render_markdown(report: ReviewReport) -> Iterator[str]:
     yield from (f"- {chip.text}" for chip in report.verdict.chips)
     yield ""
     yield (
-        f"{counts.calls:,} calls, {counts.changes:,} changes, {counts.refusals:,} refusals, "
+        f"{_count(counts.calls, 'call')}, {_count(counts.changes, 'change')}, {_count(counts.refusals, 'refusal')}, "
         f"+{counts.lines_added:,} -{counts.lines_removed:,} lines"
     )
     yield from _section("Look here first", [line for finding in report.findings for line in _finding_lines(finding)])
@@ -48,6 +48,10 @@ def render_markdown(report: ReviewReport) -> Iterator[str]:
     yield from _section("What you can do", [_command_line(each.purpose, each.command) for each in report.commands])
     yield from ("", f"Made from {code(source.workspace)} by Kaiza {source.kaiza}, {format_time(source.made_at)},")
     yield f"record {source.head_seq} {code(source.head_hash)}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def code(text: str) -> str:

@@ -42,9 +42,9 @@ class FileDiffs:
             return fold_diff("binary")
         return build_diff(compare_versions(split_content(before), [AuthoredVersion(split_content(after), step.author)]))
 
-    def of_selected(self) -> tuple[bytes | None, bytes | None]:
-        """Contents before the first and after the last selected step; None for one that was not kept."""
-        return self._read(self._history.first_hash), self._read(self._history.last_selected.after_hash)
+    def up_to(self, last: FileStep) -> tuple[bytes | None, bytes | None]:
+        """Contents before the first step and after a later one; None for one that was not kept."""
+        return self._read(self._history.first_hash), self._read(last.after_hash)
 
     def _fold_missing(self) -> ReviewDiff:
         if self._is_hidden:

@@ -54,9 +54,9 @@ class FileHistory:
         return {self.first_path, *(step.path for step in self.steps)}
 
     @property
-    def last_selected(self) -> FileStep:
-        """The last step by a call that the report is about."""
-        return next(step for step in reversed(self.steps) if step.author.is_selected)
+    def last_selected(self) -> FileStep | None:
+        """The last step by a call that the report is about, and that was not undone."""
+        return next((step for step in reversed(self.steps) if step.author.is_selected and not step.is_undone), None)
 
     def has_gap(self) -> bool:
         """Whether something changed the file between two steps."""

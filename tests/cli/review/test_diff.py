@@ -90,6 +90,22 @@ def test_only_the_agents_part_is_shown_of_a_file_that_changed_since(story, kaiza
     assert "script" not in result.out
 
 
+def test_what_a_person_undid_is_left_out(scene, kaiza):
+    scene.overwrite("src/a.py", "one\n")
+    scene.overwrite("src/b.py", "one\n")
+    last = scene.overwrite("src/b.py", "two\n")
+    scene.close()
+    shown = json.loads(kaiza("diff", "--json").out)
+    assert kaiza("undo", "--request", last["request_id"], "--yes", "--as", "Ada").status == 0
+    undone_once = kaiza("diff")
+    assert kaiza("undo", "--session", scene.session_id, "--yes", "--as", "Ada").status == 0
+    undone = kaiza("diff")
+
+    assert [file["path"] for file in shown["files"]] == ["src/a.py", "src/b.py"]
+    assert ("+one" in undone_once.out, "two" in undone_once.out) == (True, False)
+    assert undone.out == ""
+
+
 def test_what_is_not_kept_is_named_and_the_status_is_1(story, kaiza):
     (story.root / ".kaiza/objects" / f"{story.outcomes.docs['after_hash']}.z").unlink()
     result = kaiza("diff")

@@ -115,6 +115,22 @@ def use_of(limits):
     return used
 
 
+# Changes of files that the agent created, deleted, moved, restored, or wrote as bytes.
+OVER_THE_AGENTS = {
+    "rename to where the agent deleted": lambda keep: (keep.parent / "f3.py").rename(keep / "g.py"),
+    "create where the agent deleted": lambda keep: (keep / "g.py").write_text("again\n"),
+    "delete what the agent created": lambda keep: (keep / "b.py").unlink(),
+    "move back what the agent moved": lambda keep: (keep / "moved.py").rename(keep / "e.py"),
+    "put back what was there before": lambda keep: (keep / "a.py").write_text("a = 1\nb = 2\n"),
+    "edit what the agent put back": lambda keep: (keep / "undone.py").write_text("u = 7\n"),
+    "delete what the agent put back": lambda keep: (keep / "undone.py").unlink(),
+    "edit what something else edited, too": lambda keep: (keep / "h.py").write_text("h = 9\n"),
+    "make executable what the agent created": lambda keep: (keep / "b.py").chmod(0o755),
+    "change a binary file": lambda keep: (keep / "picture").write_bytes(b"\0"),
+    "change a large file": lambda keep: (keep / "large.txt").write_text("small\n"),
+}
+
+
 @pytest.mark.parametrize("takes_over", [False, True], ids=["of others", "of the agent"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_review_says_what_the_log_and_the_tree_say(make_session, kaiza, change, takes_over):
@@ -126,3 +142,14 @@ def test_a_review_says_what_the_log_and_the_tree_say(make_session, kaiza, change
     scene.change("end_session")
     check(review(kaiza), scene, left)
     assert set(scene.codes) == CODES
+
+
+@pytest.mark.parametrize("change", OVER_THE_AGENTS.values(), ids=OVER_THE_AGENTS.keys())
+def test_a_review_says_what_happened_to_what_the_agent_left(make_session, kaiza, change):
+    scene = make_session(takes_over=False)
+    left = look(scene.root)
+    change(scene.root / "src/keep")
+
+    check(review(kaiza), scene, left)
+    scene.change("end_session")
+    check(review(kaiza), scene, left)
