@@ -75,13 +75,19 @@ def _find_state(history: FileHistory, now: CurrentFile) -> FileState:
     first_mode = history.steps[0].mode_before
     if now.hash == history.first_hash and same_name and _is_same_mode(first_mode, now.mode):
         return "put_back"
-    if now.hash != last.after_hash or not _is_same_mode(last.mode_after, now.mode):
+    if now.hash != last.after_hash or not _is_same_mode(last.mode_after, now.mode) or _is_made_executable(history, now):
         return "changed_since"
     return "as_left" if last.author.is_selected else "changed_by_later_call"
 
 
 def _is_same_mode(recorded: int | None, now: int | None) -> bool:
     return recorded is None or now is None or recorded == now
+
+
+def _is_made_executable(history: FileHistory, now: CurrentFile) -> bool:
+    """Whether a file that a call created without naming a mode, so not executable, is executable now."""
+    is_usual = history.first_hash is None and history.steps[-1].mode_after is None
+    return is_usual and bool((now.mode or 0) & 0o111)
 
 
 def _find_operation(history: FileHistory, now: CurrentFile, state: FileState) -> FileOperation:
