@@ -213,7 +213,7 @@ def sample_report(**changes):
     )
     report = {
         "selection": ReviewSelection("session", SESSION),
-        "source": ReviewSource("/work/shop", "shop", "0.2.0", at(30), 20, "f" * 64, "intact", is_anchored=True),
+        "source": ReviewSource("/home/ann/shop", "shop", "0.2.0", at(30), 20, "f" * 64, "intact", is_anchored=True),
         "sessions": (SessionCard(SESSION, "WINDSURF", "executor", "claude-code 2.4.1", None, at(1), at(20)),),
         "verdict": ReviewVerdict(
             "warn", "Look at three things before you accept this.", say("Two files changed."), chips, counts

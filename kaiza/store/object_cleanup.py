@@ -142,7 +142,7 @@ class ObjectCleanup:
         return self._named.hashes.union(*intents, seals, state.approvals.values(), journals)
 
     def _hashes_in_journals(self) -> set[str]:
-        """Every hash in the journals of changes that are not settled, whoever wrote them."""
+        """Every hash in the journals of changes that are not settled, of any writer."""
         directory = self._workspace.blobs.kaiza_dir.find_directory("journal")
         if directory is None:
             return set()

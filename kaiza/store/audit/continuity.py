@@ -89,7 +89,7 @@ class ContinuityCheck:
         self._on_record = self.follower.on_record = on_record
 
     def is_near_end(self, file: LogFile, size: int) -> bool:
-        """Whether following to `size` reads little, so that the lock may be held meanwhile."""
+        """Whether following to `size` reads little enough to hold the lock while doing so."""
         follower = self.follower
         if not follower.is_sound or size <= _FAR_BEHIND_BYTES:
             return True

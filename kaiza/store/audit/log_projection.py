@@ -100,7 +100,7 @@ class LogProjection:
         return {"bytes": done, "of": total}
 
     def _is_damaged(self) -> bool:
-        """Whether there is nothing more to read, because the log is damaged and nobody has repaired it since."""
+        """Whether there is nothing more to read, because the log is damaged and was not repaired since."""
         build = self._build
         return build is not None and build.found_damage and self.log.damage() is not None
 

@@ -69,7 +69,7 @@ def _write_scan(keeper: ManifestKeeper, batch: Sequence[PendingBegin], opened: D
 
 
 def _hash_pending(keeper: ManifestKeeper, opened: Database) -> None:
-    """Read the files and links whose content is not known. What is changed meanwhile is left to the next scan."""
+    """Read the files and links whose content is not known. What changes during that is left to the next scan."""
     after = (b"", b"")
     with closing(ContentReader(keeper.root, keeper.is_stopping)) as reader:
         while rows := opened.pending_rows(after, _PAGE):

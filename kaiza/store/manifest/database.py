@@ -179,7 +179,7 @@ class Database:
         return [Row.from_columns(values) for values in selected.fetchall()]
 
     def save_hashes(self, found: Sequence[tuple[Row, bytes, int | None]]) -> None:
-        """Add what was read to the rows, unless they have ended meanwhile."""
+        """Add what was read to the rows, unless they have ended since."""
         self.connection.execute("BEGIN IMMEDIATE")
         self.connection.executemany(
             "UPDATE entries SET hash = ?, lines = ? WHERE directory = ? AND name = ? AND first = ? AND ctime = ?",

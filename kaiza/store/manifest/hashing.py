@@ -39,7 +39,7 @@ class ContentReader:
             self._directory = None
 
     def read(self, directory: bytes, name: bytes) -> Content | None:
-        """The content of an entry; None where it cannot be read, is too large or was changed meanwhile."""
+        """The content of an entry; None where it cannot be read, is too large or changed while it was read."""
         opened = self._open_directory(directory)
         if opened is None:
             return None

@@ -35,7 +35,7 @@ _STOP_SECONDS = 2.0
 
 @dataclass(slots=True)
 class PendingBegin:
-    """A session whose begin is still to be written: what the first pass saw, and the walk that goes on from there."""
+    """A session whose begin is still to be written: what the first pass saw, and the rest of the walk."""
 
     session_id: str
     begun_ns: int

@@ -15,7 +15,7 @@ from kaiza.store.clients import CLIENTS
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import binding
 
-COMMAND = "/opt/kaiza serve --workspace /work/kaiza: x"
+COMMAND = "/opt/kaiza serve --workspace /srv/kaiza: x"
 CODEX = '[\n  {{"name": "{name}", "enabled": {enabled}}}\n]\n'
 SAID = [
     ("claude-code", f"Checking MCP server health…\n\nkaiza: {COMMAND} - ✔ Connected\n", Listing.USED),
