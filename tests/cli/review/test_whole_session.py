@@ -1,6 +1,7 @@
 """Each number and each finding of a review is what the log and the tree say, whatever changed without Kaiza."""
 
 import json
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -115,6 +116,9 @@ def use_of(limits):
     return used
 
 
+# Half a minute more.
+IS_WHOLE = bool(os.environ.get("CI") or os.environ.get("KAIZA_LONG"))
+AGENTS_FILES = pytest.param(True, marks=pytest.mark.skipif(not IS_WHOLE, reason="takes longer: set CI or KAIZA_LONG"))
 # Changes of files that the agent created, deleted, moved, restored, or wrote as bytes.
 OVER_THE_AGENTS = {
     "rename to where the agent deleted": lambda keep: (keep.parent / "f3.py").rename(keep / "g.py"),
@@ -131,7 +135,7 @@ OVER_THE_AGENTS = {
 }
 
 
-@pytest.mark.parametrize("takes_over", [False, True], ids=["of others", "of the agent"])
+@pytest.mark.parametrize("takes_over", [False, AGENTS_FILES], ids=["of others", "of the agent"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_a_review_says_what_the_log_and_the_tree_say(make_session, kaiza, change, takes_over):
     scene = make_session(takes_over=takes_over)
