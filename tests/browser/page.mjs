@@ -84,6 +84,8 @@ const checks = {
     await page.waitForSelector("#record[open]");
     const opened = await page.textContent("#record-title");
     await page.keyboard.press("Escape");
+    // The dialog says a moment later that it was closed; then the row has the focus again.
+    await page.waitForFunction(() => document.activeElement.hash);
     const back = await page.evaluate(() => document.activeElement.hash);
     return { focused, changed: before !== after, help, filter, typed, row, opened, back };
   },
