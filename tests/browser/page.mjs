@@ -24,6 +24,8 @@ async function open({ width = 1280, height = 900, colorScheme = "light", javaScr
   page.on("console", (message) => seen.messages.push(message.text()));
   page.on("pageerror", (error) => seen.messages.push(String(error)));
   await page.goto(url + hash);
+  // The script unpacks the list of records, and listens to the reader from then on.
+  if (javaScriptEnabled) await page.waitForSelector("#record-list .body .row", { state: "attached" });
   return { page, seen };
 }
 
