@@ -22,7 +22,7 @@ _SIGNS = {"context": " ", "removed": "-", "added": "+"}
 _BACKTICKS = re.compile("`+")
 _MIN_FENCE = 3
 _HOWS = {
-    "edited": "by an edited word; the name is a claim",
+    "edited": "by an edit of its file; the name is a claim",
     "command": "by command",
     "merged": "by a merge",
     "signed": "by a signature",
@@ -131,7 +131,7 @@ def _author_of(line: DiffLine) -> str:
         return ""
     if line.author.seq is not None:
         return str(line.author.seq)
-    return "outside" if line.author.is_known else "?"
+    return "no call" if line.author.is_known else "?"
 
 
 def _text_of(line: DiffLine) -> str:

@@ -102,8 +102,3 @@ def _outside_events(ungoverned: UngovernedReview, times: Sequence[str], made_at:
         since = ungoverned.compared_since or max(times, default=made_at)
         label = "1 file" if ungoverned.count == 1 else f"{ungoverned.count:,} files"
         yield TimelineEvent("outside", "outside", since, label, until=made_at)
-
-
-def approval_words(card: PlanCard) -> str:
-    """How a plan was approved, in words."""
-    return "not approved" if card.how is None else _HOWS[card.how]

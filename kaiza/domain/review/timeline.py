@@ -31,7 +31,7 @@ class TimelineEvent:
     actor: Actor
     at: str
     label: str
-    """What happened in a few words, without paths: `write_file`, `approved by an edited word`, `3 files`."""
+    """What happened in a few words, without paths: `write_file`, `approved by an edit of its file`, `3 files`."""
     seq: int | None = None
     until: str | None = None
     path: str | None = None

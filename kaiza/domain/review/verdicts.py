@@ -66,7 +66,7 @@ def _explain(
     if counts.changes + counts.undos == 0:
         parts.append("Nothing was changed through Kaiza")
     else:
-        # Behind an edited word anyone may stand, so the name is not repeated as a fact.
+        # Whatever can edit the plan's file can write a name, so that name is not repeated as a fact.
         people = list(dict.fromkeys(plan.approver for plan in plans if plan.approver and plan.how != "edited"))
         by = [", which ", *join_quoted(people), " approved"] if people else []
         parts += [

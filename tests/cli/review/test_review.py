@@ -233,7 +233,7 @@ def test_the_markdown_shows_each_line_with_its_call(story, kaiza):
     )
 
     assert f"{seq:>8} + A session token lives for a day." in result.out
-    assert " outside + <!-- </script><script>alert(1)</script> -->" in result.out
+    assert " no call + <!-- </script><script>alert(1)</script> -->" in result.out
 
 
 def test_the_page_goes_to_kaiza_s_directory_and_its_path_is_printed(story, kaiza):
