@@ -292,7 +292,13 @@ def checked(make_app, workspace):
     ],
     ids=["frozen", "damaged"],
 )
-def test_no_further_check_runs_once_the_workspace_is_frozen_or_its_log_damaged(checked, workspace, stop, refusal):
+@pytest.mark.parametrize("sandboxed", [True, False], ids=["sandboxed", "unsandboxed"])
+def test_no_further_check_runs_once_the_workspace_is_frozen_or_its_log_damaged(
+    checked, workspace, tmp_path, monkeypatch, stop, refusal, sandboxed
+):
+    if not sandboxed:
+        monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
     def stop_during_the_check():
         while not (workspace / "started").exists():
             os.sched_yield()

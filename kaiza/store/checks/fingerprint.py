@@ -25,6 +25,8 @@ _VOLATILE_STATE = frozenset(
     {"anchor", "whole.json", "verify.lock", "identity.lock", "sights.lock", "drafts", "index.json", "index.lock"}
     | {"manifest.sqlite", "manifest.lock", "outside", "reviews"}
 )
+# Made by any process that finds the log damaged. A new one only stops changes; one that goes would allow them.
+_DAMAGE_MARK = "damage.json"
 _PERSONAL_KINDS = frozenset({"person", "plan"})
 # Decisions that only stop an agent may be made while a check runs.
 _STOPPING_ACTIONS = frozenset({"freeze", "reject", "revoke"})
@@ -85,7 +87,9 @@ def _personal_number(line: bytes) -> int | None:
 
 
 def _is_ordinary(root: str, path: str, before: Fingerprint) -> bool:
-    """Whether another call of a server explains a difference in `.kaiza`: an addition, or a journal being written."""
+    """Whether another process of Kaiza's explains a difference: an addition, or a journal being written."""
+    if path.startswith("/") and path.rpartition("/")[2].startswith(_DAMAGE_MARK):
+        return path not in before.files
     place = path.split("/")[1] if path.startswith(".kaiza/") else ""
     if place in _GROWING:
         return path not in before.files or not os.path.lexists(f"{root}/{path}")

@@ -180,7 +180,7 @@ def test_a_file_is_changed_under_an_approved_plan_only(project, kaiza):
 
 
 def test_a_workspace_that_cannot_be_served_exits_with_3_and_says_why(project, kaiza):
-    result = kaiza("call", "server_info", "--workspace", "/nonexistent")
+    result = kaiza("call", "server_info", "--workspace", str(project / "absent"))
 
     assert (result.status, result.out) == (3, "")
     assert "--workspace" in result.err
