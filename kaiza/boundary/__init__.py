@@ -28,6 +28,7 @@ from kaiza.domain.audit.projection import Session
 from kaiza.domain.call import Outcome
 from kaiza.domain.caps import Caps
 from kaiza.domain.paging import response_size
+from kaiza.domain.plain_values import is_instance, plain_text, type_name
 from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import judge, rules_for
@@ -184,14 +185,30 @@ def _run_tool(tool: Tool, request: object, view: WorkspaceView) -> Answer:
         answer = tool.run(request, view)
     except BaseException as raised:
         raise as_system_error(raised, "UNKNOWN_TOOL_FAILURE") from raised
+    return _copy_answer(answer)
+
+
+def _copy_answer(answer: object) -> Answer:
+    """Require an answer, and copy its members, so that their own code runs here for the last time."""
     # Checked although it is typed: an error object returned as an answer would be recorded as a success.
-    if not isinstance(answer, Answer) or not isinstance(answer.output, Mapping):
+    if not is_instance(answer, Answer) or not _has_sound_members(answer):
         raise errors.SystemError.tool_failure(
             "INTERNAL_ERROR",
             human_message="The tool did not return an answer. Report this as a fault of Kaiza.",
-            cause={"type": type(answer).__name__},
+            cause={"type": type_name(answer)},
         )
-    return answer
+    return Answer(
+        dict(answer.output),
+        changes=tuple(answer.changes),
+        detail=dict(answer.detail),
+        diagnostics=list(map(plain_text, answer.diagnostics)),
+        exempt=answer.exempt is True,
+    )
+
+
+def _has_sound_members(answer: Answer) -> bool:
+    lists = all(is_instance(member, (list, tuple)) for member in (answer.changes, answer.diagnostics))
+    return lists and all(is_instance(member, Mapping) for member in (answer.output, answer.detail))
 
 
 def _complete_output(answer: Answer, call: Call, card: ToolCard, schemas: ToolIo) -> Answer:

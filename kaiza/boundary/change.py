@@ -12,7 +12,7 @@ from kaiza.boundary import plan_seal
 from kaiza.boundary.call import Call, Services
 from kaiza.boundary.case import refresh_case
 from kaiza.boundary.clock import current_timestamp
-from kaiza.boundary.outcome import as_system_error, outcome_body, record_outcome
+from kaiza.boundary.outcome import as_system_error, conclude, outcome_body, record_outcome
 from kaiza.domain import errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
@@ -67,8 +67,7 @@ def execute_change(call: Call, case: Case, answer: Answer, services: Services, v
         changes=change_records,
         roll_back=lambda: [failed["path"] for failed in workspace.transactions.roll_back(prepared)],
     )
-    workspace.transactions.finalize(call.request_id)
-    return outcome
+    return conclude(outcome, partial(workspace.transactions.finalize, call.request_id))
 
 
 def _with_result(case: Case, changes: Sequence[Change], answer: Answer, view: ToolView) -> Case:

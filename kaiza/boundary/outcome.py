@@ -16,11 +16,13 @@ from kaiza.domain.call import Outcome, Receipt
 from kaiza.domain.caps import Caps
 from kaiza.domain.paging.list_cut import shorten_lists
 from kaiza.domain.paging.response_size import AnswerBudget
+from kaiza.domain.plain_values import ask, describe_exception, is_instance, plain_text, type_name
 from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer, PlanDraft, ReportDraft
 
 DURABLE_TOOLS = frozenset({"begin_session", "end_session"})
 """Tools whose record is fsynced though they change no file: other processes rely on the session."""
+_UNEXPECTED = "An unexpected error occurred. Try once more, then report it with the request's time."
 RollBack = Callable[[], Sequence[str]]
 """Undoes what a call wrote; returns the paths that could not be restored."""
 
@@ -34,35 +36,76 @@ def record_outcome(
     changes: Sequence[Mapping[str, Any]] = (),
     roll_back: RollBack | None = None,
 ) -> Outcome:
-    """Append the call's record, and only then return its outcome.
+    """Append the call's record, and only then return its outcome. Never raises.
 
-    If the record cannot be written, the call's files are rolled back and the outcome is an error.
+    If the record cannot be composed or written, the call's files are rolled back and the outcome is an error.
     """
-    workspace = call.workspace
-    # Plan drafts and reports have no intent: a file left by a crash here is a draft or a report without a record.
-    if answer is not None and roll_back is None:
-        try:
-            roll_back = _write_documents(workspace, answer.changes)
-        except BaseException as raised:  # noqa: BLE001  see wrap_handler
-            answer, error = None, as_system_error(raised, "INTERNAL_ERROR")
-    call.detail.update(answer.detail if answer is not None else {})
-    body = outcome_body(call, error, changes)
-    durable = roll_back is not None or (call.call_request.tool_name in DURABLE_TOOLS and _is_sound(workspace))
+    try:
+        if answer is not None:
+            # Drafts and reports have no intent: a file left by a crash here is a draft or a report without a record.
+            roll_back = roll_back or _write_documents(call.workspace, answer.changes)
+            call.detail.update(answer.detail)
+        body = _compose_body(call, error, changes)
+    except BaseException as raised:  # noqa: BLE001  see wrap_handler
+        error = error or _recording_error(as_system_error(raised, "INTERNAL_ERROR"), _take_back(roll_back))
+        body, roll_back = _compose_failure(call, error), None
     written = None
     try:
-        if workspace is not None and workspace.is_recording():
-            workspace.begin_recording()
-            written = workspace.log.append(lambda: body, durable=durable)
+        written = _append(call.workspace, body, durable=roll_back is not None or _needs_durable_record(call))
     except BaseException as raised:  # noqa: BLE001  no outcome without its record
-        error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), roll_back() if roll_back else ())
-        body = outcome_body(call, error)
+        error = _recording_error(as_system_error(raised, "AUDIT_LOG_FAILED"), _take_back(roll_back))
+        body = _compose_failure(call, error)
     if error is not None or answer is None:
-        _keep_lock(call)
-        return _failure_outcome(call, error, written or body, services.caps)
-    if written is not None:
-        _track_session(call, services)
+        return conclude(_failure_outcome(call, error, written or body, services.caps), partial(_keep_lock, call))
     receipt = _new_receipt(written) if written else None
-    return Outcome(call.call_request.tool_name, answer.output, receipt=receipt, diagnostics=answer.diagnostics)
+    outcome = Outcome(call.call_request.tool_name, answer.output, receipt=receipt, diagnostics=answer.diagnostics)
+    return outcome if written is None else conclude(outcome, partial(_track_session, call, services))
+
+
+def conclude(outcome: Outcome, step: Callable[[], None]) -> Outcome:
+    """Take a step that follows the record. If it fails, the outcome is as recorded, and says so."""
+    try:
+        step()
+    except BaseException as raised:  # noqa: BLE001  see wrap_handler
+        note = f"The call is recorded as it is answered, but then something failed ({type_name(raised)})."
+        return outcome._replace(diagnostics=(*outcome.diagnostics, f"{note} Run kaiza doctor if this happens again."))
+    return outcome
+
+
+def _compose_body(call: Call, error: errors.SystemError | None, changes: Sequence[Mapping[str, Any]]) -> record.Body:
+    """The call's record. CAP_EXCEEDED if it is too long; a call without detail and with one change always fits."""
+    body = outcome_body(call, error, changes)
+    if error is not None or call.detail or len(changes) > 1:
+        record.serialize_and_hash(body, 1, record.GENESIS)
+    return body
+
+
+def _compose_failure(call: Call, error: errors.SystemError) -> record.Body:
+    """The record of a failure. If it cannot be composed, the one that depends on nothing that a caller or tool sent."""
+    minimal = errors.SystemError.tool_failure(error.error_code)
+    return ask(partial(_compose_body, call, error, ()), None) or record.new_body(
+        "call",
+        **minimal.to_envelope({"timestamp": call.timestamp, "tool_name": plain_text(call.call_request.tool_name, 64)}),
+        request_id=call.request_id,
+        outcome="error",
+    )
+
+
+def _append(workspace: Workspace | None, body: record.Body, *, durable: bool) -> Mapping[str, Any] | None:
+    """Append a record; None where nothing is recorded."""
+    if workspace is None or not workspace.is_recording():
+        return None
+    workspace.begin_recording()
+    return workspace.log.append(lambda: body, durable=durable)
+
+
+def _needs_durable_record(call: Call) -> bool:
+    return call.call_request.tool_name in DURABLE_TOOLS and _is_sound(call.workspace)
+
+
+def _take_back(roll_back: RollBack | None) -> Sequence[str]:
+    """Undo what the call wrote; return what could not be restored."""
+    return ask(roll_back, ("unknown",)) if roll_back else ()
 
 
 def _write_documents(workspace: Workspace | None, proposals: Sequence[Any]) -> RollBack | None:
@@ -117,7 +160,7 @@ def _failure_outcome(call: Call, error: errors.SystemError | None, written: Mapp
         call.call_request.tool_name,
         envelope=envelope,
         evidence=error.evidence and _fit_evidence(error.evidence, envelope, limit_answer(call, caps)),
-        code=error_codes.lookup(error.error_code, cap),
+        code=error_codes.lookup(envelope["error_code"], cap),
         receipt=_new_receipt(written) if "seq" in written else None,
     )
 
@@ -199,13 +242,20 @@ def _keep_lock(call: Call) -> None:
 
 
 def as_system_error(raised: BaseException, error_code: str) -> errors.SystemError:
-    """Convert any exception to a SystemError; one whose class names a registered code keeps that code."""
-    if isinstance(raised, errors.SystemError):
-        return raised
-    named = getattr(raised, "error_code", None) or getattr(raised, "code", None)
-    known = named if isinstance(named, str) and named in error_codes.SYSTEM_ERROR_CODES else error_code
+    """Convert any exception to a SystemError of plain values; one that names a registered code keeps it. Never raises.
+
+    What describes the exception is its own code, which may fail in any way; from here on there are only values.
+    """
+    plain = ask(partial(_describe_error, raised, error_code), None)
+    return plain or errors.SystemError.tool_failure(error_code, human_message=_UNEXPECTED)
+
+
+def _describe_error(raised: BaseException, error_code: str) -> errors.SystemError:
+    if is_instance(raised, errors.SystemError):
+        return raised.copy_plain()
+    named = (ask(partial(getattr, raised, name), None) for name in ("error_code", "code"))
+    codes = (plain_text(code) for code in named if is_instance(code, str))
+    known = next((code for code in codes if code in error_codes.SYSTEM_ERROR_CODES), error_code)
     return errors.SystemError.from_unknown(
-        raised,
-        error_code=known,
-        human_message="An unexpected error occurred. Try once more, then report it with the request's time.",
+        raised, error_code=known, human_message=_UNEXPECTED, cause=describe_exception(raised)
     )

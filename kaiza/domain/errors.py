@@ -6,10 +6,18 @@ The raiser gives code, message and cause; the boundary adds session, role, tool 
 
 import traceback
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
+import orjson
+
 from kaiza.domain import error_codes
-from kaiza.domain.error_envelope import KEYS, bound_cause, describe_exception
+from kaiza.domain.error_envelope import KEYS, bound_cause, bound_text
+from kaiza.domain.plain_values import ask, copy_value, describe_exception, is_instance
+
+_MAX_STACK = 32 * 1024
+_EVIDENCE_DEPTH = 8
+_EVIDENCE_VALUES = 4096
 
 
 class ErrorContext(TypedDict, total=False):
@@ -54,13 +62,26 @@ class SystemError(Exception):  # noqa: A001
 
     def to_envelope(self, known: ErrorContext | None = None) -> dict[str, Any]:
         """Build the error envelope; `known` is what the boundary knows better than the raiser."""
-        envelope = {key: getattr(self, key) for key in KEYS}
-        envelope.update({key: value for key, value in (known or {}).items() if value is not None})
-        return {**envelope, "cause": bound_cause(envelope["cause"])}
+        members: dict[str, Any] = {key: ask(partial(getattr, self, key), None) for key in KEYS}
+        members.update({key: value for key, value in (known or {}).items() if value is not None})
+        cause = bound_cause(members.pop("cause"))
+        texts = {key: bound_text(member) for key, member in members.items()}
+        if texts["error_code"] not in error_codes.SYSTEM_ERROR_CODES:
+            texts["error_code"] = "INTERNAL_ERROR"
+        return {key: cause if key == "cause" else texts[key] for key in KEYS}
+
+    def copy_plain(self) -> "SystemError":
+        """A copy whose members are plain values, whatever they are here. Never raises."""
+        members = self.to_envelope()
+        evidence = _copy_evidence(ask(lambda: self.evidence, None))
+        copied = SystemError.tool_failure(members["error_code"], **members, evidence=evidence)
+        copied.__cause__ = self  # for the stack trace
+        return copied
 
     def format_stack(self) -> str:
-        """Stack trace of the error, including that of an exception it wraps."""
-        return "".join(traceback.format_exception(self))
+        """Stack trace of the error, including that of an exception it wraps; the end of a long one."""
+        text = ask(lambda: "".join(traceback.format_exception(self)), "The stack trace cannot be formatted.\n")
+        return text[-_MAX_STACK:].encode("utf-8", "backslashreplace").decode()
 
     @classmethod
     def from_unknown(
@@ -70,7 +91,7 @@ class SystemError(Exception):  # noqa: A001
 
         The cause of a wrapped exception is its message, code and name, with the given details beside them.
         """
-        if isinstance(error, SystemError):
+        if is_instance(error, SystemError):
             return error
         merged: dict[str, Any] = {**(context or {}), **more}
         details = merged.get("cause")
@@ -110,3 +131,13 @@ def _classify_cause(error_code: str, cause: object) -> object:
     if error_code not in error_codes.INVALID_PARAMS_CODES or not isinstance(cause, Mapping | None):
         return cause
     return {"class": "INVALID_PARAMS", **(cause or {})}
+
+
+def _copy_evidence(evidence: object) -> Mapping[str, object] | None:
+    """The evidence as a client gets it; bounded only if it is not JSON."""
+    if not is_instance(evidence, Mapping):
+        return None
+    copied = ask(lambda: orjson.loads(orjson.dumps(evidence)), None) or copy_value(
+        evidence, _EVIDENCE_DEPTH, _EVIDENCE_VALUES
+    )
+    return copied if isinstance(copied, dict) else None

@@ -43,6 +43,14 @@ def test_a_cause_that_contains_itself_is_cut():
     assert depth(error_envelope.bound_cause(endless)) <= 6
 
 
+@pytest.mark.rows("S1-56")
+def test_a_cause_that_contains_itself_many_times_is_cut():
+    endless = {}
+    endless.update({str(number): [endless] * 64 for number in range(64)})
+
+    assert error_envelope.bound_cause(endless)["cut"] is True
+
+
 @pytest.mark.rows("S1-58")
 def test_an_exception_inside_a_cause_becomes_message_code_and_name():
     assert error_envelope.bound_cause({"error": ValueError("x")})["error"] == {

@@ -1,6 +1,6 @@
 import pytest
 
-from kaiza.domain import error_envelope, errors
+from kaiza.domain import error_envelope, errors, plain_values
 
 
 @pytest.mark.rows("S1-67", "S1-90")
@@ -45,12 +45,20 @@ def test_an_unregistered_code_cannot_be_raised():
 
 
 def test_absolute_paths_are_removed_from_messages():
-    description = error_envelope.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
+    description = plain_values.describe_exception(ValueError("cannot open '/home/ada/secret/key' now"))
 
     assert "/home" not in description["message"]
 
 
 def test_an_os_error_is_described_without_its_file_name():
-    description = error_envelope.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
+    description = plain_values.describe_exception(FileNotFoundError(2, "No such file or directory", "/home/ada/x"))
 
     assert description == {"message": "No such file or directory", "code": 2, "name": "FileNotFoundError"}
+
+
+@pytest.mark.rows("S1-74")
+def test_an_exception_that_claims_another_class_is_described_as_what_it_is():
+    liar = type("LiarError", (ValueError,), {"__class__": errors.SystemError})("x")
+
+    assert plain_values.describe_exception(liar) == {"message": "x", "code": None, "name": "LiarError"}
+    assert errors.SystemError.from_unknown(liar).error_code == "UNKNOWN_TOOL_FAILURE"

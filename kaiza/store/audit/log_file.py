@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kaiza.domain import errors
-from kaiza.domain.error_envelope import describe_exception
+from kaiza.domain.plain_values import describe_exception
 from kaiza.store.disk.byte_io import read_range
 from kaiza.store.disk.file_lock import FileLock
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from kaiza.domain import errors
-from kaiza.domain.error_envelope import describe_exception
+from kaiza.domain.plain_values import describe_exception
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, has_no_writer, read_all, update_hash, write_all
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir

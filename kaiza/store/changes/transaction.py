@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
-from kaiza.domain.error_envelope import describe_exception
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plain_values import describe_exception
 from kaiza.store.changes import path_locks, recovery
 from kaiza.store.changes.blob_store import BlobStore
 from kaiza.store.changes.directory_handles import DirectoryHandles, read_created, record_created, remove_empty

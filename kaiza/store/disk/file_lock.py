@@ -8,7 +8,7 @@ import os
 import time
 
 from kaiza.domain import errors
-from kaiza.domain.error_envelope import describe_exception
+from kaiza.domain.plain_values import describe_exception
 
 # A holder needs some ten microseconds, so most waits end with the first naps.
 _SHORTEST_NAP = 0.00005

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain import errors
-from kaiza.domain.error_envelope import describe_exception
+from kaiza.domain.plain_values import describe_exception
 from kaiza.store.disk import state_dir
 
 _NAME = "key.json"

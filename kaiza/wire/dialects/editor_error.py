@@ -28,12 +28,12 @@ def encode_error(request_id: RequestId, outcome: Outcome, requested: str) -> byt
     code, envelope = outcome.code, outcome.envelope
     assert code is not None  # noqa: S101  an outcome without output has a code
     assert envelope is not None  # noqa: S101  and an envelope
-    if code.name == _UNKNOWN_TOOL:
-        return encode_not_found(request_id, requested)
     if is_context_call(outcome):
         code, error = find_code(outcome), to_v0_error(outcome)
         data: dict[str, Any] = {"tool": requested, "errorType": code.error_type, "details": error}
         return message.error(request_id, code.editor_code, error["error"]["message"], orjson.dumps(data))
+    if code.name == _UNKNOWN_TOOL:
+        return encode_not_found(request_id, requested)
     details = {**_describe_details(outcome, code, envelope, requested), "envelope": envelope}
     data = {"tool": requested, "errorType": code.error_type, "details": details}
     return message.error(request_id, code.editor_code, _describe_error(code, envelope), orjson.dumps(data))

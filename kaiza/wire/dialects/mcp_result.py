@@ -34,7 +34,7 @@ def encode_result(request_id: RequestId, outcome: Outcome, form: ResultFormat) -
     """Line that answers a tool call."""
     if outcome.output is not None:
         return message.result(request_id, _encode_success(outcome, outcome.output, form))
-    if outcome.code is not None and outcome.code.name in _PROTOCOL_ERRORS:
+    if outcome.code is not None and outcome.code.name in _PROTOCOL_ERRORS and not is_context_call(outcome):
         text = _PROTOCOL_ERRORS[outcome.code.name]
         return message.error(request_id, _INVALID_PARAMS, text, orjson.dumps(outcome.envelope))
     return message.result(request_id, _encode_failure(outcome, form))
