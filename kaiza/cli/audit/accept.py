@@ -41,8 +41,11 @@ def _run_accept(args: argparse.Namespace) -> int:
     root, name = resolve_root(args), resolve_name(args.name)
     verdict = verify.verify_with_progress(root)
     directory = state_dir.path_of(root)
-    marked = None if binding.read_binding(root, directory).is_new else DamageMark(directory).read()
-    if marked is None and not is_damage(verdict["verdict"]):
+    if binding.read_binding(root, directory).is_new:
+        raise output.CommandError(
+            "There is nothing to accept: nothing is recorded here, and the next call begins a log.", output.FAILURE
+        )
+    if DamageMark(directory).read() is None and not is_damage(verdict["verdict"]):
         raise output.CommandError(f"There is nothing to accept. {log_verdict.describe(verdict)[0]}", output.FAILURE)
     if not confirm_by_typing(_confirmation_text(root, verdict, args.reason, name), "accept"):
         raise output.CommandError("Cancelled. Nothing was accepted.", output.FAILURE)

@@ -8,7 +8,8 @@ from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.open_workspace import open_workspace, resolve_root
 from kaiza.domain.audit.record import Verdict
 from kaiza.render import log_verdict
-from kaiza.store.audit.verification.verify import NO_RECORDS, verdict_output, verify_log
+from kaiza.store.audit.checkpoint import Checkpoint
+from kaiza.store.audit.verification.verify import verdict_output, verify_log
 from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.binding import read_binding
@@ -54,11 +55,11 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
 
 def verify_with_progress(root: str, checkpoint: tuple[int, str] | None = None) -> dict[str, Any]:
     """Verify the whole log, with progress on a terminal."""
-    if read_binding(root, state_dir.path_of(root)).is_new:
-        # What the state directory knows is about an earlier workspace at this path.
-        return verdict_document(NO_RECORDS)
+    # In a new workspace what the state directory knows is about an earlier one at this path: its log is missing, which
+    # a person should hear, but nothing here is damaged.
+    marks = not read_binding(root, state_dir.path_of(root)).is_new
     with output.Progress("verifying") as progress:
-        return verdict_document(verify_log(root, head=checkpoint, progress=progress))
+        return verdict_document(verify_log(root, head=checkpoint, progress=progress, marks=marks))
 
 
 def _run_verify(args: argparse.Namespace) -> int:
@@ -68,16 +69,25 @@ def _run_verify(args: argparse.Namespace) -> int:
         output.print_json({**verdict, "states": states} if states > 1 else verdict)
     else:
         output.print_sentences(log_verdict.describe(verdict))
-        if _is_foreign(args):
-            output.print_error("Note: this workspace came from elsewhere. The checkpoint covers only what came since.")
+        if (note := _describe_standing(args)) is not None:
+            output.print_error(f"Note: {note}")
         if states > 1:
             output.print_error(f"Note: {log_verdict.describe_states(states)}.")
     return output.SUCCESS if verdict["verdict"] == "intact" else output.FAILURE
 
 
-def _is_foreign(args: argparse.Namespace) -> bool:
+def _describe_standing(args: argparse.Namespace) -> str | None:
+    """What the verdict is about, where that is not the workspace as it is now."""
     root = resolve_root(args)
-    return read_binding(root, state_dir.path_of(root)).is_foreign
+    binding = read_binding(root, state_dir.path_of(root))
+    if binding.is_foreign:
+        return "this workspace came from elsewhere. The checkpoint covers only what came since."
+    if binding.is_new and Checkpoint(state_dir.path_of(root)).read() is not None:
+        return (
+            "nothing is recorded here, so this workspace counts as a new one: if you made it anew at this path, there "
+            "is nothing to do. The next call begins a log, and what the earlier one forbade holds."
+        )
+    return None
 
 
 def _count_states(args: argparse.Namespace) -> int:

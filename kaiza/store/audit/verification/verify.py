@@ -29,8 +29,10 @@ NO_RECORDS = Verdict("intact", 0, None, None, anchored=False)
 _MAX_ATTEMPTS = 3
 
 
-def verify_log(root: str, *, head: tuple[int, str] | None = None, progress: Progress | None = None) -> Verdict:
-    """Verify the log, and set or clear the damage mark by the verdict.
+def verify_log(
+    root: str, *, head: tuple[int, str] | None = None, progress: Progress | None = None, marks: bool = True
+) -> Verdict:
+    """Verify the log, and set or clear the damage mark by the verdict unless `marks` is false.
 
     `head` (number, hash) is a checkpoint that a person saved elsewhere; it affects the verdict but not the mark, since
     it may be mistyped. `progress` is called with the bytes verified and the bytes in all. AUDIT_LOG_FAILED if the log
@@ -38,9 +40,9 @@ def verify_log(root: str, *, head: tuple[int, str] | None = None, progress: Prog
     """
     directory = state_dir.path_of(root)
     found = compute_verdict(root, directory, progress)
-    if found.verdict == "intact":
+    if marks and found.verdict == "intact":
         DamageMark(directory).clear()
-    elif is_damage(found.verdict) and directory.is_dir():
+    elif marks and is_damage(found.verdict) and directory.is_dir():
         DamageMark(directory).save(found)
     return found if head is None or is_damage(found.verdict) else _compare_with_saved_head(root, found, *head)
 
