@@ -18,6 +18,7 @@ from kaiza.boundary.case import (
     find_session,
     judge_under_plan,
     parse_request,
+    recover_first,
     wait_for_session,
 )
 from kaiza.boundary.clock import DeterministicClock, SystemClock, current_timestamp
@@ -67,6 +68,7 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
     def handler(call: Call) -> Outcome | None:
         try:
             find_session(call, services)
+            recover_first(call)
             _require_tier(card, services)
             if not card.checks_own_arguments:
                 _validate_arguments(call, schemas)
@@ -106,6 +108,7 @@ def refuse_call(call: Call, services: Services, error: errors.SystemError) -> Ou
         return None
     try:
         find_session(call, services)
+        recover_first(call)
     except BaseException as raised:  # noqa: BLE001  see wrap_handler
         error = as_system_error(raised, "INTERNAL_ERROR")
     return record_outcome(call, services, error=error)

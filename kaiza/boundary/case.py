@@ -17,7 +17,7 @@ from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.tool_card import ADD_ONLY, CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import EXEMPT_TOOLS, INTENT_RULES, SCOPE_RULES, judge, rules_on_plan
-from kaiza.store.crash_recovery import recover
+from kaiza.store.crash_recovery import recover_if_due
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
 from kaiza.tools.registry import Tool
@@ -43,6 +43,13 @@ def find_session(call: Call, services: Services) -> None:
         call.workspace, call.session = found[0]
         services.clock.note_use(call.session.session_id)
         call.workspace.served_sessions.note(call.session.session_id)
+
+
+def recover_first(call: Call) -> None:
+    """Recover what a killed process left, before anything of the call is read or judged. See `recover_if_due`."""
+    # A session's begin recovers too, and answers what became of it.
+    if call.workspace is not None and call.call_request.tool_name != "begin_session":
+        recover_if_due(call.workspace, call.timestamp, call.request_id, 0.0)
 
 
 def wait_for_session(call: Call, services: Services) -> None:
@@ -140,9 +147,8 @@ def _wait_for_log(call: Call, card: ToolCard, workspace: Workspace) -> Mapping[s
         return workspace.projection.wait(_waiting_time(call))
     # Only changes wait for the verification: under a log that was tampered with they could rest on a forged approval.
     progress = workspace.verification_progress(_waiting_time(call))
-    if progress is None and workspace.is_recovery_due:
-        workspace.is_recovery_due = False
-        recover(workspace, call.timestamp, call.request_id)
+    if progress is None:
+        recover_if_due(workspace, call.timestamp, call.request_id, 0.0)
     return progress
 
 

@@ -12,7 +12,8 @@ from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, open_workspace, parse_plan_prefix, require_adopted
 from kaiza.cli.plan.sign import find_key
-from kaiza.queries.attestation import build_statement, collect_records
+from kaiza.queries.attestation import AttestedRecords, build_statement, collect_records
+from kaiza.queries.interrupted_changes import find_interrupted
 from kaiza.render.terminal import escape
 from kaiza.store.trust import ssh_keygen
 from kaiza.store.trust.ssh_keygen import SshKeygenError
@@ -29,8 +30,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Print an in-toto Statement about what a session, or all sessions under a plan, changed: the files that are "
         "left with their SHA-256, the git commit if it has exactly these files, the plans by their hash, and the "
         "records by the first, the last and their number. Verifies the whole log first.\n"
-        "Exit status: 0 attested, 1 the log is not intact, nothing was changed, or no such session or plan, 3 could "
-        "not determine or not sign.",
+        "Exit status: 0 attested, 1 the log is not intact, a crash interrupted a change that is not settled, nothing "
+        "was changed, or no such session or plan, 3 could not determine or not sign.",
         "kaiza attest --session 3f2b\nkaiza attest --plan PLAN-0007 --sign --output changes.json",
         run=_run_attest,
     )
@@ -86,6 +87,7 @@ def _build_statement(args: argparse.Namespace, workspace: Workspace) -> dict[str
     else:
         value = resolve_id(known, args.plan, "plan", PLAN_ADVICE)
     attested = collect_records(audit_reader.read_forward(workspace.root), member, value)
+    _require_settled(workspace, attested)
     statement = build_statement(attested, workspace.audit_state, workspace.root)
     if not statement["subject"]:
         raise output.CommandError(
@@ -94,6 +96,17 @@ def _build_statement(args: argparse.Namespace, workspace: Workspace) -> dict[str
             output.FAILURE,
         )
     return statement
+
+
+def _require_settled(workspace: Workspace, attested: AttestedRecords) -> None:
+    interrupted = find_interrupted(workspace, attested.announced)
+    if interrupted:
+        first = interrupted[0]
+        raise output.CommandError(
+            f"A crash interrupted {escape(first.tool_name)} (record #{first.seq}), and what it changed is not settled. "
+            f"{_NOTHING} The next call of an agent in this workspace completes it or takes it back.",
+            output.FAILURE,
+        )
 
 
 def _sign(root: str, key: Path, content: bytes) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 import kaiza
 from kaiza.domain.audit.inverse_changes import is_undo, net_changes, took_effect, undone_paths
 from kaiza.domain.audit.projection import AuditState
+from kaiza.domain.audit.record import is_well_formed
 from kaiza.store import git
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -34,6 +35,8 @@ class AttestedRecords:
     begin: Record | None = None
     end: Record | None = None
     changed: list[Record] = field(default_factory=list)
+    announced: list[Record] = field(default_factory=list)
+    """Intents of the attested calls."""
     policies: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, record: Record) -> None:
@@ -42,6 +45,8 @@ class AttestedRecords:
             self.changed.append(record)
         if record.get(self.member) != self.value:
             return
+        if record.get("kind") == "intent" and is_well_formed(record):
+            self.announced.append(record)
         self.count, self.first, self.last = self.count + 1, self.first or record, record
         if record.get("outcome") == "ok" and self.member == "session_id":
             self.begin = record if record.get("tool_name") == "begin_session" else self.begin

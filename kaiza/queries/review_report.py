@@ -14,6 +14,7 @@ from kaiza.domain.review.build import build_report
 from kaiza.domain.review.evidence import MAX_SHOWN_BYTES, PlanEvidence, ReviewContents, ReviewEvidence
 from kaiza.domain.review.file_history import FileHistory, build_histories
 from kaiza.domain.review.report import ReviewReport, ReviewSelection, ReviewSource
+from kaiza.queries.interrupted_changes import find_interrupted
 from kaiza.queries.review_contents import WorkspaceContents
 from kaiza.queries.review_records import SelectedRecords, plan_ids_of, read_other_changes, read_selected
 from kaiza.queries.review_ungoverned import gather_ungoverned
@@ -51,6 +52,7 @@ def gather_evidence(
         later=later,
         plans=[_gather_plan(workspace, plan_id, found) for plan_id in plan_ids_of(found.selected)],
         lines=found.lines,
+        interrupted=find_interrupted(workspace, found.selected),
     )
     return evidence, contents
 

@@ -1,4 +1,4 @@
-"""Crash recovery of a workspace at the start of a session; each recovered change gets a record in the log.
+"""Crash recovery of a workspace at its first use and at each session's begin; each recovered change gets a record.
 
 Journals are recovered first, in `store.changes.recovery`. An open intent whose journal is missing, because the power
 took it or the change never began, is decided here by comparing the files with the hashes in the intent.
@@ -14,6 +14,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import is_rolled_back, took_effect
 from kaiza.domain.audit.record import Body, is_well_formed, new_body
 from kaiza.store.audit.reader import read_records
+from kaiza.store.open_changes import find_abandoned, has_abandoned, hold_lock, is_recovery_due, writer_of
 from kaiza.store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -55,6 +56,18 @@ def recover(workspace: Workspace, now: str, request_id: str) -> list[dict[str, A
     return _CrashRecovery(workspace, now, request_id).run()
 
 
+def recover_if_due(workspace: Workspace, now: str, request_id: str, seconds: float) -> None:
+    """Recover before a call, if that is due. Waits at most `seconds` for the verification of the log it rests on.
+
+    While that lasts nothing is recovered, and the next call tries again.
+    """
+    if workspace.binding.is_foreign or not is_recovery_due(workspace):
+        return
+    # In a damaged log nothing can be told. Without a wait for it, a read would stand in line behind a long log.
+    if workspace.damage() is None and workspace.verification_progress(seconds) is None:
+        recover(workspace, now, request_id)
+
+
 @dataclass(frozen=True, slots=True)
 class ForeignChange:
     """Interrupted change of another state directory: its locked journal, and what the log says of it."""
@@ -78,7 +91,7 @@ def find_foreign_changes(workspace: Workspace) -> Iterator[ForeignChange]:
         intent, is_open = intents.get(journal.name, (None, False))
         claimed = workspace.journals.claim(journal.name)
         try:
-            writers = {journal.liveness_id, _writer_of(intent) if intent else ""}
+            writers = {journal.liveness_id, writer_of(intent) if intent else ""}
             is_claimed = claimed is not None and claimed.origin == "foreign"
             is_in_use = not is_claimed or not all(map(workspace.transactions.is_dead, writers))
             states = _compare_files(workspace, intent["changes"]) if intent else []
@@ -105,19 +118,33 @@ class _CrashRecovery:
     request_id: str
 
     def run(self) -> list[dict[str, Any]]:
+        if not has_abandoned(self.workspace):
+            self.workspace.is_recovery_due = False
+            return []
         try:
-            if not self._is_log_verified():
+            # An old record edited while no server ran could announce a forged change: nothing is moved on its word.
+            is_verified = self.workspace.verification_progress(MAX_VERIFICATION_WAIT) is None
+            if not is_verified or self.workspace.damage() is not None:
+                self.workspace.is_recovery_due = True
                 return [_report("", "left", [], [{"path": "audit", "reason": "not_verified_yet"}])]
-        except errors.SystemError as refused:
-            return [_report_failure(refused)]
+            with hold_lock(self.workspace.root):
+                self.workspace.follow()  # another process may have recovered all of it meanwhile
+                reports = self._recover_all()
+        except (OSError, errors.SystemError) as refused:
+            reports = [_report_failure(refused)]
+        self.workspace.is_recovery_due = False
+        self.workspace.left_open = frozenset(find_abandoned(self.workspace))
+        return reports
+
+    def _recover_all(self) -> list[dict[str, Any]]:
         reports = self._recover_journals()
         has_journal = {report["request_id"] for report in reports}
         try:
             # The newest first: intents that came with a clone do not delay the recovery of our own.
             abandoned = (
                 (txn, intent)
-                for txn, intent in reversed([*self.workspace.audit_state.intents.items()])
-                if txn not in has_journal and self.workspace.transactions.is_dead(_writer_of(intent))
+                for txn, intent in reversed(find_abandoned(self.workspace).items())
+                if txn not in has_journal and not self.workspace.journals.has_pending(txn)
             )
             for txn, intent in islice(abandoned, MAX_RECOVERED):
                 result = self._decide_without_journal(txn, intent)
@@ -125,23 +152,6 @@ class _CrashRecovery:
         except (OSError, errors.SystemError) as refused:
             reports.append(_report_failure(refused))
         return reports
-
-    def _is_log_verified(self) -> bool:
-        """Whether recovery may rely on the log; waits for its verification if there is something to recover."""
-        if not self._has_abandoned():
-            return True
-        # An old record edited while no server ran could announce a forged change: nothing is moved on its word.
-        progress = self.workspace.verification_progress(MAX_VERIFICATION_WAIT)
-        return progress is None and self.workspace.damage() is None
-
-    def _has_abandoned(self) -> bool:
-        intents = self.workspace.audit_state.intents.values()
-        try:
-            return self.workspace.has_journals() or any(
-                self.workspace.transactions.is_dead(_writer_of(intent)) for intent in intents
-            )
-        except OSError:  # reported where the journals are read
-            return True
 
     def _recover_journals(self) -> list[dict[str, Any]]:
         try:
@@ -175,14 +185,14 @@ class _CrashRecovery:
         self.workspace.follow()
         intent = self.workspace.audit_state.intents.get(txn)
         if intent is not None:
-            return RecordedIntent(intent["changes"], _writer_of(intent), True, False)
+            return RecordedIntent(intent["changes"], writer_of(intent), True, False)
         # Not open: its outcome or recovery is recorded. From the end, these come before the intent itself.
         was_applied = was_rolled_back = False
         for record in read_records(self.workspace.root, reverse=True):
             if record.get("request_id") != txn:
                 continue
             if record.get("kind") == "intent" and is_well_formed(record):
-                return RecordedIntent(record["changes"], _writer_of(record), False, was_applied, was_rolled_back)
+                return RecordedIntent(record["changes"], writer_of(record), False, was_applied, was_rolled_back)
             was_applied = was_applied or took_effect(record)
             was_rolled_back = was_rolled_back or is_rolled_back(record)
         return None
@@ -283,11 +293,6 @@ def _compare_files(workspace: Workspace, changes: Sequence[Mapping[str, Any]]) -
 
     is_comparable = _comparable_paths(workspace, changes) is not None
     return list(compare_files(workspace.files, changes)) if is_comparable else []
-
-
-def _writer_of(intent: Mapping[str, Any]) -> str:
-    """Liveness id of the process that wrote an intent."""
-    return str((intent["detail"] or {}).get("live", ""))
 
 
 def _report_failure(refused: Exception) -> dict[str, Any]:

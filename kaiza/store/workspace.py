@@ -26,7 +26,7 @@ from kaiza.store.changes.journal import JournalStore
 from kaiza.store.config import configuration, roots
 from kaiza.store.config.settings import Settings
 from kaiza.store.config.settings_layers import SettingsLayers
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import process_liveness, state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.served_sessions import ServedSessions
 from kaiza.store.disk.state_key import StateKey
@@ -85,8 +85,10 @@ class Workspace:
         self._audit_path = f"{root}/audit"
         self.projection = self._make_projection(deterministic)
         self.log = self.projection.log
-        self.is_recovery_due = False
-        """Whether a session began before it could be known what a crash had left."""
+        self.is_recovery_due = True
+        """Whether it is not known yet what a crash has left; see `store.open_changes`."""
+        self.left_open: frozenset[str] = frozenset()
+        """Changes that a recovery of this process could not settle."""
 
     def _make_projection(self, deterministic: bool | None) -> LogProjection:  # noqa: FBT001  as in the constructor
         return LogProjection(
@@ -134,6 +136,11 @@ class Workspace:
 
                 self._transactions = TransactionManager(self.files, self.blobs, self.journals)
             return self._transactions
+
+    def is_dead(self, live_id: str) -> bool:
+        """Whether the process with this liveness id has ended, and is not this one."""
+        manager = self._transactions
+        return process_liveness.is_dead(self.blobs.kaiza_dir, live_id) if manager is None else manager.is_dead(live_id)
 
     def is_initialized(self) -> bool:
         """Whether `kaiza init` has run here."""

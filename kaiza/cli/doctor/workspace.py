@@ -213,7 +213,7 @@ def _check_projection(root: Path) -> Iterator[DoctorCheck]:
     if not count:
         yield ok("open-changes", "no unfinished change")
         return
-    todo = "They are in progress now, or the next begin_session of a client recovers them."
+    todo = "They are in progress now, or the next call of a client recovers them."
     yield warning("open-changes", f"{format_count(count, 'change')} begun and not finished", todo)
 
 

@@ -1,7 +1,7 @@
 """`kaiza undo`: restore the files that a session, a call or a plan changed, unless they were modified since."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -88,7 +88,7 @@ def _run_undo(args: argparse.Namespace) -> int:
         view = _open_view(workspace)
         # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
-            recover(workspace, view.now, view.request_id)
+            _print_recovered(recover(workspace, view.now, view.request_id) or ())
         undone_calls, records = human_undo.UndoneCalls(), selection.select_records(args, workspace)
         last = next(records, None) if args.last else None
         inverses = invert(undone_calls.note(chain((last,) if last else (), records)))
@@ -108,6 +108,13 @@ def _run_undo(args: argparse.Namespace) -> int:
     elif request_ids:
         output.print_lines(_result_lines(request_ids))
     return output.FAILURE if preview.skipped else output.SUCCESS
+
+
+def _print_recovered(reports: Iterable[Mapping[str, Any]]) -> None:
+    for each in reports:
+        what = "left as it is" if each["result"] == "left" else each["result"].replace("_", " ")
+        where = f" ({escape(each['paths'][0])}, …)" if each["paths"] else ""
+        output.print_error(f"A change that a crash interrupted{where}: {what}.")
 
 
 def _list_changes(args: argparse.Namespace) -> int:

@@ -29,7 +29,9 @@ def build_report(evidence: ReviewEvidence, contents: ReviewContents) -> ReviewRe
     ungoverned = review_ungoverned(evidence.ungoverned, histories, scopes, contents)
     refusals = tuple(review_refusals(selected, others, contents))
     timeline = build_timeline(selected, others, plans, ungoverned, source.made_at)
-    sources = FindingSources(source, selected, others, refusals, timeline.locks, plans, ungoverned)
+    sources = FindingSources(
+        source, selected, others, refusals, timeline.locks, plans, ungoverned, evidence.interrupted
+    )
     findings = collect_findings(sources)
     counts = _count(selected, files, ungoverned.count, len(timeline.locks))
     return ReviewReport(

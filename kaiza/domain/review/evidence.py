@@ -82,6 +82,16 @@ class UngovernedEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class InterruptedChange:
+    """A change that was announced in the log by a process that has ended, and whose outcome is not recorded."""
+
+    request_id: str
+    seq: int
+    tool_name: str
+    paths: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewEvidence:
     """Everything that a report is computed from, besides contents. Records are in the order of the log."""
 
@@ -94,5 +104,6 @@ class ReviewEvidence:
     """Records of other changes to the same files, since the first selected one."""
     plans: Sequence[PlanEvidence] = ()
     ungoverned: UngovernedEvidence | None = None
+    interrupted: Sequence[InterruptedChange] = ()
     lines: Mapping[int, bytes] = field(default_factory=dict)
     """Lines of the log by number, for the records that are listed."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from kaiza.domain.review.actors import detail_of
-from kaiza.domain.review.evidence import Record
+from kaiza.domain.review.evidence import InterruptedChange, Record
 from kaiza.domain.review.phrase import Phrase, join_quoted, quote, say
 from kaiza.domain.review.refusals import is_control_attempt
 from kaiza.domain.review.report import (
@@ -37,6 +37,7 @@ class FindingSources:
     locks: Sequence[LockedSpan]
     plans: Sequence[PlanCard]
     ungoverned: UngovernedReview
+    interrupted: Sequence[InterruptedChange] = ()
 
 
 def collect_findings(sources: FindingSources) -> tuple[ReviewFinding, ...]:
@@ -48,6 +49,7 @@ def collect_findings(sources: FindingSources) -> tuple[ReviewFinding, ...]:
 
 def _all_findings(sources: FindingSources) -> Iterator[ReviewFinding]:
     yield from _record_findings(sources.source)
+    yield from _interruption_findings(sources.interrupted)
     yield from _ungoverned_findings(sources.ungoverned)
     yield from _locking_findings(sources.refusals)
     yield from _control_findings(sources)
@@ -64,6 +66,17 @@ def _record_findings(source: ReviewSource) -> Iterator[ReviewFinding]:
     )
     link = LinkTarget("records", "Records")
     yield ReviewFinding("record_not_intact", "bad", "The record is not intact", fact, link)
+
+
+def _interruption_findings(interrupted: Iterable[InterruptedChange]) -> Iterator[ReviewFinding]:
+    for each in interrupted:
+        more = f" and {len(each.paths) - _MAX_NAMED:,} more" if len(each.paths) > _MAX_NAMED else ""
+        fact = say(
+            *("A crash interrupted ", quote(each.tool_name), " on ", *join_quoted(list(each.paths[:_MAX_NAMED])), more),
+            ". Some of it may be there. The next call of an agent completes it or takes it back.",
+        )
+        link = LinkTarget("records", f"Record #{each.seq}", seq=each.seq)
+        yield ReviewFinding("interrupted_change", "bad", "A change was interrupted, and is not settled", fact, link)
 
 
 def _ungoverned_findings(ungoverned: UngovernedReview) -> Iterator[ReviewFinding]:

@@ -17,6 +17,7 @@ ChipSubject = Literal["record", "plan", "ungoverned", "locks"]
 Tone = Literal["ok", "note", "warn", "bad"]
 FindingKind = Literal[
     "record_not_intact",
+    "interrupted_change",  # not recovered yet
     "ungoverned_governed",  # without Kaiza, inside the plan's scope or over a file that Kaiza wrote
     "ungoverned",
     "locking_refusal",
@@ -90,10 +91,7 @@ class ReviewChip:
 
 @dataclass(frozen=True, slots=True)
 class ReviewCounts:
-    """Numbers of the report. `changes` are file changes by calls, without undos.
-
-    The lines are those of the net diffs that the calls wrote and removed.
-    """
+    """Numbers of the report. `changes` are those of calls, without undos; the lines are those of the net diffs."""
 
     calls: int = 0
     changes: int = 0

@@ -19,6 +19,7 @@ from kaiza.domain.review.timeline import LockedSpan
 _NUMBERS = ("no things", "one thing", "two things", "three things", "four things", "five things")
 _REASONS = {
     "record_not_intact": "the audit log is not intact",
+    "interrupted_change": "a crash interrupted a change, which is not settled",
     "ungoverned_governed": "files changed without Kaiza",
     "ungoverned": "files changed without Kaiza",
     "locking_refusal": "a refused call locked all changes",
@@ -74,7 +75,7 @@ def _explain(
             "the approved plan" if len(plans) == 1 else "an approved plan",
             *by,
         ]
-    if source.verdict == "intact":
+    if source.verdict == "intact" and not any(finding.kind == "interrupted_change" for finding in findings):
         parts.append(", and the audit log is complete")
     parts.append(".")
     reasons = list(dict.fromkeys(_REASONS[finding.kind] for finding in findings))

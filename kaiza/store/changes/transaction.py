@@ -22,7 +22,7 @@ from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_e
 from kaiza.store.changes.preflight import Preflight
 from kaiza.store.changes.recovery import JournalRecovery, RecordedIntent, RecoveryResult
 from kaiza.store.changes.staging import Staging
-from kaiza.store.disk import state_dir
+from kaiza.store.disk import process_liveness, state_dir
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.process_liveness import LivenessLock
@@ -103,8 +103,9 @@ class TransactionManager:
         return self._liveness_lock().id
 
     def is_dead(self, live_id: str) -> bool:
-        """Whether the process with this liveness id has ended."""
-        return self._kaiza_dir.find_directory("live") is None or self._liveness_lock().is_dead(live_id)
+        """Whether the process with this liveness id has ended, and is not this one."""
+        liveness = self._liveness
+        return (liveness is None or live_id != liveness.id) and process_liveness.is_dead(self._kaiza_dir, live_id)
 
     def prepare(self, txn: str, changes: Iterable[Change], *, undoes: Sequence[str] = ()) -> PreparedTransaction:
         """Check the changes; raises for the first that cannot be made. Nothing is written and nothing stays open."""

@@ -11,8 +11,8 @@ from contextlib import suppress
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OPEN = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-_EXCLUSIVE_NONBLOCKING = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
 class LivenessLock:
@@ -21,24 +21,6 @@ class LivenessLock:
     def __init__(self, kaiza_dir: KaizaDir, prefix: str = "") -> None:
         self._kaiza_dir = kaiza_dir
         self.id, self.descriptor = self._create_file(prefix)
-
-    def is_dead(self, other: str) -> bool:
-        """Whether the process with this id has ended; also True for an id that never existed."""
-        if other == self.id:
-            return False
-        # The id comes from a journal or a log that may be hostile, and is used as a file name.
-        if not other.replace("-", "").isalnum():
-            return True
-        try:
-            fd = os.open(other, _OPEN, dir_fd=self._kaiza_dir.open_directory("live"))
-        except PermissionError:
-            return False  # it belongs to another account, which may be alive
-        except OSError:
-            return True
-        try:
-            return _try_lock(fd)
-        finally:
-            os.close(fd)
 
     def close(self) -> None:
         """Delete the file and release its lock."""
@@ -57,6 +39,27 @@ class LivenessLock:
             os.close(fd)
 
 
+def is_dead(kaiza_dir: KaizaDir, live_id: str) -> bool:
+    """Whether the process with this id has ended; also True for an id that never existed. Writes nothing."""
+    # The id comes from a journal or a log that may be hostile, and is used as a file name.
+    if not live_id.replace("-", "").isalnum():
+        return True
+    try:
+        directory = kaiza_dir.find_directory("live")
+        if directory is None:
+            return True
+        fd = os.open(live_id, _LOOK, dir_fd=directory)
+    except PermissionError:
+        return False  # it belongs to another account, which may be alive
+    except OSError:
+        return True
+    try:
+        # Shared: of two processes that look at the same time, neither takes the other for the owner.
+        return _try_lock(fd, fcntl.LOCK_SH)
+    finally:
+        os.close(fd)
+
+
 def remove_dead(kaiza_dir: KaizaDir) -> Iterator[None]:
     """Delete the files of processes that have ended, with a yield after each file that was looked at."""
     listed = kaiza_dir.find_directory("live")
@@ -65,7 +68,7 @@ def remove_dead(kaiza_dir: KaizaDir) -> Iterator[None]:
             directory_fd = kaiza_dir.open_directory("live")
             fd = os.open(name, _OPEN, dir_fd=directory_fd)
             try:
-                if _try_lock(fd):
+                if _try_lock(fd, fcntl.LOCK_EX):
                     os.unlink(name, dir_fd=directory_fd)
             finally:
                 os.close(fd)
@@ -75,7 +78,7 @@ def remove_dead(kaiza_dir: KaizaDir) -> Iterator[None]:
 def is_locked(path: str) -> bool:
     """Whether a living process holds the lock on its file at this path, such as a journal that it is writing."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, _LOOK)
     except OSError:
         return False
     try:
@@ -88,9 +91,9 @@ def is_locked(path: str) -> bool:
     return False
 
 
-def _try_lock(fd: int) -> bool:
+def _try_lock(fd: int, kind: int) -> bool:
     try:
-        fcntl.flock(fd, _EXCLUSIVE_NONBLOCKING)
+        fcntl.flock(fd, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

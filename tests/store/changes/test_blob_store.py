@@ -296,19 +296,19 @@ sys.stdin.read()
         [sys.executable, "-c", script, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
         theirs = other.stdout.readline().strip()
-        was_dead = [ours.is_dead(theirs)]
+        was_dead = [process_liveness.is_dead(kaiza_dir, theirs)]
         deque(process_liveness.remove_dead(kaiza_dir), maxlen=0)
-        was_dead.append(ours.is_dead(theirs))
+        was_dead.append(process_liveness.is_dead(kaiza_dir, theirs))
         other.kill()
         other.wait()
-        was_dead.append(ours.is_dead(theirs))
+        was_dead.append(process_liveness.is_dead(kaiza_dir, theirs))
         deque(process_liveness.remove_dead(kaiza_dir), maxlen=0)
 
     assert was_dead == [False, False, True]
     assert [path.name for path in (tmp_path / ".kaiza/live").iterdir()] == [ours.id]
-    assert not ours.is_dead(ours.id)
-    assert ours.is_dead("../../etc/passwd")
-    assert ours.is_dead("never-was")
+    assert not process_liveness.is_dead(kaiza_dir, ours.id)
+    assert process_liveness.is_dead(kaiza_dir, "../../etc/passwd")
+    assert process_liveness.is_dead(kaiza_dir, "never-was")
     ours.close()
     assert list((tmp_path / ".kaiza/live").iterdir()) == []
 
@@ -319,7 +319,7 @@ def test_a_process_of_another_account_is_taken_for_alive(tmp_path):
     mine = LivenessLock(kaiza_dir)
     os.seteuid(65534)
     try:
-        found = LivenessLock.is_dead(mine, "1-0")
+        found = process_liveness.is_dead(kaiza_dir, "1-0")
     finally:
         os.seteuid(0)
         mine.close()
@@ -331,15 +331,15 @@ def test_a_process_of_another_account_is_taken_for_alive(tmp_path):
 def test_an_id_that_is_not_a_name_is_that_of_a_dead_process(tmp_path, kaiza_dir, other):
     kaiza_dir.open_directory("live")
     with (
-        closing(LivenessLock(kaiza_dir)) as mine,
+        closing(LivenessLock(kaiza_dir)),
         (tmp_path / ".kaiza/held").open("w") as above,
         (tmp_path / ".kaiza/live/held").open("w") as inside,
     ):
         for held in (above, inside):
             fcntl.flock(held, fcntl.LOCK_EX)
 
-        assert mine.is_dead(other)
-        assert not mine.is_dead("held")
+        assert process_liveness.is_dead(kaiza_dir, other)
+        assert not process_liveness.is_dead(kaiza_dir, "held")
 
 
 def test_a_copy_is_kept_and_read_like_any_blob(kaiza_dir):
