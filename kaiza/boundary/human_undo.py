@@ -5,7 +5,7 @@ A large undo is split into batches that fit into one record each; every batch is
 
 import uuid
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,12 +41,15 @@ class UndoneCalls:
         self._numbers: dict[str, array[int]] = {}
         self._later_names: dict[str, set[str]] = {}
 
-    def note(self, newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-        """Note each record on its way through; the newest comes first."""
+    def note(
+        self, newest_first: Iterable[Mapping[str, Any]], is_selected: Callable[[Mapping[str, Any]], bool]
+    ) -> Iterator[Mapping[str, Any]]:
+        """Note each selected record as all pass through; the newest comes first."""
         for row in newest_first:
-            for change in row["changes"]:
-                self._note_change(len(self._ids), change["path"], change["source"] or change["path"])
-            self._ids.append(row["request_id"])
+            if is_selected(row):
+                for change in row["changes"]:
+                    self._note_change(len(self._ids), change["path"], change["source"] or change["path"])
+                self._ids.append(row["request_id"])
             yield row
 
     def _note_change(self, number: int, path: str, source: str) -> None:

@@ -9,9 +9,10 @@ from hashlib import sha256
 from typing import Any
 
 import kaiza
-from kaiza.domain.audit.inverse_changes import is_undo, net_changes, took_effect, undone_paths
+from kaiza.domain.audit.inverse_changes import is_undo, net_changes, took_effect
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.audit.undone_changes import undone_paths
 from kaiza.store import git
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"

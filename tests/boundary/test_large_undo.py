@@ -91,7 +91,8 @@ def select(workspace, **wanted):
     calls = human_undo.UndoneCalls()
     opened = Workspace(str(workspace), Caps())
     try:
-        return invert(calls.note(selection.select_records(argparse.Namespace(**names), opened))), calls
+        is_selected = selection.select_records(argparse.Namespace(**names), opened)
+        return invert(calls.note(selection.read_changes(opened), is_selected), is_selected), calls
     finally:
         opened.close("2026-11-18T09:00:00.000Z")
 
@@ -121,7 +122,7 @@ def test_calls_before_and_after_moves_are_found_for_every_name_that_a_file_had()
 
     rows = [row(1, "a"), row(2, "b", "a"), row(3, "b"), row(4, "a"), row(5, "c", "b"), row(6, "x")]
     calls = human_undo.UndoneCalls()
-    deque(calls.note(reversed(rows)), maxlen=0)
+    deque(calls.note(reversed(rows), lambda _row: True), maxlen=0)
     found = {name: calls.ids(calls._numbers[name]) for name in "abcx"}
 
     assert found == {"a": ("4", "2", "1"), "b": ("5", "3", "2", "1"), "c": ("5", "3", "2", "1"), "x": ("6",)}

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from kaiza.boundary import human_undo
@@ -89,12 +88,12 @@ def _run_undo(args: argparse.Namespace) -> int:
         # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
         if not args.dry_run:
             _print_recovered(recover(workspace, view.now, view.request_id) or ())
-        undone_calls, records = human_undo.UndoneCalls(), selection.select_records(args, workspace)
-        last = next(records, None) if args.last else None
-        inverses = invert(undone_calls.note(chain((last,) if last else (), records)))
+        is_selected, undone_calls = selection.select_records(args, workspace), human_undo.UndoneCalls()
+        inverses = invert(undone_calls.note(selection.read_changes(workspace), is_selected), is_selected)
         preview = UndoPreview(*undo_changes_for(inverses, view))
         diffs = list(_format_diffs(preview.changes, workspace, view))
         if not args.json:
+            last = next(filter(is_selected, selection.read_changes(workspace)), None) if args.last else None
             if last is not None:
                 output.print_sentences([f"The last change: {listing.describe_change(last)}", ""])
             output.print_lines(_format_preview(preview, diffs))
@@ -169,20 +168,21 @@ def _result_lines(request_ids: Sequence[str]) -> Iterator[str]:
 def _format_diffs(changes: Sequence[Change], workspace: Workspace, view: ToolView) -> Iterator[str]:
     """One diff for each change, up to MAX_DIFF_LINES lines and MAX_DIFF_BYTES in all; then empty ones."""
     room, space = MAX_DIFF_LINES, MAX_DIFF_BYTES
+    holders = {change.before_hash: change for change in changes if change.before_hash is not None}
     for change in changes:
         if room <= 0 or space <= 0:
             yield ""
             continue
-        text = _format_diff(change, workspace, view)
+        text = _format_diff(change, workspace, view, holders)
         lines = text.splitlines(keepends=True)
         cut = ["… the rest is not shown\n"] if len(lines) > room else []
         yield "".join([*lines[:room], *cut])
         room, space = room - len(lines), space - len(text)
 
 
-def _format_diff(change: Change, workspace: Workspace, view: ToolView) -> str:
+def _format_diff(change: Change, workspace: Workspace, view: ToolView, holders: Mapping[str, Change]) -> str:
     before = _current_content(change, view)
-    after = before if change.operation == "move" else _restored_content(change, workspace)
+    after = before if change.operation == "move" else _restored_content(change, workspace, view, holders)
     mode = view.stat(change.source or change.path).mode if change.before_hash is not None else 0o644
     old = unified_diff.FileVersion(change.source or change.path, before, mode)
     new = unified_diff.FileVersion(change.path, after, mode if change.mode is None else change.mode)
@@ -200,10 +200,14 @@ def _current_content(change: Change, view: ToolView) -> bytes | None:
         return b"".join(file.chunks()) if file.size <= MAX_SHOWN_BYTES else None
 
 
-def _restored_content(change: Change, workspace: Workspace) -> bytes | None:
+def _restored_content(
+    change: Change, workspace: Workspace, view: ToolView, holders: Mapping[str, Change]
+) -> bytes | None:
     """The file's content afterwards; None if there will be no file or it is too large to show."""
     if change.after_hash is None or change.size > MAX_SHOWN_BYTES:
         return None
+    if change.after_hash in holders:
+        return _current_content(holders[change.after_hash], view)
     return b"".join(workspace.blobs.chunks(change.after_hash))
 
 

@@ -1,14 +1,15 @@
 """Which changes `kaiza undo` is about: those of a session, a plan or calls, or the last change."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from kaiza.cli.console import audit_reader
 from kaiza.cli.console.id_prefix import resolve_id
 from kaiza.cli.console.open_workspace import PLAN_ADVICE, parse_plan_prefix
-from kaiza.domain.audit.inverse_changes import iter_effective, may_be_in_effect, took_effect
+from kaiza.domain.audit.inverse_changes import may_be_in_effect, took_effect
+from kaiza.domain.audit.undone_changes import iter_effective
 from kaiza.store.workspace import Workspace
 
 Record = Mapping[str, Any]
@@ -39,20 +40,24 @@ def is_listing(args: argparse.Namespace) -> bool:
     return not args.last and args.session is None and args.request is None and args.plan is None
 
 
-def select_records(args: argparse.Namespace, workspace: Workspace) -> Iterator[Record]:
-    """The records of the selected changes that are still in effect, newest first, one at a time."""
+def select_records(args: argparse.Namespace, workspace: Workspace) -> Callable[[Record], bool]:
+    """Tells whether a record is of the selected changes. An agent's undos are changes, too."""
     if args.request is not None:
-        yield from _records_of_calls(args.request, workspace)
+        member, wanted = "request_id", _resolve_calls(args.request, workspace)
     elif args.last:
-        yield from islice(iter_all_effective(workspace), 1)
+        member, wanted = "seq", {record["seq"] for record in islice(iter_all_effective(workspace), 1)}
     elif args.session is not None:
         known = (record.get("session_id") for record in audit_reader.read_forward(workspace.root))
         session_ids = {session_id for session_id in known if isinstance(session_id, str)}
-        session_id = audit_reader.resolve_session(session_ids - {""}, args.session)
-        yield from (record for record in iter_all_effective(workspace) if record["session_id"] == session_id)
+        member, wanted = "session_id", {audit_reader.resolve_session(session_ids - {""}, args.session)}
     else:
-        plan_id = _resolve_plan(args.plan, workspace)
-        yield from (record for record in iter_all_effective(workspace) if record["plan_id"] == plan_id)
+        member, wanted = "plan_id", {_resolve_plan(args.plan, workspace)}
+    return lambda record: record[member] in wanted
+
+
+def read_changes(workspace: Workspace) -> Iterator[Record]:
+    """The records of all changes that may be in effect, undos included, newest first, one at a time."""
+    return filter(may_be_in_effect, audit_reader.read_backward(workspace.root))
 
 
 def iter_all_effective(workspace: Workspace) -> Iterator[Record]:
@@ -67,10 +72,6 @@ def _resolve_plan(prefix: str, workspace: Workspace) -> str:
     return resolve_id(candidates, prefix, "plan", PLAN_ADVICE) if candidates else prefix
 
 
-def _records_of_calls(prefixes: Iterable[str], workspace: Workspace) -> Iterator[Record]:
-    def read_made() -> Iterator[Record]:
-        return filter(may_be_in_effect, audit_reader.read_backward(workspace.root))
-
-    known = {record["request_id"] for record in read_made() if record["request_id"]}
-    selected = {resolve_id(known, prefix, "change", _CALL_ADVICE) for prefix in prefixes}
-    yield from (record for record in read_made() if record["request_id"] in selected)
+def _resolve_calls(prefixes: Iterable[str], workspace: Workspace) -> set[str]:
+    known = {record["request_id"] for record in read_changes(workspace) if record["request_id"]}
+    return {resolve_id(known, prefix, "change", _CALL_ADVICE) for prefix in prefixes}

@@ -1,9 +1,9 @@
 """Inverse of recorded changes: the earlier state of each path, unless something else changed it in between.
 
-Also the net effect of several changes, and which changes were undone.
+Also what kind of change a record is, and the net effect of several changes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,28 +24,92 @@ class PathState(NamedTuple):
 
 @dataclass(slots=True)
 class Inverse:
-    """How to undo a path's changes: the state they left, and the state to restore."""
+    """How to undo a path's selected changes: the state that the newest change left, and the state to restore."""
 
     latest: PathState
     target: PathState
+    """The same as `latest` if nothing of the selected changes is in effect."""
+    origin: PathState | None = None
+    """The state before the oldest selected change; None if there is none."""
     blocked: bool = False
-    """Older changes cannot be undone, because something else changed the path after them."""
+    """Older selected changes cannot be undone, because something else changed the path after them."""
+    other_latest: list[PathState] = field(default_factory=list)
+    """What the path may be instead of `latest`, where a recovery could not tell whether a change was made."""
     moved_with: set[str] = field(default_factory=set)
-    """Paths it was moved from or to. They have to be undone together."""
+    """Paths it was moved from or to by changes that are undone. They have to be undone together."""
+    _is_seeking: bool = False
+    """Whether an undo by somebody else brought `target` back: what it undid comes next, and is skipped."""
+    _is_closed: bool = False
+    """Whether the state to restore is one that somebody else left."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the selected changes, those that can be undone, left the path as it was."""
+        return self.latest.is_compatible(self.target)
+
+    def extend(self, step: "_Transition") -> None:
+        """Take in the next older change of the path."""
+        if step.is_selected:
+            self.origin = step.before
+        if self._is_closed:
+            self.blocked |= step.is_selected
+            return
+        if self._is_seeking and not step.after.is_compatible(self.target):
+            # The last time before the undo that the path was in this state is just before this change.
+            self._is_seeking = not step.before.is_compatible(self.target)
+            return
+        self._is_seeking = False
+        if step.after.is_compatible(self.target):
+            self._follow(step)
+        # Otherwise the change was undone outside of Kaiza, or something else changed the path after it.
+        elif not step.before.is_compatible(self.target) and step.is_certain:
+            self._is_closed, self.blocked = True, step.is_selected
+
+    def _follow(self, step: "_Transition") -> None:
+        """Go back over a change that left the state to restore."""
+        if step.is_selected:
+            if not step.is_certain and self.is_empty:
+                self.other_latest.append(step.before)
+            self.target = step.before
+            if step.other_path is not None:
+                self.moved_with.add(step.other_path)
+        else:
+            self._is_seeking, self._is_closed = step.is_undo, not step.is_undo
 
 
-def invert(newest_first: Iterable[Mapping[str, Any]]) -> dict[str, Inverse]:
-    """Inverse of the records' changes, by path. Holds one record at a time."""
+class _Transition(NamedTuple):
+    """What one record did to one path."""
+
+    path: str
+    before: PathState
+    after: PathState
+    other_path: str | None
+    is_selected: bool
+    is_undo: bool
+    is_certain: bool
+
+
+def invert(
+    newest_first: Iterable[Mapping[str, Any]],
+    is_selected: Callable[[Mapping[str, Any]], bool] = lambda _record: True,
+) -> dict[str, Inverse]:
+    """Inverse of the selected changes, by path. Holds one record at a time.
+
+    The records are all that took effect, so that of each state of a path it is known who left it. An undo by somebody
+    else counts as no change of theirs: it brings back an earlier state. Which one, the contents tell, and not the calls
+    that it names, since it may have restored some of their files only.
+    """
     inverses: dict[str, Inverse] = {}
-    for path, before, after, other_path in _transitions(newest_first):
-        inverse = inverses.get(path)
-        if inverse is None:
-            inverse = inverses[path] = Inverse(after, before)
-        elif not inverse.blocked:
-            _extend_inverse(inverse, before, after)
-        if other_path is not None:
-            inverse.moved_with.add(other_path)
-    return inverses
+    for record in newest_first:
+        selected, undo = is_selected(record), is_undo(record)
+        certain = record.get("kind") != "recovery" or took_effect(record)
+        for path, before, after, other_path in record_transitions(record):
+            step = _Transition(path, before, after, other_path, selected, undo, certain)
+            inverse = inverses.get(path)
+            if inverse is None:
+                inverse = inverses[path] = Inverse(after, after)
+            inverse.extend(step)
+    return {path: inverse for path, inverse in inverses.items() if inverse.origin is not None}
 
 
 def took_effect(record: Mapping[str, Any]) -> bool:
@@ -74,24 +138,6 @@ def is_rolled_back(record: Mapping[str, Any]) -> bool:
     return record.get("kind") == "recovery" and result in ("taken_back", "not_applied")
 
 
-def effective_changes(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Records whose changes are still in effect: not undone, and not themselves an undo."""
-    return list(iter_effective(reversed(records)))[::-1]
-
-
-def iter_effective(newest_first: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """The same, newest first, one record at a time."""
-    # An undo comes before what it undoes, so one that was itself undone is skipped.
-    undone: set[str] = set()
-    for record in newest_first:
-        if record["request_id"] in undone:
-            continue
-        if is_undo(record):
-            undone.update((record["detail"] or {}).get("undone") or ())
-        else:
-            yield record
-
-
 def is_undo(record: Mapping[str, Any]) -> bool:
     """Whether the record is an undo, by an agent or by a person."""
     is_named_undo = record["tool_name"] == "undo_changes" or (record["detail"] or {}).get("action") == "undo"
@@ -111,51 +157,32 @@ def touched_paths(record: Mapping[str, Any]) -> Iterator[str]:
         yield from filter(None, (change["path"], change["source"]))
 
 
-def undone_paths(records: Sequence[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Pairs of request id and path that are undone, except where that undo was undone again."""
-    undone: set[tuple[str, str]] = set()
-    for record in filter(is_undo, reversed(records)):
-        effective = [path for path in touched_paths(record) if (record["request_id"], path) not in undone]
-        request_ids = (record["detail"] or {}).get("undone") or ()
-        undone.update((request_id, path) for request_id in request_ids for path in effective)
-    return undone
-
-
 def paths_restored_by_person(records: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Paths that a person restored, each with the number of the last such record."""
     return {path: record["seq"] for record in records if is_by_person(record) for path in touched_paths(record)}
 
 
-def _extend_inverse(inverse: Inverse, before: PathState, after: PathState) -> None:
-    """Extend an inverse by one older change."""
-    if after.is_compatible(inverse.target):
-        inverse.target = before
-    # Otherwise the change was undone already, or something else changed the path after it.
-    elif not before.is_compatible(inverse.target):
-        inverse.blocked = True
-
-
-def _transitions(
-    newest_first: Iterable[Mapping[str, Any]],
-) -> Iterator[tuple[str, PathState, PathState, str | None]]:
-    for record in newest_first:
-        modes = (record["detail"] or {}).get("modes", {})
-        for change in reversed(record["changes"]):
-            yield from _path_transitions(change, modes)
+def record_transitions(record: Mapping[str, Any]) -> Iterator[tuple[str, PathState, PathState, str | None]]:
+    """Yield path, state before, state after and the move's other path, the last change first; a move yields two."""
+    modes = (record["detail"] or {}).get("modes") or {}
+    # An undo also restores modes that its record does not name.
+    is_mode_kept = not is_undo(record)
+    for change in reversed(record["changes"]):
+        yield from _path_transitions(change, modes, is_mode_kept=is_mode_kept)
 
 
 def _path_transitions(
-    change: Mapping[str, Any], modes: Mapping[str, int]
+    change: Mapping[str, Any], modes: Mapping[str, int], *, is_mode_kept: bool
 ) -> Iterator[tuple[str, PathState, PathState, str | None]]:
-    """Yield path, state before, state after and the move's other path; a move yields two."""
     path, source = change["path"], change["source"]
     before = PathState(change["before_hash"], modes.get(source or path))
-    after = PathState(change["after_hash"], change["mode"], change.get("size"))
+    mode = before.mode if change["mode"] is None and is_mode_kept else change["mode"]
+    digest = change["after_hash"]
     if source is None:
-        yield path, before, after, None
+        yield path, before, PathState(digest, None if digest is None else mode, change.get("size")), None
     else:
-        moved = PathState(after.hash or before.hash, after.mode if after.mode is not None else before.mode, after.size)
-        yield path, PathState(None), moved, source
+        mode = before.mode if mode is None else mode
+        yield path, PathState(None), PathState(digest or before.hash, mode, change.get("size")), source
         yield source, before, PathState(None), path
 
 

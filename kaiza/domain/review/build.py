@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from kaiza.domain.audit.inverse_changes import effective_changes, is_undo, took_effect
+from kaiza.domain.audit.inverse_changes import is_undo, took_effect
+from kaiza.domain.audit.undone_changes import effective_changes
 from kaiza.domain.review.actors import actor_of_role, is_refusal
 from kaiza.domain.review.commands import list_commands
 from kaiza.domain.review.events import build_timeline

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from kaiza.domain.audit.inverse_changes import is_undo, took_effect, undone_paths
+from kaiza.domain.audit.inverse_changes import is_undo, took_effect
+from kaiza.domain.audit.undone_changes import undone_paths
 from kaiza.domain.review.actors import action_of, actor_of, is_locking, is_refusal
 from kaiza.domain.review.evidence import Record
 from kaiza.domain.review.locks import find_locks

@@ -5,7 +5,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
-from kaiza.domain.audit.inverse_changes import is_undo, took_effect, undone_paths
+from kaiza.domain.audit.inverse_changes import is_undo, took_effect
+from kaiza.domain.audit.undone_changes import undone_paths
 from kaiza.domain.review.diff import LineAuthor
 
 

@@ -24,11 +24,15 @@ _WRITE_BITS = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 class Preflight:
     """Checks the changes of one transaction, in order."""
 
-    def __init__(self, workspace: ConfinedRoot, blobs: BlobStore, directories: DirectoryHandles, txn: str) -> None:
+    def __init__(
+        self, workspace: ConfinedRoot, blobs: BlobStore, directories: DirectoryHandles, txn: str, *, is_undo: bool
+    ) -> None:
         self._files = workspace
         self._blobs = blobs
         self._directories = directories
         self._txn = txn
+        self._is_undo = is_undo
+        self._held: set[str] = set()
         self._operations: list[tuple[Operation, Change | None]] = []
 
     def plan_operations(self, changes: Sequence[Change]) -> tuple[tuple[Operation, Change | None], ...]:
@@ -38,6 +42,8 @@ class Preflight:
             raise errors.SystemError.tool_failure(
                 "INVALID_INPUT_VALUE", human_message="Two changes name the same path. Change each path once."
             )
+        # Contents that the files of this transaction have: what it displaces, it can put in another place.
+        self._held = {change.before_hash for change in changes if change.before_hash is not None}
         for change in changes:
             self._plan_change(change)
         return tuple(self._operations)
@@ -101,7 +107,8 @@ class Preflight:
         if current.link_count > 1:
             raise _unchangeable_error(path, "The file has several hard links. Ask a person to change it.", "EMLINK")
         # The rename needs no write permission for the file itself, but its owner meant it to stay as it is.
-        if not allow_read_only and not current.metadata.mode & _WRITE_BITS:
+        # An undo puts back what was there: agents can move a read-only file, so a person must be able to move it back.
+        if not (allow_read_only or self._is_undo) and not current.metadata.mode & _WRITE_BITS:
             raise _unchangeable_error(path, "The file is read-only. Ask a person to make it writable.", "EACCES")
         if current.digest != change.before_hash:
             raise mismatch_error(path, change.before_hash, current.digest)
@@ -125,11 +132,13 @@ class Preflight:
         return current
 
     def _require_stored_content(self, change: Change) -> None:
-        if change.content is None and (change.after_hash is None or not self._blobs.has(change.after_hash)):
+        digest = change.after_hash
+        is_known = change.content is not None or digest in self._held
+        if not is_known and (digest is None or not self._blobs.has(digest)):
             raise errors.SystemError.tool_failure(
                 "FILE_WRITE_FAILED",
                 human_message="The earlier content is no longer stored. It cannot be restored.",
-                cause={"path": str(change.path), "hash": change.after_hash},
+                cause={"path": str(change.path), "hash": digest},
             )
 
 

@@ -6,8 +6,8 @@ Nothing of the user's is replaced here. After the batch is synced, the renames t
 import errno
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
@@ -24,6 +24,21 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
+class UndoSources:
+    """Where an undo finds what it puts back, besides the blob store."""
+
+    txns: Sequence[str] = ()
+    """The transactions that it undoes, newest first."""
+    holders: Mapping[str, Operation] = field(default_factory=dict)
+    """The operations on existing files, by the content that these have before any of them is performed."""
+    moved: Collection[str] = frozenset()
+    """Contents of the holders that were not stored before: their files were moved and never replaced."""
+
+
+_NO_SOURCES = UndoSources()
+
+
+@dataclass(frozen=True, slots=True)
 class Staging:
     """Writes pre-images and temporary files; they are on disk once `batch` is synced."""
 
@@ -31,8 +46,7 @@ class Staging:
     journals: JournalStore
     directories: DirectoryHandles
     batch: FsyncBatch
-    undone_txns: Sequence[str] = ()
-    """The transactions that this one undoes, newest first."""
+    undo: UndoSources = _NO_SOURCES
 
     def store_preimage(self, operation: Operation) -> bool:
         """Store the content that an operation will displace, unless it is large; whether it was stored."""
@@ -72,12 +86,20 @@ class Staging:
             with self._open_current(change.source) as file:
                 yield from _verify_content(read_all(file.fd), change)
         else:
-            yield from self.blobs.chunks(change.after_hash or "")
+            holder = self.undo.holders.get(change.after_hash or "")
+            if holder is None:
+                yield from self.blobs.chunks(change.after_hash or "")
+            else:  # nothing is renamed before all contents are staged
+                with self._open_current(holder.source or holder.path) as file:
+                    yield from _verify_content(read_all(file.fd), change)
 
     def _apply_metadata(self, fd: int, operation: Operation, change: Change) -> None:
         """Set mode, owner and attributes: those of the replaced file or, in an undo, those before the oldest change."""
         metadata = operation.metadata
-        for txn in self.undone_txns:
+        # A file that was moved goes back with its owner and attributes.
+        if change.after_hash is not None and change.after_hash in self.undo.moved:
+            metadata = self.undo.holders[change.after_hash].metadata
+        for txn in self.undo.txns:
             metadata = self._metadata_before(txn, change.path) or metadata
         if metadata is not None:
             metadata.apply_to(fd, change.mode)

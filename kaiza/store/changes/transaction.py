@@ -21,7 +21,7 @@ from kaiza.store.changes.journal import JournalStore, TransactionJournal
 from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_error
 from kaiza.store.changes.preflight import Preflight
 from kaiza.store.changes.recovery import JournalRecovery, RecordedIntent, RecoveryResult
-from kaiza.store.changes.staging import Staging
+from kaiza.store.changes.staging import Staging, UndoSources
 from kaiza.store.disk import process_liveness, state_dir
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
@@ -52,6 +52,13 @@ class PreparedTransaction:
             str(operation.source or operation.path): operation.metadata.mode
             for operation, _ in self.operations
             if operation.metadata is not None
+        }
+
+    @property
+    def holders(self) -> dict[str, Operation]:
+        """The operations on existing files, by the content that these have before any of them is performed."""
+        return {
+            operation.before_hash: operation for operation, _ in self.operations if operation.before_hash is not None
         }
 
     @property
@@ -111,7 +118,8 @@ class TransactionManager:
         """Check the changes; raises for the first that cannot be made. Nothing is written and nothing stays open."""
         listed = tuple(changes)
         with closing(DirectoryHandles(self._files)) as directories:
-            operations = Preflight(self._files, self._blobs, directories, txn).plan_operations(listed)
+            preflight = Preflight(self._files, self._blobs, directories, txn, is_undo=bool(undoes))
+            operations = preflight.plan_operations(listed)
         return PreparedTransaction(txn, listed, operations, tuple(undoes))
 
     def apply(self, prepared: PreparedTransaction) -> None:
@@ -204,7 +212,8 @@ class TransactionManager:
         # The journal exists before the first directory or temporary file: whatever a killed process leaves is in it.
         journal = active.journal = self._journals.begin(prepared.txn, self.liveness_id, head)
         with closing(FsyncBatch(len(prepared.operations), self._files.fd)) as batch:
-            staging = Staging(self._blobs, self._journals, active.directories, batch, prepared.undone_txns)
+            undo = UndoSources(prepared.undone_txns, prepared.holders, self._moved_contents(prepared))
+            staging = Staging(self._blobs, self._journals, active.directories, batch, undo)
             stored = [staging.store_preimage(operation) for operation, _ in prepared.operations]
             active.directories.create_missing()
             for (operation, change), is_stored in zip(prepared.operations, stored, strict=True):
@@ -225,6 +234,11 @@ class TransactionManager:
             {each.operation.path.parent for each in active.operations} | _source_directories(active.operations)
         )
         journal.mark_committed()
+
+    def _moved_contents(self, prepared: PreparedTransaction) -> frozenset[str]:
+        """Contents that an undo puts in another place and that are not stored yet."""
+        wanted = {operation.after_hash for operation, _ in prepared.operations} if prepared.undone_txns else set()
+        return frozenset(digest for digest in prepared.holders if digest in wanted and not self._blobs.has(digest))
 
     def _finalize_operations(self, active: ActiveTransaction) -> None:
         for each in active.operations:

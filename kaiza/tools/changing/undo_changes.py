@@ -10,14 +10,13 @@ from typing import Any, Protocol
 
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import (
-    effective_changes,
     invert,
     is_by_person,
     is_undo,
     paths_restored_by_person,
     touched_paths,
-    undone_paths,
 )
+from kaiza.domain.audit.undone_changes import effective_changes, undone_paths
 from kaiza.domain.change import Change
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.paths import rel_path
@@ -30,6 +29,8 @@ from kaiza.tools.view import Answer, ChangesView, PlansView, PreImagesView
 NAME = "undo_changes"
 _MAX_LISTED = 20
 ChangeRecords = Sequence[Mapping[str, Any]]
+TouchedPaths = Sequence[tuple[Mapping[str, Any], Sequence[str]]]
+"""Records, each with the paths of it that are to be undone."""
 
 
 class _UndoView(ChangesView, PreImagesView, PlansView, Protocol):
@@ -67,11 +68,14 @@ def run(request: Request, view: _UndoView) -> Answer:
     else:
         history = view.changes_since(request.request_ids)
         records, others = _call_records(history, request), []
-    excluded, inverses = _excluded_paths(records, history, request, view), invert(reversed(records))
+    touched = _touched_paths(records, history, request)
+    excluded = _excluded_paths(touched, history, request, view)
+    selected = {record["seq"] for record, _ in touched}
+    inverses = invert(reversed(history), lambda record: record["seq"] in selected)
     require_room(inverses, (record["request_id"] for record in records), view, excluded)
     changes, kept = undo_changes_for(inverses, view, excluded)
     # One path that is redone makes the whole call a change under all rules: a call is judged once, not by path.
-    redone = _redone_paths(records, history)
+    redone = _redone_paths(touched, history)
     exempt = not any(str(path) in redone for change in changes for path in change.touched_paths)
     if not exempt:
         changes = [_with_line_counts(change, view) for change in changes]
@@ -120,9 +124,17 @@ def _call_records(history: ChangeRecords, request: Request) -> ChangeRecords:
     return records
 
 
-def _excluded_paths(
-    records: ChangeRecords, history: ChangeRecords, request: Request, view: _UndoView
-) -> dict[str, str]:
+def _touched_paths(records: ChangeRecords, history: ChangeRecords, request: Request) -> TouchedPaths:
+    """The records with their paths; where the whole session is undone, without those that are undone already."""
+    undone = undone_paths(history) if request.request_ids is None else set()
+    paths = (
+        (record, [path for path in touched_paths(record) if (record["request_id"], path) not in undone])
+        for record in records
+    )
+    return list(paths)
+
+
+def _excluded_paths(touched: TouchedPaths, history: ChangeRecords, request: Request, view: _UndoView) -> dict[str, str]:
     """Paths that no undo under this plan may touch, each with its reason."""
     stored = view.plans.find_by_hash(request.plan_hash)
     plan = stored.parsed.plan if stored else None
@@ -132,9 +144,9 @@ def _excluded_paths(
         )
     phase = plan.phase(request.phase_id)
     restored = paths_restored_by_person(history)
-    excluded = dict.fromkeys(_other_plan_paths(records, history, request), OTHER_PLAN)
-    for record in records:
-        for path in touched_paths(record):
+    excluded = dict.fromkeys(_other_plan_paths(touched, history, request), OTHER_PLAN)
+    for record, paths in touched:
+        for path in paths:
             parsed = rel_path.parse(path)
             # What a person has undone stays undone, whichever older change of the path an agent names.
             if restored.get(path, 0) > record["seq"]:
@@ -144,9 +156,9 @@ def _excluded_paths(
     return excluded
 
 
-def _other_plan_paths(records: ChangeRecords, history: ChangeRecords, request: Request) -> Iterator[str]:
+def _other_plan_paths(touched: TouchedPaths, history: ChangeRecords, request: Request) -> Iterator[str]:
     """Paths that another plan has changed since, unless that change was undone."""
-    newest = {path: record["seq"] for record in records for path in touched_paths(record)}
+    newest = {path: record["seq"] for record, paths in touched for path in paths}
     undone = undone_paths(history)
     for record in history:
         if record["plan_hash"] == request.plan_hash or is_undo(record):
@@ -156,14 +168,11 @@ def _other_plan_paths(records: ChangeRecords, history: ChangeRecords, request: R
                 yield path
 
 
-def _redone_paths(records: ChangeRecords, history: ChangeRecords) -> set[str]:
+def _redone_paths(touched: TouchedPaths, history: ChangeRecords) -> set[str]:
     """Paths where an undo is undone, or a change is undone for the second time."""
     undone = undone_paths(history)
     return {
-        path
-        for record in records
-        for path in touched_paths(record)
-        if is_undo(record) or (record["request_id"], path) in undone
+        path for record, paths in touched for path in paths if is_undo(record) or (record["request_id"], path) in undone
     }
 
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import Inverse, PathState
-from kaiza.domain.change import Change, OperationKind
+from kaiza.domain.change import Change
 from kaiza.domain.paths import protected_names, rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.tools.changing import target_file
@@ -20,6 +20,7 @@ _NO_PATHS: Mapping[str, str] = MappingProxyType({})
 _LEAST_CHANGE_BYTES = 190
 """Bytes of the shortest change in a record, without its path."""
 _QUOTES = len('"",')
+_WRITE_BITS = 0o222
 _NOT_REGULAR_FILE = frozenset({"INVALID_PATH", "FILE_WRITE_FAILED", "FILE_READ_FAILED", "OUTSIDE_WORKSPACE"})
 
 
@@ -43,6 +44,8 @@ class UndoDraft:
 
     restorations: dict[str, PathRestoration] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+    """Paths with older changes that cannot be undone, each with the reason, whether newer ones are or not."""
 
     def skip(self, path: str, reason: str) -> None:
         """Leave a path as it is. The first reason is the one that is reported."""
@@ -78,7 +81,7 @@ def require_room(
 def _may_change(path: str, inverse: Inverse, view: PreImagesView) -> bool:
     """Whether the undo may change this path, as far as the size of the file tells."""
     parsed = _parse_or_none(path)
-    if parsed is None or inverse.target.is_compatible(inverse.latest):
+    if parsed is None or inverse.is_empty:
         return False
     try:
         size = view.stat(parsed).size
@@ -97,20 +100,17 @@ def undo_changes_for(
     draft = UndoDraft()
     for path, inverse in inverses.items():
         _examine_path(path, inverse, draft, view, excluded.get(path))
-    _skip_move_partners(inverses, draft)
-    changes = list(_build_changes(draft, view))
-    _skip_move_partners(inverses, draft)  # again: building skips paths whose content is not stored
+    contents = _skip_unrestorable(inverses, draft, view)
     order = {path: number for number, path in enumerate(inverses)}
-    changes = [change for change in changes if not any(str(path) in draft.skipped for path in change.touched_paths)]
-    changes.sort(key=lambda change: order[str(change.path)])
-    for path, inverse in inverses.items():
-        if inverse.blocked:
-            draft.skipped.setdefault(path, CHANGED_SINCE)
-    return changes, [{"path": path, "reason": reason} for path, reason in draft.skipped.items()]
+    changes = sorted(_build_changes(draft, contents), key=lambda change: order[str(change.path)])
+    kept = {**draft.remarks, **draft.skipped}
+    return changes, [{"path": path, "reason": reason} for path, reason in kept.items()]
 
 
 def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImagesView, reason: str | None) -> None:
     """Restore or skip one path by its current state; with a reason, skip it unless there is nothing to restore."""
+    if inverse.is_empty and not inverse.blocked:
+        return
     parsed = _parse_or_none(path)
     # Judged now and not by the record: a path may have become protected since it was changed.
     if parsed is None or protected_names.is_control_plane(parsed) or view.is_unreadable(parsed):
@@ -123,13 +123,31 @@ def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImages
             raise
         draft.skip(path, CHANGED_SINCE)
         return
+    _decide_path(PathRestoration(parsed, current, inverse.target), inverse, draft, reason)
+
+
+def _decide_path(found: PathRestoration, inverse: Inverse, draft: UndoDraft, reason: str | None) -> None:
+    """Restore or skip a path that can be read, or leave it out because there is nothing to restore."""
+    path, current = str(found.path), found.current
     state = PathState(current.hash, current.mode) if current else PathState(None)
-    if state.is_compatible(inverse.target):
-        return
-    if reason is None and state.is_compatible(inverse.latest):
-        draft.restorations[path] = PathRestoration(parsed, current, inverse.target)
-    else:
-        draft.skip(path, reason or CHANGED_SINCE)
+    is_original = inverse.origin is None or state.is_compatible(inverse.origin)
+    may_restore = reason is None and _is_as_left(state, inverse)
+    if not inverse.is_empty and not state.is_compatible(inverse.target):
+        if may_restore:
+            draft.restorations[path] = found
+        elif not is_original:
+            draft.skip(path, reason or CHANGED_SINCE)
+    after = inverse.target if may_restore else state
+    if inverse.blocked and inverse.origin is not None and not after.is_compatible(inverse.origin):
+        draft.remarks[path] = reason or CHANGED_SINCE
+
+
+def _is_as_left(state: PathState, inverse: Inverse) -> bool:
+    """Whether the path is as the newest change left it."""
+    if not any(state.is_compatible(known) for known in (inverse.latest, *inverse.other_latest)):
+        return False
+    # A new file's mode is not recorded, but Kaiza creates none that is read-only.
+    return inverse.latest.mode is not None or state.mode is None or bool(state.mode & _WRITE_BITS)
 
 
 def _parse_or_none(path: str) -> RelPath | None:
@@ -140,39 +158,68 @@ def _parse_or_none(path: str) -> RelPath | None:
         return None
 
 
+def _skip_unrestorable(inverses: Mapping[str, Inverse], draft: UndoDraft, view: PreImagesView) -> Mapping[str, int]:
+    """Skip what cannot be restored, and what depends on it. Returns the sizes of the contents to restore, by hash."""
+    stored: dict[str, int | None] = {}
+    while True:
+        _skip_move_partners(inverses, draft)
+        # Only a path that is changed too is a source of its content: the transaction checks and locks it.
+        held = {
+            each.current.hash: each.current.size for each in draft.restorations.values() if each.current is not None
+        }
+        wanted = {path: each.target.hash for path, each in draft.restorations.items() if each.target.hash is not None}
+        for digest in wanted.values():
+            if digest not in held and digest not in stored:
+                stored[digest] = _stored_size(digest, view)
+        missing = [path for path, digest in wanted.items() if digest not in held and stored[digest] is None]
+        if not missing:
+            return {**{digest: size for digest, size in stored.items() if size is not None}, **held}
+        for path in missing:
+            draft.skip(path, NOT_KEPT)
+
+
+def _stored_size(digest: str, view: PreImagesView) -> int | None:
+    """Size of a stored content; None if it is missing or damaged."""
+    try:
+        return view.stored_size(digest)
+    except errors.SystemError as error:
+        if error.error_code != "FILE_READ_FAILED":
+            raise
+        return None
+
+
 def _skip_move_partners(inverses: Mapping[str, Inverse], draft: UndoDraft) -> None:
     """Skip both sides of a move if one is skipped: restoring one alone would copy or lose the file."""
     pending = list(draft.skipped)
+    visited = set(pending)
     while pending:
-        for path in inverses[pending.pop()].moved_with & draft.restorations.keys():
-            draft.skip(path, MOVED_TOGETHER)
-            pending.append(path)
+        for path in inverses[pending.pop()].moved_with - visited:
+            visited.add(path)
+            if path in draft.restorations:
+                draft.skip(path, MOVED_TOGETHER)
+                pending.append(path)
+            elif inverses[path].is_empty:  # a name that the file only passed through
+                pending.append(path)
 
 
-def _build_changes(draft: UndoDraft, view: PreImagesView) -> Iterator[Change]:
+def _build_changes(draft: UndoDraft, sizes: Mapping[str, int]) -> Iterator[Change]:
     """The changes that make the restorations.
 
-    A file that was moved is moved back: its content may be stored nowhere but in the moved file.
+    A file that was moved is moved back, if its old name is free and its new one is to be. Where names were exchanged,
+    the contents are written anew: they are in the blob store, or in the files that the same transaction changes.
     """
-    holders = {
-        restoration.current.hash: restoration
-        for restoration in draft.restorations.values()
-        if restoration.is_deletion and restoration.current is not None
-    }
+    leaving = {each.current.hash: each for each in draft.restorations.values() if each.is_deletion and each.current}
     moved: set[RelPath] = set()
-    for path, restoration in list(draft.restorations.items()):
-        if path not in draft.restorations or restoration.is_deletion or restoration.target.hash is None:
+    for restoration in draft.restorations.values():
+        if restoration.target.hash is None:
             continue
-        size = view.stored_size(restoration.target.hash)
-        holder = holders.get(restoration.target.hash)
+        holder = leaving.get(restoration.target.hash)
         if holder is not None and holder.path not in moved and restoration.current is None:
             moved.add(holder.path)
             yield _move_back(restoration, holder)
-        elif size is not None:
-            yield _restore_content(restoration, size)
         else:
-            draft.skip(path, NOT_KEPT)
-    for restoration in list(draft.restorations.values()):
+            yield _restore_content(restoration, sizes[restoration.target.hash])
+    for restoration in draft.restorations.values():
         current = restoration.current
         if restoration.is_deletion and restoration.path not in moved and current is not None:
             yield Change(restoration.path, "delete", before_hash=current.hash, stat_signature=current.stamp)
@@ -183,11 +230,14 @@ def _move_back(restoration: PathRestoration, holder: PathRestoration) -> Change:
     digest, mode = holder.current.hash, restoration.target.mode
     changed_mode = mode if mode != holder.current.mode else None
     size = holder.current.size
-    return Change(restoration.path, "move", digest, digest, size, mode=changed_mode, source=holder.path)
+    stamp = holder.current.stamp
+    return Change(
+        restoration.path, "move", digest, digest, size, mode=changed_mode, source=holder.path, stat_signature=stamp
+    )
 
 
 def _restore_content(restoration: PathRestoration, size: int) -> Change:
-    operation: OperationKind = "create" if restoration.current is None else "modify"
-    before = restoration.current.hash if restoration.current else None
-    target = restoration.target
-    return Change(restoration.path, operation, before, target.hash, size, mode=target.mode)
+    path, current, target = restoration.path, restoration.current, restoration.target
+    if current is None:
+        return Change(path, "create", None, target.hash, size, mode=target.mode)
+    return Change(path, "modify", current.hash, target.hash, size, mode=target.mode, stat_signature=current.stamp)

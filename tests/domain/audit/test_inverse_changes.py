@@ -1,4 +1,5 @@
-from kaiza.domain.audit.inverse_changes import PathState, effective_changes, invert, net_changes
+from kaiza.domain.audit.inverse_changes import PathState, invert, net_changes
+from kaiza.domain.audit.undone_changes import effective_changes
 
 
 def record(path, before, after, source=None, mode=None, modes=None, **more):

@@ -1,0 +1,224 @@
+"""A person's undo of a session, after undos of some of its changes and after exchanged names."""
+
+import json
+import os
+import stat
+
+import pytest
+from agents import WIDE, plan, sha
+
+from kaiza.app import App
+
+
+class Sessions:
+    """Agents' calls under one plan, each in a session of its own that is begun with its first call."""
+
+    def __init__(self, root):
+        self.root = root
+        self.plan_hash = plan(root, scope=WIDE)
+        self.app = App([os.path.realpath(root)])
+        self.ids = {}
+
+    def call(self, session, tool, **arguments):
+        """Make a call; return its request id."""
+        if session not in self.ids:
+            self.ids[session] = self.app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
+        members = {"plan_hash": self.plan_hash, "session_id": self.ids[session]}
+        outcome = self.app.call(tool, {**arguments, **members})
+        assert outcome.envelope is None, outcome.envelope
+        return outcome.output["request_id"]
+
+    def write(self, path, content, session="own"):
+        file = self.root / path
+        known = {"expected_hash": sha(file.read_bytes())} if file.exists() else {}
+        return self.call(session, "write_file", path=path, content=content, **known)
+
+    def move(self, source, destination, session="own"):
+        expected = sha((self.root / source).read_bytes())
+        return self.call(session, "move_file", source=source, destination=destination, expected_hash=expected)
+
+    def delete(self, path, session="own"):
+        return self.call(session, "delete_file", path=path, expected_hash=sha((self.root / path).read_bytes()))
+
+    def undo(self, *request_ids, session="own"):
+        return self.call(session, "undo_changes", request_ids=list(request_ids))
+
+
+def tree(root):
+    files = [path for path in (root / "src").rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) for path in files}
+
+
+@pytest.fixture
+def agents(workspace):
+    (workspace / "src").mkdir()
+    for name, mode in (("a", 0o644), ("b", 0o755), ("c", 0o600)):
+        (workspace / "src" / name).write_text(f"{name}\n")
+        (workspace / "src" / name).chmod(mode)
+    sessions = Sessions(workspace)
+    yield sessions
+    sessions.app.close()
+
+
+@pytest.fixture
+def undo(kaiza, agents):
+    """A person's undo of the session's changes, or of other ones; what it printed."""
+
+    def run(*words):
+        result = kaiza("undo", *(words or ("--session", agents.ids["own"])), "--yes", "--json")
+        return json.loads(result.out)
+
+    return run
+
+
+@pytest.mark.parametrize("words", [(), ("--plan", "PLAN-1")], ids=["session", "plan"])
+def test_an_undo_of_some_files_of_a_call_does_not_hide_its_other_files(agents, undo, workspace, words):
+    before = tree(workspace)
+    first = agents.write("src/b", "other\n")
+    bad = agents.write("src/a", "EVIL\n")
+    worse = agents.write("src/a", "EVIL 2\n")
+    agents.undo(first, bad)  # `a` is kept, since it was changed after the call
+    agents.undo(worse)
+    hidden = (workspace / "src/a").read_text()
+    result = undo(*words)
+
+    assert hidden == "EVIL\n"
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_an_undo_of_a_later_change_with_an_older_one_does_not_hide_those_between(agents, undo, workspace, kaiza):
+    before = tree(workspace)
+    bad = agents.write("src/a", "EVIL\n")
+    agents.write("src/a", "EVIL 2\n")
+    worse = agents.write("src/a", "EVIL 3\n")
+    agents.undo(bad, worse)
+    listed = json.loads(kaiza("undo", "--json").out)["changes"]
+    attested = json.loads(kaiza("attest", "--session", agents.ids["own"]).out)
+
+    assert [each["request_id"] for each in listed][-1] == bad
+    assert len(listed) == 2
+    assert [each["name"] for each in attested["subject"]] == ["src/a"]
+    assert undo()["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_a_change_that_an_agent_made_again_by_undoing_its_undo_is_undone(agents, undo, workspace):
+    before = tree(workspace)
+    made = agents.write("src/a", "EVIL\n")
+    agents.undo(agents.undo(made))
+    undo()
+
+    assert tree(workspace) == before
+
+
+def test_an_undo_of_another_sessions_change_is_taken_back_with_the_session_that_made_it(agents, undo, workspace):
+    good = agents.write("src/a", "good\n", session="other")
+    before = tree(workspace)
+    agents.undo(good)
+    after_undo = (workspace / "src/a").read_text()
+    result = undo()
+
+    assert after_undo == "a\n"
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_what_a_person_undid_before_is_not_made_again_by_undoing_the_session(agents, undo, workspace):
+    before = tree(workspace)
+    first = agents.write("src/a", "1\n")
+    agents.write("src/a", "2\n")
+    agents.write("src/b", "1\n")
+    second = agents.write("src/b", "2\n")
+    undo("--request", second)
+    undo("--request", first)  # changed since: left alone
+    between = (workspace / "src/a").read_text(), (workspace / "src/b").read_text()
+    result = undo()
+
+    assert between == ("2\n", "1\n")
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_what_somebody_else_changed_is_kept_and_named(agents, undo, workspace):
+    agents.write("src/a", "1\n")
+    (workspace / "src/a").write_text("a person's\n")
+    agents.write("src/a", "2\n")
+    agents.write("src/b", "1\n")
+    agents.write("src/b", "another's\n", session="other")
+    agents.write("src/c", "1\n")
+    (workspace / "src/c").chmod(0o640)
+    result = undo()
+
+    assert {each["path"]: each["reason"] for each in result["kept"]} == dict.fromkeys(
+        map("src/{}".format, "abc"), "changed_since"
+    )
+    assert [(workspace / "src" / name).read_text() for name in "abc"] == ["a person's\n", "another's\n", "1\n"]
+
+
+def swap(agents):
+    agents.move("src/a", "src/t")
+    agents.move("src/b", "src/a")
+    agents.move("src/t", "src/b")
+
+
+def turn(agents):
+    agents.move("src/a", "src/t")
+    agents.move("src/b", "src/a")
+    agents.move("src/c", "src/b")
+    agents.move("src/t", "src/c")
+
+
+def chain(agents):
+    agents.move("src/a", "src/new")
+    agents.move("src/c", "src/a")
+
+
+def move_onto_deleted(agents):
+    agents.delete("src/a")
+    agents.move("src/b", "src/a")
+    agents.move("src/c", "src/b")
+
+
+def move_write_and_chmod(agents):
+    swap(agents)
+    agents.write("src/a", "EVIL\n")
+    agents.call("own", "apply_patch", patch="diff --git a/src/b b/src/b\nold mode 100644\nnew mode 100755\n")
+    agents.move("src/b", "src/deep/b")
+
+
+@pytest.mark.parametrize(
+    "act", [swap, turn, chain, move_onto_deleted, move_write_and_chmod], ids=lambda act: act.__name__
+)
+@pytest.mark.parametrize("by", ["person", "agent"])
+def test_exchanged_names_are_undone_in_one_go(agents, undo, workspace, act, by):
+    before = tree(workspace)
+    act(agents)
+    if by == "person":
+        result = undo()
+    else:
+        result = agents.app.call("undo_changes", {"all_of_session": True, "plan_hash": agents.plan_hash}).output
+
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_exchanged_names_of_read_only_and_of_large_files_are_undone(agents, undo, workspace):
+    (workspace / "src/a").write_bytes(os.urandom(1 << 20) + b"more than is packed")
+    (workspace / "src/a").chmod(0o444)
+    (workspace / "src/b").chmod(0o400)
+    before = tree(workspace)
+    swap(agents)
+    result = undo()
+
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_exchanged_names_keep_attributes_of_the_files(agents, undo, workspace):
+    os.setxattr(workspace / "src/a", "user.of", b"a")
+    os.setxattr(workspace / "src/b", "user.of", b"b")
+    swap(agents)
+    undo()
+
+    assert [os.getxattr(workspace / "src" / name, "user.of") for name in "ab"] == [b"a", b"b"]
