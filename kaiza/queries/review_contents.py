@@ -72,6 +72,8 @@ class WorkspaceContents:
             if is_control_plane(parsed):
                 return _UNREADABLE
             with self._workspace.files.open_file(parsed, lambda real: self._require_readable(parsed, real)) as file:
+                if self._workspace.is_linked_secret(parsed, file.status):
+                    return _UNREADABLE
                 digest, chunks = sha256(), []
                 for chunk in file.chunks():
                     digest.update(chunk)

@@ -14,6 +14,7 @@ from kaiza.domain.audit.record import GENESIS, LogHead
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
+from kaiza.domain.paths.repository_names import is_in_repository
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verdict_output, verify_log
 from kaiza.store.crash_recovery import recover
@@ -226,8 +227,12 @@ class ToolView:
         return self.workspace.plans
 
     def open_file(self, path: RelPath) -> OpenFile:
-        """Open a regular file for reading, unless its resolved path is denied."""
-        return self.workspace.files.open_file(path, self._require_readable)
+        """Open a regular file for reading, unless its resolved path is denied, or another name of the file."""
+        file = self.workspace.files.open_file(path, self._require_readable)
+        if self.workspace.is_linked_secret(file.real, file.status):
+            file.close()
+            raise self.refuse_read(file.real)
+        return file
 
     def open_directory(self, path: RelPath) -> OpenDirectory:
         """Open a directory for listing, unless its resolved path is denied."""
@@ -235,7 +240,7 @@ class ToolView:
 
     def stat(self, path: RelPath) -> FileEntry:
         """Metadata of what a path leads to, without opening it."""
-        return self.workspace.files.stat(path, lambda _real: None)
+        return self.workspace.files.stat(path, self._require_outside_repository)
 
     def walk(
         self, start: RelPath, *, include_ignored: bool, over: Callable[[], bool], since: str = ""
@@ -243,7 +248,15 @@ class ToolView:
         """Walk a directory in order from the path `since` on, without following links."""
         from kaiza.store.files import tree_walk  # noqa: PLC0415  needed by tools that walk only
 
-        return tree_walk.walk(self.workspace.files, start, include_ignored=include_ignored, over=over, since=since)
+        workspace = self.workspace
+        return tree_walk.walk(
+            workspace.files,
+            start,
+            include_ignored=include_ignored,
+            over=over,
+            since=since,
+            is_refused=workspace.is_linked_secret,
+        )
 
     def read_vcs_head(self) -> dict[str, str] | None:
         """Commit of the checkout, and its branch unless it is detached."""
@@ -254,6 +267,11 @@ class ToolView:
     def is_unreadable(self, path: RelPath) -> bool:
         """Whether no tool may read this path."""
         return self.workspace.is_unreadable(path)
+
+    def _require_outside_repository(self, real: RelPath) -> None:
+        # Objects are named by the hash of their content: that one exists would confirm a guessed secret.
+        if is_in_repository(real) and self.workspace.is_unreadable(real):
+            raise self.refuse_read(real)
 
     def _require_readable(self, real: RelPath) -> None:
         if self.workspace.is_unreadable(real):

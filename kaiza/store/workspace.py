@@ -14,7 +14,7 @@ from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.audit.record import Body
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
-from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_unreadable
+from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_secret, is_unreadable
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
@@ -34,7 +34,9 @@ from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.documents.scope_count import ScopeCounts
+from kaiza.store.files.bare_repositories import is_in_bare_repository
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.files.linked_secrets import LinkedSecrets
 from kaiza.store.manifest.keeper import ManifestKeeper
 from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers, save_adopted
@@ -60,6 +62,7 @@ class Workspace:
         self.root = root
         self.caps = caps
         self.files = ConfinedRoot(root)
+        self._linked_secrets = LinkedSecrets(self.files, self.is_unreadable)
         self.plans = PlanFiles(self.files, self._notice_plan)
         self.reports = ReportFiles(self.files)
         self.scope_counts = ScopeCounts(self.files)
@@ -162,8 +165,17 @@ class Workspace:
         return None if self.binding.is_new else self.log.damage()
 
     def is_unreadable(self, path: RelPath) -> bool:
-        """Whether no tool may read this path: secrets, and what `deny_read` adds."""
-        return is_unreadable(path, self.settings.deny_read, self.settings.allow_read)
+        """Whether no tool may read this path: secrets, repositories, and what `deny_read` adds."""
+        if is_unreadable(path, self.settings.deny_read, self.settings.allow_read):
+            return True
+        return is_in_bare_repository(self.files, path) and str(path) not in self.settings.allow_read
+
+    def is_linked_secret(self, path: RelPath, status: os.stat_result) -> bool:
+        """Whether the file at a readable path has another name that no tool may read."""
+        return self._linked_secrets.has_secret_name(status) and str(path) not in self.settings.allow_read
+
+    def _is_secret(self, path: RelPath) -> bool:
+        return is_secret(path, self.settings.deny_read, self.settings.allow_read)
 
     def checked(self) -> "CheckedWorkspace":
         """The workspace as its checks see it."""
@@ -177,7 +189,7 @@ class Workspace:
             kaiza_dir=self.blobs.kaiza_dir,
             private_directories=(self._state_path, user_directory),
             is_governing=self._is_governing,
-            is_unreadable=self.is_unreadable,
+            is_unreadable=self._is_secret,
             seconds=self.settings.checks_seconds,
             rules=SandboxRules(hidden, self.settings.checks_network, self.settings.checks_writable),
         )

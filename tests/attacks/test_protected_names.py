@@ -11,9 +11,10 @@ from kaiza.domain.paths.rel_path import parse
 
 CONTROL = [
     "plans/PLAN-1.md", "audit/audit-log.jsonl", ".kaiza/journal/x", "kaiza.toml", ".git/hooks/pre-commit",
-    ".gitmodules", ".gitattributes", ".husky/pre-commit",
+    ".gitmodules", ".gitattributes", ".husky/pre-commit", ".hg/hgrc", ".jj/repo/config.toml", ".svn/wc.db",
+    ".bzr/branch/branch.conf", ".pijul/config", ".sl/config", "_darcs/prefs/defaults",
 ]  # fmt: skip
-ANYWHERE = (".git", ".husky")
+ANYWHERE = (".git", ".husky", ".hg", ".jj", ".svn", ".bzr", ".pijul", ".sl", "_darcs")
 STEERING = [
     # agents
     ".agents/x", ".aider.conf.yml", ".amazonq/rules/x.md", ".augment-guidelines", ".augment/rules/x.md", ".claude/x",
@@ -47,10 +48,27 @@ STEERING = [
 SECRET = [
     ".aws/credentials", ".aws/credentials.bak", ".docker/config.json", ".env", ".env-prod", ".env.local",
     ".env.production", ".env_prod", ".env~", ".git-credentials", ".git/config", ".git/config.worktree",
-    ".git/modules/lib/config", ".htpasswd", ".kube/config", ".netrc", ".npmrc", ".pgpass", ".pypirc", ".vault-token",
-    "errored.tfstate", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_rsa", "id_xmss",
+    ".git/modules/lib/config", ".gitconfig", ".gitmodules",
+    ".hgrc", ".hgsub", ".lfsconfig", ".htpasswd", ".kube/config", ".netrc", ".npmrc", ".pgpass", ".pypirc",
+    ".vault-token", "errored.tfstate",
+    "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk", "id_rsa", "id_xmss",
     "prod.env", "terraform.tfstate", "terraform.tfstate.1700000000.backup", "terraform.tfstate.backup",
     "terraform.tfstate.d/prod/terraform.tfstate", "x.key", "x.keystore", "x.p12", "x.pem", "x.pfx",
+    ".azure/msal_token_cache.json", ".boto", ".cargo/credentials", ".cargo/credentials.toml", ".composer/auth.json",
+    ".config/gcloud/access_tokens.db", ".config/gcloud/application_default_credentials.json", ".config/gh/hosts.yml",
+    ".config/git/credentials", ".config/hub", ".databrickscfg", ".dockercfg", ".dockerconfigjson", ".gem/credentials",
+    ".gnupg/private-keys-v1.d/x", ".gradle/gradle.properties", ".m2/settings.xml", ".my.cnf", ".mylogin.cnf", ".s3cfg",
+    ".sentryclirc", ".ssh/deploy", ".terraformrc", ".vault_pass", "_netrc", "gcloud/credentials.db",
+    "credentials.json", "credentials.tfrc.json", "kubeconfig", "rclone.conf", "x.jks", "x.kdbx", "x.keytab", "x.p8",
+    "x.pkcs12", "x.ppk", "x.publishsettings",
+    # keys that cloud consoles give out
+    "service-account.json", "service_account.json", "serviceAccount.json", "serviceAccountKey.json",
+    "service-account-prod.json", "prod-service-account.json", "my-service_account-key.json", "gcp-key.json",
+    "gcp-prod-key.json", "gcloud-service-key.json", "google-credentials.json", "google_credentials_prod.json",
+    "client_secret.json", "client_secret_123.apps.googleusercontent.com.json", "client_secrets.json", "keyfile.json",
+    "app-firebase-adminsdk-x1y2z.json", "prod-sa-key.json", "service-account.json.bak", "service-account (1).json",
+    # keys with a purpose in their name
+    "id_ed25519_github", "id_rsa-work", "id_ecdsa_deploy.bak",
     # backups and editors' copies
     "#id_rsa#", ".#id_rsa", ".env.local.bak", ".id_rsa.swp", ".netrc.swo", ".npmrc.orig", "id_ecdsa-old",
     "id_ed25519.bak", "id_ed25519.bak.1", "id_ed25519.bak~", "id_rsa (2)", "id_rsa copy", "id_rsa.~3~",
@@ -70,6 +88,10 @@ READABLE = [
     "id_ed25519.pub", "id_rsa.pub.bak", "id_card.md", "credentials", "src/credentials", "config", "src/config.json",
     ".docker/x.json", ".aws/config", ".kube/cache/x", "git/config", "kube/config", "docker/config.json",
     "notes.old", "copy.py", "x~", "backup", "htpasswd", "pgpass.py", "vault-token.md",
+    "service_account.py", "docs/service-account.md", "service-account.yaml", "google-fonts.json", "keyboard-keys.json",
+    "client.json", "src/client_secret.py", "id_rsa_utils.py", "id_ed25519_github.pub", "gcp.json", "keys.json",
+    "hosts.yml", "settings.xml", "auth.json", "gradle.properties", ".gitignore", ".gitkeep", ".hgignore", "src/hg/x",
+    "gitmodules", "svn/x", "usa-key-facts.json",
 ]  # fmt: skip
 
 

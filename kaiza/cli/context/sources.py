@@ -30,7 +30,8 @@ class SourceSet:
         with ExitStack() as opened:
             for directory in self.directories:
                 source = _open_source(workspace, directory, opened)
-                yield from scan_source(source, Glob.parse(self.glob), workspace.is_unreadable)
+                glob = Glob.parse(self.glob)
+                yield from scan_source(source, glob, workspace.is_unreadable, workspace.is_linked_secret)
 
     def is_changed(self, workspace: Workspace, cache_version: str) -> bool:
         """Whether a cache built now would have another version, or could not be built."""

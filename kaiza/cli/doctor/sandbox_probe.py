@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kaiza.cli.doctor.check import DoctorCheck, ok, problem, warning
-from kaiza.domain.paths.protected_names import is_control_plane, is_unreadable
+from kaiza.domain.paths.protected_names import is_control_plane, is_secret
 from kaiza.store.checks import check_runner, sandbox
 from kaiza.store.checks.guarded_paths import find_guarded
 from kaiza.store.checks.sandbox import Sandbox, SandboxRules
@@ -61,7 +61,7 @@ def check_sandbox(root: Path) -> Iterator[DoctorCheck]:
 
 def _build_sandbox(program: str, root: Path, empty_file: str) -> Sandbox:
     rules = SandboxRules((str(state_dir.shared_path()), str(configuration.user_directory())))
-    guarded = find_guarded(str(root), is_control_plane, is_unreadable)
+    guarded = find_guarded(str(root), is_control_plane, is_secret)
     return sandbox.build_sandbox(program, str(root), rules, guarded, empty_file)
 
 

@@ -10,11 +10,12 @@ from typing import Protocol
 
 from kaiza.domain.paths.confusables import skeleton
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.repository_names import REPOSITORY_DIRECTORIES, is_in_repository
 
 CONTROL_PLANE_AT_ROOT = frozenset({"plans", "audit", ".kaiza", "kaiza.toml"})
 LOG_DIRECTORY = "audit"
 """At the root. No search returns what is in it."""
-CONTROL_PLANE_ANYWHERE = frozenset({".git", ".gitmodules", ".gitattributes", ".husky"})
+CONTROL_PLANE_ANYWHERE = REPOSITORY_DIRECTORIES | frozenset({".gitmodules", ".gitattributes", ".husky"})
 STEERING_NAMES = frozenset(
     {
         # agents: instructions, settings, tools and hooks of their own
@@ -131,30 +132,78 @@ STEERING_BELOW: Mapping[str, frozenset[str]] = {
 UNREADABLE_NAMES = frozenset(
     {
         ".kaiza",
-        ".env",
+        # version control: a URL or a header may hold a password
         ".git-credentials",
+        ".gitconfig",
+        ".gitmodules",
+        ".hgrc",
+        ".hgsub",
+        ".lfsconfig",
+        # registries, machines and databases
+        ".boto",
+        ".databrickscfg",
+        ".dockercfg",
+        ".dockerconfigjson",
+        ".env",
+        ".gnupg",
         ".htpasswd",
+        ".my.cnf",
+        ".mylogin.cnf",
         ".netrc",
         ".npmrc",
         ".pgpass",
         ".pypirc",
+        ".s3cfg",
+        ".sentryclirc",
+        ".ssh",
+        ".terraformrc",
         ".vault-token",
-        "id_dsa",
-        "id_ecdsa",
-        "id_ecdsa_sk",
-        "id_ed25519",
-        "id_ed25519_sk",
-        "id_rsa",
-        "id_xmss",
+        ".vault_pass",
+        "_netrc",
+        "application_default_credentials.json",
+        "credentials.json",
+        "credentials.tfrc.json",
+        "kubeconfig",
+        "rclone.conf",
     }
 )
 UNREADABLE_PREFIXES = (".env.", ".env-", ".env_")
-UNREADABLE_SUFFIXES = (".pem", ".key", ".p12", ".pfx", ".keystore", ".env", ".tfstate")
+UNREADABLE_SUFFIXES = (
+    ".env",
+    ".jks",
+    ".kdbx",
+    ".key",
+    ".keystore",
+    ".keytab",
+    ".p12",
+    ".p8",
+    ".pem",
+    ".pfx",
+    ".pkcs12",
+    ".ppk",
+    ".publishsettings",
+    ".tfstate",
+)
+_SECRET_NAME = re.compile(
+    r"\Aid_(?:dsa|ecdsa|ed25519|rsa|xmss)(?:[-_][^.]*)?\Z"  # also id_ed25519_sk and id_rsa_work; not id_rsa.pub
+    # Keys and clients that cloud consoles give out as JSON: service-account.json, serviceAccountKey.json, ...
+    r"|(?:service[-_.]?account|firebase-adminsdk|google[-_]?credentials|(?:\A|[-_.])sa[-_]?key).*\.json\Z"
+    r"|\A(?:gcp|gcloud|google)\b.*[-_.]key.*\.json\Z"
+    r"|\A(?:client[-_]?secrets?|keyfile).*\.json\Z"
+)
 UNREADABLE_BELOW: Mapping[str, frozenset[str]] = {
     ".aws": frozenset({"credentials"}),
+    ".azure": frozenset({"accesstokens.json", "msal_token_cache.json", "service_principal_entries.json"}),
+    ".cargo": frozenset({"credentials", "credentials.toml"}),
+    ".composer": frozenset({"auth.json"}),
+    ".config": frozenset({"credentials", "hosts.yml", "hub"}),  # of git, gh and hub, each in its directory
     ".docker": frozenset({"config.json"}),
+    ".gem": frozenset({"credentials"}),
     ".git": frozenset({"config", "config.worktree"}),
+    ".gradle": frozenset({"gradle.properties"}),
     ".kube": frozenset({"config"}),
+    ".m2": frozenset({"settings.xml", "settings-security.xml"}),
+    "gcloud": frozenset({"access_tokens.db", "credentials.db", "legacy_credentials"}),
 }
 READABLE_ENV = frozenset({".env.example", ".env.sample", ".env.template", ".env.test"})
 
@@ -198,6 +247,11 @@ def find_steering_part(path: RelPath) -> RelPath | None:
 
 def is_unreadable(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:
     """Whether content and hash must not be read. `allow` exempts literal paths, but never `.kaiza`."""
+    return is_secret(path, deny, allow) or (is_in_repository(path) and str(path) not in allow)
+
+
+def is_secret(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:
+    """The same without what version control keeps, which programs may need that run in the sandbox of checks."""
     if any(skeleton(name) == ".kaiza" for name in path.parts):
         return True
     if str(path) in allow:
@@ -229,7 +283,9 @@ def _is_secret(name: str) -> bool:
 
 
 def _is_secret_name(name: str) -> bool:
-    return name in UNREADABLE_NAMES or name.startswith(UNREADABLE_PREFIXES) or name.endswith(UNREADABLE_SUFFIXES)
+    if name in UNREADABLE_NAMES or name.startswith(UNREADABLE_PREFIXES) or name.endswith(UNREADABLE_SUFFIXES):
+        return True
+    return _SECRET_NAME.search(name) is not None
 
 
 def _has_secret_part(path: RelPath) -> bool:

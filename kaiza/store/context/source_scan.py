@@ -57,7 +57,7 @@ class LeftOut:
 
 
 def scan_source(
-    source: Source, glob: Glob, is_unreadable: Callable[[RelPath], bool]
+    source: Source, glob: Glob, is_unreadable: Callable[[RelPath], bool], is_linked_secret: tree_walk.FileCheck
 ) -> Iterator[SourceDocument | LeftOut]:
     """The documents of a source, in the order of paths; CacheBuildError for one that cannot be packed."""
     not_ignored = {entry.path for entry in _walk_matches(source, glob, include_ignored=False)}
@@ -71,7 +71,8 @@ def scan_source(
         elif entry.type != "file":
             yield LeftOut(shown, LINK)
         else:
-            yield SourceDocument(relative, shown, _read_document(source, entry.real, shown))
+            content = _read_document(source, entry.real, shown, is_linked_secret)
+            yield LeftOut(shown, UNREADABLE) if content is None else SourceDocument(relative, shown, content)
 
 
 def _walk_matches(source: Source, glob: Glob, *, include_ignored: bool) -> Iterator[tree_walk.WalkedEntry]:
@@ -87,13 +88,17 @@ def _relative_name(source: Source, path: str) -> str:
     return path if source.start == ROOT else path.removeprefix(f"{source.start}/")
 
 
-def _read_document(source: Source, real: RelPath, shown: str) -> bytes:
+def _read_document(source: Source, real: RelPath, shown: str, is_linked_secret: tree_walk.FileCheck) -> bytes | None:
+    """Content of a document; None if another name of the file may not be read."""
+
     def require_same(found: RelPath) -> None:
         if found != real:  # a directory above it was replaced by a link since it was listed
             raise CacheBuildError(f"{shown} was replaced while it was read. Build again.")
 
     try:
         with source.files.open_file(real, require_same) as file:
+            if is_linked_secret(real, file.status):
+                return None
             content = b"".join(file.chunks()) if file.size <= MAX_BYTES else b""
     except errors.SystemError as error:
         raise CacheBuildError(f"{shown} could not be read. Check its permissions, or leave it out.") from error

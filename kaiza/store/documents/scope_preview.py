@@ -73,7 +73,7 @@ def has_more_entries(root: ConfinedRoot, most: int) -> bool:
             os.scandir(directory.fd) as entries,
         ):
             for entry in entries:
-                if entry.name in tree_walk.SKIPPED_NAMES:
+                if tree_walk.is_skipped(entry.name):
                     continue
                 seen += 1
                 if seen > most:

@@ -76,6 +76,7 @@ class OpenFile(OwnedDescriptor):
     mode: int
     nlink: int
     stamp: tuple[int, ...]
+    status: os.stat_result
 
     def read(self, size: int) -> bytes:
         """Read the next bytes, at most `size`; empty at the end."""
@@ -217,4 +218,4 @@ def _open_regular_file(place: ResolvedPath) -> OpenFile:
         raise not_regular_file_error(place.real, file_kind(status.st_mode))
     fd = place.open(os.O_RDONLY)
     mode, stamp = stat.S_IMODE(status.st_mode), file_stamp(status)
-    return OpenFile(fd, place.real, status.st_size, status.st_mtime_ns, mode, status.st_nlink, stamp)
+    return OpenFile(fd, place.real, status.st_size, status.st_mtime_ns, mode, status.st_nlink, stamp, status)

@@ -14,6 +14,7 @@ from kaiza.domain import errors
 from kaiza.domain.paths import gitignore
 from kaiza.domain.paths.protected_names import LOG_DIRECTORY, is_in_log_directory
 from kaiza.domain.paths.rel_path import ROOT, FileEntry, FileKind, RelPath
+from kaiza.domain.paths.repository_names import is_bare_entry, is_bare_repository, is_repository_directory
 from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 from kaiza.store.files.resolved import OwnedDescriptor
@@ -33,6 +34,7 @@ class DirectoryRules:
     rules: gitignore.IgnoreFile
 
 
+FileCheck = Callable[[RelPath, os.stat_result], bool]
 RuleChain = tuple[DirectoryRules, ...]
 """The rules that apply in a directory, the outermost first."""
 
@@ -80,7 +82,7 @@ def _read_rules_file(workspace: ConfinedRoot, path: RelPath) -> bytes:
 _parse_rules = lru_cache(maxsize=128)(gitignore.parse)
 
 
-SKIPPED_NAMES = frozenset({".git", ".kaiza"})
+_OWN_DIRECTORY = ".kaiza"
 
 
 @dataclass(slots=True)
@@ -100,10 +102,11 @@ class WalkedFile(OwnedDescriptor):
 class DirectoryLevel:
     """A directory that the walk is in: the names still to visit, and its descriptor while it is needed."""
 
-    __slots__ = ("_open", "_workspace", "chain", "kinds", "pending", "prefix", "real")
+    __slots__ = ("_open", "_workspace", "chain", "is_refused", "kinds", "pending", "prefix", "real")
 
-    def __init__(self, workspace: ConfinedRoot, real: RelPath) -> None:
+    def __init__(self, workspace: ConfinedRoot, real: RelPath, is_refused: FileCheck) -> None:
         self.real = real
+        self.is_refused = is_refused
         self.prefix = f"{real}/" if real.parts else ""
         self.chain: RuleChain = ()
         self.pending: list[str] = []
@@ -152,7 +155,7 @@ class WalkedEntry:
         return directory.stat_entry(self.name) if directory else None
 
     def open(self) -> WalkedFile | None:
-        """Open it for reading; None unless it is a readable regular file."""
+        """Open it for reading; None unless it is a readable regular file and not refused."""
         directory = self._level.open_directory()
         if directory is None:
             return None
@@ -162,7 +165,7 @@ class WalkedEntry:
         except OSError:
             return None
         status = os.fstat(fd)
-        if stat.S_ISREG(status.st_mode):
+        if stat.S_ISREG(status.st_mode) and not self._level.is_refused(self.real, status):
             return WalkedFile(fd, status.st_size)
         os.close(fd)
         return None
@@ -179,6 +182,7 @@ class TreeWalk:
         include_ignored: bool,
         over: Callable[[], bool],
         since: str,
+        is_refused: FileCheck,
     ) -> None:
         self.listed_count = 0
         """Names listed so far."""
@@ -193,6 +197,7 @@ class TreeWalk:
         self._include_ignored = include_ignored
         self._should_stop = over
         self._since = since
+        self._is_refused = is_refused
         chain = () if include_ignored else load_inherited(workspace, start)
         self._levels = [self._enter_directory(start, chain)]
 
@@ -225,22 +230,25 @@ class TreeWalk:
         return WalkedEntry(level.prefix + key, key, level.kinds[key], level)
 
     def _enter_directory(self, real: RelPath, chain: RuleChain) -> DirectoryLevel:
-        level = DirectoryLevel(self._workspace, real)
+        level = DirectoryLevel(self._workspace, real, self._is_refused)
         if is_in_log_directory(real):
             return level
-        skipped = SKIPPED_NAMES if real.parts else SKIPPED_NAMES | {LOG_DIRECTORY}
         directory = level.open_directory()
         if directory is None:
             self.unlisted_count += 1
             return level
         try:
             with os.scandir(directory.fd) as entries:
-                kinds = {entry.name: _entry_kind(entry) for entry in entries if entry.name not in skipped}
+                kinds = {entry.name: _entry_kind(entry) for entry in entries if not is_skipped(entry.name)}
         except OSError:
             self.unlisted_count += 1
             return level
         if not self._include_ignored and NAME in kinds:
             chain = add_directory(self._workspace, chain, real)
+        if is_bare_repository(kinds):
+            kinds = {name: kind for name, kind in kinds.items() if not is_bare_entry(name)}
+        if not real.parts:
+            kinds.pop(LOG_DIRECTORY, None)
         level.chain, level.kinds = chain, kinds
         level.pending = sorted(self._pending_names(level), reverse=True)
         return level
@@ -270,9 +278,18 @@ def walk(
     include_ignored: bool,
     over: Callable[[], bool],
     since: str = "",
+    is_refused: FileCheck = lambda _real, _status: False,
 ) -> TreeWalk:
-    """Walk the tree below a directory, from the path `since` on (included), until `over` returns True."""
-    return TreeWalk(workspace, start, include_ignored=include_ignored, over=over, since=since)
+    """Walk the tree below a directory, from the path `since` on (included), until `over` returns True.
+
+    A file for which `is_refused` is True is not opened.
+    """
+    return TreeWalk(workspace, start, include_ignored=include_ignored, over=over, since=since, is_refused=is_refused)
+
+
+def is_skipped(name: str) -> bool:
+    """Whether no walk shows or enters what has this name: version control and Kaiza's own directory."""
+    return name == _OWN_DIRECTORY or is_repository_directory(name)
 
 
 def _entry_kind(entry: "os.DirEntry[str]") -> FileKind:

@@ -103,9 +103,10 @@ def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Wa
     for entry in iterate_with_progress(walk, view):
         if entry.type == "file" and request.matches_glob(entry.path[base:]):
             real = entry.real
-            if view.is_unreadable(real):
+            content = None if view.is_unreadable(real) else entry.open()
+            if content is None:
                 hits.notes[SKIPPED_PROTECTED] += 1
-            elif content := entry.open():
+            else:
                 with content:
                     hits.search_file(real, content, request.after, enough=request.paged)
             if hits.is_full and request.paged:

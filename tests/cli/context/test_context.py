@@ -56,6 +56,15 @@ def test_documents_get_ids_relative_to_their_source_in_lower_case(kaiza, docs):
     }
 
 
+def test_a_document_that_is_another_name_of_a_secret_is_left_out(kaiza, docs, workspace):
+    (workspace / ".env").write_text("TOKEN=1\n")
+    os.link(workspace / ".env", docs / "notes.md")
+    result = json.loads(build(kaiza, "--json").out)
+
+    assert result["left_out"] == [{"path": "docs/notes.md", "why": "unreadable"}]
+    assert result["document_count"] == 2
+
+
 def test_an_agent_resolves_what_a_person_built_and_the_command_prints_the_same_bytes(kaiza, docs, workspace):
     build(kaiza)
     printed = kaiza("context", "resolve", "docs", "--query", "hello", "--budget", "100")

@@ -29,7 +29,7 @@ def test_a_directory_that_cannot_be_listed_stops_the_build(tmp_path):
     (tmp_path / "closed").mkdir(mode=0)
     tmp_path.chmod(0o755)
     with ConfinedRoot(str(tmp_path)) as files, without_privileges():
-        scanned = scan_source(Source(files, ROOT, "docs"), Glob.parse("**/*.md"), lambda _: False)
+        scanned = scan_source(Source(files, ROOT, "docs"), Glob.parse("**/*.md"), lambda _: False, lambda *_: False)
         with pytest.raises(CacheBuildError) as refused:
             list(scanned)
 
@@ -49,4 +49,4 @@ def test_a_directory_that_becomes_a_link_while_it_is_read_stops_the_build(tmp_pa
         return str(path) != "sub/a.md"
 
     with ConfinedRoot(str(tmp_path)) as files, pytest.raises(CacheBuildError):
-        list(scan_source(Source(files, ROOT, "docs"), Glob.parse("**/*.md"), swap))
+        list(scan_source(Source(files, ROOT, "docs"), Glob.parse("**/*.md"), swap, lambda *_: False))
