@@ -25,7 +25,10 @@ class HttpClient:
         self.process = subprocess.Popen(
             [*command, "--http", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment
         )
-        port = int(self.process.stderr.readline().rsplit(b":")[-1])
+        self.connect(int(self.process.stderr.readline().rsplit(b":")[-1]), token)
+
+    def connect(self, port: int, token: str) -> None:
+        """Connect to the server on this port."""
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.answers = self.socket.makefile("rb")
@@ -38,7 +41,7 @@ class HttpClient:
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
         self.socket.sendall(f"{self.head}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
         length = 0
-        while (line := self.answers.readline()) != b"\r\n":
+        while (line := self.answers.readline()) not in (b"\r\n", b""):
             if line.lower().startswith(b"content-length:"):
                 length = int(line.split()[1])
         answer = json.loads(self.answers.read(length))

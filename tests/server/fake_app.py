@@ -34,7 +34,7 @@ TOOLS = [
     }
     for name in (
         *("echo", "hold", "begin_session", "fail", "patch", "crash", "noise"),
-        *("server_info", "session_status"),
+        *("server_info", "session_status", "read_file", "write_file", "run_checks"),
     )
 ]
 OPENING = ServerDescription("0.1.0", INSTRUCTIONS, lambda: TOOLS)
@@ -117,7 +117,7 @@ class FakeApp:
         outcome = Outcome("hold", output={"text": arguments.get("letter", "") * 300_000, "summary": "held"})
         return self.record_outcome(call, outcome) if arguments.get("past_intent") else outcome
 
-    begin_session = hold
+    begin_session = read_file = write_file = run_checks = hold
     server_info = session_status = echo
 
     def fail(self, call, arguments):

@@ -174,7 +174,7 @@ class Endpoints:
             answer = CallAnswer(action.answer)
             self._log_exchange(admitted.describe(parsed)._replace(line=admitted.body), answer)
             return answer
-        if not self._calls.has_room(admitted.principal):
+        if not self._calls.has_room(action.call.call.tool_name, admitted.principal):
             retry = {"Retry-After": str(RETRY_SECONDS)}
             raise HTTPException(503, "Too many calls are in flight. Send this one again later.", retry)
         return action.call

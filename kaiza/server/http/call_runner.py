@@ -1,6 +1,7 @@
 """Runs calls on worker threads, and answers a call whose deadline passes before its worker does."""
 
 import asyncio
+import math
 import threading
 import time
 from asyncio import Future, Task
@@ -11,16 +12,22 @@ from typing import Any, Final, NamedTuple
 from anyio import CapacityLimiter, to_thread
 
 from kaiza.domain.call import CallRequest, Outcome, Principal
+from kaiza.server.call_queue import CallQueue, QueuedCall, find_lane
 from kaiza.server.pipeline import AppProtocol, Incoming
-from kaiza.server.stdio.worker_pool import MAX_REPLACEMENTS, WORKERS
 from kaiza.wire import message
 from kaiza.wire.message import InvalidMessage
 
 MAX_CALLS: Final = 64
-"""Calls in flight, running or waiting for a worker. Further ones are refused."""
+"""Calls of one lane in flight, running or waiting. Further ones are refused."""
 
 MAX_CALLS_OF_TOKEN: Final = 48
-"""Calls in flight of one token, so that it leaves room for others."""
+"""Calls of one lane in flight of one token, so that it leaves room for others."""
+
+MIN_CALLS_OF_TOKEN: Final = 4
+"""Calls of one lane that a token may have in flight however many others have."""
+
+RECHECK_SECONDS: Final = 0.05
+"""While calls wait: pause before it is looked whether those that run are stuck."""
 
 
 class CallAnswer(NamedTuple):
@@ -33,19 +40,17 @@ class CallAnswer(NamedTuple):
 OnAnswer = Callable[[CallAnswer], None]
 
 
-class RunningCall:
+class RunningCall(QueuedCall):
     """One call in flight. The worker and the deadline compete for beginning it, and for answering it."""
 
     def __init__(self, incoming: Incoming, request: CallRequest, call: Any, on_answer: OnAnswer | None) -> None:
-        self.principal: Final = request.principal
+        super().__init__(find_lane(incoming.call.tool_name), request.principal)
         self.call: Final = call
         self.answer: Final[Future[CallAnswer]] = asyncio.get_running_loop().create_future()
         self._incoming: Final = incoming
         self._on_answer: Final = on_answer
         self.work: Task[CallAnswer | None] | None = None
         self._begun = threading.Lock()
-        self.is_replaced = False
-        """Another worker was added for the one that is stuck in this call."""
 
     def begin(self) -> bool:
         """Take the right to begin the call, or to end it before it has begun; True for the first caller only."""
@@ -78,15 +83,19 @@ class CallRunner:
         self._app = app
         self._running: set[RunningCall] = set()
         self._tasks: set[Task[CallAnswer | None]] = set()
-        self._workers = CapacityLimiter(WORKERS)
-        # Separate threads: expiring a call must not wait for workers that are stuck.
-        self._expirers = CapacityLimiter(MAX_CALLS)
-        self._replaced_count = 0
+        self._queue: CallQueue[RunningCall] = CallQueue()
+        self._recheck: asyncio.TimerHandle | None = None
+        # The queue bounds the threads of calls. Those that expire calls must not wait for any that are stuck.
+        self._threads = CapacityLimiter(math.inf)
 
-    def has_room(self, principal: Principal | None) -> bool:
-        """Whether another call of this principal may begin."""
-        own_count = sum(running.principal == principal for running in self._running)
-        return len(self._running) < MAX_CALLS and (principal is None or own_count < MAX_CALLS_OF_TOKEN)
+    def has_room(self, tool_name: str, principal: Principal | None) -> bool:
+        """Whether another call of this tool and principal may begin."""
+        lane = find_lane(tool_name)
+        principals = [running.principal for running in self._running if running.lane is lane]
+        own_count = principals.count(principal)
+        if principal is not None and own_count < MIN_CALLS_OF_TOKEN:
+            return True
+        return len(principals) < MAX_CALLS and (principal is None or own_count < MAX_CALLS_OF_TOKEN)
 
     def unanswered(self) -> "set[Future[CallAnswer]]":
         """Answers that are not there yet, including those for clients that have disconnected."""
@@ -103,7 +112,8 @@ class CallRunner:
         """
         running = RunningCall(incoming, request, self._app.stamp(request), on_answer)
         self._running.add(running)
-        running.work = self._start(running, to_thread.run_sync(self._work, running, limiter=self._workers))
+        self._queue.add(running)
+        self._start_waiting()
         seconds = running.call.deadline - time.monotonic()
         deadline = asyncio.get_running_loop().call_later(seconds, self._expire, running, "timeout")
         try:
@@ -117,22 +127,29 @@ class CallRunner:
         for running in list(self._running):
             self._expire(running, "shutdown")
 
+    def _start_waiting(self) -> None:
+        """Start the calls whose turn it is."""
+        while (running := self._queue.take(time.monotonic())) is not None:
+            running.work = self._start(running, to_thread.run_sync(self._work, running, limiter=self._threads))
+        if self._recheck is not None:
+            self._recheck.cancel()
+        loop = asyncio.get_running_loop()
+        self._recheck = loop.call_later(RECHECK_SECONDS, self._start_waiting) if self._queue.is_waiting() else None
+
     def _work(self, running: RunningCall) -> CallAnswer | None:
         """Run the call, on a worker thread; None if its deadline was answered first."""
         return running.encode(self._app.answer(running.call)) if running.begin() else None
 
     def _expire(self, running: RunningCall, cap: str) -> None:
-        was_waiting = running.begin()
-        if was_waiting and running.work is not None:
-            running.work.cancel()
-        self._start(running, self._answer_overdue(running, cap, was_waiting=was_waiting))
+        if running.begin():
+            self._queue.remove(running)
+        self._start(running, self._answer_overdue(running, cap))
 
-    async def _answer_overdue(self, running: RunningCall, cap: str, *, was_waiting: bool) -> CallAnswer | None:
-        answer = await to_thread.run_sync(self._end, running, cap, limiter=self._expirers)
-        is_stuck = not was_waiting and running.work is not None and not running.work.done()
-        if answer is not None and is_stuck:
-            running.is_replaced = True
-            self._count_replaced(1)
+    async def _answer_overdue(self, running: RunningCall, cap: str) -> CallAnswer | None:
+        answer = await to_thread.run_sync(self._end, running, cap, limiter=self._threads)
+        if answer is not None:
+            self._queue.release_stuck(running)
+            self._start_waiting()
         return answer
 
     def _end(self, running: RunningCall, cap: str) -> CallAnswer | None:
@@ -148,8 +165,9 @@ class CallRunner:
     def _settle(self, running: RunningCall, task: "Task[CallAnswer | None]") -> None:
         """Answer with what a task returned or raised, unless the call is answered already."""
         self._tasks.discard(task)
-        if task is running.work and running.is_replaced:
-            self._count_replaced(-1)
+        if task is running.work:
+            self._queue.finish(running)
+            self._start_waiting()
         if task.cancelled() or running.answer.done():
             return
         error = task.exception()
@@ -159,7 +177,3 @@ class CallRunner:
             running.answer_bug()
         elif (answer := task.result()) is not None:
             running.answer.set_result(answer)
-
-    def _count_replaced(self, change: int) -> None:
-        self._replaced_count += change
-        self._workers.total_tokens = WORKERS + min(self._replaced_count, MAX_REPLACEMENTS)

@@ -14,8 +14,14 @@ if TYPE_CHECKING:
 
 RequestKey = tuple[bool, RequestId]
 
-_SESSION_OPENER: Final = "begin_session"
+SESSION_OPENER: Final = "begin_session"
 _SESSIONLESS_TOOL: Final = "server_info"
+
+MAX_UNSENT: Final = 256
+"""Calls that wait, run, or have an answer that the client has not read. With so many, nothing more is read."""
+
+MAX_UNSENT_BYTES: Final = 32 << 20
+"""The same in bytes of requests; the last of them may go beyond it."""
 
 
 class PendingRequest:
@@ -26,7 +32,7 @@ class PendingRequest:
         self.exchange: Final = exchange
         self.request_id: Final = incoming.request_id
         self._session_request = session_request
-        self._answered = threading.Event() if incoming.call.tool_name == _SESSION_OPENER else None
+        self._is_answered = False
         self.call: Any = None
         self.job: Job | None = None
         self.outcome: Outcome | None = None
@@ -35,26 +41,15 @@ class PendingRequest:
         self.is_suppressed = False
         """The client has cancelled the request and gets no answer."""
 
-    @property
-    def has_pending_session(self) -> bool:
-        """Whether an unanswered `begin_session` precedes it."""
+    def awaits_session(self) -> bool:
+        """Whether an unanswered `begin_session` precedes it: a client may send it and the next calls in one write."""
+        if self._session_request is not None and self._session_request._is_answered:  # noqa: SLF001  its own class
+            self._session_request = None
         return self._session_request is not None
 
-    def wait_for_session(self) -> None:
-        """Wait for a preceding `begin_session`: a client may send it and the next calls in one write."""
-        if self._session_request is not None:
-            self._session_request.wait_answered()
-        self._session_request = None
-
-    def wait_answered(self) -> None:
-        """Wait until this `begin_session` is answered; return at once for any other tool."""
-        if self._answered is not None:
-            self._answered.wait()
-
     def mark_answered(self) -> None:
-        """Release the requests that wait for this `begin_session`."""
-        if self._answered is not None:
-            self._answered.set()
+        """Note that its answer was sent or suppressed."""
+        self._is_answered = True
 
 
 class PendingRequests:
@@ -62,15 +57,24 @@ class PendingRequests:
 
     def __init__(self, on_idle: Callable[[], None]) -> None:
         self._lock = threading.Lock()
+        self._room_available = threading.Condition(self._lock)
+        """Notified when an answer was sent."""
         self._pending: dict[RequestKey, PendingRequest] = {}
         self._session_request: PendingRequest | None = None
         self._unsent_count = 0
+        self._unsent_bytes = 0
         self._is_closing = False
         self._on_idle = on_idle
 
     def has_id(self, request_id: RequestId) -> bool:
         """Whether a request with this id is pending. `1` and `"1"` are different ids."""
         return _request_key(request_id) in self._pending
+
+    def wait_for_room(self) -> None:
+        """Wait until another call may be added. So a client that reads no answers cannot fill the memory."""
+        with self._lock:
+            while self._unsent_count >= MAX_UNSENT or self._unsent_bytes >= MAX_UNSENT_BYTES:
+                self._room_available.wait()
 
     def add(self, incoming: Incoming, exchange: Exchange) -> PendingRequest:
         """Add a tool call; its id must not be pending."""
@@ -80,7 +84,8 @@ class PendingRequests:
             entry = PendingRequest(incoming, exchange, awaited)
             self._pending[_request_key(incoming.request_id)] = entry
             self._unsent_count += 1
-            if tool_name == _SESSION_OPENER:
+            self._unsent_bytes += exchange.size
+            if tool_name == SESSION_OPENER:
                 self._session_request = entry
         return entry
 
@@ -113,6 +118,8 @@ class PendingRequests:
         entry.mark_answered()
         with self._lock:
             self._unsent_count -= 1
+            self._unsent_bytes -= entry.exchange.size
+            self._room_available.notify()
             is_idle = self._is_closing and not self._unsent_count
         if is_idle:
             self._on_idle()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from kaiza.server.call_queue import find_lane
 from kaiza.server.pipeline import (
     AppProtocol,
     Exchange,
@@ -20,7 +21,7 @@ from kaiza.server.pipeline import (
 )
 from kaiza.server.stdio.framing import LineReader, LineWriter
 from kaiza.server.stdio.lazy_app import LazyApp
-from kaiza.server.stdio.pending_requests import DeadlineWatcher, PendingRequest, PendingRequests
+from kaiza.server.stdio.pending_requests import SESSION_OPENER, DeadlineWatcher, PendingRequest, PendingRequests
 from kaiza.server.stdio.wakeup_pipe import (
     ALL_ANSWERED,
     APP_CLOSED,
@@ -44,9 +45,6 @@ END_SECONDS: Final = 2.2
 
 EXIT_SECONDS: Final = 2.5
 """Until then the log may be closed; then the process exits. Counted from the last answer if input just ended."""
-
-QUICK_TOOLS: Final = frozenset({"server_info", "session_status"})
-"""Tools that answer from memory; they run ahead of the backlog, but not ahead of a pending `begin_session`."""
 
 _SHUTDOWN_EVENTS: Final = frozenset({OUTPUT_BROKEN, READER_GONE, *SIGNALS})
 """Events that start the time limits. The end of input does not: then every call may use its own time."""
@@ -110,6 +108,7 @@ class StdioTransport:
 
     def _read_job(self) -> Job | None:
         """Read up to the next tool call; the lines before it are answered here, in the reading thread."""
+        self._pending.wait_for_room()
         for line in self._reader:
             if self._is_stopping:
                 return None
@@ -151,11 +150,12 @@ class StdioTransport:
     def _admit_call(self, incoming: Incoming, exchange: Exchange) -> Job:
         """Register a call and create its job. Its deadline counts from here, or from when the application is built."""
         entry = self._pending.add(incoming, exchange)
-        entry.job = Job(partial(self._run_call, entry))
+        lane = find_lane(incoming.call.tool_name)
+        entry.job = Job(partial(self._run_call, entry), lane, entry.awaits_session)
         app = self._app.get_if_ready()
         if app is not None:
             self._stamp_call(app, entry)
-        return entry.job._replace(quick=incoming.call.tool_name in QUICK_TOOLS and not entry.has_pending_session)
+        return entry.job
 
     def _stamp_call(self, app: AppProtocol, entry: PendingRequest) -> None:
         """Stamp a call and watch its deadline, once."""
@@ -182,7 +182,6 @@ class StdioTransport:
 
     def _run_call(self, entry: PendingRequest) -> None:
         """Run a call and answer it, unless it has expired."""
-        entry.wait_for_session()
         if not self._pending.claim(entry):
             return
         answer: bytes | None = b""
@@ -190,9 +189,7 @@ class StdioTransport:
             answer = self._encode_answer(entry)
         finally:
             self._deadlines.unwatch(entry)
-            if answer is None:
-                self._workers.return_worker()
-            else:
+            if answer is not None:
                 self._send_answer(entry, answer or _internal_error(entry.request_id))
 
     def _encode_answer(self, entry: PendingRequest) -> bytes | None:
@@ -216,8 +213,8 @@ class StdioTransport:
         if was_waiting and entry.job is not None:
             self._workers.cancel_job(entry.job)
         app = self._app.get_if_started()
-        if app is not None and self._expire_call(app, entry, "timeout") and not was_waiting:
-            self._workers.replace_worker()
+        if app is not None and self._expire_call(app, entry, "timeout") and entry.job is not None:
+            self._workers.release_stuck(entry.job)
 
     def _expire_call(self, app: AppProtocol, entry: PendingRequest, cap: str) -> bool:
         """Answer a call in place of its worker; False if it can no longer be ended."""
@@ -238,6 +235,8 @@ class StdioTransport:
                 )
             finally:
                 self._pending.mark_sent(entry)
+                if entry.incoming.call.tool_name == SESSION_OPENER:
+                    self._workers.release_held()
 
     def _end_calls(self) -> None:
         """Expire all calls at shutdown, including those in the backlog, so that each has a record."""

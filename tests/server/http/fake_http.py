@@ -1,6 +1,6 @@
 """The fake application behind the real HTTP transport: `python fake_http.py RECORD [NAME=SECONDS ...] [no-auth]`.
 
-`NAME=SECONDS` shortens a time limit of a connection. The tokens are `sesame` and `tahini`.
+`NAME=SECONDS` shortens a time limit of a connection. The tokens are `sesame`, `tahini` and `cumin`.
 """
 
 import socket
@@ -28,7 +28,8 @@ def main(record, *options):
             assert hasattr(connection, name)
             for module in (connection, serve):
                 setattr(module, name, type(getattr(connection, name))(seconds))
-    holders = {"sesame": Principal("ada#01234567", "/nowhere"), "tahini": Principal("bob#76543210", "/nowhere")}
+    names = {"sesame": "ada#01234567", "tahini": "bob#76543210", "cumin": "eve#89abcdef"}
+    holders = {token: Principal(label, "/nowhere") for token, label in names.items()}
     authenticate = None if "no-auth" in options else holders.get
     admission = Admission(LOCAL_NAMES | {"kaiza.example"}, {"https://pages.example"}, authenticate)
     bound = socket.create_server(("127.0.0.1", 0))

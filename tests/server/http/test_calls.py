@@ -10,9 +10,10 @@ import pytest
 from doors import call, request, until
 from http_doors import head, modern
 
-WORKERS = 8
-MAX_CALLS = 64
-MAX_CALLS_OF_TOKEN = 48
+from kaiza.server.call_queue import READS, SCANS
+from kaiza.server.http.call_runner import MAX_CALLS, MAX_CALLS_OF_TOKEN, MIN_CALLS_OF_TOKEN
+
+PLACES = SCANS.places
 
 
 class Posts:
@@ -57,13 +58,13 @@ def codes(answers):
 
 
 def test_calls_run_at_the_same_time_and_protocol_requests_do_not_wait_for_them(door, hold, fifo):
-    for number in range(WORKERS):
+    for number in range(PLACES):
         hold(number)
 
     assert door.post("/mcp", request(9, "ping")).status == 200
     assert door.request("GET", "/healthz", headers={}).status == 200
-    fifo.release(WORKERS)
-    assert codes(hold.posts.finish()) == [False] * WORKERS
+    fifo.release(PLACES)
+    assert codes(hold.posts.finish()) == [False] * PLACES
 
 
 def test_an_overdue_call_is_answered_and_recorded_once(door, fifo):
@@ -84,26 +85,26 @@ def test_a_call_past_its_intent_is_not_ended_by_its_deadline(door, hold, fifo):
 
 
 def test_stuck_workers_are_replaced(door, hold, fifo):
-    for number in range(WORKERS):
+    for number in range(PLACES):
         hold(number, timeout=0.05)
     expired = hold.posts.finish()
     free = door.post("/mcp", call(99, "echo"))
 
-    assert codes(expired) == [True] * WORKERS
+    assert codes(expired) == [True] * PLACES
     assert free.value["result"]["isError"] is False
-    fifo.release(WORKERS)
+    fifo.release(PLACES)
     assert door.end() == 0
 
 
 def test_a_call_that_waits_for_a_worker_expires_too(door, hold, fifo):
-    for number in range(WORKERS):
+    for number in range(PLACES):
         hold(number)
     waiting = door.post("/rpc", call(99, "echo", timeout=0.05))
-    fifo.release(WORKERS)
+    fifo.release(PLACES)
 
     assert waiting.status == 504
-    assert codes(hold.posts.finish()) == [False] * WORKERS
-    assert sorted(record["tool"] for record in door.records()) == ["echo"] + ["hold"] * WORKERS
+    assert codes(hold.posts.finish()) == [False] * PLACES
+    assert sorted(record["tool"] for record in door.records()) == ["echo"] + ["hold"] * PLACES
 
 
 def test_calls_beyond_the_limit_are_refused_until_there_is_room(door, hold, fifo):
@@ -119,20 +120,59 @@ def test_calls_beyond_the_limit_are_refused_until_there_is_room(door, hold, fifo
     assert door.post("/mcp", call(100, "echo")).status == 200
 
 
-def test_one_token_leaves_room_for_the_calls_of_others(fake, fifo):
+def test_small_calls_are_answered_although_the_slow_ones_in_flight_are_at_their_limit(door, hold, fifo):
+    for number in range(MAX_CALLS + 1):
+        hold(number, wait=False)
+    until(lambda: hold.posts.answers)
+    small = [door.post("/mcp", call(number, "session_status")).status for number in range(10)]
+    fifo.release(MAX_CALLS)
+
+    assert small == [200] * 10
+    assert sorted(answer.status for answer in hold.posts.finish()) == [200] * MAX_CALLS + [503]
+
+
+def test_small_calls_that_are_stuck_do_not_keep_others_waiting(door, fifo):
+    posts = Posts(door)
+    for number in range(READS.places + 2):
+        posts.post(call(number, "read_file", fifo=fifo.path))
+    small = door.post("/mcp", call(1, "session_status"))
+    fifo.release(READS.places + 2)
+
+    assert small.value["result"]["isError"] is False
+    assert codes(posts.finish()) == [False] * (READS.places + 2)
+
+
+@pytest.mark.parametrize("slow", ["hold", "read_file", "write_file"])
+@pytest.mark.parametrize("small", ["session_status", "echo"])
+def test_calls_of_one_token_do_not_keep_another_ones_waiting(fake, fifo, slow, small):
     door = fake()
     posts = Posts(door, Authorization="Bearer sesame")
     for number in range(MAX_CALLS_OF_TOKEN + 3):
-        posts.post(call(number, "hold", fifo=fifo.path))
+        posts.post(call(number, slow, fifo=fifo.path))
     until(lambda: len(posts.answers) == 3)
     refused = [answer.status for answer in posts.answers]
-    other = Posts(door, Authorization="Bearer tahini")
-    other.post(call(1, "echo"))
+    others = [door.post("/mcp", call(1, small), Authorization="Bearer tahini").status for _ in range(5)]
     fifo.release(MAX_CALLS_OF_TOKEN)
 
-    assert refused == [503] * 3
-    assert [answer.status for answer in other.finish()] == [200]
+    assert (refused, others) == ([503] * 3, [200] * 5)
     assert len(posts.finish()) == MAX_CALLS_OF_TOKEN + 3
+
+
+def test_tokens_that_fill_the_server_do_not_keep_another_one_out(fake, fifo):
+    door = fake()
+    posts = Posts(door, Authorization="Bearer sesame"), Posts(door, Authorization="Bearer tahini")
+    for each in posts:
+        for number in range(MAX_CALLS_OF_TOKEN):
+            each.post(call(number, "hold", fifo=fifo.path))
+    until(lambda: sum(len(each.answers) for each in posts) == 2 * MAX_CALLS_OF_TOKEN - MAX_CALLS)
+    third = Posts(door, Authorization="Bearer cumin")
+    for number in range(MIN_CALLS_OF_TOKEN):
+        third.post(call(number, "echo"))
+    fifo.release(MAX_CALLS)
+
+    assert [answer.status for answer in third.finish()] == [200] * MIN_CALLS_OF_TOKEN
+    for each in posts:
+        each.finish()
 
 
 def test_a_call_continues_and_is_recorded_after_its_client_disconnects(door, fifo, tmp_path):

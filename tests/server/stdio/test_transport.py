@@ -1,5 +1,6 @@
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -9,7 +10,8 @@ import time
 import pytest
 from doors import call, request, until
 
-from kaiza.server.stdio.worker_pool import MAX_BACKLOG, MAX_QUICK_JOBS, MAX_REPLACEMENTS, WORKERS
+from kaiza.server.call_queue import MAX_STUCK, READS, SCANS
+from kaiza.server.stdio.pending_requests import MAX_UNSENT, MAX_UNSENT_BYTES
 
 PING = request("alive?", "ping")
 INITIALIZE = request(
@@ -246,13 +248,13 @@ def test_a_client_that_stops_reading_does_not_prevent_the_shutdown(fake):
     door = fake(stdout=outgoing)
     os.close(outgoing)
     door.say(*(call(number, "echo", text="x" * 50_000) for number in range(12)))
-    until(lambda: len(door.records()) >= 7)
+    until(lambda: len(door.records()) >= SCANS.places)
     began = time.monotonic()
     door.signal()
 
     assert door.process.wait(5) == 0
     assert time.monotonic() - began < 3
-    assert len(door.records()) >= 7
+    assert len(door.records()) >= SCANS.places
     os.close(unread)
 
 
@@ -486,7 +488,7 @@ def test_an_overdue_call_is_answered_once_and_its_worker_replaced(door, fifo):
 
 
 def test_a_call_in_the_backlog_expires_at_its_deadline_and_is_not_run(door, fifo):
-    busy = [call(number, "hold", fifo=fifo.path) for number in range(WORKERS - 1)]
+    busy = [call(number, "hold", fifo=fifo.path) for number in range(SCANS.places)]
     door.say(*busy, call("early", "echo", timeout=0.05))
     early = door.hear()
     door.call("late", "echo", timeout=0.05)
@@ -505,45 +507,99 @@ def test_a_call_in_the_backlog_expires_at_its_deadline_and_is_not_run(door, fifo
 def test_a_call_read_before_the_app_is_built_expires_in_the_backlog_too(fake, make_fifo):
     building, held = make_fifo(), make_fifo()
     door = fake("slow", building.path)
-    door.say(*(call(number, "hold", fifo=held.path) for number in range(WORKERS - 1)))
+    door.say(*(call(number, "hold", fifo=held.path) for number in range(SCANS.places)))
     door.say(call("early", "echo", timeout=0.05))
     door.ask(PING)
     building.release()
 
     assert door.hear()["id"] == "early"
-    held.release(WORKERS - 1)
-    assert len(door.rest()) == WORKERS - 1
+    held.release(SCANS.places)
+    assert len(door.rest()) == SCANS.places
 
 
 def test_server_info_does_not_wait_for_a_pending_begin_session(door, fifo):
     door.call("begin", "begin_session", fifo=fifo.path)
-    door.say(*(call(number, "session_status") for number in range(MAX_QUICK_JOBS)))
-    door.say(*(call(f"{number}", "hold", fifo=fifo.path) for number in range(WORKERS)))
+    door.say(*(call(number, "session_status") for number in range(2 * READS.places)))
+    door.say(*(call(f"{number}", "hold", fifo=fifo.path) for number in range(2 * SCANS.places)))
 
     assert door.ask(call("server", "server_info"))["id"] == "server"
-    fifo.release(WORKERS + 1)
-    assert len(door.rest()) == 1 + MAX_QUICK_JOBS + WORKERS
+    fifo.release(1 + 2 * SCANS.places)
+    assert len(door.rest()) == 1 + 2 * READS.places + 2 * SCANS.places
 
 
-def test_server_info_and_session_status_do_not_wait_behind_slow_calls(door, fifo):
-    slow = WORKERS - 1 + MAX_BACKLOG
-    door.say(*(call(number, "hold", fifo=fifo.path) for number in range(slow)))
+@pytest.mark.parametrize("slow", ["hold", "write_file", "run_checks"])
+def test_small_calls_do_not_wait_behind_slow_ones_of_any_number(door, fifo, slow):
+    door.say(*(call(number, slow, fifo=fifo.path) for number in range(MAX_UNSENT - 1)))
     for name in ("server_info", "session_status"):
         assert door.ask(call(name, name))["id"] == name
-    fifo.release(slow)
+    fifo.release(MAX_UNSENT - 1)
 
-    assert sorted(answer["id"] for answer in door.rest()) == list(range(slow))
+    assert sorted(answer["id"] for answer in door.rest()) == list(range(MAX_UNSENT - 1))
+
+
+def test_small_calls_do_not_wait_behind_small_ones_that_are_stuck(door, fifo):
+    stuck = READS.places + MAX_STUCK - 1
+    door.say(*(call(number, "read_file", fifo=fifo.path) for number in range(stuck)))
+
+    assert door.ask(call("after", "session_status"))["id"] == "after"
+    fifo.release(stuck)
+    assert sorted(answer["id"] for answer in door.rest()) == list(range(stuck))
+
+
+def test_small_calls_sent_with_begin_session_do_not_wait_behind_slow_ones(door, make_fifo):
+    opening, slow = make_fifo(), make_fifo()
+    door.call("begin", "begin_session", fifo=opening.path)
+    door.say(*(call(number, "hold", fifo=slow.path) for number in range(30)), call("small", "session_status"))
+    door.ask(PING)
+    opening.release()
+
+    assert [door.hear()["id"] for _ in range(2)] == ["begin", "small"]
+    slow.release(30)
+    assert sorted(answer["id"] for answer in door.rest()) == list(range(30))
+
+
+def test_calls_that_wait_for_a_begin_session_expire_with_it(door, fifo):
+    door.call("begin", "begin_session", fifo=fifo.path, timeout=0.1)
+    door.say(call("early", "echo", timeout=0.05), call("late", "echo"))
+    answers = [door.hear() for _ in range(3)]
+    fifo.release()
+
+    assert [answer["id"] for answer in answers] == ["early", "begin", "late"]
+    assert [answer["result"]["isError"] for answer in answers] == [True, True, False]
+    assert door.rest() == []
+
+
+@pytest.mark.parametrize(("size", "limit"), [(4_000, 4_000 * 2 * MAX_UNSENT), (500_000, 2 * MAX_UNSENT_BYTES)])
+def test_no_more_is_read_from_a_client_that_does_not_read(fake, size, limit):
+    unread, outgoing = os.pipe()
+    door = fake(stdout=outgoing)
+    os.close(outgoing)
+    into = door.process.stdin.fileno()
+    os.set_blocking(into, False)
+    sent, number, rest = 0, 0, b""
+    while sent < limit and select.select([], [into], [], 1)[1]:
+        if not rest:
+            number += 1
+            rest = json.dumps(call(number, "echo", text="x" * size, timeout=0.01)).encode() + b"\n"
+        written = os.write(into, rest)
+        sent, rest = sent + written, rest[written:]
+    threads = len(os.listdir(f"/proc/{door.process.pid}/task"))
+    os.close(unread)
+
+    assert sent < limit
+    assert threads < 2 * MAX_UNSENT
+    assert door.process.wait(20) == 0
 
 
 def test_a_server_with_all_workers_stuck_keeps_answering(door, fifo):
-    workers = WORKERS - 1 + MAX_REPLACEMENTS
+    workers = SCANS.places + MAX_STUCK
     stuck = {door.ask(call(number, "hold", fifo=fifo.path, timeout=0.02))["id"] for number in range(workers)}
-    door.say(*(call(number, "echo", timeout=0.05) for number in range(2 * MAX_BACKLOG)))
-    refused = {door.hear()["id"] for _ in range(2 * MAX_BACKLOG)}
+    door.say(*(call(number, "echo", timeout=0.05) for number in range(100)))
+    refused = {door.hear()["id"] for _ in range(100)}
 
-    assert (stuck, refused) == (set(range(workers)), set(range(2 * MAX_BACKLOG)))
+    assert (stuck, refused) == (set(range(workers)), set(range(100)))
     assert door.ask(call("alive?", "server_info"))["id"] == "alive?"
-    assert [record["code"] for record in door.records()] == ["CAP_EXCEEDED"] * (workers + 2 * MAX_BACKLOG) + [None]
+    assert [record["code"] for record in door.records()] == ["CAP_EXCEEDED"] * (workers + 100) + [None]
     fifo.release(workers)
 
 

@@ -3,7 +3,8 @@ import threading
 
 from doors import until
 
-from kaiza.server.stdio.worker_pool import MAX_QUICK_JOBS, Job, WorkerPool
+from kaiza.server.call_queue import MAX_STUCK, READS, SCANS
+from kaiza.server.stdio.worker_pool import IDLE_THREADS, Job, WorkerPool
 
 TIMEOUT = 20
 
@@ -15,11 +16,17 @@ class Script:
         self.input = queue.SimpleQueue()
         self.began = queue.SimpleQueue()
         self.gates = {}
+        self.jobs = {}
+        self.held = set()
         self.read_count = 0
+        self.pool = WorkerPool(self.read_job)
+        self.pool.start()
 
     def put(self, *names):
         for name in names:
             self.gates[name] = threading.Event()
+            lane = READS if name.startswith("read") else SCANS
+            self.jobs[name] = Job(lambda name=name: self.run(name), lane, lambda name=name: name in self.held)
             self.input.put(name)
 
     def end(self):
@@ -28,165 +35,150 @@ class Script:
     def read_job(self):
         name = self.input.get(timeout=TIMEOUT)
         self.read_count += 1
-        return None if name is None else Job(lambda: self.run(name), quick=name.startswith("quick"))
+        return self.jobs.get(name)
 
     def run(self, name):
         self.began.put((name, threading.current_thread().name))
         assert self.gates[name].wait(TIMEOUT)
 
-    def wait_begun(self):
-        """The next job that begins, and its thread."""
-        return self.began.get(timeout=TIMEOUT)
+    def wait_begun(self, count=1):
+        """The next jobs that begin."""
+        return {self.began.get(timeout=TIMEOUT)[0] for _ in range(count)}
 
     def release(self, *names):
         for name in names:
             self.gates[name].set()
 
 
-def start_pool(workers, backlog=4):
-    script = Script()
-    pool = WorkerPool(script.read_job, workers=workers, backlog_limit=backlog)
-    pool.start()
-    return script, pool
+def names(count, kind="scan"):
+    return [f"{kind} {number}" for number in range(count)]
 
 
 def test_a_second_job_runs_on_another_thread_while_the_first_runs():
-    script, _ = start_pool(workers=4)
+    script = Script()
     script.put("first")
-    _, first = script.wait_begun()
+    _, first = script.began.get(timeout=TIMEOUT)
     script.put("second")
-    _, second = script.wait_begun()
+    _, second = script.began.get(timeout=TIMEOUT)
     script.release("first", "second")
     script.end()
 
     assert first != second
 
 
-def test_jobs_run_concurrently_up_to_the_number_of_workers():
-    script, _ = start_pool(workers=3)
-    script.put("a", "b", "c", "d")
-    running = {script.wait_begun()[0], script.wait_begun()[0]}
-    script.release("a")
-    third = script.wait_begun()[0]
-    script.release("b")
-    last = script.wait_begun()[0]
-    script.release("c", "d")
+def test_jobs_of_a_lane_run_at_the_same_time_up_to_its_places():
+    script = Script()
+    running, waiting = names(SCANS.places), ["a", "b"]
+    script.put(*running, *waiting)
+    began = script.wait_begun(SCANS.places)
+    until(lambda: script.read_count == SCANS.places + 2)
+    script.release(running[0])
+    third = script.wait_begun()
+    script.release(running[1])
+    last = script.wait_begun()
+    script.release(*running, *waiting)
     script.end()
 
-    assert running == {"a", "b"}
-    assert (third, last) == ("c", "d")
+    assert began == set(running)
+    assert (third, last) == ({"a"}, {"b"})
 
 
-def test_a_full_backlog_stops_reading_until_there_is_room():
-    script, _ = start_pool(workers=2, backlog=2)
-    script.put(*"abcdef")
-    script.wait_begun()
-    until(lambda: script.read_count == 4)
-    unread = script.input.qsize()
-    script.release(*"abcdef")
-    order = [script.wait_begun()[0] for _ in range(5)]
+def test_a_stuck_job_makes_room_until_it_ends():
+    script = Script()
+    running = names(SCANS.places)
+    script.put(*running, "next", "after")
+    script.wait_begun(SCANS.places)
+    until(lambda: script.read_count == SCANS.places + 2)
+    script.pool.release_stuck(script.jobs[running[0]])
+    beside = script.wait_begun()
+    script.release(running[0], "next")
+    after = script.wait_begun()
+    script.release(*running, "after")
     script.end()
 
-    assert unread == 2
-    assert sorted(order) == list("bcdef")
+    assert (beside, after) == ({"next"}, {"after"})
 
 
-def test_a_stuck_worker_is_replaced_until_it_returns():
-    script, pool = start_pool(workers=2)
-    script.put("stuck", "next")
-    script.wait_begun()
-    until(lambda: script.read_count == 2)
-    pool.replace_worker()
-    name = script.wait_begun()[0]
-    script.release("stuck", "next")
-    pool.return_worker()
-    script.put("after")
-    after = script.wait_begun()[0]
-    script.release("after")
+def test_waiting_jobs_are_run_after_the_end_of_input():
+    script = Script()
+    jobs = names(3 * SCANS.places)
+    script.put(*jobs)
+    script.end()
+    script.release(*jobs)
+
+    assert script.wait_begun(len(jobs)) == set(jobs)
+
+
+def test_a_small_job_starts_while_any_number_of_large_ones_wait():
+    script = Script()
+    scans = names(100)
+    script.put(*scans)
+    script.wait_begun(SCANS.places)
+    script.put("read")
+    began = script.wait_begun()
+    script.release(*scans, "read")
+    rest = script.wait_begun(len(scans) - SCANS.places)
     script.end()
 
-    assert (name, after) == ("next", "after")
+    assert began == {"read"}
+    assert len(rest) == len(scans) - SCANS.places
 
 
-def test_the_backlog_is_finished_after_the_end_of_input():
-    script, _ = start_pool(workers=2)
-    script.put("a", "b", "c")
-    script.end()
-    script.wait_begun()
-    script.release("a", "b", "c")
-
-    assert [script.wait_begun()[0], script.wait_begun()[0]] == ["b", "c"]
-
-
-def test_a_quick_job_starts_while_all_workers_are_busy_and_the_backlog_is_full():
-    script, _ = start_pool(workers=2, backlog=2)
-    script.put("a", "b", "c", "quick")
-    began = {script.wait_begun()[0], script.wait_begun()[0]}
-    script.release("a", "b", "c", "quick")
-    rest = {script.wait_begun()[0], script.wait_begun()[0]}
+def test_small_jobs_that_do_not_end_soon_make_room_up_to_a_limit():
+    script = Script()
+    reads = names(READS.places + MAX_STUCK + 1, "read")
+    script.put(*reads, "scan")
+    began = script.wait_begun(READS.places + MAX_STUCK + 1)
+    until(lambda: script.read_count == len(reads) + 1)
+    script.release(*reads, "scan")
+    last = script.wait_begun()
     script.end()
 
-    assert (began, rest) == ({"a", "quick"}, {"b", "c"})
+    assert (began, last) == ({*reads[:-1], "scan"}, {reads[-1]})
 
 
-def test_slow_quick_jobs_do_not_block_others_and_queue_beyond_their_limit():
-    script, _ = start_pool(workers=2, backlog=2)
-    names = [f"quick {number}" for number in range(MAX_QUICK_JOBS + 2)]
-    script.put(*names, "last")
-    began = {script.wait_begun()[0] for _ in range(MAX_QUICK_JOBS + 1)}
-    until(lambda: script.read_count == len(names) + 1)
-    others = script.began.qsize()
-    script.release(*names, "last")
-    rest = {script.wait_begun()[0], script.wait_begun()[0]}
+def test_a_job_that_is_held_takes_no_place_until_it_is_released():
+    script = Script()
+    script.held |= set(names(20))
+    script.put(*names(20), "scan", "read")
+    began = script.wait_begun(2)
+    script.held.clear()
+    script.pool.release_held()
+    script.release(*names(20), "scan", "read")
+    rest = script.wait_begun(20)
     script.end()
 
-    assert (began, others) == (set(names[:-1]), 0)
-    assert rest == {names[-1], "last"}
+    assert (began, rest) == ({"scan", "read"}, set(names(20)))
 
 
-def test_finished_quick_jobs_do_not_count_against_the_limits():
-    script, _ = start_pool(workers=2)
-    script.put("a")
-    script.wait_begun()
-    names = [f"quick {number}" for number in range(3 * MAX_QUICK_JOBS)]
-    began = []
-    for name in names:
-        script.put(name)
-        began.append(script.wait_begun()[0])
-        script.release(name)
-    script.put("b", "quick last")
-    last = script.wait_begun()[0]
-    script.release("a", "b", "quick last")
+def test_a_cancelled_job_is_not_run():
+    script = Script()
+    running = names(SCANS.places)
+    script.held.add("held")
+    script.put("held", *running, "waiting", "next")
+    script.wait_begun(SCANS.places)
+    until(lambda: script.read_count == SCANS.places + 3)
+    script.held.clear()
+    script.pool.cancel_job(script.jobs["waiting"])
+    script.pool.cancel_job(script.jobs["held"])
+    script.pool.release_held()
+    script.release(*running, "waiting", "next", "held")
     script.end()
 
-    assert (began, last) == (names, "quick last")
+    assert script.wait_begun() == {"next"}
+    assert script.began.empty()
 
 
-def test_a_cancelled_job_leaves_the_backlog_and_makes_room():
-    script, pool = start_pool(workers=2, backlog=1)
-    script.put("running", "waiting", "next")
-    script.wait_begun()
-    until(lambda: pool._backlog and script.read_count == 3)
-    pool.cancel_job(pool._backlog[0])
-    until(lambda: not script.input.qsize() and len(pool._backlog) == 1)
-    script.release("running", "waiting", "next")
-    after = script.wait_begun()[0]
+def test_threads_end_when_there_is_nothing_left_for_them():
+    script = Script()
+    reads = names(READS.places + MAX_STUCK, "read")
+    script.put(*reads)
+    script.wait_begun(len(reads))
+    script.release(*reads)
+    until(lambda: script.pool._thread_count <= IDLE_THREADS)
+    script.put("read")
+    began = script.wait_begun()
+    script.release("read")
     script.end()
 
-    assert after == "next"
-
-
-def test_slow_quick_jobs_leave_a_thread_for_reading_while_the_backlog_is_full():
-    script, _ = start_pool(workers=2, backlog=2)
-    script.put("a", "b", "c", "quick 1", "quick 2")
-    began = {script.wait_begun()[0] for _ in range(3)}
-    script.release("quick 1", "quick 2")
-    script.put("quick 3")
-    third = script.wait_begun()[0]
-    script.release("a", "b", "c", "quick 3")
-    rest = [script.wait_begun()[0], script.wait_begun()[0]]
-    script.end()
-
-    assert began == {"a", "quick 1", "quick 2"}
-    assert third == "quick 3"
-    assert rest == ["b", "c"]
+    assert began == {"read"}
