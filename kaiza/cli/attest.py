@@ -5,8 +5,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from kaiza.cli.audit.verify import verify_with_progress
 from kaiza.cli.console import arguments, audit_reader, output
 from kaiza.cli.console.id_prefix import resolve_id
@@ -14,6 +12,7 @@ from kaiza.cli.console.open_workspace import PLAN_ADVICE, open_workspace, parse_
 from kaiza.cli.plan.sign import find_key
 from kaiza.queries.attestation import AttestedRecords, build_statement, collect_records
 from kaiza.queries.interrupted_changes import find_interrupted
+from kaiza.render.json_values import encode_document
 from kaiza.render.terminal import escape
 from kaiza.store.trust import ssh_keygen
 from kaiza.store.trust.ssh_keygen import SshKeygenError
@@ -61,7 +60,7 @@ def _run_attest(args: argparse.Namespace) -> int:
         require_adopted(workspace)
         _require_intact(workspace.root)
         statement = _build_statement(args, workspace)
-        content = orjson.dumps(statement, option=orjson.OPT_INDENT_2) + b"\n"
+        content = encode_document(statement) + b"\n"
         signature = None if key is None else _sign(workspace.root, key, content)
     if args.output is None:
         output.write_json_bytes(content)

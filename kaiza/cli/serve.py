@@ -246,10 +246,11 @@ def _check_roots(named: Sequence[str]) -> tuple[str, ...]:
 def _has_no_settings(root: str) -> bool:
     """Whether certainly no settings apply, and no directory of Kaiza's is in the workspace; False if in doubt."""
     try:
+        root.encode()  # a path that is not UTF-8 is refused
         # A name that is not ASCII may be kaiza.toml to a file system that folds case or normalizes.
         settings = any(not name.isascii() or name.lower().startswith("kaiza.toml") for name in os.listdir(root))  # noqa: PTH208  see the top
         return not settings and not _can_hold_state(root) and not _has_configuration(root)
-    except OSError:
+    except (OSError, UnicodeEncodeError):
         return False
 
 

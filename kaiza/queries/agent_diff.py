@@ -10,6 +10,7 @@ from kaiza.domain.review.evidence import ReviewEvidence
 from kaiza.domain.review.file_diffs import FileDiffs
 from kaiza.domain.review.file_history import FileHistory, FileStep, build_histories
 from kaiza.domain.review.hunks import is_binary
+from kaiza.domain.text.binary_patch import format_binary_patch, is_safe_to_print
 from kaiza.domain.text.unified_diff import FileVersion, compare, describe_binary
 from kaiza.queries.review_contents import WorkspaceContents
 
@@ -20,6 +21,7 @@ _DEFAULT_MODE = 0o644
 class AgentDiff:
     """Diff of one file. `data` None: it cannot be shown, and `note` says why.
 
+    `patch`: the same change for git and for a terminal that is not Kaiza's to judge; it has no control characters.
     `has_outside`: something else changed the file between two of the calls, and that is in the diff too.
     """
 
@@ -27,6 +29,7 @@ class AgentDiff:
     source: str | None
     operation: str
     data: bytes | None
+    patch: bytes | None = None
     lines_added: int = 0
     lines_removed: int = 0
     note: str | None = None
@@ -72,9 +75,12 @@ def _diff_up_to(last: FileStep, history: FileHistory, contents: WorkspaceContent
     before = FileVersion(paths[0], None if history.first_hash is None else old, modes[0])
     after = FileVersion(paths[1], None if last.after_hash is None else new, modes[1])
     if is_binary(old) or is_binary(new):
-        return replace(diff, data=describe_binary(before, after), is_binary=True)
+        described = describe_binary(before, after)
+        return replace(diff, data=described, patch=described, is_binary=True)
     compared = compare(before, after, max_bytes=sys.maxsize)
-    return replace(diff, data=compared.data, lines_added=compared.lines_added, lines_removed=compared.lines_removed)
+    patch = compared.data if is_safe_to_print(compared.data) else format_binary_patch(before, after)
+    added, removed = compared.lines_added, compared.lines_removed
+    return replace(diff, data=compared.data, patch=patch, lines_added=added, lines_removed=removed)
 
 
 def _mode_of(recorded: int | None) -> int:

@@ -1,14 +1,44 @@
 """JSON values as indented lines for people. Every character that could control a terminal is escaped."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
 
-from kaiza.render.terminal import INDENT, QUOTE, escape
+from kaiza.render.terminal import INDENT, QUOTE, escape, escape_json
 
+_DELETE = b"\x7f"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ITEM = "- "
 _MAX_INDENT = 40  # an answer may be nested deeper than Python can recurse
+
+
+def encode_document(value: Any) -> bytes:
+    r"""One JSON document, indented, with JSON escapes for what controls a terminal: a pipe may end at one.
+
+    Bytes of file names that are not UTF-8 become the text `\xNN`, as in the log.
+    """
+    try:
+        encoded = orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError:
+        encoded = orjson.dumps(_without_surrogates(value), option=orjson.OPT_INDENT_2)
+    return escape_json_lines(encoded)
+
+
+def escape_json_lines(encoded: bytes) -> bytes:
+    """JSON of the same value that controls no terminal."""
+    if encoded.isascii() and _DELETE not in encoded:
+        return encoded
+    return "\n".join(map(escape_json, encoded.decode("utf-8", "replace").split("\n"))).encode()
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub(lambda found: escape(found[0]), value)
+    if isinstance(value, Mapping):
+        return {_without_surrogates(name): _without_surrogates(member) for name, member in value.items()}
+    return list(map(_without_surrogates, value)) if isinstance(value, list | tuple) else value
 
 
 def format_members(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:

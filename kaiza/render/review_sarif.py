@@ -79,7 +79,7 @@ def _result(rule: str, level: str, text: str, identity: str) -> dict[str, Any]:
 
 
 def _location(path: str, line: int | None) -> dict[str, Any]:
-    encoded = quote(path, safe="/", errors="surrogatepass")
+    encoded = quote(path, safe="/", errors="surrogateescape")
     artifact = {"uri": f"file://{encoded}"} if path.startswith("/") else {"uri": encoded, "uriBaseId": _BASE_ID}
     # Code scanning shows only results that have a line; a whole file is shown at its first.
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line or 1}}}

@@ -268,6 +268,12 @@ def test_no_file_is_changed_if_the_intent_cannot_be_synced(begun, workspace, mon
         begun.close()
 
 
+@pytest.fixture(params=["sandbox", "no sandbox"])
+def with_and_without_sandbox(request, monkeypatch, tmp_path):
+    if request.param == "no sandbox":
+        monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
+
 @pytest.fixture
 def checked(make_app, workspace):
     """Run programs as the checks of a plan's only phase, and return the error envelope."""
@@ -292,13 +298,8 @@ def checked(make_app, workspace):
     ],
     ids=["frozen", "damaged"],
 )
-@pytest.mark.parametrize("sandboxed", [True, False], ids=["sandboxed", "unsandboxed"])
-def test_no_further_check_runs_once_the_workspace_is_frozen_or_its_log_damaged(
-    checked, workspace, tmp_path, monkeypatch, stop, refusal, sandboxed
-):
-    if not sandboxed:
-        monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-
+@pytest.mark.usefixtures("with_and_without_sandbox")
+def test_no_further_check_runs_once_the_workspace_is_frozen_or_its_log_damaged(checked, workspace, stop, refusal):
     def stop_during_the_check():
         while not (workspace / "started").exists():
             os.sched_yield()

@@ -17,6 +17,8 @@ def read_arguments(words: Iterable[str], file: str | None, schema: Mapping[str, 
     properties = schema["properties"]
     named: set[str] = set()
     for word in words:
+        if not _is_text(word):
+            raise _usage_error(f"{escape(word)} is not UTF-8, and JSON can carry nothing else. Give the text in UTF-8.")
         name, equals, text = word.partition("=")
         if not equals or not name:
             raise _usage_error(f"{escape(word)} is not an argument. Write NAME=VALUE.")
@@ -25,6 +27,10 @@ def read_arguments(words: Iterable[str], file: str | None, schema: Mapping[str, 
         named.add(name)
         arguments[name] = _parse_value(name, text, properties.get(name, {}).get("type", "string"))
     return arguments
+
+
+def _is_text(word: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in word)
 
 
 def _parse_value(name: str, text: str, wanted: str) -> Any:

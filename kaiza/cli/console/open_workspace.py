@@ -136,8 +136,10 @@ def require_adopted(workspace: Workspace) -> None:
 def _named_root(directory: str) -> str:
     root = Path(directory).resolve()
     if not root.is_dir():
-        raise output.CommandError(f"There is no directory {directory}. Name the workspace with --workspace DIR.")
-    return str(root)
+        raise output.CommandError(
+            f"There is no directory {escape(directory)}. Name the workspace with --workspace DIR."
+        )
+    return require_utf8(str(root))
 
 
 def _nearest_root() -> str:
@@ -147,6 +149,13 @@ def _nearest_root() -> str:
             "This is not a Kaiza workspace: neither this directory nor one above it has plans/ and audit/. "
             "Go to a workspace, name one with --workspace DIR, or create one with `kaiza init`."
         )
+    return require_utf8(root)
+
+
+def require_utf8(root: str) -> str:
+    """The path of a workspace; a CommandError if no record could hold it."""
+    if not roots.is_utf8(root):
+        raise output.CommandError(roots.NOT_UTF8)
     return root
 
 

@@ -11,6 +11,7 @@ from typing import Any, Self, TextIO
 import orjson
 
 from kaiza.render import terminal
+from kaiza.render.json_values import encode_document, escape_json_lines
 
 SUCCESS, FAILURE, USAGE_ERROR, UNDETERMINED, INTERRUPTED = 0, 1, 2, 3, 130
 _FIRST_AFTER_SECONDS, _INTERVAL_SECONDS = 1.0, 0.1
@@ -41,19 +42,18 @@ def print_sentences(lines: Iterable[str]) -> None:
 
 def print_json(value: object) -> None:
     """Print one JSON document, indented."""
-    write_json_line(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    write_json_bytes(encode_document(value) + b"\n")
 
 
 def write_json_line(line: bytes) -> None:
-    """Print a line of JSON; the newline is added."""
-    write_json_bytes(line + b"\n")
+    """Print a line of JSON with JSON escapes for what controls a terminal; the newline is added."""
+    write_json_bytes(escape_json_lines(line) + b"\n")
 
 
 def write_json_bytes(content: bytes) -> None:
     """Write JSON byte for byte; on a terminal, control characters as JSON escapes."""
     if sys.stdout.isatty():
-        lines = content.decode("utf-8", "replace").split("\n")
-        sys.stdout.write("\n".join(map(terminal.escape_json, lines)))
+        sys.stdout.write(escape_json_lines(content).decode())
     else:
         sys.stdout.buffer.write(content)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli.console import arguments, output
+from kaiza.cli.console.open_workspace import require_utf8
 from kaiza.cli.doctor import clients, machine, sandbox_probe, trust, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
 from kaiza.cli.doctor.fix import fix_journals
@@ -48,7 +49,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run_doctor(args: argparse.Namespace) -> int:
     root = Path(args.directory or roots.find_nearest(".") or ".").resolve()
     if not root.is_dir():
-        raise output.CommandError(f"There is no directory {args.directory}. Name an existing one.", output.FAILURE)
+        raise output.CommandError(
+            f"There is no directory {escape(args.directory)}. Name an existing one.", output.FAILURE
+        )
+    require_utf8(str(root))
     if args.fix:
         return fix_journals(root, args)
     checks = list(_run_checks(root))

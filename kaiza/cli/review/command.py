@@ -7,8 +7,6 @@ import sys
 import webbrowser
 from pathlib import Path
 
-import orjson
-
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.review import selection
@@ -66,7 +64,7 @@ def _run_review(args: argparse.Namespace) -> int:
             output.print_lines(render_markdown(report))
         elif args.json or args.sarif:
             encode = encode_review if args.json else encode_sarif
-            output.write_json_line(orjson.dumps(encode(report), option=orjson.OPT_INDENT_2))
+            output.print_json(encode(report))
         else:
             _write_page(args, workspace, report)
         damage = workspace.damage()

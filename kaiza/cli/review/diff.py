@@ -24,6 +24,7 @@ _USAGE = """\
        %(prog)s --session ID [options] [PATH ...]
        %(prog)s --plan ID [options] [PATH ...]
        %(prog)s --request ID [options] [PATH ...]"""
+_HOW_TO_READ = "--color=always shows them spelled out."
 MAX_CONTENT_BYTES = 32 << 20
 """Larger contents are not compared."""
 
@@ -33,8 +34,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Show what an agent changed, as git shows a diff: from before its first call to after its last one, without "
-        "what others changed later. Undone changes are left out. On a terminal, in colour and through $PAGER; "
-        "otherwise byte for byte, so that `git apply` can apply it.\n"
+        "what others changed later. Undone changes are left out. On a terminal, in colour, through $PAGER, and with "
+        "control characters spelled out; otherwise for `git apply`, with control characters only in binary patches. "
+        "--color=always prints to a pipe what a terminal gets.\n"
         "Exit status: 0 shown, 1 no such session, plan or call, or a content that is not kept any more.",
         "kaiza diff\nkaiza diff --session 3f2b --stat\nkaiza diff --plan PLAN-0007-rotate-tokens src/",
         run=_run_diff,
@@ -45,6 +47,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--stat", action="store_true", help="only the number of changed lines of each file")
     form.add_argument("--name-only", action="store_true", help="only the names of the files")
     form.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--color",
+        metavar="WHEN",
+        choices=["auto", "always", "never"],
+        default="auto",
+        help="auto, always or never",
+    )
     parser.add_argument("--no-pager", action="store_true", help="do not use a pager")
     parser.add_argument("paths", metavar="PATH", nargs="*", help="only this file, or files below this directory")
     arguments.add_workspace(parser)
@@ -69,6 +78,8 @@ def _run_diff(args: argparse.Namespace) -> int:
 
 
 def _print_diffs(args: argparse.Namespace, chosen: ReviewSelection, diffs: Sequence[AgentDiff], root: str) -> None:
+    is_wanted = args.color == "always"
+    colour = is_wanted or (args.color == "auto" and output.has_colour())
     if args.json:
         output.print_json(_json_document(chosen, diffs))
     elif not diffs:
@@ -77,21 +88,23 @@ def _print_diffs(args: argparse.Namespace, chosen: ReviewSelection, diffs: Seque
         output.print_lines(_format_name(diff.path) for diff in diffs)
     elif args.stat:
         rows = [StatRow(diff.path, diff.source, _lines_of(diff)) for diff in diffs]
-        stat = render_stat(rows, output.terminal_width(), colour=output.has_colour())
+        stat = render_stat(rows, output.terminal_width(), colour=colour)
         page_lines(stat, root, wanted=not args.no_pager)
-    elif sys.stdout.isatty():
-        page_lines(_screen_lines(diffs), root, wanted=not args.no_pager)
+    elif is_wanted or sys.stdout.isatty():
+        page_lines(_screen_lines(diffs, colour=colour), root, wanted=not args.no_pager)
     else:
         for diff in diffs:
-            sys.stdout.buffer.write(diff.data or b"")
+            sys.stdout.buffer.write(diff.patch or b"")
+            if diff.patch != diff.data:
+                output.print_error(f"{escape(diff.path)}: a binary patch, for its control characters. {_HOW_TO_READ}")
 
 
-def _screen_lines(diffs: Sequence[AgentDiff]) -> Iterator[str]:
+def _screen_lines(diffs: Sequence[AgentDiff], *, colour: bool) -> Iterator[str]:
     """The diffs with control characters spelled out: a file must not control the terminal that shows it."""
     for diff in diffs:
         if diff.data:
             text = diff.data.decode(errors="backslashreplace").replace("\t", "        ")
-            yield from plans.render_diff(text, None, colour=output.has_colour())
+            yield from plans.render_diff(text, None, colour=colour)
 
 
 def _print_notes(diffs: Sequence[AgentDiff]) -> bool:

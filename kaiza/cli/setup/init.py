@@ -10,7 +10,7 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import open_root, resolve_name
+from kaiza.cli.console.open_workspace import open_root, require_utf8, resolve_name
 from kaiza.cli.setup import advice
 from kaiza.cli.setup.adopt import confirm_adoption
 from kaiza.cli.setup.http_entry import make_http_server
@@ -94,8 +94,10 @@ def _run_init(args: argparse.Namespace) -> int:
     root = Path(args.directory).resolve()
     if not root.is_dir():
         raise output.CommandError(
-            f"There is no directory {args.directory}. Create it first, then run `kaiza init` again.", output.FAILURE
+            f"There is no directory {escape(args.directory)}. Create it first, then run `kaiza init` again.",
+            output.FAILURE,
         )
+    require_utf8(str(root))
     if not args.remove and not args.only_print:
         _adopt_if_foreign(args, str(root))
     target = InstallTarget(root, Path.home(), install_manifest.load(str(root)))

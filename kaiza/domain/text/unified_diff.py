@@ -48,11 +48,11 @@ def compare(
     old: FileVersion, new: FileVersion, *, replaced: Iterable[ChangedSpan] = (), max_bytes: int = MAX_DIFF_BYTES
 ) -> FileDiff:
     """Diff two versions of a file; empty if they are equal. `replaced`: as in `diff_contents`."""
-    if (old.path, old.content, _git_mode(old)) == (new.path, new.content, _git_mode(new)):
+    if (old.path, old.content, git_mode(old)) == (new.path, new.content, git_mode(new)):
         return FileDiff(b"", 0, 0, truncated=False)
     before, after = old.content or b"", new.content or b""
     spans = list(diff_contents(before, after, replaced))
-    pieces = chain(_header(old, new, with_hunks=bool(spans)), _hunks(before, after, spans))
+    pieces = chain(format_header(old, new, with_hunks=bool(spans)), _hunks(before, after, spans))
     data, truncated = _truncate_pieces(pieces, max_bytes)
     return FileDiff(data, *_sum_spans(spans), truncated)
 
@@ -63,7 +63,7 @@ def describe_binary(old: FileVersion, new: FileVersion) -> bytes:
         b"/dev/null" if side.content is None else quote_name(prefix + _encode_path(side.path))
         for prefix, side in ((b"a/", old), (b"b/", new))
     ]
-    return b"".join([*_header(old, new, with_hunks=False), b"Binary files %s and %s differ\n" % tuple(names)])
+    return b"".join([*format_header(old, new, with_hunks=False), b"Binary files %s and %s differ\n" % tuple(names)])
 
 
 def count_changed_lines(before: bytes | None, after: bytes | None) -> tuple[int, int]:
@@ -79,7 +79,8 @@ def _sum_spans(spans: Iterable[ContentSpan]) -> tuple[int, int]:
     return added, removed
 
 
-def _header(old: FileVersion, new: FileVersion, *, with_hunks: bool) -> Iterator[bytes]:
+def format_header(old: FileVersion, new: FileVersion, *, with_hunks: bool) -> Iterator[bytes]:
+    """Lines before the hunks: names, modes, and the rename."""
     names = b"a/" + _encode_path(old.path), b"b/" + _encode_path(new.path)
     yield b"diff --git %s %s\n" % (quote_name(names[0]), quote_name(names[1]))
     yield from _extended_header(old, new)
@@ -90,11 +91,11 @@ def _header(old: FileVersion, new: FileVersion, *, with_hunks: bool) -> Iterator
 
 def _extended_header(old: FileVersion, new: FileVersion) -> Iterator[bytes]:
     if old.content is None:
-        yield b"new file mode %s\n" % _git_mode(new)
+        yield b"new file mode %s\n" % git_mode(new)
     elif new.content is None:
-        yield b"deleted file mode %s\n" % _git_mode(old)
-    elif _git_mode(old) != _git_mode(new):
-        yield b"old mode %s\nnew mode %s\n" % (_git_mode(old), _git_mode(new))
+        yield b"deleted file mode %s\n" % git_mode(old)
+    elif git_mode(old) != git_mode(new):
+        yield b"old mode %s\nnew mode %s\n" % (git_mode(old), git_mode(new))
     if old.path != new.path:
         yield b"rename from %s\nrename to %s\n" % (
             quote_name(_encode_path(old.path)),
@@ -102,7 +103,8 @@ def _extended_header(old: FileVersion, new: FileVersion) -> Iterator[bytes]:
         )
 
 
-def _git_mode(file: FileVersion) -> bytes:
+def git_mode(file: FileVersion) -> bytes:
+    """Mode as git writes it: only whether the owner may execute the file."""
     return b"100755" if file.mode & 0o100 else b"100644"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from kaiza.domain.audit import canonical_json
 from kaiza.store.audit import log_file
 from kaiza.store.audit.reader import BLOCK_BYTES, find_offset, parse_record, read_lines, split_lines
 from kaiza.store.disk.byte_io import read_range
@@ -20,7 +21,8 @@ _MAX_REST = 2 * BLOCK_BYTES
 
 def member_text(name: str, value: str) -> bytes:
     """A member as the log writes it. Without its last quote it matches every value that begins so."""
-    return orjson.dumps({name: value})[1:-1]
+    recorded, _ = canonical_json.to_recordable(value)
+    return orjson.dumps({name: recorded})[1:-1]
 
 
 def search_records(root: str, texts: Sequence[bytes], *, since_seq: int = 1) -> Iterator[tuple[bytes, dict[str, Any]]]:

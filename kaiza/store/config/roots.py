@@ -8,6 +8,8 @@ from kaiza.domain import errors
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
 
+NOT_UTF8 = "The path of the workspace is not UTF-8, so no client could name it. Rename the directory."
+
 
 def resolve_roots(named: Sequence[str], environment: dict[str, str]) -> tuple[str, ...]:
     """Real paths of the roots; BOOTSTRAP_FAILURE if one is not a directory or lies inside another."""
@@ -16,11 +18,18 @@ def resolve_roots(named: Sequence[str], environment: dict[str, str]) -> tuple[st
     for number, root in enumerate(roots):
         if not Path(root).is_dir():
             raise _startup_error("A workspace is not a directory. Name an existing one with --workspace.", number)
+        if not is_utf8(root):
+            raise _startup_error(NOT_UTF8, number)
     for number, root in enumerate(roots):
         # Nested roots would give one file two logs, and two sets of plans that allow its change.
         if any(root != other and _is_parent_of(other, root) for other in roots):
             raise _startup_error("One workspace is inside another. Name only one of the two.", number)
     return roots
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a path can be recorded and sent as it is."""
+    return not any("\ud800" <= char <= "\udfff" for char in path)
 
 
 def require_own_directories_outside(roots: Sequence[str]) -> None:

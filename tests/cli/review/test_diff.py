@@ -181,6 +181,69 @@ def test_hostile_names_are_quoted_as_git_quotes_them_and_contents_are_exact(scen
     assert len(files_below(before)) > 15
 
 
+@pytest.fixture
+def hostile(scene, tmp_path):
+    """Changes of every kind to files that hold every hostile text, and a copy of the tree before."""
+    everything = "\n".join(TEXTS.values())
+    for name, content in {
+        "edited": everything,
+        "moved": everything,
+        "deleted": everything,
+        "cleaned": everything,
+    }.items():
+        scene.write(f"src/{name}", content)
+    scene.write("src/\x1b[31m", "one\n")
+    scene.write("src/latin", INVALID_UTF8)
+    scene.write("src/empty", "")
+    (scene.root / "src/moved").chmod(0o755)
+    before = tmp_path / "before"
+    shutil.copytree(scene.root, before)
+    scene.overwrite("src/edited", everything + "\nmore\n")
+    scene.change("move_file", source="src/moved", destination="src/there", expected_hash=sha(everything.encode()))
+    scene.overwrite("src/there", "\x1b[2J" + everything)
+    scene.change("delete_file", path="src/deleted", expected_hash=sha(everything.encode()))
+    scene.overwrite("src/cleaned", "clean\n")
+    scene.overwrite("src/created", everything * 30)
+    scene.overwrite("src/\x1b[31m", "two\n")
+    scene.overwrite("src/latin", "clean\n")
+    scene.overwrite("src/empty", "\x07")
+    scene.overwrite("src/bidi", TEXTS["bidi"])
+    scene.overwrite("src/crlf", "one\r\ntwo\tthree\r\n")
+    scene.before = before
+    return scene
+
+
+def test_a_pipe_gets_nothing_that_controls_the_terminal_at_its_end(hostile, kaiza):
+    patch, listed = kaiza("diff"), kaiza("diff", "--json")
+    shown = {char for result in (patch, listed) for char in result.out + result.err}
+    bidi = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+    assert {char for char in shown if ord(char) < 32 or 126 < ord(char) < 160} <= {"\n", "\r", "\t"}
+    assert shown & bidi == set()
+    assert b"\r" not in patch.raw.replace(b"\r\n", b"")
+    assert b"+one\r\n" in patch.raw
+    assert "src/there: " in patch.err
+
+
+def test_git_applies_what_a_pipe_gets_of_control_characters_and_takes_it_back(hostile, kaiza):
+    patch = kaiza("diff").raw
+    applied = git_apply(hostile.before, patch)
+
+    assert applied.returncode == 0
+    assert files_below(hostile.before) == files_below(hostile.root)
+    assert git_apply(hostile.root, patch, "-R", "--check").returncode == 0
+
+
+def test_a_pipe_gets_what_a_terminal_gets_if_colour_is_always_wanted(hostile, kaiza):
+    result = kaiza("diff", "--color=always")
+    lines = [line.removesuffix("\x1b[0m") for line in result.out.splitlines()]
+    plain = "".join(line.partition("m")[2] if line.startswith("\x1b[") else line for line in lines)
+
+    assert "\x1b[32m+" in result.out
+    assert invisible_characters(plain) == []
+    assert result.err == ""
+
+
 def test_a_terminal_never_gets_control_characters_of_a_file(scene, at_terminal):
     scene.overwrite("src/contents.txt", "\n".join(TEXTS.values()))
     scene.close()
@@ -234,13 +297,14 @@ def test_a_pager_that_is_left_early_is_no_error(scene, at_terminal, monkeypatch)
 
 
 def test_invalid_utf8_is_exact_when_piped_and_shown_as_numbers_on_a_terminal(scene, process, kaiza, at_terminal):
-    scene.write("src/a.txt", INVALID_UTF8)
+    latin = b"caf\xe9 \xff\xfe\n"
+    scene.write("src/a.txt", latin)
     scene.overwrite("src/a.txt", "clean\n")
     scene.close()
     screen = at_terminal("diff", "--no-pager")
     screen.end()
 
-    assert b"-" + INVALID_UTF8 in process("diff").stdout
+    assert b"-" + latin in process("diff").stdout
     assert "caf\\xe9" in screen.shown
     assert "caf\\\\xe9" in json.dumps(json.loads(kaiza("diff", "--json").out))
 
