@@ -8,6 +8,7 @@ from typing import Any
 
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
 from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.review.actors import is_locking
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.session_summary import is_complete
 from kaiza.store.audit.record_search import member_text, read_since, search_backward, search_records
@@ -22,6 +23,7 @@ _EXPLAINING = (
     b'"kind":"person","outcome":"',
     b'"kind":"recovery","outcome":null',
     b'"unlocked":true',
+    b'"outcome":"error"',  # another session's refusal may have locked the role
 )
 _MAX_PATH_TEXTS = 64
 Record = dict[str, Any]
@@ -92,7 +94,9 @@ def read_selected(root: str, selection: ReviewSelection) -> SelectedRecords:
 
 
 def _may_explain(record: Record) -> bool:
-    return record["kind"] in ("plan", "person", "recovery") or record["tool_name"] == "write_report"
+    return (
+        record["kind"] in ("plan", "person", "recovery") or record["tool_name"] == "write_report" or is_locking(record)
+    )
 
 
 def _read_span(root: str, since: str | None, until: str | None) -> SelectedRecords:

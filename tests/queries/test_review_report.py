@@ -166,6 +166,31 @@ def test_the_lock_lasts_from_the_refusal_to_the_report(story):
     assert lock.released_by == story.report.refusals[0].report.seq
 
 
+def test_a_sessions_page_says_which_session_locked_its_role_and_that_of_another_role_does_not(scene):
+    first = scene.begin()
+    scene.approve()
+    planner = scene.begin("ANTIGRAVITY")
+    earlier = scene.begin()
+    other = scene.begin()
+    scene.session_id = first
+    scene.call("write_file", path="elsewhere", content="x")
+    scene.session_id = other
+    refused = scene.call("write_file", path="src/a.py", content="x")
+    locked = scene.review(chosen=other)
+    scene.change("write_report", title="Wrong path", content="It was mine to see.")
+    released = scene.review(chosen=other)
+    later = scene.begin()
+    scene.overwrite("src/a.py", "x")
+
+    assert refused.envelope["error_code"] == "SESSION_LOCKED"
+    assert [chip.text for chip in locked.verdict.chips if chip.subject == "locks"] == [
+        f"Locked once, by session {first[:8]}, still locked"
+    ]
+    assert (released.timeline.locks[0].other_session, released.timeline.locks[0].release) == (first, "report")
+    assert [span.other_session for span in scene.review(chosen=first).timeline.locks] == [None]
+    assert [scene.review(chosen=one).timeline.locks for one in (planner, earlier, later)] == [()] * 3
+
+
 def test_an_edited_approval_has_an_interval_and_no_moment(scene):
     scene.write("src/a.py", "one\n")
     scene.begin()

@@ -50,6 +50,8 @@ class LockedSpan:
     released_by: int | None = None
     """Number of the report's or the person's record that released it."""
     release: Literal["report", "person"] | None = None
+    other_session: str | None = None
+    """The session whose refusal locked, if that refusal is not under review."""
 
 
 @dataclass(frozen=True, slots=True)

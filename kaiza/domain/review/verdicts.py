@@ -16,6 +16,7 @@ from kaiza.domain.review.report import (
 )
 from kaiza.domain.review.timeline import LockedSpan
 
+_ID_LENGTH = 8
 _NUMBERS = ("no things", "one thing", "two things", "three things", "four things", "five things")
 _REASONS = {
     "record_not_intact": "the audit log is not intact",
@@ -123,8 +124,11 @@ def _ungoverned_chip(ungoverned: UngovernedReview) -> ReviewChip:
 def _lock_chip(locks: Sequence[LockedSpan]) -> ReviewChip:
     if not locks:
         return ReviewChip("locks", "ok", "Never locked")
-    times = "once" if len(locks) == 1 else f"{len(locks)} times"
+    what = "Locked once" if len(locks) == 1 else f"Locked {len(locks)} times"
+    others = sorted({lock.other_session[:_ID_LENGTH] for lock in locks if lock.other_session is not None})
+    if others:
+        what += f", by session {' and '.join(others)}"
     if any(lock.to is None for lock in locks):
-        return ReviewChip("locks", "bad", f"Locked {times}, still locked")
+        return ReviewChip("locks", "bad", f"{what}, still locked")
     by = {lock.release for lock in locks}
-    return ReviewChip("locks", "bad", f"Locked {times}, released by {' and '.join(sorted(filter(None, by)))}")
+    return ReviewChip("locks", "bad", f"{what}, released by {' and '.join(sorted(filter(None, by)))}")
