@@ -1,7 +1,8 @@
 """Tool `find_files`: find files and directories by a glob, in pages, in the order of paths."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kaiza.domain.paging import cursor
@@ -25,7 +26,7 @@ NAME = "find_files"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The glob, where to search, and the path to continue after. Unpaged, all hits are counted."""
+    """The glob, where to search, and the path to continue after. On the first page all hits are counted."""
 
     pattern: GlobFilter
     path: RelPath
@@ -69,7 +70,8 @@ def run(request: Request, view: FilesView) -> Answer:
     # The walk is in the order of paths: it starts where the glob's literal prefix, or the previous page, says.
     since = max(request.after, base + request.pattern.glob.prefix)
     with view.walk(start, include_ignored=request.include_ignored, over=timeout.has_expired, since=since) as walk:
-        output = _collect_page(request, view, walk, len(base))
+        has_counted = partial(timeout.may_stop_counting, view.caps.find_guard_ms, is_continued=bool(request.after))
+        output = _collect_page(request, view, walk, len(base), has_counted)
         notes = [*describe_log_directory(start), *timeout.diagnostics(walk)]
     if not output["items"] and "/" not in request.pattern.glob.text:
         notes.append("A pattern without a slash matches in one directory only; begin it with **/ for any depth.")
@@ -78,7 +80,9 @@ def run(request: Request, view: FilesView) -> Answer:
     return Answer({**output, "summary": _build_summary(output)}, diagnostics=notes)
 
 
-def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> dict[str, Any]:
+def _collect_page(
+    request: Request, view: FilesView, walk: Walk, base: int, has_counted: Callable[[], bool]
+) -> dict[str, Any]:
     page = PageBuilder(
         request.page_size or view.caps.default_page_items,
         AnswerBudget.choose(view.caps, is_asked=request.page_size is not None),
@@ -94,8 +98,8 @@ def _collect_page(request: Request, view: FilesView, walk: Walk, base: int) -> d
         hits += 1
         require_hits_within_cap(hits, view)
         full = full or not page.add(_build_item(entry), (entry.path, hits))
-        if full and request.paged:
-            break  # unpaged, the walk goes to its end, so that too many hits are refused at once
+        if full and has_counted():
+            break  # the first page counts to the end, so that too many hits are refused at once
     output: dict[str, Any] = {"items": page.items}
     if full:
         output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, page.last_key)

@@ -81,6 +81,10 @@ class ScanTimeout:
         )
         return self._has_stopped
 
+    def may_stop_counting(self, guard_ms: int, *, is_continued: bool) -> bool:
+        """Whether a walk whose page is full may end: its hits were counted for the first page, or take too long."""
+        return is_continued or self.elapsed_ms >= guard_ms
+
     def diagnostics(self, walk: Walk) -> list[str]:
         """Sentences about what a finished walk left out; CAP_EXCEEDED if the call's deadline ended it."""
         notes = []

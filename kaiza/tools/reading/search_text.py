@@ -1,7 +1,8 @@
 """Tool `search_text`: search the lines of files for a text or a regular expression, in the order of paths."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kaiza.domain.paging import cursor
@@ -22,7 +23,7 @@ _AFTER_LAST_LINE = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The query, where to search, and the hit to continue after. Unpaged, all hits are counted."""
+    """The query, where to search, and the hit to continue after. On the first page all hits are counted."""
 
     matcher: Matcher
     path: RelPath
@@ -34,6 +35,11 @@ class Request:
     cursor_binding: Mapping[str, object]
     after: HitPosition = BEFORE_FIRST
     count: int = 0
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether this page follows another one."""
+        return self.after != BEFORE_FIRST
 
     def matches_glob(self, path: str) -> bool:
         """Whether a path is searched."""
@@ -81,7 +87,7 @@ def _search_file(request: Request, view: FilesView, hits: HitCollector) -> dict[
     with view.open_file(request.path) as file:
         notes = describe_log_directory(file.real)
         if not notes and request.matches_glob(file.real.name):
-            hits.search_file(file.real, file, request.after, enough=request.paged)
+            hits.search_file(file.real, file, request.after, enough=request.is_continued)
     return _page_output(request, hits, None, notes)
 
 
@@ -92,12 +98,15 @@ def _search_directory(request: Request, view: FilesView, hits: HitCollector) -> 
     with view.walk(
         start, include_ignored=request.include_ignored, over=timeout.has_expired, since=request.after.path
     ) as walk:
-        done = _search_tree(request, view, hits, walk, len(f"{start}/") if start.parts else 0)
+        has_counted = partial(timeout.may_stop_counting, view.caps.search_guard_ms, is_continued=request.is_continued)
+        done = _search_tree(request, view, hits, walk, len(f"{start}/") if start.parts else 0, has_counted)
         notes = [*describe_log_directory(start), *timeout.diagnostics(walk)]
         return _page_output(request, hits, done if walk.stopped_early else None, notes)
 
 
-def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Walk, base: int) -> str:
+def _search_tree(
+    request: Request, view: FilesView, hits: HitCollector, walk: Walk, base: int, has_counted: Callable[[], bool]
+) -> str:
     """Search the files of the walk; return the path of the last entry that is finished."""
     done = request.after.path
     for entry in iterate_with_progress(walk, view):
@@ -108,8 +117,8 @@ def _search_tree(request: Request, view: FilesView, hits: HitCollector, walk: Wa
                 hits.notes[SKIPPED_PROTECTED] += 1
             else:
                 with content:
-                    hits.search_file(real, content, request.after, enough=request.paged)
-            if hits.is_full and request.paged:
+                    hits.search_file(real, content, request.after, enough=request.is_continued)
+            if hits.is_full and has_counted():
                 break
         done = entry.path
     return done

@@ -270,6 +270,27 @@ def test_too_many_hits_are_refused_on_one_page_and_over_pages(plain_reader):
         plain_reader.pages("search_text", query="hit", pageSize=2)
 
 
+@pytest.mark.rows("S2-27")
+@pytest.mark.parametrize("page_size", [{}, {"pageSize": 50}, {"pageSize": 1}])
+def test_the_size_of_a_page_does_not_decide_whether_there_are_too_many_hits(plain_reader, page_size):
+    for number in range(6):
+        plain_reader.write(f"{number}.txt", "hit\n" * 4_000)
+
+    assert plain_reader.code("search_text", query="hit", **page_size) == "CAP_EXCEEDED"
+    assert plain_reader.call("search_text", query="hit", path="0.txt", **page_size)["items"]
+    plain_reader.caps = plain_reader.caps._replace(total_hits=5)
+    assert plain_reader.code("find_files", pattern="*.txt", **page_size) == "CAP_EXCEEDED"
+
+
+def test_hits_are_not_counted_for_longer_than_a_scan_may_take(plain_reader):
+    for number in range(6):
+        plain_reader.write(f"{number}.txt", "hit\n")
+    plain_reader.caps = plain_reader.caps._replace(total_hits=5, search_guard_ms=0, find_guard_ms=0)
+
+    assert "nextCursor" in plain_reader.call("search_text", query="hit", pageSize=2)
+    assert "nextCursor" in plain_reader.call("find_files", pattern="*.txt", pageSize=2)
+
+
 def test_an_unpaged_search_past_its_soft_limit_is_partial_and_says_so(reader):
     for name in "abcdef":
         reader.write(name, "hit\n")
