@@ -23,6 +23,8 @@ from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.os_errors import to_system_error
 from kaiza.store.files.resolved import OwnedDescriptor, ResolvedPath
 
+MAX_NEW_LEVELS = 100
+"""Directories below each other that one change may create."""
 _CREATED = "created directory"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,11 +50,21 @@ class DirectoryHandles:
         return True
 
     def open_or_plan(self, path: RelPath) -> None:
-        """Open a directory, or note it and its missing parents in `missing`. Nothing is created."""
-        if path in self.missing or self.open_existing(path):
-            return
-        self.open_or_plan(path.parent)
-        self.missing.append(path)
+        """Open a directory, or note it and its missing parents in `missing`. Nothing is created.
+
+        INVALID_PATH if more than MAX_NEW_LEVELS are missing: each stays open while the change is made.
+        """
+        planned = []
+        while path not in self.missing and not self.open_existing(path):
+            planned.append(path)
+            if len(planned) > MAX_NEW_LEVELS:
+                raise errors.SystemError.tool_failure(
+                    "INVALID_PATH",
+                    human_message=f"The path needs more than {MAX_NEW_LEVELS} new directories. Use a shorter path.",
+                    cause={"why": "depth", "limit": MAX_NEW_LEVELS},
+                )
+            path = path.parent
+        self.missing.extend(reversed(planned))
 
     def nearest_descriptor(self, path: RelPath) -> int:
         """Descriptor of the directory or of its nearest parent that is open."""
