@@ -215,9 +215,11 @@ class Workspace:
 
     def look_at_plans(self) -> None:
         """Read the plans that changed, and save what was seen of them."""
-        with suppress(OSError, errors.SystemError):
+        try:
             self.plans.read_changed()
             self.sights.flush()
+        except (OSError, errors.SystemError):
+            return  # the watch looks again in a second, and a call that reads the plans is told why it cannot
 
     def _notice_plan(self, stored: StoredPlan) -> None:
         if not self.binding.is_foreign:
@@ -254,8 +256,7 @@ class Workspace:
         self.manifest.stop()
         self.sights.flush()
         self.projection.stop()
-        with suppress(errors.SystemError):
-            self.follow()  # the snapshot covers what other processes recorded, too
+        self._follow_last()
         self.log.close()
         self.save_snapshot(now)
         self.served_sessions.close()
@@ -263,6 +264,13 @@ class Workspace:
             self._transactions.close()
         self.blobs.kaiza_dir.close()
         self.files.close()
+
+    def _follow_last(self) -> None:
+        """Follow the log, so that the snapshot covers what other processes recorded."""
+        try:
+            self.follow()
+        except errors.SystemError:
+            return  # the snapshot ends at what this process has followed; the next one reads the rest
 
     def begin_recording(self) -> None:
         """Before the first record: write the identity that is missing, and carry over what an earlier state forbids.

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -246,10 +245,13 @@ def _apply_actions(target: InstallTarget, actions: _InitActions, args: argparse.
 
 def _note_drafts(root: str) -> None:
     """Note the example plan as seen, so that a person may approve it in an editor before a server runs."""
-    with suppress(errors.SystemError):  # kaiza.toml may be faulty; `kaiza doctor` says so
+    try:
         workspace = Workspace(root, Caps())
-        workspace.look_at_plans()
-        workspace.close(human_decisions.current_timestamp())
+    except errors.SystemError as fault:
+        output.print_error(f"The example plan was not noted as seen. {escape(fault.human_message)}")
+        return
+    workspace.look_at_plans()
+    workspace.close(human_decisions.current_timestamp())
 
 
 def _print_advice(

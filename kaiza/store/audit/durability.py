@@ -2,7 +2,6 @@
 
 import os
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,5 +119,7 @@ class Durability:
                 self._condition.wait_for(lambda: self._closing, _MAX_DELAY_SECONDS)
                 if self._closing:
                     return
-            with suppress(errors.SystemError):  # still pending, and tried again unless an fsync failed
+            try:
                 self._sync_pending()
+            except errors.SystemError:
+                continue  # still pending, and tried again unless an fsync failed; `close` raises what remains

@@ -7,7 +7,6 @@ has just begun. What is missing in it may be neither shown as absent nor taken f
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -116,12 +115,14 @@ class LogProjection:
         self._save(lambda state: state.without_expired(now, idle_hours))
 
     def _save(self, prepare: Callable[[AuditState], AuditState] = lambda state: state) -> None:
-        with suppress(OSError, errors.SystemError):
+        try:
             _, known = self._source.load()
             # Another process that followed the log further may have saved its snapshot already: never go back.
             body = self.log.hold_still(lambda _file, _position: self._encode(prepare, known.seq if known else 0))
             if body is not None:
                 self._source.save(body)
+        except (OSError, errors.SystemError):
+            return  # the next process reads more of the log
 
     def _encode(self, prepare: Callable[[AuditState], AuditState], least_seq: int) -> bytes | None:
         """The snapshot, with a state and a head that belong together; None if there is nothing to save."""

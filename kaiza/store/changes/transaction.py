@@ -254,7 +254,7 @@ class TransactionManager:
     def _store_after_images(self, prepared: PreparedTransaction) -> None:
         """Store what the change wrote, so that a review can show it when something else has changed the file."""
         # Neither synced nor needed by an undo: where the disk is full, the review says that it was not kept.
-        with suppress(OSError, errors.SystemError):
+        with suppress(OSError):
             for change in prepared.changes:
                 if change.content is not None and change.after_hash is not None:
                     self._blobs.store_copy(change.after_hash, change.content)

@@ -35,15 +35,21 @@ class FileLock:
 
     def acquire(self, seconds: float) -> None:
         """Acquire the lock. AUDIT_LOCK_FAILED after waiting `seconds` for it, or if the system refuses."""
+        if not self.acquire_within(seconds):
+            raise lock_timeout(seconds)
+
+    def acquire_within(self, seconds: float) -> bool:
+        """Acquire the lock; False after waiting `seconds` for it. AUDIT_LOCK_FAILED if the system refuses."""
         deadline = time.monotonic() + seconds
         nap = _SHORTEST_NAP
         # Polled, because a thread that blocks in the kernel cannot time out: it could get the lock after its caller
         # has given up, and keep every other process out.
         while not self.try_acquire():
             if time.monotonic() >= deadline:
-                raise lock_timeout(seconds)
+                return False
             time.sleep(nap)
             nap = min(2 * nap, _LONGEST_NAP)
+        return True
 
     def release(self) -> None:
         """Release the lock. AUDIT_LOCK_FAILED if the system refuses."""

@@ -6,7 +6,6 @@ A large workspace is counted in the background: a million files take half a minu
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from kaiza.domain import errors
 from kaiza.domain.plans.plan import Plan
@@ -53,11 +52,12 @@ class ScopeCounts:
     def _count(self, plan: Plan, report: Callable[[int], object]) -> None:
         from kaiza.store.documents.scope_preview import count_files  # noqa: PLC0415  as above
 
-        # What fails is not recorded: the seal goes on saying that nothing was counted.
-        with suppress(OSError, errors.SystemError):
+        try:
             count = count_files(plan, self._root, self._pause_or_stop())
             if count is not None and not self._stopped.is_set():
                 report(count)
+        except (OSError, errors.SystemError):
+            return  # the seal goes on saying that nothing was counted
 
     def _pause_or_stop(self) -> Callable[[], bool]:
         """Function that says whether to stop; it pauses now and then."""

@@ -67,11 +67,11 @@ def has_more_entries(root: ConfinedRoot, most: int) -> bool:
     """Whether the workspace has more files and directories than this. Looks at no more of them, however many."""
     pending, seen = [ROOT], 0
     while pending:
-        with (
-            suppress(OSError, errors.SystemError),
-            root.open_directory(pending.pop(), lambda _real: None) as directory,
-            os.scandir(directory.fd) as entries,
-        ):
+        try:
+            opened = root.open_directory(pending.pop(), lambda _real: None)
+        except errors.SystemError:
+            continue  # it cannot be listed, which `count_files` reports
+        with suppress(OSError), opened as directory, os.scandir(directory.fd) as entries:
             for entry in entries:
                 if tree_walk.is_skipped(entry.name):
                     continue

@@ -9,7 +9,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -140,8 +139,9 @@ class ManifestKeeper:
         from kaiza.store.manifest import background  # noqa: PLC0415  imports sqlite3
 
         try:
-            with suppress(OSError, errors.SystemError):
-                background.write_begin(self, batch)
+            background.write_begin(self, batch)
+        except (OSError, errors.SystemError):
+            return  # these sessions have no manifest, which their end and the review report
         finally:
             for pending in batch:
                 _close(pending)
@@ -150,10 +150,8 @@ class ManifestKeeper:
         """The lock on the manifest; None once the process is about to end."""
         lock = FileLock(os.open(self.state_path / LOCK_NAME, _LOCK_FLAGS, 0o600))
         while not self._stopping.is_set():
-            with suppress(errors.SystemError):
-                lock.acquire(_LOCK_SECONDS)
+            if lock.acquire_within(_LOCK_SECONDS):
                 return lock
-            self._stopping.wait(_LOCK_SECONDS)  # a file system without locks refuses at once
         lock.close()
         return None
 

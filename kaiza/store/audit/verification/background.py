@@ -168,8 +168,7 @@ class BackgroundVerification:
             return
         lock = FileLock(descriptor)
         try:
-            with suppress(errors.SystemError):  # a process that was stopped while verifying delays no other for long
-                lock.acquire(_LOCK_SECONDS)
+            self._wait_for_turn(lock)
             saved = self._saved_stamp()
             if saved is not None and saved != before and self._is_continuation_of(saved):
                 self._ended.set()
@@ -177,6 +176,13 @@ class BackgroundVerification:
                 self._verify_log()
         finally:
             lock.close()
+
+    def _wait_for_turn(self, lock: FileLock) -> None:
+        """Wait until no other process verifies; not for long, because one may have been stopped while it did."""
+        try:
+            lock.acquire_within(_LOCK_SECONDS)
+        except errors.SystemError:
+            return  # no locks on this file system: several processes verify at a time
 
     def _is_continuation_of(self, saved: LogStamp) -> bool:
         """Whether the log is the file that another process has just verified, perhaps with more at its end."""
