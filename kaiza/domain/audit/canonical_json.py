@@ -22,6 +22,8 @@ _LIST_TYPES = frozenset({list})
 _MAX_INTEGER = 2**53 - 1
 _MAX_DEPTH = 128
 _DELETE = "\x7f"
+DOUBLED_BACKSLASHES = 2
+"""`detail.escaping` of records in which a literal backslash is doubled in the members that were escaped."""
 _KeyCheck = Callable[[dict[str, Any]], bool]
 
 
@@ -89,7 +91,8 @@ def to_recordable(value: Any) -> tuple[Any, tuple[str, ...]]:
     r"""Convert a value into the profile. Returns it with the dotted paths of everything that had to be changed.
 
     Bytes of a file name that are not UTF-8 (lone surrogates from `os.fsdecode`) and U+007F become `\xNN`, other lone
-    surrogates `\uNNNN`. Keys are made ASCII. Floats and integers from 2**53 become text.
+    surrogates `\uNNNN`; in such a text a literal backslash is doubled. Keys are made ASCII, and a backslash in one is
+    doubled always. Floats and integers from 2**53 become text. `recorded_names` has the inverse.
     """
     if _is_recordable(value):
         return value, ()
@@ -105,7 +108,16 @@ def _is_recordable(value: Any) -> bool:
     except orjson.JSONEncodeError:
         return False
     # U+007F is inside the profile, but jq escapes it: the one-line verifier in the docs would get another hash.
-    return b"\x7f" not in encoded and _is_in_profile((value,), _key_check_for(encoded), _LIST_TYPES)
+    if b"\x7f" in encoded or not _is_in_profile((value,), _key_check_for(encoded), _LIST_TYPES):
+        return False
+    return b"\\" not in encoded or _has_plain_keys(value)
+
+
+def _has_plain_keys(value: Any) -> bool:
+    """Whether no key has a backslash. The value is in the profile."""
+    if isinstance(value, dict):
+        return not any("\\" in key for key in value) and all(map(_has_plain_keys, value.values()))
+    return not isinstance(value, list) or all(map(_has_plain_keys, value))
 
 
 def _recordable_value(value: Any, path: str, changed_paths: list[str], depth: int) -> Any:
@@ -142,8 +154,10 @@ def _recordable_members(value: Mapping[Any, Any], path: str, changed_paths: list
     members: dict[str, Any] = {}
     for key, item in value.items():
         name = str(key)
-        if not name.isascii() or _DELETE in name:
-            name = _escape_text(name, "", []).encode("ascii", "backslashreplace").decode("ascii")
+        if not name.isascii() or _DELETE in name or "\\" in name:
+            # Also a backslash alone: a mapping may have a name that looks like an escape beside the one that has it.
+            doubled = name.replace("\\", "\\\\").encode("ascii", "backslashreplace").decode("ascii")
+            name = doubled.replace(_DELETE, "\\x7f")
             changed_paths.append(_join_path(path, name))
         while name in members:
             name += "~"
@@ -163,7 +177,7 @@ def _is_plain_text(text: str) -> bool:
 
 def _escape_text(text: str, path: str, changed_paths: list[str]) -> str:
     changed_paths.append(path)
-    return "".join(map(_escape_character, text))
+    return "".join(map(_escape_character, text.replace("\\", "\\\\")))
 
 
 def _escape_character(character: str) -> str:

@@ -92,7 +92,7 @@ class Verdict:
 def new_body(kind: str, **members: Any) -> Body:
     """Create a body with every member, null if not given (`changes`: an empty list).
 
-    Values outside canonical JSON's profile are converted; `detail.escaped` lists their paths.
+    Values outside canonical JSON's profile are converted; `detail.escaped` lists their paths. See `recorded_names`.
     """
     if kind not in KINDS:
         raise ValueError(f"no such kind of record: {kind}")
@@ -102,7 +102,8 @@ def new_body(kind: str, **members: Any) -> Body:
     body = Body({**_EMPTY_BODY, **converted, "kind": kind})
     body["changes"] = body["changes"] or []
     if escaped_paths:
-        body["detail"] = {**(body["detail"] or {}), "escaped": list(escaped_paths)}
+        marks = {"escaped": list(escaped_paths), "escaping": canonical_json.DOUBLED_BACKSLASHES}
+        body["detail"] = {**(body["detail"] or {}), **marks}
     return body
 
 

@@ -24,6 +24,7 @@ from kaiza.domain.audit.projection import (
     parse_freeze,
 )
 from kaiza.domain.audit.record import require_carried_state, require_intent, require_members, require_texts
+from kaiza.domain.audit.recorded_names import restore_names
 from kaiza.domain.caps import MAX_REPORTS_PER_DAY
 from kaiza.domain.plans.plan import PlanUsage, combine_usage
 
@@ -39,7 +40,7 @@ def apply_record(state: AuditState, record: Mapping[str, Any]) -> None:
     _note_first(state, record)
     # A valid chain says nothing about a record's members: a log that came with a clone may contain anything.
     with suppress(TypeError, KeyError, AttributeError, ValueError):
-        _HANDLERS.get(record.get("kind", ""), _ignore_record)(state, record)
+        _HANDLERS.get(record.get("kind", ""), _ignore_record)(state, restore_names(record))
 
 
 def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: str | None) -> None:
@@ -49,6 +50,7 @@ def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: 
     """
     _note_first(state, record)
     with suppress(TypeError, KeyError, AttributeError, ValueError):
+        record = restore_names(record)
         if record["kind"] == "call":
             _restrict_by_call(state, record, own_state)
         elif record["kind"] == "person":

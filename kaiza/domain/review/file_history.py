@@ -91,10 +91,9 @@ def _steps_of(
 ) -> Iterator[FileStep]:
     request_id = str(record["request_id"])
     author = LineAuthor(record["seq"], request_id, is_selected)
-    for number, change in enumerate(record["changes"]):
-        recorded, source = change["path"], _restore_path(record, number, "source", change["source"])
-        path = _restore_path(record, number, "path", recorded) or recorded
-        before = _find_mode(record, change["source"] or recorded)
+    for change in record["changes"]:
+        path, source = change["path"], change["source"]
+        before = _find_mode(record, source or path)
         # The after-hash of a plain move may be left out: the content is the same.
         is_plain_move = source is not None and change["after_hash"] is None
         yield FileStep(
@@ -111,21 +110,12 @@ def _steps_of(
             mode_after=change["mode"] if change["mode"] is not None else before,
             size=change["size"],
             is_undo=is_undo(record),
-            is_undone=(request_id, recorded) in undone,
+            is_undone=(request_id, path) in undone,
             plan_id=record["plan_id"],
         )
 
 
-def _restore_path(record: Mapping[str, Any], number: int, name: str, recorded: str | None) -> str | None:
-    r"""The path as the file has it. Records write U+007F as `\x7f`, and list the members in which they did."""
-    escaped = (record["detail"] or {}).get("escaped")
-    if recorded is None or not isinstance(escaped, list) or f"changes.{number}.{name}" not in escaped:
-        return recorded
-    return recorded.replace("\\x7f", "\x7f")
-
-
 def _find_mode(record: Mapping[str, Any], path: str) -> int | None:
-    """Mode of a file before the change. Keys of records are ASCII, other characters in them escaped."""
-    modes = (record["detail"] or {}).get("modes") or {}
-    mode = modes.get(path.encode("ascii", "backslashreplace").decode())
+    """Mode of a file before the change."""
+    mode = ((record["detail"] or {}).get("modes") or {}).get(path)
     return mode if isinstance(mode, int) else None

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from kaiza.domain.audit.recorded_names import restore_names
 from kaiza.store.audit import log_file
 from kaiza.store.disk.byte_io import read_range
 
@@ -119,9 +120,9 @@ def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[byte
 
 
 def parse_record(line: bytes) -> dict[str, Any] | None:
-    """The record in a line; None if it holds none."""
+    """The record in a line, its names as files have them; None if it holds none."""
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return record if type(record) is dict and type(record.get("seq")) is int else None
+    return restore_names(record) if type(record) is dict and type(record.get("seq")) is int else None

@@ -15,7 +15,7 @@ from kaiza.domain.audit.record import LogHead
 from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
 from kaiza.store.disk.state_key import StateKey
 
-_FORMAT = 4  # format 3 had no principals: stdio could use a session that began over HTTP
+_FORMAT = 5  # format 4 had the names of changes as records write them, where two may be alike
 NAME = "index.json"
 _PURPOSE = "snapshot"
 _TAIL_BYTES = 128

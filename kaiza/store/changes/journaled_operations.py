@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.audit import canonical_json
 from kaiza.domain.paths.protected_names import is_control_plane
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.changes.journal_lines import JournalLine
@@ -65,8 +64,8 @@ class JournaledOperations:
 
 
 def _outline_operation(operation: Operation) -> OperationOutline:
-    source = None if operation.source is None else _recorded_path(operation.source)
-    return (operation.kind, _recorded_path(operation.path), source, operation.before_hash, operation.after_hash)
+    source = None if operation.source is None else str(operation.source)
+    return (operation.kind, str(operation.path), source, operation.before_hash, operation.after_hash)
 
 
 def _expected_outlines(change: Mapping[str, Any]) -> Iterator[list[OperationOutline]]:
@@ -82,12 +81,6 @@ def _expected_outlines(change: Mapping[str, Any]) -> Iterator[list[OperationOutl
         if after in (None, before):
             yield [("move", path, source, before, None)]
         yield [("put", path, source, before, after or before), ("take", source, None, before, None)]
-
-
-def _recorded_path(path: RelPath) -> str:
-    """A path as the log spells it: bytes that are not UTF-8 are escaped."""
-    recordable, _ = canonical_json.to_recordable({"path": str(path)})
-    return str(recordable["path"])
 
 
 def _parent_directories(path: RelPath) -> Iterator[RelPath]:

@@ -129,7 +129,7 @@ def test_converted_values_are_listed_in_the_record():
     made = record.new_body("call", arguments={"path": "a\udcff\x7f"}, detail={"how": "edited"})
 
     assert made["arguments"] == {"path": "a\\xff\\x7f"}
-    assert made["detail"] == {"how": "edited", "escaped": ["arguments.path"]}
+    assert made["detail"] == {"how": "edited", "escaped": ["arguments.path"], "escaping": 2}
 
 
 @given(st.dictionaries(PARTS, ANYTHING, max_size=4), ANYTHING)
