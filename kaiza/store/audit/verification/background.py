@@ -3,12 +3,14 @@
 A process follows only what is new in the log. A record that was edited while no process ran is found by reading all of
 it, which takes seconds for a million records. That is skipped if the file's stamp (inode, size and times) is the one
 that an earlier process saved after it had verified the log, or had appended to a verified log and nothing else wrote.
+On tmpfs stores through a mapping leave the times as they are, so no stamp counts there.
 """
 
 import os
 import threading
 import time
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from kaiza.store.audit import log_file
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification.verify import compute_verdict
 from kaiza.store.disk.file_lock import FileLock
+from kaiza.store.disk.file_system import keeps_times
 
 MAX_FOREGROUND_BYTES = 1 << 20
 """A log up to this size is verified in the foreground, which takes a few milliseconds."""
@@ -87,7 +90,7 @@ class BackgroundVerification:
             self._compare_stamp(before)
             # Any other stamp means that another program wrote to the log in between.
             is_ours = before == self._stamp or before.size == 0
-            self._stamp = after if is_ours and not _is_ambiguous(after) else None
+            self._stamp = after if is_ours and self._identifies(after) else None
 
     def start(self) -> None:
         """Start the verification unless it has begun; a small log is verified when this returns."""
@@ -101,7 +104,7 @@ class BackgroundVerification:
             self._compare_stamp(current)
             if self._ended.is_set():
                 return
-            self._stamp = current if not _is_ambiguous(current) else None
+            self._stamp = current if self._identifies(current) else None
             self._has_begun = True
         if current.size <= MAX_FOREGROUND_BYTES:
             self._verify_log()
@@ -142,9 +145,27 @@ class BackgroundVerification:
         if self._has_compared:
             return
         self._has_compared = True
-        if current.size == 0 or current == self._saved_stamp():
+        if current.size == 0 or (current == self._saved_stamp() and self._keeps_times):
             self._stamp = current
             self._ended.set()
+
+    def _identifies(self, stamp: LogStamp) -> bool:
+        """Whether the log cannot have other bytes with the same stamp."""
+        return self._keeps_times and not _is_ambiguous(stamp)
+
+    @cached_property
+    def _keeps_times(self) -> bool:
+        """Whether the log's file system gives a changed file other times; otherwise every process reads all of it."""
+        try:
+            descriptor = log_file.open_for_reading(self._root)
+            if descriptor is None:
+                return False
+            try:
+                return keeps_times(descriptor)
+            finally:
+                os.close(descriptor)
+        except (OSError, errors.SystemError):
+            return False
 
     def _saved_stamp(self) -> LogStamp | None:
         try:
@@ -187,7 +208,8 @@ class BackgroundVerification:
     def _is_continuation_of(self, saved: LogStamp) -> bool:
         """Whether the log is the file that another process has just verified, perhaps with more at its end."""
         current = self._current_stamp()
-        return current is not None and current.inode == saved.inode and current.size >= saved.size
+        is_same = current is not None and current.inode == saved.inode and current.size >= saved.size
+        return is_same and self._keeps_times
 
     def _verify_log(self) -> None:
         found = self._try_verdict()
