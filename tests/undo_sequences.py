@@ -28,6 +28,7 @@ FIRST = {
 PLANS = ("PLAN-1", "PLAN-2")
 OWN, OTHER = 0, 1
 """The session that is undone, and another one."""
+UNDOING = "a person who undoes calls"
 _CALLS = (
     "write",
     "write",
@@ -81,6 +82,10 @@ class Play:
 
     def _file(self, path):
         return Path(self.root, path)
+
+    def is_own(self, who, by_plan):
+        """Whether a change is one of those that are undone in the end, or a person's undo."""
+        return who == UNDOING or (who is not None and who[by_plan] == 0)
 
     def files(self):
         """Content and mode of each file."""
@@ -201,9 +206,10 @@ class Play:
     def _outside_write(self, where, what, *_):
         path = PATHS[where % len(PATHS)]
         self._file(path).parent.mkdir(exist_ok=True)
-        # A person's content is nobody else's, or one that was there before.
+        before = self._file(path).read_text() if self._file(path).exists() else None
         self._file(path).write_text(self._content(what))
-        self._touch_outside(path)
+        if self._file(path).read_text() != before:
+            self._touch_outside(path)
 
     def _outside_chmod(self, where, *_):
         path = self._existing(where)
@@ -227,7 +233,10 @@ class Play:
     def _person_undo(self, *numbers):
         calls = [self.calls[-1 - number % len(self.calls)][1] for number in numbers[:2] if self.calls]
         if calls:
-            self.undo("--request", *dict.fromkeys(calls))
+            _, undone = self.undo("--request", *dict.fromkeys(calls))
+            for change in undone["changes"]:
+                for path in filter(None, (change["source"], change["path"])):
+                    self.touched.setdefault(path, []).append((UNDOING, "undo"))
 
     def undo(self, *words):
         """A person's undo; its exit status and what it printed as JSON."""
@@ -251,17 +260,13 @@ def find_fault(play, steps, by_plan):
         return f"exit status {status} with {sorted(kept)} kept"
     for path in {*before, *after, *play.first, *play.touched}:
         touched = play.touched.get(path, [])
-        is_own = [who is not None and (who[1] == 0 if by_plan else who[0] == OWN) for who, _ in touched]
+        is_own = [play.is_own(who, by_plan) for who, _ in touched]
         if all(is_own) and after.get(path) != play.first.get(path) and path not in kept:
             return f"{path} is {after.get(path)}, was {play.first.get(path)}, and is not named"
         is_others = touched and not is_own[-1] and touched[-1][1] not in {"undo_changes", "chmod"}
         if is_others and after.get(path) != before.get(path):
             return f"{path} is another's {before.get(path)}, became {after.get(path)}"
-    nobody_else = all(
-        who is not None and (who[1] == 0 if by_plan else who[0] == OWN)
-        for each in play.touched.values()
-        for who, _ in each
-    )
+    nobody_else = all(play.is_own(who, by_plan) for each in play.touched.values() for who, _ in each)
     if nobody_else and kept:
         return f"nobody else touched anything, and these were kept: {undone['kept']}"
     return None

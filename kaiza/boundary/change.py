@@ -29,6 +29,7 @@ from kaiza.policy.case import Case
 from kaiza.policy.content import scan
 from kaiza.policy.judge import EXEMPT_TOOLS, judge, rules_at_intent, rules_on_result
 from kaiza.store.audit.reader import read_records
+from kaiza.store.disk import disk_reserve
 from kaiza.store.documents.nested_workspaces import find_new_plan
 from kaiza.store.documents.plan_files import read_limited
 from kaiza.store.tool_view import ToolView
@@ -55,6 +56,7 @@ def execute_change(call: Call, case: Case, answer: Answer, services: Services, v
     if not call.claim():
         return None
     try:
+        disk_reserve.keep(workspace.blobs.kaiza_dir)
         plan_seal.record_plan_seal(call, case, workspace)
         workspace.log.append(lambda: _intent_body(call, case, workspace, change_records), durable=True)
         workspace.transactions.apply(prepared)

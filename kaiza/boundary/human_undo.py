@@ -3,10 +3,13 @@
 A large undo is split into batches that fit into one record each; every batch is made whole or not at all.
 """
 
+import sys
 import uuid
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from kaiza.boundary.clock import current_timestamp
@@ -14,12 +17,20 @@ from kaiza.boundary.outcome import as_system_error
 from kaiza.domain import errors
 from kaiza.domain.audit import canonical_json, record
 from kaiza.domain.change import Change
+from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.changes.held_contents import store_held_content
+from kaiza.store.disk import disk_reserve
 from kaiza.store.workspace import Workspace
 
 MAX_BATCH_BYTES = 160 * 1024
 """Bytes of a batch's changes in its record; the rest of the record needs room too."""
 _ID_BYTES = 40
 _MAX_MODE = 0o7777
+_SIZE_IN_STAMP = 2
+_MAX_STORED_COPY = 1 << 20
+"""Larger files are not copied into the blob store, but renamed."""
+_OVERHEAD_BYTES = 20 << 10
+"""Directory entries, the journal and the records: a few blocks each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +85,22 @@ class UndoneCalls:
         return tuple(dict.fromkeys(self._ids[number] for number in sorted(numbers)))
 
 
-def split_batches(changes: Iterable[Change], undone_calls: UndoneCalls) -> Iterator[UndoBatch]:
-    """Split the changes, in their order, into batches that one record can hold."""
+def split_batches(
+    changes: Iterable[Change], undone_calls: UndoneCalls, free_bytes: Callable[[], int] = lambda: sys.maxsize
+) -> Iterator[UndoBatch]:
+    """Split the changes, in their order, into batches that one record and the free space of the disk can hold."""
     batch: list[Change] = []
     undone: set[int] = set()
-    size = 0
+    size, room = 0, free_bytes()
     for change in changes:
         calls = undone_calls.find(change)
         change_size = _record_bytes(change) + _ID_BYTES * len(calls - undone)
-        if batch and size + change_size > MAX_BATCH_BYTES:
+        room -= _disk_bytes(change)
+        if batch and (size + change_size > MAX_BATCH_BYTES or room < 0):
             yield UndoBatch(tuple(batch), undone_calls.ids(undone))
             batch, undone, size = [], set(), 0
+            # Measured once the batch before is made: the files that it deleted left room.
+            room = free_bytes() - _disk_bytes(change)
             change_size = _record_bytes(change) + _ID_BYTES * len(calls)
         batch.append(change)
         undone |= calls
@@ -93,9 +109,34 @@ def split_batches(changes: Iterable[Change], undone_calls: UndoneCalls) -> Itera
         yield UndoBatch(tuple(batch), undone_calls.ids(undone))
 
 
-def execute_batch(workspace: Workspace, batch: UndoBatch, person: str) -> Mapping[str, Any]:
-    """Make one batch's changes and return their record. If it raises, the files are as before."""
+def find_holders(changes: Iterable[Change]) -> Mapping[str, Sequence[RelPath]]:
+    """Files that have a content, before and after the change that displaces it, by its hash."""
+    return {change.before_hash: change.touched_paths for change in changes if change.before_hash is not None}
+
+
+@contextmanager
+def use_reserve(workspace: Workspace) -> Iterator[None]:
+    """Let an undo use the space that is kept for it, if the disk is full."""
+    released = disk_reserve.release_if_full(workspace.blobs.kaiza_dir)
+    try:
+        yield
+    finally:
+        if released:
+            disk_reserve.keep_if_possible(workspace.blobs.kaiza_dir)
+
+
+def execute_batch(
+    workspace: Workspace, batch: UndoBatch, person: str, holders: Mapping[str, Sequence[RelPath]] = MappingProxyType({})
+) -> Mapping[str, Any]:
+    """Make one batch's changes and return their record. If it raises, the files are as before.
+
+    `holders`: where the contents are that may not be stored, since the files that have them belong to another batch.
+    """
     txn = str(uuid.uuid4())
+    own = {change.before_hash for change in batch.changes}
+    for digest in (change.after_hash for change in batch.changes):
+        if digest is not None and digest in holders and digest not in own and not workspace.blobs.has(digest):
+            store_held_content(workspace.files, workspace.blobs, digest, holders[digest])
     prepared = workspace.transactions.prepare(txn, batch.changes, undoes=batch.undone)
     changes = [change.as_record() for change in batch.changes]
     detail = {"action": "undo", "person": person, "undone": list(batch.undone), "modes": prepared.original_modes}
@@ -133,6 +174,12 @@ def _record_failure(workspace: Workspace, members: Mapping[str, Any], error: err
         lambda: record.new_body("person", timestamp=current_timestamp(), detail=detail, **failure, **members),
         durable=True,
     )
+
+
+def _disk_bytes(change: Change) -> int:
+    """An upper bound of what a change needs on the disk until it is made: the new content and the replaced one."""
+    replaced = change.stat_signature[_SIZE_IN_STAMP] if change.stat_signature else 0
+    return (0 if change.is_plain_move else change.size + min(replaced, _MAX_STORED_COPY)) + _OVERHEAD_BYTES
 
 
 def _record_bytes(change: Change) -> int:

@@ -26,7 +26,7 @@ from kaiza.store.changes.journal import JournalStore
 from kaiza.store.config import configuration, roots
 from kaiza.store.config.settings import Settings
 from kaiza.store.config.settings_layers import SettingsLayers
-from kaiza.store.disk import process_liveness, state_dir
+from kaiza.store.disk import disk_reserve, process_liveness, state_dir
 from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.served_sessions import ServedSessions
 from kaiza.store.disk.state_key import StateKey
@@ -248,6 +248,10 @@ class Workspace:
             with suppress(OSError):
                 self.log.background_check.save_stamp()
             self.projection.save(now, self.caps.session_idle_hours)
+
+    def free_bytes(self) -> int:
+        """Free space of the file system that the root is on."""
+        return disk_reserve.free_bytes(self.files.fd)
 
     def close(self, now: str) -> None:
         """Sync the log, save a snapshot and close all descriptors."""

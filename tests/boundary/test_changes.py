@@ -304,9 +304,12 @@ def test_a_corrupt_pre_image_is_not_restored(begun, workspace, approved, size):
         file.seek(-1, os.SEEK_END)
         file.write(b"y")
     before = manifest(workspace)
-    envelope = begun.call("undo_changes", {"request_ids": [deleted["request_id"]], "plan_hash": approved}).envelope
+    outcome = begun.call("undo_changes", {"request_ids": [deleted["request_id"]], "plan_hash": approved})
 
-    assert envelope["error_code"] == "FILE_READ_FAILED"
+    if size == 9:  # a large one is verified when it is put back
+        assert outcome.output["kept"] == [{"path": "src/big.bin", "reason": "not_kept"}]
+    else:
+        assert outcome.envelope["error_code"] == "FILE_READ_FAILED"
     assert manifest(workspace) == before
 
 
@@ -322,11 +325,11 @@ def test_a_pre_image_that_decompresses_to_far_more_is_neither_restored_nor_decom
     undo = {"request_ids": [deleted["request_id"]], "plan_hash": approved}
     begun.call("undo_changes", {**undo, "dry_run": True})
     tracemalloc.start()
-    envelope = begun.call("undo_changes", undo).envelope
+    output = begun.call("undo_changes", undo).output
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
-    assert envelope["error_code"] == "FILE_READ_FAILED"
+    assert output["kept"] == [{"path": "src/a.py", "reason": "not_kept"}]
     assert peak < 1 << 24
     assert not (workspace / "src/a.py").exists()
 

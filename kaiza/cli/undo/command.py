@@ -14,6 +14,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import invert
 from kaiza.domain.caps import Caps
 from kaiza.domain.change import Change
+from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import unified_diff
 from kaiza.policy.rules.readable import read_refusal
 from kaiza.render import plans
@@ -84,24 +85,31 @@ def _run_undo(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         # What is restored is read from the log, so the log must be sound as a whole.
         verify_whole_log(workspace)
-        view = _open_view(workspace)
-        # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
-        if not args.dry_run:
-            _print_recovered(recover(workspace, view.now, view.request_id) or ())
-        is_selected, undone_calls = selection.select_records(args, workspace), human_undo.UndoneCalls()
-        inverses = invert(undone_calls.note(selection.read_changes(workspace), is_selected), is_selected)
-        preview = UndoPreview(*undo_changes_for(inverses, view))
-        diffs = list(_format_diffs(preview.changes, workspace, view))
-        if not args.json:
-            last = next(filter(is_selected, selection.read_changes(workspace)), None) if args.last else None
-            if last is not None:
-                output.print_sentences([f"The last change: {listing.describe_change(last)}", ""])
-            output.print_lines(_format_preview(preview, diffs))
-        request_ids: list[str] = []
-        if preview.changes and not args.dry_run:
-            _confirm_undo(args, preview)
-            batches = human_undo.split_batches(preview.changes, undone_calls)
-            request_ids = [_undo_batch(workspace, batch, name) for batch in batches]
+        if args.dry_run:
+            return _undo_changes(args, workspace, name)
+        with human_undo.use_reserve(workspace):
+            # A change that a crash left half done is finished or rolled back first: undo compares files with the log.
+            _print_recovered(recover(workspace, human_decisions.current_timestamp(), "kaiza undo") or ())
+            return _undo_changes(args, workspace, name)
+
+
+def _undo_changes(args: argparse.Namespace, workspace: Workspace, name: str) -> int:
+    view = _open_view(workspace)
+    is_selected, undone_calls = selection.select_records(args, workspace), human_undo.UndoneCalls()
+    inverses = invert(undone_calls.note(selection.read_changes(workspace), is_selected), is_selected)
+    preview = UndoPreview(*undo_changes_for(inverses, view))
+    diffs = list(_format_diffs(preview.changes, workspace, view))
+    if not args.json:
+        last = next(filter(is_selected, selection.read_changes(workspace)), None) if args.last else None
+        if last is not None:
+            output.print_sentences([f"The last change: {listing.describe_change(last)}", ""])
+        output.print_lines(_format_preview(preview, diffs))
+    request_ids: list[str] = []
+    if preview.changes and not args.dry_run:
+        _confirm_undo(args, preview)
+        holders = human_undo.find_holders(preview.changes)
+        batches = human_undo.split_batches(preview.changes, undone_calls, workspace.free_bytes)
+        request_ids = [_undo_batch(workspace, batch, name, holders) for batch in batches]
     if args.json:
         output.print_json(_json_document(preview, request_ids, diffs, undone_calls.all_ids, dry_run=args.dry_run))
     elif request_ids:
@@ -143,10 +151,12 @@ def _confirm_undo(args: argparse.Namespace, preview: UndoPreview) -> None:
         raise output.CommandError("Cancelled. Nothing was restored.", output.FAILURE)
 
 
-def _undo_batch(workspace: Workspace, batch: human_undo.UndoBatch, name: str) -> str:
+def _undo_batch(
+    workspace: Workspace, batch: human_undo.UndoBatch, name: str, holders: Mapping[str, Sequence[RelPath]]
+) -> str:
     """Restore one batch; the request id that undoes it."""
     try:
-        return str(human_undo.execute_batch(workspace, batch, name)["request_id"])
+        return str(human_undo.execute_batch(workspace, batch, name, holders)["request_id"])
     except errors.SystemError as error:
         first = escape(str(batch.changes[0].path))
         raise output.CommandError(

@@ -45,7 +45,9 @@ class Inverse:
     @property
     def is_empty(self) -> bool:
         """Whether the selected changes, those that can be undone, left the path as it was."""
-        return self.latest.is_compatible(self.target)
+        # A mode that is not known may differ: a private file that was deleted and created again is no private one.
+        is_same_mode = self.target.mode is None or self.latest.mode == self.target.mode
+        return self.latest.hash == self.target.hash and is_same_mode
 
     def extend(self, step: "_Transition") -> None:
         """Take in the next older change of the path."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from kaiza.domain import errors
 from kaiza.domain.plain_values import describe_exception
 from kaiza.store.disk.byte_io import read_range
+from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.file_lock import FileLock
 
 DIRECTORY = "audit"
@@ -27,6 +28,8 @@ def path_of(root: str) -> Path:
 
 def log_error(problem: OSError | None = None, sentence: str | None = None, **cause: object) -> errors.SystemError:
     """AUDIT_LOG_FAILED with the system's error as its cause."""
+    if problem is not None and problem.errno in FULL_DISK_ERRNOS:
+        sentence = "The audit log could not be written: the disk is full. Free some space, then try again."
     return errors.SystemError.tool_failure(
         "AUDIT_LOG_FAILED",
         human_message=sentence

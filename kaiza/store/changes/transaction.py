@@ -16,7 +16,12 @@ from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plain_values import describe_exception
 from kaiza.store.changes import path_locks, recovery
 from kaiza.store.changes.blob_store import BlobStore
-from kaiza.store.changes.directory_handles import DirectoryHandles, read_created, record_created, remove_empty
+from kaiza.store.changes.directory_handles import (
+    DirectoryHandles,
+    read_created,
+    record_created,
+    remove_empty,
+)
 from kaiza.store.changes.journal import JournalStore, TransactionJournal
 from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_error
 from kaiza.store.changes.preflight import Preflight

@@ -16,7 +16,7 @@ _LOG_PATH = "audit/audit-log.jsonl"
 # git itself writes these when a check commits, fetches or looks at the status.
 _WRITTEN_BY_GIT = frozenset({"objects", "refs", "packed-refs", "index", "logs"})
 # What other calls write in `.kaiza` while a check runs. Existing files are compared even in `_GROWING`.
-_VOLATILE = frozenset({"live", "locks", "made", "reviews", "set-aside"})
+_VOLATILE = frozenset({"live", "locks", "made", "reserve", "reviews", "set-aside"})
 _GROWING = frozenset({"objects", "done"})
 # In the state directory, the server writes these at any time. The snapshot is deleted instead; the manifest and the
 # reports made with it give no authority. What was seen of the plans is compared: it approves, and changes only if a

@@ -4,7 +4,9 @@ import errno
 
 from kaiza.domain import errors
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 
+_FULL_DISK = "The disk is full. Free some space, then try again."
 _SENTENCES = {
     "OUTSIDE_WORKSPACE": "A link in the path leads outside the workspace. Use a path inside it.",
     "INVALID_PATH": "A name in the path is too long, or its links form a loop. Use the path of the file itself.",
@@ -23,7 +25,8 @@ def to_system_error(
     cause: dict[str, object] = {"path": str(path)}
     if code == otherwise:
         cause["errno"] = errno.errorcode.get(error.errno or 0, "UNKNOWN")
-    return errors.SystemError.from_unknown(error, error_code=code, human_message=_SENTENCES[code], cause=cause)
+    sentence = _FULL_DISK if error.errno in FULL_DISK_ERRNOS else _SENTENCES[code]
+    return errors.SystemError.from_unknown(error, error_code=code, human_message=sentence, cause=cause)
 
 
 def not_regular_file_error(path: RelPath, kind: str, code: str = "FILE_READ_FAILED") -> errors.SystemError:
