@@ -18,6 +18,7 @@ def fill_project(root):
     (root / "src/deep/y.txt").write_text("y\n")
     (root / "node_modules/left/index.js").write_text("1;\n")
     (root / "node_modules/left/pad.js").write_text("2;\n")
+    (root / "node_modules/left/.npmrc").write_text("token=1\n")
     (root / "build.log").write_text("built\n")
     (root / ".env").write_text("SECRET=1\n")
     (root / "Readme.md").write_text("# Readme\n")
@@ -140,6 +141,20 @@ CHANGES = {
     "chmod an ignored file": lambda root: (root / "build.log").chmod(0o600),
     "rename an ignored file": lambda root: (root / "build.log").rename(root / "old.log"),
     "edit a secret": lambda root: (root / ".env").write_text("SECRET=2\n"),
+    "chmod a secret and chmod back": lambda root: [(root / ".env").chmod(mode) for mode in (0o600, 0o644)],
+    "chmod a secret": lambda root: (root / ".env").chmod(0o600),
+    "write a secret again": lambda root: replace_by(root / ".env", lambda path: path.write_text("SECRET=1\n")),
+    "rename a secret": lambda root: (root / ".env").rename(root / "src/.env.local"),
+    "a secret with another name and content": lambda root: (
+        (root / ".env").rename(root / "plain"),
+        (root / "plain").write_text("x\n"),
+    ),
+    "chmod an ignored secret and chmod back": lambda root: [
+        (root / "node_modules/left/.npmrc").chmod(mode) for mode in (0o600, 0o644)
+    ],
+    "edit an ignored secret with times put back": lambda root: rewrite_in_place(
+        root / "node_modules/left/.npmrc", b"token=2\n"
+    ),
     "no longer ignored": lambda root: (root / ".gitignore").write_text(""),
     "names with controls": lambda root: [(root / f"a{chr(n)}\u202e\u2028b").write_text("c") for n in (1, 10, 27)],
     "several chunks of a directory": lambda root: [(root / f"many/{n:04d}").unlink() for n in range(0, 20, 3)],

@@ -131,19 +131,20 @@ def test_a_directory_swapped_for_a_link_during_the_walk_is_not_listed_under_its_
     assert listed[b"b"] == (True, {b"b"})
 
 
-def test_neither_content_nor_hash_of_a_secret_is_read(make_app, workspace, monkeypatch):
+def test_the_hash_of_a_secret_is_kept_where_only_its_owner_reads_and_told_to_nobody(make_app, workspace):
     for name in (".env", "id_rsa", "plain"):
         (workspace / name).write_text("1\n")
-    read, seen = hashing.ContentReader.read, set()
-    monkeypatch.setattr(hashing.ContentReader, "read", lambda self, *path: (seen.add(path[1]), read(self, *path))[1])
     app = make_app(workspace)
     session_id = begin(app)
     for name in (".env", "plain"):
         (workspace / name).write_text("22\n")
     listed = end(app, session_id)
+    state_path = state_dir.path_of(str(workspace))
+    (saved,) = [json.loads(path.read_bytes()) for path in state_path.glob("outside/*")]
 
     assert listed == ([(".env", "modified"), ("plain", "modified")], "whole")
-    assert seen == {b"plain"}
+    assert ["hash" in each["after"] for each in saved["ungoverned"]] == [False, True]
+    assert (state_path / database.NAME).stat().st_mode & 0o77 == 0
 
 
 @pytest.mark.parametrize("where", ["other workspace", "other machine"])

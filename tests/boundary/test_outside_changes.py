@@ -1,5 +1,8 @@
 """What changed without Kaiza is listed when a session ends: nothing is missed, and nothing is invented."""
 
+import json
+from hashlib import sha256
+
 import pytest
 from outside_changes import CHANGES, fill_project
 from trees import differences, look
@@ -65,3 +68,24 @@ def test_calls_what_was_changed_before_the_session_already_there(make_app, proje
 
     assert listed == set()
     assert {(each.path, each.change, each.source) for each in report.already_there} == expected
+
+
+def test_the_hash_of_a_changed_secret_is_in_no_report(app, workspace):
+    for name in (".env", "id_rsa"):
+        (workspace / name).write_text("one\n")
+    (workspace / "src").mkdir()
+    session_id = begin(app)
+    settle(app)
+    (workspace / ".env").write_text("two\n")
+    (workspace / "id_rsa").rename(workspace / "src/notes.txt")
+    (opened,) = app.services.workspaces.values()
+    report = session_manifest.compare_session(opened, session_id, "2026-01-01T00:00:00.000Z", "", 30)
+    text = json.dumps(report.as_json())
+
+    assert {(each.path, each.change) for each in report.ungoverned} == {
+        (".env", "modified"),
+        ("src/notes.txt", "renamed"),
+    }
+    assert not [word for word in (b"one\n", b"two\n") if sha256(word).hexdigest() in text]
+    assert report.ungoverned[0].after.size == len("two\n")
+    assert end(app, session_id)[0]["ungoverned_count"] == 2

@@ -4,7 +4,7 @@ Pure: what is on the disk and in the manifest comes in as values.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kaiza.domain.manifest.recorded_changes import DEFAULT_MODE, RecordedChanges, Step
@@ -24,6 +24,8 @@ class Difference:
     is_ignored: bool = False
     before_inode: int = 0
     after_inode: int = 0
+    is_hidden: bool = False
+    """Whether agents may not read it. Its hash is compared, and not shown."""
 
 
 @dataclass(slots=True)
@@ -54,7 +56,8 @@ def compare(differences: Iterable[Difference], recorded: RecordedChanges) -> Com
     changes = _pair_renames([*found, *ignored])
     outside -= len(found) + len(ignored) - len(changes)  # a rename is one change
     changes.sort(key=lambda change: (change.is_ignored, change.path))
-    return Comparison(changes[:MAX_LISTED], outside, governed)
+    hidden = {difference.path for difference, _ in (*found, *ignored) if difference.is_hidden}
+    return Comparison([_without_hash(change, hidden) for change in changes[:MAX_LISTED]], outside, governed)
 
 
 def find_outside_change(difference: Difference, recorded: RecordedChanges) -> OutsideChange | None:
@@ -193,6 +196,13 @@ def _pair_renames(found: Sequence[tuple[Difference, OutsideChange]]) -> list[Out
                 source = changes.pop(same.pop(0).path)
                 changes[change.path] = _renamed(source, change)
     return list(changes.values())
+
+
+def _without_hash(change: OutsideChange, hidden: Collection[str]) -> OutsideChange:
+    if change.path not in hidden and change.source not in hidden:
+        return change
+    before, after = (state and state._replace(hash=None, lines=None) for state in (change.before, change.after))
+    return replace(change, before=before, after=after)
 
 
 def _renamed(source: OutsideChange, target: OutsideChange) -> OutsideChange:

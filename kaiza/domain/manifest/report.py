@@ -10,9 +10,12 @@ from kaiza.domain.audit import canonical_json
 EntryKind = Literal["file", "directory", "link", "fifo", "socket", "device"]
 ChangeKind = Literal["created", "modified", "deleted", "renamed", "mode", "kind"]
 CoverageState = Literal["whole", "partial"]
-Gap = Literal["not_bound", "no_manifest", "begin_unfinished", "end_unfinished", "unlisted", "log_unreadable"]
+Gap = Literal[
+    "not_bound", "no_manifest", "begin_unfinished", "end_unfinished", "unlisted", "log_unreadable", "no_times"
+]
 """Why a comparison is partial. `begin_unfinished`: the server ended before the manifest was complete. `unlisted`:
-directories that could not be read, or had changed before they were seen for the first time."""
+directories that could not be read, or had changed before they were seen for the first time. `no_times`: files in
+memory, of which a change may leave the times as they are; one made before the content was read is not known."""
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 MAX_LISTED = 10_000
 """Most changes in a report; the counts are exact beyond it."""

@@ -18,9 +18,10 @@ NAME = "manifest.sqlite"
 CURRENT = (1 << 63) - 1
 """`gone` of a row that is still true."""
 IGNORED, HIDDEN, UNSETTLED, ABSENT, MOVED = 1, 2, 4, 8, 16
-"""Flags of a row. HIDDEN: its content must not be read. UNSETTLED: it had changed just before it was seen, and another
-change in the same tick of the clock would leave the same times. ABSENT: it was deleted at `ctime` or before. MOVED: its
-directory had changed since the begin when the scan reached it, so it may have been moved there since."""
+"""Flags of a row. HIDDEN: no agent may read it, and its hash is not shown. UNSETTLED: its times do not tell of another
+change, because it lies in memory or had changed in the tick of the clock in which it was seen. ABSENT: it was deleted
+at `ctime` or before. MOVED: its directory had changed since the begin when the scan reached it, so it may have been
+moved there since."""
 _TABLES = {
     "meta": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "scans": "scan INTEGER PRIMARY KEY, begun INTEGER NOT NULL, ended INTEGER, seq INTEGER NOT NULL",
@@ -173,8 +174,8 @@ class Database:
         """The next current rows whose content is still to be read, in order, after a directory and name."""
         selected = self.connection.execute(
             f"SELECT {_COLUMNS} FROM entries WHERE (directory, name) > (?, ?) AND gone = ? AND hash IS NULL"  # noqa: S608  constants
-            " AND NOT flags & ? AND (mode & ?) IN (?, ?) ORDER BY directory, name LIMIT ?",
-            (*after, CURRENT, IGNORED | HIDDEN | ABSENT, stat.S_IFMT(0xFFFF), stat.S_IFREG, stat.S_IFLNK, most),
+            " AND NOT flags & ? AND flags & ? != ? AND (mode & ?) IN (?, ?) ORDER BY directory, name LIMIT ?",
+            (*after, CURRENT, ABSENT, IGNORED | HIDDEN, IGNORED, stat.S_IFMT(0xFFFF), stat.S_IFREG, stat.S_IFLNK, most),
         )
         return [Row.from_columns(values) for values in selected.fetchall()]
 

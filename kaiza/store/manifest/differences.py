@@ -108,14 +108,11 @@ class LiveComparison:
         yield from differences or [Difference(_text(path), None, None)]
 
     def _compare_chunk(self, chunk: Chunk, touched: Collection[bytes]) -> Iterator[Difference]:
-        if not chunk.is_listed:
-            self.gaps.add("unlisted")
-            self.uncovered += 1
+        if not self._note_chunk(chunk):
             return
         created = self._empty.pop(chunk.directory, None)
         if created is not None and not chunk.entries and chunk.through is None:
             yield created
-        self.entries += len(chunk.entries)
         rows = self._rows(chunk)
         for name, status in chunk.entries.items():
             values = rows.pop(name, None)
@@ -127,6 +124,17 @@ class LiveComparison:
         for row in map(Row.from_columns, rows.values()):
             if row.path not in touched:
                 yield from self._removed(row, chunk.ctime_ns)
+
+    def _note_chunk(self, chunk: Chunk) -> bool:
+        """Count the entries, and whether they are covered; False if they could not be listed."""
+        if not chunk.is_listed:
+            self.gaps.add("unlisted")
+            self.uncovered += 1
+            return False
+        self.entries += len(chunk.entries)
+        if not chunk.has_times:
+            self.gaps.add("no_times")
+        return True
 
     def _compare_present(self, chunk: Chunk, name: bytes, row: Row | None, status: Stat) -> Iterator[Difference]:
         found = self._compare_entry(chunk.directory, name, row, status, chunk.seen_ns)
@@ -172,6 +180,7 @@ class LiveComparison:
             bool(flags & IGNORED),
             before.stat.inode if before else 0,
             status.inode,
+            bool(flags & HIDDEN),
         )
         if is_touched:
             return difference
@@ -203,7 +212,7 @@ class LiveComparison:
         kind = status.kind
         size = status.size if kind in ("file", "link") else None
         state = EntryState(kind, stat.S_IMODE(status.mode), size)
-        if size is None or flags & HIDDEN or (flags & IGNORED and not is_touched):
+        if size is None or (flags & (IGNORED | HIDDEN) == IGNORED and not is_touched):
             return state
         if row is not None and row.hash and not row.has(UNSETTLED) and row.stat.is_same(status):
             return state._replace(hash=row.hash.hex(), lines=row.lines)
@@ -285,6 +294,7 @@ def _earlier_difference(
         row.has(IGNORED),
         before.stat.inode if before else 0,
         after.stat.inode if after else 0,
+        row.has(HIDDEN),
     )
     if not _is_equal(difference):
         yield difference
@@ -292,7 +302,15 @@ def _earlier_difference(
 
 def _removal(row: Row, *, is_known: bool = True) -> Difference:
     state = _state(row) if is_known else None
-    return Difference(_text(row.path), state, None, is_known, is_ignored=row.has(IGNORED), before_inode=row.stat.inode)
+    return Difference(
+        _text(row.path),
+        state,
+        None,
+        is_known,
+        is_ignored=row.has(IGNORED),
+        before_inode=row.stat.inode,
+        is_hidden=row.has(HIDDEN),
+    )
 
 
 def _has_lost_entries(row: Row, status: Stat) -> bool:

@@ -83,12 +83,12 @@ class ScanWriter:
             self._end_rows(row, keeps_below=stat.S_ISDIR(status.mode))
         path = join(chunk.directory, name)
         is_ignored = self._ignored.is_ignored(chunk.directory, name, is_directory=stat.S_ISDIR(status.mode))
-        flags = IGNORED if is_ignored else HIDDEN if self._ignored.is_hidden(path, status) else 0
+        flags = (IGNORED if is_ignored else 0) | (HIDDEN if self._ignored.is_hidden(path, status) else 0)
         if self._has_earlier and (self._is_changed(chunk) or chunk.directory in self._moved):
             flags |= MOVED
             if stat.S_ISDIR(status.mode):
                 self._moved.add(path)
-        if is_unsettled(status, chunk.seen_ns):
+        if is_unsettled(status, chunk.seen_ns, has_times=chunk.has_times):
             flags |= UNSETTLED
         self._new_rows.append((chunk.directory, name, self.number, CURRENT, *status, flags, None, None))
 
@@ -122,10 +122,12 @@ class ScanWriter:
         self._new_rows.clear()
 
 
-def is_unsettled(status: Stat, seen_ns: int) -> bool:
-    """Whether another change right after it was seen could leave the same times."""
+def is_unsettled(status: Stat, seen_ns: int, *, has_times: bool = True) -> bool:
+    """Whether another change after it was seen could leave the same times."""
     if not stat.S_ISREG(status.mode):
         return False
+    if not has_times:
+        return True
     # Whole seconds hint at a file system that keeps no fractions: its times change only every second or two.
     tick = _FINE_TICK_NS if status.ctime_ns % _SECOND_NS else _COARSE_TICK_NS
     return status.ctime_ns > seen_ns - tick

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from kaiza.domain import errors
 from kaiza.domain.manifest.report import EntryKind
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.disk.file_system import keeps_times
 from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory
 
 CHUNK_ENTRIES = 1_000
@@ -80,6 +81,8 @@ class Chunk:
     through: bytes | None = None
     is_listed: bool = True
     """Whether the directory could be read."""
+    has_times: bool = True
+    """Whether the times of an entry tell of each change of its content."""
 
 
 END = Chunk(b"", 0, 0, {}, is_listed=False)
@@ -131,12 +134,13 @@ def _list_directory(root: ConfinedRoot, path: bytes) -> Iterator[Chunk | None]:
             names = yield from _list_names(directory.fd)
             # After the listing: the time then tells of every entry that is missing in it.
             changed_ns = os.fstat(directory.fd).st_ctime_ns
+            has_times = keeps_times(directory.fd)
             after = b""
             for start in range(0, max(1, len(names)), CHUNK_ENTRIES):
                 chosen = names[start : start + CHUNK_ENTRIES]
                 through = chosen[-1] if start + CHUNK_ENTRIES < len(names) else None
                 entries = _stat_entries(directory.fd, path, chosen)
-                yield Chunk(path, changed_ns, time.time_ns(), entries, after, through)
+                yield Chunk(path, changed_ns, time.time_ns(), entries, after, through, has_times=has_times)
                 after = through or b""
     except OSError:
         yield unlisted
