@@ -7,7 +7,7 @@ from kaiza.domain.paths.rel_path import ROOT, RelPath
 from kaiza.store.files import tree_walk
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.tree_walk import RuleChain
-from kaiza.store.manifest.tree import Stat, to_rel_path
+from kaiza.store.manifest.tree import Stat, join, to_rel_path
 
 _MAX_DIRECTORIES = 512
 
@@ -22,30 +22,39 @@ class IgnoredPaths:
 
     def is_ignored(self, directory: bytes, name: bytes, *, is_directory: bool) -> bool:
         """Whether `.gitignore` excludes an entry, or a directory above it."""
-        chain, is_excluded = self._rules_in(directory)
-        if is_excluded or not chain:
-            return is_excluded
-        path = (directory + b"/" + name if directory else name).decode(errors="surrogateescape")
-        return tree_walk.is_ignored(chain, path, directory=is_directory)
+        return _excludes(self._rules_in(directory), join(directory, name), is_directory=is_directory)
 
     def is_hidden(self, path: bytes, status: Stat) -> bool:
         """Whether the content must not be read."""
         return stat.S_ISREG(status.mode) and self._is_unreadable(to_rel_path(path))
 
     def _rules_in(self, directory: bytes) -> tuple[RuleChain, bool]:
-        found = self._known.get(directory)
-        if found is None:
-            found = self._load_rules(directory)
-            if len(self._known) >= _MAX_DIRECTORIES:
-                self._known.clear()
-            self._known[directory] = found
+        """The rules in a directory, and whether it is ignored. Not by recursion: a tree may have 2,000 levels."""
+        pending = list[bytes]()
+        while directory and directory not in self._known:
+            pending.append(directory)
+            directory = directory.rpartition(b"/")[0]
+        found = self._known.get(directory) or self._keep(directory, self._load_root(), False)
+        while pending:
+            directory = pending.pop()
+            if _excludes(found, directory, is_directory=True):
+                found = self._keep(directory, (), True)
+            else:
+                found = self._keep(
+                    directory, tree_walk.add_directory(self._root, found[0], to_rel_path(directory)), False
+                )
         return found
 
-    def _load_rules(self, directory: bytes) -> tuple[RuleChain, bool]:
-        if not directory:
-            return tree_walk.add_directory(self._root, tree_walk.load_inherited(self._root, ROOT), ROOT), False
-        parent, _, name = directory.rpartition(b"/")
-        chain, is_excluded = self._rules_in(parent)
-        if is_excluded or self.is_ignored(parent, name, is_directory=True):
-            return (), True
-        return tree_walk.add_directory(self._root, chain, to_rel_path(directory)), False
+    def _keep(self, directory: bytes, chain: RuleChain, is_excluded: bool) -> tuple[RuleChain, bool]:  # noqa: FBT001
+        if len(self._known) >= _MAX_DIRECTORIES:
+            self._known.clear()
+        self._known[directory] = chain, is_excluded
+        return chain, is_excluded
+
+    def _load_root(self) -> RuleChain:
+        return tree_walk.add_directory(self._root, tree_walk.load_inherited(self._root, ROOT), ROOT)
+
+
+def _excludes(rules: tuple[RuleChain, bool], path: bytes, *, is_directory: bool) -> bool:
+    chain, is_excluded = rules
+    return is_excluded or tree_walk.is_ignored(chain, path.decode(errors="surrogateescape"), directory=is_directory)

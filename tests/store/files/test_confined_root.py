@@ -441,3 +441,21 @@ def test_the_walk_takes_over_where_openat2_keeps_failing_with_eagain(tmp_path, m
 
         assert read_whole(workspace, "a/l") == b"here"
         assert code_of(workspace.open_file, "a/out") == "OUTSIDE_WORKSPACE"
+
+
+def test_the_kernels_path_of_a_handle_is_taken_for_one_below_the_root_only_if_it_is(tmp_path):
+    for name in ("ws", "ws-beside"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("1")
+    (tmp_path / "ws/link").symlink_to("file")
+    with ConfinedRoot(str(tmp_path / "ws"), resolver="openat2") as workspace:
+        resolver = openat2.KernelResolver(workspace.fd)
+        with resolver.resolve(parse("link")) as place:
+            assert place.real == parse("file")
+        for moved in ("file", "link"):  # a handle keeps its file, also when that is moved out of the root
+            handle = os.open(tmp_path / "ws" / moved, os.O_PATH)
+            os.rename(tmp_path / "ws/file", tmp_path / "ws-beside/file")
+            with pytest.raises(BlockingIOError):
+                resolver._real_path(handle)
+            os.rename(tmp_path / "ws-beside/file", tmp_path / "ws/file")
+            os.close(handle)
