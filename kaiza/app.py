@@ -7,6 +7,7 @@ from types import MappingProxyType
 import kaiza
 from kaiza import boundary
 from kaiza.boundary import Call, DeterministicClock, Handler, Services, SystemClock
+from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.domain import error_codes, errors
 from kaiza.domain.call import CallRequest, Outcome
 from kaiza.domain.caps import Caps
@@ -111,7 +112,7 @@ class App:
         """Sync and close every workspace. Idempotent."""
         closed, self._is_closed = self._is_closed, True
         for workspace in () if closed else self.services.workspaces.values():
-            workspace.close(boundary.current_timestamp())
+            _close_workspace(workspace)
         for lock in self._locks:
             lock.close()
 
@@ -149,3 +150,14 @@ def _describe_server(
             "workspace_roots": list(workspaces),
         }
     )
+
+
+def _close_workspace(workspace: Workspace) -> None:
+    """Close a workspace; what was seen since the last call is recorded, if anything was."""
+    try:
+        if workspace.log.has_been_opened:
+            record_withdrawals(workspace)
+    except errors.SystemError as refused:
+        # The log cannot be written, so no change was possible either. What was seen is in the state directory.
+        workspace.notice = refused.human_message
+    workspace.close(boundary.current_timestamp())

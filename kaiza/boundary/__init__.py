@@ -34,6 +34,7 @@ from kaiza.domain.tool_card import CHANGES_FILES, ToolCard
 from kaiza.policy.case import Case
 from kaiza.policy.judge import judge, rules_for
 from kaiza.policy.rules.arguments_sound import check_arguments_sound
+from kaiza.policy.rules.plan_approved import approval_basis
 from kaiza.policy.rules.readable import read_refusal
 from kaiza.policy.rules.tier_offered import check_tier_offered
 from kaiza.store.config import roots
@@ -55,6 +56,7 @@ __all__ = [
     "wrap_handler",
 ]
 
+_LISTING_TOOLS = frozenset({"begin_session", "list_plans"})
 Handler = Callable[[Call], Outcome | None]
 
 
@@ -82,7 +84,10 @@ def wrap_handler(tool: Tool, card: ToolCard, schemas: ToolIo, services: Services
                 # Taken before the tool runs: at its intent, an undo is compared with every record appended since.
                 call.last_seen_seq = view.last_seq
                 case = judge_under_plan(case, tool, request, view)
+                _record_edited_approval(call, case)
             answer = _complete_output(_run_tool(tool, request, view), call, card, schemas)
+            if card.name in _LISTING_TOOLS and call.workspace is not None:
+                call.workspace.sights.flush()  # a commit that follows at once must not look like an arrival
             _validate_answer(answer, schemas, services.caps)
             if card.safety_level == CHANGES_FILES and answer.changes:
                 from kaiza.boundary.change import execute_change  # noqa: PLC0415  read-only sessions never import it
@@ -181,6 +186,14 @@ def _propose_session(call: Call, services: Services) -> None:
         client=call.arguments.get("client") or call.call_request.client,
         principal=call.principal_label,
     )
+
+
+def _record_edited_approval(call: Call, case: Case) -> None:
+    """Seal a plan that was approved by editing at the first call that sees it, so that a commit takes nothing away."""
+    if approval_basis(case) == "edited" and call.workspace is not None:
+        from kaiza.boundary.plan_seal import record_plan_seal  # noqa: PLC0415  read-only sessions never import it
+
+        record_plan_seal(call, case, call.workspace)
 
 
 def _run_tool(tool: Tool, request: object, view: WorkspaceView) -> Answer:

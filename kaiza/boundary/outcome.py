@@ -9,6 +9,7 @@ from typing import Any
 
 from kaiza.boundary.answer_form import limit_answer
 from kaiza.boundary.call import Call, Services
+from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.projection import Session
@@ -96,6 +97,7 @@ def _append(workspace: Workspace | None, body: record.Body, *, durable: bool) ->
     if workspace is None or not workspace.is_recording():
         return None
     workspace.begin_recording()
+    record_withdrawals(workspace)
     return workspace.log.append(lambda: body, durable=durable)
 
 

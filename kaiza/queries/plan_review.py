@@ -20,6 +20,7 @@ from kaiza.domain.text import unified_diff
 from kaiza.domain.tool_card import for_unknown_tool
 from kaiza.policy.case import Case
 from kaiza.policy.rules.plan_approved import (
+    ARRIVALS,
     approval_basis,
     check_plan_approved,
     check_plan_not_withdrawn,
@@ -38,7 +39,6 @@ BROAD_SCOPE_FILES = 200
 """A scope of more files than this gets a warning."""
 _MAX_PROSE_LINES = 400
 _STANDINGS = {"merged": "merged", "signed": "signed"}
-_CAME_BY = {"git": "brought by git", "unseen": "never seen here as a draft with this text"}
 _MAX_HIDDEN_LINES = 20
 _FRONT_MATTER = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
 
@@ -208,8 +208,8 @@ def _refusal_reason(case: Case) -> str | None:
     refusal = check_plan_approved(case)
     if refusal is None:
         return None
-    came_by = _CAME_BY[case.evidence.came_by or "unseen"]
-    arrived = f"its file says APPROVED, but it was {came_by}; `kaiza plan approve`"
+    came_by = ARRIVALS[case.evidence.came_by or "unseen"]
+    arrived = f"its file says APPROVED, but it {came_by}; `kaiza plan approve {case.plan_id}`"
     reasons = {
         "status": f"its status is {case.parsed.plan.status}",
         "expired": f"it expired on {case.parsed.plan.expires}",

@@ -6,23 +6,34 @@ A repository may be hostile: its configuration can name programs for git to run,
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
+
+from kaiza.store.disk.git_directory import is_readable_repository
 
 ALLOWED_COMMANDS = (
     "cat-file",
     "check-attr",
     "check-ignore",
     "config",
+    "grep",
     "hash-object",
     "ls-files",
+    "rev-list",
     "rev-parse",
     "show-ref",
 )
 # `config` without --get could write; `hash-object` without --no-filters runs the clean filter of the configuration.
-# `ls-files` could compare contents, which runs filters, too; with --debug it prints the index.
-_REQUIRED_OPTIONS = {"config": ("--get",), "hash-object": ("--no-filters",), "ls-files": ("--debug", "-z", "--")}
-# With these, `cat-file` runs programs of the configuration.
-_FILTER_OPTIONS = frozenset({"--filters", "--textconv"})
+# `ls-files` could compare contents, which runs filters; with --debug or --unmerged it prints the index.
+_REQUIRED_OPTIONS = {
+    "config": ("--get",),
+    "grep": ("--no-textconv", "--no-recurse-submodules", "--no-color", "--full-name", "--text", "-z", "-l"),
+    "hash-object": ("--no-filters",),
+    "ls-files": ("-z",),
+}
+_REQUIRED_FIRST = {"ls-files": ("--debug", "--unmerged")}
+# With these, `cat-file` and `grep` run programs of the configuration.
+_FILTER_OPTIONS = frozenset({"--filters", "--textconv", "--open-files-in-pager"})
 # Options on the command line override the repository's configuration.
 _SAFE_SETTINGS = (
     "core.fsmonitor=false",
@@ -43,17 +54,24 @@ _ENVIRONMENT = {
 # These name the user's own configuration. Any other GIT_ variable, such as GIT_DIR, may mean another repository.
 _KEPT_VARIABLES = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"})
 _MAX_BRANCH = 200
+_SECONDS = 5.0
+_PAUSE_SECONDS = 30.0
+"""How long a command is not started again in a directory in which it did not finish in time."""
+_unfinished: dict[tuple[str, str], float] = {}
 
 
 def run(
-    directory: str, command: str, *arguments: str, stdin: bytes = b"", seconds: float = 10
+    directory: str, command: str, *arguments: str, stdin: bytes = b"", seconds: float = _SECONDS
 ) -> "subprocess.CompletedProcess[bytes] | None":
-    """Run git in a directory; None where git is not installed or does not finish in time."""
-    if command not in ALLOWED_COMMANDS or not _FILTER_OPTIONS.isdisjoint(arguments):
+    """Run git in a directory; None where git is not installed, or the repository would keep it waiting."""
+    if not _is_allowed(command, arguments):
         raise ValueError(f"git {command} is not allowed with these arguments")
     path = os.pathsep.join(trusted_path(directory))
     program = shutil.which("git", path=path)
-    if program is None:
+    if program is None or time.monotonic() < _unfinished.get((directory, command), 0.0):
+        return None
+    # git opens its files as they come, and would wait for ever for the other end of a FIFO.
+    if not is_readable_repository(directory):
         return None
     try:
         return subprocess.run(  # noqa: S603  a fixed list of commands, and no shell
@@ -65,8 +83,16 @@ def run(
             env=_safe_environment(path),
             timeout=seconds,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired:
+        _unfinished[directory, command] = time.monotonic() + _PAUSE_SECONDS
         return None
+    except OSError:
+        return None
+
+
+def _is_allowed(command: str, arguments: tuple[str, ...]) -> bool:
+    is_complete = command not in _REQUIRED_FIRST or (arguments and arguments[0] in _REQUIRED_FIRST[command])
+    return bool(command in ALLOWED_COMMANDS and is_complete and _FILTER_OPTIONS.isdisjoint(arguments))
 
 
 def read_head(directory: str) -> dict[str, str] | None:

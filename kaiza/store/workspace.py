@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -41,6 +40,7 @@ from kaiza.store.manifest.keeper import ManifestKeeper
 from kaiza.store.trust import binding, identity
 from kaiza.store.trust.adopted_settings import read_layers, save_adopted
 from kaiza.store.trust.binding import Standing, read_binding
+from kaiza.store.trust.plan_arrival import BOUND
 from kaiza.store.trust.plan_evidence import gather_evidence
 from kaiza.store.trust.plan_watch import PlanWatch
 from kaiza.store.trust.seen_drafts import load_draft
@@ -73,7 +73,7 @@ class Workspace:
         self._has_begun = False
         self.notice: str | None = None
         """Sentence about what `begin_recording` did, for the agent or person whose call it was."""
-        self.sights = Sights(root, self._state_path)
+        self.sights = Sights(root, self._state_path, self._has_approval)
         self.state_key = StateKey(self._state_path, self._unsigned_journals)
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
         tidying = Housekeeping(self.journals, lambda: not self.binding.is_foreign)
@@ -221,6 +221,16 @@ class Workspace:
         except (OSError, errors.SystemError):
             return  # the watch looks again in a second, and a call that reads the plans is told why it cannot
 
+    def _has_approval(self, plan_id: str) -> bool:
+        """Whether the log has an approval of a plan."""
+        return plan_id in self.audit_state.approvals or plan_id in self.audit_state.seals
+
+    def _mark_plans_brought(self) -> None:
+        """Let no edit count of the plans that are here as approved while the workspace is bound."""
+        plans = list(self.plans.read_all())  # drafts count as seen from now on
+        self.sights.flush()
+        self.sights.mark_brought(plans, BOUND)
+
     def _notice_plan(self, stored: StoredPlan) -> None:
         if not self.binding.is_foreign:
             self.sights.notice(stored)
@@ -290,8 +300,11 @@ class Workspace:
                 self.refresh_binding()
                 if self.binding.is_legacy and self.settings_layers.adopted:
                     save_adopted(self.root, self.settings_layers.adopted)
+                is_new = self.binding.is_new
                 first = binding.establish(self.root, self._state_path, self.binding, self.state_key)
                 self.refresh_binding()
+                if is_new:
+                    self._mark_plans_brought()
                 for body in first:
                     self.log.append(partial(Body, body), durable=True)
                     self.notice = binding.describe_establishment(body)
@@ -300,6 +313,7 @@ class Workspace:
     def adopt(self, adopted_seq: int) -> None:
         """Bind a foreign workspace by a person's decision, of which the log has a record already."""
         with identity.lock_identity(self._state_path):
+            self.sights.forget_edits()
             binding.adopt(self.root, self._state_path, adopted_seq)
         self.refresh_binding()
 
@@ -311,7 +325,7 @@ class Workspace:
                 self.projection.restart(found.restricted_seq)
             was_foreign, self.binding = self.binding.is_foreign, found
             if was_foreign and not found.is_foreign:
-                deque(self.plans.read_all(), maxlen=0)  # drafts count as seen from the adoption on
+                self._mark_plans_brought()
 
     def _manifest_identity(self) -> str | None:
         """Proof that a manifest is of this workspace and this machine; None unless the workspace is bound."""

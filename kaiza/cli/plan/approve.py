@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan, require_sound_log, resolve_name
@@ -174,12 +175,16 @@ def _record_approval(workspace: Workspace, approval: ProposedApproval, files: in
         stored = workspace.plans.read(plan_id)
         if stored is None or stored.parsed.plan_hash != reviewed_hash:
             raise output.CommandError(_FILE_CHANGED, output.FAILURE)
+        if plan_id in workspace.audit_state.withdrawn:
+            # Here, where no server can record it once more after the approval. If that fails, the log still has it.
+            workspace.sights.lift_withdrawal(plan_id)
 
     members = {
         "plan_id": plan_id,
         "plan_hash": approval.plan_hash,
         "detail": {**detail, "seen_hash": reviewed_hash},
     }
+    record_withdrawals(workspace)
     # Checked under the log's lock: no other process can append between the check and the record.
     human_decisions.record_decision(workspace, "approve", approval.person, require_unchanged, **members)
     human_decisions.record_plan_seal(

@@ -236,6 +236,8 @@ def _cut_freeze(freeze: Freeze) -> Freeze:
     return Freeze(freeze.reason[:_MAX_REASON], person, freeze.at[:_MAX_TIME])
 
 
+WITHDRAWAL = "plan_withdrawn"
+"""Result of a `recovery` record: a plan's file said DRAFT, REJECTED, REVOKED or DONE after an edit or a commit."""
 COUNTED_SEAL = "seal_seq"
 """Member of a `plan` record's detail: it only adds the number of files to the seal with this sequence number."""
 

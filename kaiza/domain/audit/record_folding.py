@@ -12,6 +12,7 @@ from kaiza.domain import error_codes
 from kaiza.domain.audit.deterministic import is_deterministic
 from kaiza.domain.audit.projection import (
     ROLES,
+    WITHDRAWAL,
     AuditState,
     PlanSeal,
     RoleLock,
@@ -55,8 +56,8 @@ def apply_restrictions(state: AuditState, record: Mapping[str, Any], own_state: 
             _restrict_by_call(state, record, own_state)
         elif record["kind"] == "person":
             _restrict_by_decision(state, record)
-        elif record["kind"] == "recovery" and (record["detail"] or {}).get("result") == "state_retired":
-            _apply_carried_restrictions(state, record)
+        elif record["kind"] == "recovery":
+            _restrict_by_recovery(state, record)
 
 
 def _note_first(state: AuditState, record: Mapping[str, Any]) -> None:
@@ -91,6 +92,15 @@ def _restrict_by_decision(state: AuditState, record: Mapping[str, Any]) -> None:
         require_texts(record, "plan_id")
         state.withdrawn[record["plan_id"]] = action
     _end_sessions(state, revoked_principal(record))
+
+
+def _restrict_by_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
+    detail = record["detail"] or {}
+    if detail.get("result") == "state_retired":
+        _apply_carried_restrictions(state, record)
+    elif detail.get("result") == WITHDRAWAL:
+        require_texts(record, "plan_id")
+        state.withdrawn[record["plan_id"]] = _text_or_none(detail.get("status")) or "REVOKED"
 
 
 def _apply_carried_restrictions(state: AuditState, record: Mapping[str, Any]) -> None:
@@ -236,8 +246,7 @@ def _apply_recovery(state: AuditState, record: Mapping[str, Any]) -> None:
     result = (record["detail"] or {}).get("result")
     if intent is not None and result in ("not_applied", "taken_back"):
         _charge(state, intent, -1)
-    if result == "state_retired":
-        _apply_carried_restrictions(state, record)
+    _restrict_by_recovery(state, record)
     if result == "applied" and record["changes"] and record["session_id"] in state.sessions:
         state.changed.setdefault(record["session_id"], []).append(record["seq"])
 

@@ -13,9 +13,9 @@ class ApprovalEvidence:
     edited_here: bool = True
     """Whether the approving word was edited on this machine: the same text was seen here as a draft before."""
     came_by: str | None = None
-    """How an approval that was not edited here arrived: `git` or `unseen`."""
+    """How an approval that was not edited here arrived: a key of the rule's `ARRIVALS`."""
     withdrawn_here: str | None = None
-    """The ended status that a person set in the file on this machine, if `plan approve` has not lifted it since."""
+    """The status with which an edit or a commit took the approval back, if `plan approve` has not lifted it since."""
     merged_ref: str | None = None
     """The trusted ref that contains the plan."""
     merge_problem: str | None = None

@@ -5,6 +5,15 @@ from kaiza.domain.audit.projection import UNPROVEN
 from kaiza.domain.plans.plan import APPROVED, Plan
 from kaiza.policy.case import Case
 
+ARRIVALS = {
+    "git": "was brought by git",
+    "other_vcs": "may have been brought by the version control system here, which only git can be asked about",
+    "in_progress": "was first seen during a merge, rebase, cherry-pick or revert of git's",
+    "bound": "was here as approved before this workspace belonged to this machine",
+    "unseen": "was never seen here as a draft with this text",
+}
+"""How an approval that does not count came to be in a plan's file."""
+
 
 def check_plan_unchanged(case: Case) -> errors.SystemError | None:
     """Refuse a plan whose file or requested hash is not the approved one, whatever its status says."""
@@ -96,11 +105,12 @@ def sealed_hash(case: Case) -> str | None:
 
 def _arrived_approved_error(case: Case, plan: Plan) -> errors.SystemError:
     came_by = case.evidence.came_by or "unseen"
-    how = "it was brought by git" if came_by == "git" else "it was never seen here as a draft with this text"
     return errors.SystemError.invariant_violation(
         "PLAN_ARRIVED_APPROVED",
         error_code="PLAN_NOT_APPROVED",
-        human_message=f"Approved in the file, but {how}. Ask a person: kaiza plan approve {plan.plan_id}",
+        human_message=(
+            f"Approved in the file, but it {ARRIVALS[came_by]}. Ask a person: kaiza plan approve {plan.plan_id}"
+        ),
         cause={
             "rule": "plan_approved",
             "plan_id": plan.plan_id,

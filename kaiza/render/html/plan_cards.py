@@ -12,6 +12,7 @@ _HOW = {
     "signed": ("ok", "signed"),
     "unproven": ("warn", "not proven"),
 }
+_WITHDRAWN = {"reject": "rejected", "REJECTED": "rejected", "DONE": "done", "DRAFT": "a draft again"}
 _NEARLY_USED = 0.8
 _SHOWN_HASH = 16
 
@@ -33,7 +34,7 @@ def _render_card(card: PlanCard) -> Html:
     if card.is_changed_since:
         rows.append(("Now", render_tag("warn", "the file has changed since")))
     if card.withdrawn:
-        rows.append(("Now", render_tag("note", "rejected" if card.withdrawn == "reject" else "revoked")))
+        rows.append(("Now", render_tag("note", _WITHDRAWN.get(card.withdrawn, "revoked"))))
     facts = (join([tag("dt", {}, escape(label)), tag("dd", {}, value)]) for label, value in rows)
     heading = tag("h3", {}, escape(card.title or card.plan_id))
     return join([heading, tag("dl", {"class": "facts"}, *facts), _render_meters(card.limits)])

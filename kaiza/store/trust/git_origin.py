@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from hashlib import sha1, sha256
-from pathlib import Path
 
 from kaiza.store import git
+from kaiza.store.disk.git_directory import find_repository
 
 _EXPANDED_ID = re.compile(rb"\$Id:[^$\n]*\$")
 _CONVERTING = ("filter", "working-tree-encoding")
@@ -28,29 +28,28 @@ class Origin(StrEnum):
     UNKNOWN = "unknown"
     """Git may have brought them: it does not answer, or may have converted them."""
     HERE = "here"
-    """No object of the repository, or there is no repository or no git."""
+    """No object of the repository, or there is no repository."""
 
 
 def find_origins(root: str, directory: str, files: Sequence[tuple[str, bytes]]) -> list[Origin]:
     """Origin of each of these contents, under its name in a directory of the workspace. Starts git."""
-    # `plans` may be a submodule, whose objects are not those of the repository around it.
-    starts = (os.path.join(root, directory), root)  # noqa: PTH118  normal form is not wanted
-    tops = list(dict.fromkeys(filter(None, map(_find_repository, starts))))
-    origins = [_ask_repository(top, os.path.relpath(starts[0], top), files) for top in tops]
+    origins = [_ask_repository(top, prefix, files) for top, prefix in find_repositories(root, directory)]
     worst = [next(origin for origin in Origin if origin in each) for each in zip(*origins, strict=True)]
     return worst or [Origin.HERE for _ in files]
 
 
-def _find_repository(start: str) -> str | None:
-    """The closest directory with a `.git`; git itself might take a tree with HEAD and objects/ for a repository."""
-    path = Path(os.path.realpath(start))
-    return next((str(each) for each in (path, *path.parents) if os.path.lexists(each / ".git")), None)
+def find_repositories(root: str, directory: str) -> list[tuple[str, str]]:
+    """The repositories that may have brought a directory's files, each with the directory's path in it."""
+    # `plans` may be a submodule, whose objects are not those of the repository around it.
+    starts = (os.path.join(root, directory), root)  # noqa: PTH118  normal form is not wanted
+    tops = dict.fromkeys(filter(None, map(find_repository, starts)))
+    return [(top, os.path.relpath(os.path.realpath(starts[0]), top)) for top in tops]
 
 
 def _ask_repository(top: str, prefix: str, files: Sequence[tuple[str, bytes]]) -> list[Origin]:
-    if not files or not git.is_installed(top):
-        return [Origin.HERE for _ in files]
-    are_objects = _find_objects(top, [list(_object_names(content)) for _, content in files])
+    if not files:
+        return []
+    are_objects = _find_objects(top, [list(object_names(content)) for _, content in files])
     paths = [os.path.normpath(os.path.join(prefix, name)) for name, _ in files]  # noqa: PTH118
     attributes, checked_out = _read_attributes(top, paths), _find_checked_out(top, paths)
     if are_objects is None or attributes is None or checked_out is None:
@@ -63,7 +62,7 @@ def _ask_repository(top: str, prefix: str, files: Sequence[tuple[str, bytes]]) -
     return [Origin.GIT if is_object else other for is_object, other in zip(are_objects, undecided, strict=True)]
 
 
-def _object_names(content: bytes) -> Iterator[str]:
+def object_names(content: bytes) -> Iterator[str]:
     """Names that the content may have as an object: as it is, and without what a checkout may have changed."""
     unified = content.replace(b"\r\n", b"\n")
     for variant in {content, unified, _EXPANDED_ID.sub(b"$Id$", content), _EXPANDED_ID.sub(b"$Id$", unified)}:
@@ -115,7 +114,7 @@ def _find_checked_out(top: str, paths: Sequence[str]) -> dict[str, int] | None:
 
     An attribute that made git convert the bytes may be gone by now.
     """
-    result = git.run(top, "ls-files", *(f":(literal){path}" for path in paths))
+    result = git.run(top, "ls-files", "--debug", "--", *(f":(literal){path}" for path in paths))
     if result is None or result.returncode != 0:
         return None
     found = {}

@@ -17,7 +17,7 @@ from kaiza.store.trust.identity import RECORD_NAME as WORKSPACE_NAME
 from kaiza.store.trust.sights import Sights
 
 RESULT = "state_retired"
-# The key stays, and what does not belong to the log: sights and the manifest of `kaiza init`.
+# The key stays, and what does not belong to the log: what was seen and the manifest of `kaiza init`.
 _LOG_STATE = re.compile(r"anchor(-[0-9]+)?|(index|settings|whole|damage|workspace)\.json")
 _UNFINISHED_NAME = "retiring"
 _NAME = re.compile(r"retired-([0-9]+)")
@@ -29,7 +29,9 @@ def retire(state_path: Path) -> None:
     names = [name for name in os.listdir(state_path) if _LOG_STATE.fullmatch(name)]  # noqa: PTH208  names, not paths
     if not names and not unfinished.exists():
         return
-    Sights("", state_path).forget_approvals()
+    sights = Sights("", state_path)
+    if not sights.is_of_new_workspace():
+        sights.forget_edits()
     if names == [WORKSPACE_NAME] and not unfinished.exists():
         return  # nothing was recorded yet, so what was retired last is still to be carried over
     unfinished.mkdir(mode=0o700, exist_ok=True)

@@ -7,74 +7,33 @@ only looked at leaves no record.
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from kaiza.domain import errors
 from kaiza.domain.plans.approval import ApprovalEvidence
-from kaiza.domain.plans.parser import ParsedPlan, StoredPlan
+from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DRAFT
 from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import file_stamp
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
-from kaiza.store.trust.git_origin import Origin, find_origins
+from kaiza.store.trust.binding import read_binding
+from kaiza.store.trust.git_origin import Origin, find_origins, object_names
+from kaiza.store.trust.plan_arrival import GIT, explain_arrivals, is_in_history
+from kaiza.store.trust.plan_sights import EDITED, Circumstances, PlanSights
 from kaiza.store.trust.seen_drafts import save_draft
 
 _NAME = "sights.json"
 _LOCK_NAME = "sights.lock"
 _LOCK_SECONDS = 5.0
 _MAX_PLANS = 10_000
-_MAX_KEPT = 20
-"""Drafts, and approved contents, that are remembered of one plan."""
 _MAX_NOTICED = 1000
-EDITED, UNSEEN = "edited", "unseen"
-_FIRST_ORIGINS = {Origin.GIT: "git", Origin.UNKNOWN: "git", Origin.HERE: UNSEEN}
-
-
-@dataclass(frozen=True, slots=True)
-class PlanSights:
-    """What was seen of one plan."""
-
-    last: str = ""
-    """Plan hash that was seen last."""
-    drafts: tuple[str, ...] = ()
-    """Body hashes of drafts."""
-    approved: Mapping[str, str] = field(default_factory=dict)
-    """Plan hashes of approved contents, each with `edited`, `git` or `unseen`: how it got here."""
-    withdrawn: str | None = None
-    """The ended status that a person set by editing, until `plan approve` lifts it."""
-
-    def origin_of(self, parsed: ParsedPlan) -> str:
-        """How an approved content got here."""
-        # One that git was not asked about yet counts as unseen, even if its draft was seen.
-        origin = self.approved.get(parsed.plan_hash)
-        return EDITED if origin == UNSEEN and parsed.body_hash in self.drafts else origin or UNSEEN
-
-    def has_news(self, parsed: ParsedPlan) -> bool:
-        """Whether a sight of this content would change anything."""
-        return parsed.plan_hash != self.last or self.with_sight(parsed, Origin.GIT) != self
-
-    def with_sight(self, parsed: ParsedPlan, origin: Origin) -> "PlanSights":
-        """The sights with one more, of a valid plan; `origin` is that of its bytes."""
-        status = parsed.plan.status if parsed.plan else DRAFT
-        seen = replace(self, last=parsed.plan_hash)
-        if status == DRAFT:
-            others = [body for body in self.drafts if body != parsed.body_hash]
-            return replace(seen, drafts=tuple([*others, parsed.body_hash or ""][-_MAX_KEPT:]))
-        if status == APPROVED:
-            # The first sight decides: edited bytes may be committed afterwards.
-            first = replace(self, approved={parsed.plan_hash: _FIRST_ORIGINS[origin], **self.approved})
-            approved = {**self.approved, parsed.plan_hash: first.origin_of(parsed)}
-            return replace(seen, approved=dict(list(approved.items())[-_MAX_KEPT:]))
-        is_edit = origin is not Origin.GIT and parsed.plan_hash != self.last
-        return replace(seen, withdrawn=status) if is_edit else seen
-
-
 _KnownSights = tuple[tuple[int, ...] | None, Mapping[str, PlanSights]]
 """The stamp of the file and what it contained."""
 
@@ -82,13 +41,17 @@ _KnownSights = tuple[tuple[int, ...] | None, Mapping[str, PlanSights]]
 class Sights:
     """The sights of one workspace. Thread-safe; several processes may use one file."""
 
-    def __init__(self, root: str, directory: Path) -> None:
+    def __init__(self, root: str, directory: Path, has_counted: Callable[[str], bool] = lambda _plan_id: False) -> None:
         self._root = root
+        self._has_counted = has_counted
+        """Whether the log has an approval of a plan."""
         self._directory = directory
         self._path = directory / _NAME
         self._known: _KnownSights = (None, {})
         self._noticed: deque[StoredPlan] = deque()
         self._last_noticed: dict[str, str] = {}
+        self._is_of_new = False
+        self._withdrawn: tuple[object, Mapping[str, str]] = (None, {})
         self._flush_lock = threading.Lock()
 
     def notice(self, stored: StoredPlan) -> None:
@@ -125,6 +88,13 @@ class Sights:
         came_by = None if is_edited else origin
         return replace(evidence, edited_here=is_edited, came_by=came_by, withdrawn_here=sights.withdrawn)
 
+    def list_withdrawn(self) -> Mapping[str, str]:
+        """The plans that were withdrawn by editing, each with the status and the hash of the file that said so."""
+        plans = self._load()
+        if plans is not self._withdrawn[0]:
+            self._withdrawn = (plans, {key: each.withdrawn for key, each in plans.items() if each.withdrawn})
+        return self._withdrawn[1]
+
     def lift_withdrawal(self, plan_id: str) -> None:
         """Forget that a plan was withdrawn by editing: a person has approved it again."""
         with self._flush_lock, self._locked():
@@ -132,29 +102,87 @@ class Sights:
             if plan_id in plans:
                 self._write_plans({**plans, plan_id: replace(plans[plan_id], withdrawn=None)})
 
-    def forget_approvals(self) -> None:
-        """Forget which approvals count: the workspace was replaced by another one at its path. Drafts stay."""
+    def mark_brought(self, arrived: Iterable[StoredPlan], arrival: str) -> None:
+        """Let no edit of these plans count, but of those that a person has approved here by editing."""
+        with self._flush_lock:
+            known = self._load()
+            marked = [
+                one.plan_id
+                for one in arrived
+                if _status_of(one) == APPROVED
+                and (each := known.get(one.plan_id, PlanSights())).brought is None
+                and each.approved.get(one.parsed.plan_hash) != EDITED
+            ]
+            if marked:
+                self._update(
+                    lambda plans: {
+                        **plans,
+                        **{key: replace(plans.get(key, PlanSights()), brought=arrival) for key in marked},
+                    }
+                )
+
+    def forget_edits(self) -> None:
+        """Forget drafts and approvals: another workspace is at this path now. What restricts stays."""
         with self._flush_lock, self._locked():
-            plans = self._load()
-            if plans:
-                self._write_plans({plan_id: replace(each, approved={}) for plan_id, each in plans.items()})
+            if self._path.exists():
+                self._write_plans(_keep_restrictions(self._load()))
+        self._last_noticed.clear()
+
+    def is_of_new_workspace(self) -> bool:
+        """Whether the sights were saved since the workspace at this path is a new one."""
+        self._load()
+        return self._is_of_new
 
     def _save_sights(self, noticed: Sequence[StoredPlan]) -> None:
-        origins = self._find_origins(noticed)
+        circumstances = self._find_circumstances(noticed)
+        is_saved = self._update(lambda plans: _add_sights(plans, noticed, circumstances))
+        if is_saved:
+            for one in noticed:
+                if _status_of(one) == DRAFT:
+                    save_draft(self._directory, one.plan_id, one.content)
+
+    def _update(self, change: Callable[[Mapping[str, PlanSights]], Mapping[str, PlanSights]]) -> bool:
+        """Save a change of the sights; where that fails, only this process knows of it."""
         try:
             with self._locked():
-                self._write_plans(_add_sights(self._load(), noticed, origins))
-                for one in filter(_is_draft, noticed):
-                    save_draft(self._directory, one.plan_id, one.content)
+                self._write_plans(change(self._load()))
         except (OSError, errors.SystemError):
-            # This process still knows. Another one has not seen the drafts and approves nothing by them.
-            self._known = (self._known[0], _add_sights(self._known[1], noticed, origins))
+            self._known = (self._known[0], change(self._known[1]))
+            return False
+        return True
 
-    def _find_origins(self, noticed: Sequence[StoredPlan]) -> Sequence[Origin]:
-        # Git is asked about the bytes of an approval, never about those of a draft.
-        files = [(one.plan_id + SUFFIX, one.content) for one in noticed if not _is_draft(one)]
-        found = iter(find_origins(self._root, str(DIRECTORY), files) if files else ())
-        return [Origin.GIT if _is_draft(one) else next(found) for one in noticed]
+    def _find_circumstances(self, noticed: Sequence[StoredPlan]) -> Sequence[Circumstances]:
+        """What git and the log say of the contents, asked in as few questions as possible."""
+        known = self._load()
+        approved = {one.plan_id for one in noticed if _status_of(one) == APPROVED}
+        # Of a draft git is asked only where it may take an approval back.
+        asked = [
+            one
+            for one in noticed
+            if _status_of(one) != DRAFT
+            or one.plan_id in approved
+            or known.get(one.plan_id, PlanSights()).has_approval()
+            or self._has_counted(one.plan_id)
+        ]
+        files = [(one.plan_id + SUFFIX, one.content) for one in asked]
+        found = find_origins(self._root, str(DIRECTORY), files) if files else ()
+        origins = dict(zip(map(id, asked), found, strict=True))
+        edited = {one.plan_id for one in asked if _status_of(one) == APPROVED and origins[id(one)] is Origin.HERE}
+        arrivals = explain_arrivals(self._root, edited)
+        return [self._describe(one, origins.get(id(one), Origin.GIT), arrivals, known) for one in noticed]
+
+    def _describe(
+        self, one: StoredPlan, origin: Origin, arrivals: Mapping[str, str], known: Mapping[str, PlanSights]
+    ) -> Circumstances:
+        sights = known.get(one.plan_id, PlanSights())
+        if _status_of(one) == APPROVED:
+            return Circumstances(origin, arrivals.get(one.plan_id), objects=tuple(object_names(one.content)))
+        is_brought = origin is Origin.GIT and one.parsed.plan_hash != sights.last
+        return Circumstances(
+            origin,
+            has_counted=self._has_counted(one.plan_id),
+            is_taken_back=is_brought and is_in_history(self._root, one.plan_id, sights.objects),
+        )
 
     def _load(self) -> Mapping[str, PlanSights]:
         """The sights, read again if another process wrote them."""
@@ -162,12 +190,18 @@ class Sights:
         with suppress(OSError):
             current = file_stamp(os.stat(self._path))  # noqa: PTH116  on the path of every change
             if current != stamp:
-                plans = _read_plans(self._path)
+                plans, self._is_of_new = _read_plans(self._path)
+                if not self._is_of_new and self._is_new():
+                    plans = _keep_restrictions(plans)  # those of an earlier workspace at this path
                 self._known = (current, plans)
         return plans
 
+    def _is_new(self) -> bool:
+        return bool(self._root) and read_binding(self._root, self._directory).is_new
+
     def _write_plans(self, plans: Mapping[str, PlanSights]) -> None:
-        content = {"format": 1, "plans": {plan_id: asdict(each) for plan_id, each in plans.items()}}
+        members = {plan_id: asdict(each) for plan_id, each in plans.items()}
+        content = {"format": 1, "new": self._is_new(), "plans": members}
         state_dir.replace_file(self._path, orjson.dumps(content))
         self._known = (file_stamp(self._path.stat()), plans)
 
@@ -184,28 +218,40 @@ class Sights:
             lock.close()
 
 
-def _is_draft(stored: StoredPlan) -> bool:
-    return stored.parsed.plan is not None and stored.parsed.plan.status == DRAFT
+def _status_of(stored: StoredPlan) -> str | None:
+    return stored.parsed.plan.status if stored.parsed.plan else None
 
 
 def _add_sights(
-    plans: Mapping[str, PlanSights], noticed: Sequence[StoredPlan], origins: Sequence[Origin]
+    plans: Mapping[str, PlanSights], noticed: Sequence[StoredPlan], circumstances: Sequence[Circumstances]
 ) -> Mapping[str, PlanSights]:
     """The sights with those noticed, in order; the plans noticed last come last."""
     result = dict(plans)
-    for one, origin in zip(noticed, origins, strict=True):
-        result[one.plan_id] = result.pop(one.plan_id, PlanSights()).with_sight(one.parsed, origin)
-    # A withdrawal is never forgotten: without it, an older approval would count again.
-    oldest = [plan_id for plan_id, sights in result.items() if not sights.withdrawn]
+    for one, at in zip(noticed, circumstances, strict=True):
+        result[one.plan_id] = result.pop(one.plan_id, PlanSights()).with_sight(one.parsed, at)
+    # What restricts is never forgotten: without it, an approval would count again.
+    oldest = [plan_id for plan_id, sights in result.items() if not sights.withdrawn and not sights.brought]
     for plan_id in oldest[: max(0, len(result) - _MAX_PLANS)]:
         del result[plan_id]
     return result
 
 
-def _read_plans(path: Path) -> Mapping[str, PlanSights]:
-    """The sights in the file; none if it is malformed."""
+def _read_plans(path: Path) -> tuple[Mapping[str, PlanSights], bool]:
+    """The sights in the file, none if it is malformed; and whether they are of a new workspace."""
     try:
-        members = orjson.loads(path.read_bytes())["plans"]
-        return {plan_id: PlanSights(**{**each, "drafts": tuple(each["drafts"])}) for plan_id, each in members.items()}
+        document = orjson.loads(path.read_bytes())
+        plans = {plan_id: _read_sights(each) for plan_id, each in document["plans"].items()}
+        return plans, document.get("new") is True
     except (ValueError, KeyError, TypeError, AttributeError):
-        return {}
+        return {}, False
+
+
+def _keep_restrictions(plans: Mapping[str, PlanSights]) -> Mapping[str, PlanSights]:
+    return {key: PlanSights(withdrawn=each.withdrawn, brought=each.brought) for key, each in plans.items()}
+
+
+def _read_sights(members: Mapping[str, Any]) -> PlanSights:
+    texts = {name: tuple(members.get(name, ())) for name in ("drafts", "objects")}
+    # Earlier versions noted what git brought for each content only.
+    brought = members.get("brought") or (GIT if GIT in members["approved"].values() else None)
+    return PlanSights(**{**members, **texts, "brought": brought})

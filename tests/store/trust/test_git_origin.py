@@ -172,11 +172,11 @@ def test_plans_in_a_worktree_or_a_submodule_are_found(root, tmp_path):
     assert origin(outer, b"other") == Origin.HERE
 
 
-def test_without_a_repository_or_without_git_everything_is_from_here(root, monkeypatch):
+def test_without_a_repository_everything_is_from_here_and_in_one_without_git_nothing_is_known(root, monkeypatch):
     assert origin(root, TEXT) == Origin.HERE
     content = commit(root, TEXT)
     monkeypatch.setenv("PATH", "/nowhere")
-    assert origin(root, content) == Origin.HERE
+    assert origin(root, content) == Origin.UNKNOWN
 
 
 @pytest.mark.parametrize("damage", ["gitfile", "config", "head", "empty"])

@@ -113,7 +113,7 @@ def test_an_ended_plan_that_git_brought_is_not_withdrawn_by_looking_again(open_s
 def test_forgotten_approvals_are_decided_again_from_what_git_says_then(open_sights, monkeypatch, tmp_path):
     sights = open_sights()
     see(sights, stored(), stored("APPROVED"))
-    open_sights().forget_approvals()
+    open_sights().forget_edits()
     forgotten = recall(sights, stored("APPROVED"))
     monkeypatch.setattr(module, "find_origins", lambda *words: [Origin.GIT for _ in words[2]])
     evidence = gather_evidence(str(tmp_path / "project"), tmp_path / "state", stored("APPROVED"), sights)

@@ -1,0 +1,119 @@
+"""Plans that git has: in HEAD, in the index with every stage of an unmerged path, and in the history of one file.
+
+An editor, a formatter or a person who resolves a conflict makes bytes that git never had. So the plan that git brought
+is recognised by its id, and not by its bytes or path.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from kaiza.domain.plans.parser import parse
+from kaiza.domain.plans.plan import APPROVED, MAX_BYTES
+from kaiza.store import git
+
+_MAX_FILES = 1000
+_MAX_IDS = 200
+_ERROR = re.compile(rb"(?m)^(error|fatal):")
+_STAGE = re.compile(rb"[0-7]+ ([0-9a-f]+) [1-3]\t")
+_SIZE = re.compile(rb"[0-9a-f]+ blob ([0-9]+)")
+
+
+class _NoAnswerError(Exception):
+    """Git did not answer, or there is more than can be looked at."""
+
+
+def find_approved(top: str, plan_ids: Collection[str]) -> frozenset[str]:
+    """Those of the plans that say APPROVED in HEAD or in the index, at any path; all of them if git does not answer."""
+    wanted = frozenset(plan_ids)
+    if len(wanted) > _MAX_IDS:
+        return wanted
+    try:
+        names = [*_find_candidates(top, wanted), *_find_stages(top)]
+        return frozenset(plan_id for content in _read_blobs(top, names) for plan_id in _approved_ids(content, wanted))
+    except _NoAnswerError:
+        return wanted
+
+
+def has_in_history(top: str, path: str, objects: Collection[str]) -> bool:
+    """Whether HEAD's history of a file has one of these objects; also if git does not answer."""
+    if not objects:
+        return False
+    result = git.run(
+        top, "rev-list", "--objects", "--no-object-names", "--full-history", "HEAD", "--", f":(literal){path}"
+    )
+    if result is None or result.returncode != 0:
+        return not _is_unborn(top)
+    return not set(result.stdout.decode("ascii", "replace").split()).isdisjoint(objects)
+
+
+def _find_candidates(top: str, plan_ids: Collection[str]) -> Iterator[bytes]:
+    """Names of the blobs of HEAD and the index that may be one of the plans."""
+    # A plan's keys begin their lines. Its id may be written with escapes, which have a backslash.
+    patterns = ("-E", "--all-match", "-e", "^kaiza_plan", "-e", "|".join(["\\\\", *sorted(plan_ids)]))
+    trees = [("--cached",)] if _is_unborn(top) else [("--cached",), ("HEAD",)]
+    for tree in trees:
+        options, revision = ((), tree) if tree == ("HEAD",) else (tree, ())
+        result = git.run(top, "grep", *options, *patterns, *revision, "--")
+        # 1: nothing was found. An error about a single file is written, but not reported by the status.
+        if result is None or result.returncode not in (0, 1) or _ERROR.search(result.stderr):
+            raise _NoAnswerError
+        names = result.stdout.split(b"\0")[:-1]
+        yield from (name if revision else b":0:" + name for name in names)
+
+
+def _find_stages(top: str) -> list[bytes]:
+    """Objects of the unmerged paths, which `grep` passes over."""
+    result = git.run(top, "ls-files", "--unmerged")
+    if result is None or result.returncode != 0:
+        raise _NoAnswerError
+    return [match[1] for line in result.stdout.split(b"\0") if (match := _STAGE.match(line))]
+
+
+def _read_blobs(top: str, names: Sequence[bytes]) -> Iterator[bytes]:
+    """Contents of the blobs that are not larger than a plan may be."""
+    if len(names) > _MAX_FILES or any(b"\n" in name for name in names):
+        raise _NoAnswerError
+    if not names:
+        return
+    sizes = _ask(top, ["--batch-check"], names).split(b"\n")[:-1]
+    if len(sizes) != len(names):
+        raise _NoAnswerError
+    found = [(line.split()[0], match) for line in sizes if (match := _SIZE.fullmatch(line))]
+    small = list(dict.fromkeys(name for name, match in found if int(match[1]) <= MAX_BYTES))
+    answer, position = _ask(top, ["--batch"], small) if small else b"", 0
+    while position < len(answer):
+        head, _, _ = answer[position : position + 200].partition(b"\n")
+        match = _SIZE.fullmatch(head)
+        if match is None:
+            raise _NoAnswerError
+        start = position + len(head) + 1
+        position = start + int(match[1]) + 1
+        yield answer[start : position - 1]
+
+
+def _ask(top: str, options: Sequence[str], names: Sequence[bytes]) -> bytes:
+    result = git.run(top, "cat-file", *options, stdin=b"".join(name + b"\n" for name in names))
+    if result is None or result.returncode != 0:
+        raise _NoAnswerError
+    return result.stdout
+
+
+def _approved_ids(content: bytes, plan_ids: frozenset[str]) -> Collection[str]:
+    """Ids of the plans that this content approves, or would once its errors are mended."""
+    plan = parse(content).plan
+    if plan is not None:
+        return plan_ids & {plan.plan_id} if plan.status == APPROVED else ()
+    if not content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"---", b"<<<<<<<")):
+        return ()  # a text about plans
+    if b"\\" in content:
+        return plan_ids
+    if APPROVED.encode() not in content:
+        return ()
+    return {plan_id for plan_id in plan_ids if os.fsencode(plan_id) in content}
+
+
+def _is_unborn(top: str) -> bool:
+    """Whether the branch has no commit yet."""
+    result = git.run(top, "rev-parse", "--verify", "--quiet", "HEAD")
+    return result is not None and result.returncode == 1 and not result.stdout

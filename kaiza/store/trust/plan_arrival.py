@@ -1,0 +1,31 @@
+"""Why a plan that says APPROVED was not approved by an edit on this machine, though git does not know its bytes."""
+
+import os
+from collections.abc import Collection, Mapping
+
+from kaiza.store.disk.git_directory import is_in_operation, is_under_other_system
+from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
+from kaiza.store.trust import git_plans
+from kaiza.store.trust.git_origin import find_repositories
+
+GIT, OTHER_SYSTEM, IN_PROGRESS, BOUND = "git", "other_vcs", "in_progress", "bound"
+
+
+def explain_arrivals(root: str, plan_ids: Collection[str]) -> Mapping[str, str]:
+    """For each plan that no edit can have approved, how it arrived. Starts git where there is a repository."""
+    if not plan_ids:
+        return {}
+    if is_under_other_system(os.path.join(root, str(DIRECTORY))):  # noqa: PTH118  as text
+        return dict.fromkeys(plan_ids, OTHER_SYSTEM)
+    tops = [top for top, _ in find_repositories(root, str(DIRECTORY))]
+    if any(map(is_in_operation, tops)):
+        return dict.fromkeys(plan_ids, IN_PROGRESS)
+    return dict.fromkeys((each for top in tops for each in git_plans.find_approved(top, plan_ids)), GIT)
+
+
+def is_in_history(root: str, plan_id: str, objects: Collection[str]) -> bool:
+    """Whether a commit that HEAD contains had one of these objects as the plan's file."""
+    return any(
+        git_plans.has_in_history(top, os.path.normpath(os.path.join(prefix, plan_id + SUFFIX)), objects)  # noqa: PTH118
+        for top, prefix in find_repositories(root, str(DIRECTORY))
+    )

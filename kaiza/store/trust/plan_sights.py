@@ -1,0 +1,87 @@
+"""What was seen of one plan, and what a further sight of its file makes of that."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kaiza.domain.plans.parser import ParsedPlan
+from kaiza.domain.plans.plan import APPROVED, DRAFT
+from kaiza.store.trust.git_origin import Origin
+from kaiza.store.trust.plan_arrival import GIT
+
+_MAX_KEPT = 20
+"""Drafts, and approved contents, that are remembered of one plan."""
+_MAX_OBJECTS = 80
+EDITED, UNSEEN = "edited", "unseen"
+
+
+class Circumstances(NamedTuple):
+    """What is known of a plan's file at a sight, beside what it says."""
+
+    origin: Origin = Origin.HERE
+    arrival: str | None = None
+    """Why an approval is no edit of a person, though git does not know its bytes."""
+    has_counted: bool = False
+    """Whether the log has an approval of the plan."""
+    is_taken_back: bool = False
+    """Whether HEAD's history of the file has bytes that were approved."""
+    objects: Sequence[str] = ()
+    """Names that the content would have as an object of git."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSights:
+    """What was seen of one plan."""
+
+    last: str = ""
+    """Plan hash that was seen last."""
+    drafts: tuple[str, ...] = ()
+    """Body hashes of drafts."""
+    approved: Mapping[str, str] = field(default_factory=dict)
+    """Plan hashes of approved contents, each with `edited`, `unseen`, or why no edit can have made it."""
+    withdrawn: str | None = None
+    """The status with which an edit or a commit took the approval back, until `plan approve` lifts it."""
+    brought: str | None = None
+    """Why no edit of this plan counts until a person approves it by command: how an approval of it arrived."""
+    objects: tuple[str, ...] = ()
+    """Names that approved contents would have as objects of git."""
+
+    def origin_of(self, parsed: ParsedPlan) -> str:
+        """How an approved content got here."""
+        # One that git was not asked about yet counts as unseen, even if its draft was seen.
+        origin = self.approved.get(parsed.plan_hash)
+        if origin == EDITED:
+            return EDITED
+        return self.brought or origin or UNSEEN
+
+    def has_news(self, parsed: ParsedPlan) -> bool:
+        """Whether a sight of this content would change anything."""
+        return parsed.plan_hash != self.last or self.with_sight(parsed, Circumstances()) != self
+
+    def with_sight(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
+        """The sights with one more, of a valid plan."""
+        status = parsed.plan.status if parsed.plan else DRAFT
+        if status == APPROVED:
+            return self._with_approval(parsed, at)
+        seen = replace(self, last=parsed.plan_hash)
+        if status == DRAFT:
+            others = [body for body in self.drafts if body != parsed.body_hash]
+            seen = replace(seen, drafts=tuple([*others, parsed.body_hash or ""][-_MAX_KEPT:]))
+        is_edit = at.origin is not Origin.GIT and parsed.plan_hash != self.last
+        if status == DRAFT and not (at.has_counted or self.has_approval()):
+            return seen  # nothing to withdraw
+        return replace(seen, withdrawn=status) if is_edit or at.is_taken_back else seen
+
+    def has_approval(self) -> bool:
+        """Whether there was an approval that a draft set by a person takes back."""
+        return self.brought is not None or EDITED in self.approved.values()
+
+    def _with_approval(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
+        # What counted once goes on counting: edited bytes may be committed afterwards.
+        is_decided = self.approved.get(parsed.plan_hash) == EDITED
+        arrival = None if is_decided else GIT if at.origin is not Origin.HERE else at.arrival
+        seen = replace(self, last=parsed.plan_hash, brought=self.brought or arrival)
+        seen = replace(seen, objects=tuple(dict.fromkeys([*self.objects, *at.objects]))[-_MAX_OBJECTS:])
+        is_edited = is_decided or (seen.brought is None and parsed.body_hash in self.drafts)
+        approved = {**self.approved, parsed.plan_hash: EDITED if is_edited else seen.brought or UNSEEN}
+        return replace(seen, approved=dict(list(approved.items())[-_MAX_KEPT:]))
