@@ -8,6 +8,7 @@ from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.session import thaw, unlock
 from kaiza.domain.audit.projection import describe_role
+from kaiza.domain.plans.plan import INVALID
 from kaiza.queries.trust_summary import describe_trust
 from kaiza.queries.workspace_status import workspace_status
 from kaiza.render import log_verdict, plans
@@ -20,7 +21,7 @@ from kaiza.store.workspace import Workspace
 
 _MAX_ROWS = 10
 _MAX_PATHS = 3
-_LISTED_STATUSES = ("APPROVED", "DRAFT")
+_LISTED_STATUSES = ("APPROVED", "DRAFT", INVALID)
 _SESSION_COLUMNS = (
     Column("session"),
     Column("role"),
@@ -103,7 +104,8 @@ def _format_tables(status: Mapping[str, Any], width: int | None, *, colour: bool
         yield from plans.render_section("Open sessions", [*rows, *_more(sessions)], colour=colour)
     if listed:
         rows = plans.render_list(listed[:_MAX_ROWS], room, colour=colour)
-        yield from plans.render_section("Plans", [*rows, *_more(listed)], colour=colour)
+        unlisted = [status["unlisted_plans"]] if status["unlisted_plans"] else []
+        yield from plans.render_section("Plans", [*rows, *_more(listed), *unlisted], colour=colour)
 
 
 def _change_permission(workspace: Workspace) -> str:

@@ -46,7 +46,17 @@ _FRONT_MATTER = re.compile(rb"---\r?\n.*?^---\r?$\n?", re.MULTILINE | re.DOTALL)
 def list_plans(workspace: Workspace) -> list[dict[str, Any]]:
     """Every plan: its status, whether it allows changes now, its limits and what was used of them."""
     now = human_decisions.current_timestamp()
-    return [_list_entry(workspace, stored, now) for stored in workspace.plans.read_all()]
+    listed = list(workspace.plans.read_all())
+    workspace.sights.flush()  # one question to git for all of them
+    return [_list_entry(workspace, stored, now) for stored in listed]
+
+
+def describe_unlisted(workspace: Workspace) -> str | None:
+    """A sentence about the plans that lists leave out; None if there are none."""
+    count = workspace.plans.count_unlisted()
+    if not count:
+        return None
+    return f"{count:,} older plan files are not listed. Move those that are done out of plans/."
 
 
 def review_plan(workspace: Workspace, stored: StoredPlan, now: str) -> dict[str, Any]:
@@ -204,7 +214,8 @@ def _refusal_reason(case: Case) -> str | None:
     if check_plan_unchanged(case) is not None:
         return "it was changed after it was approved"
     if check_plan_sound(case) is not None or case.parsed is None or case.parsed.plan is None:
-        return "it has errors"
+        error = case.parsed.first_error if case.parsed else None
+        return f"it has errors; {error}" if error else "it has errors"
     refusal = check_plan_approved(case)
     if refusal is None:
         return None

@@ -7,7 +7,7 @@ from typing import Any
 from kaiza.domain.audit.deterministic import counted_timestamp
 from kaiza.domain.audit.projection import Session
 from kaiza.domain.caps import Caps
-from kaiza.queries.plan_review import list_plans
+from kaiza.queries.plan_review import describe_unlisted, list_plans
 from kaiza.queries.trust_summary import summarize_trust
 from kaiza.store import human_decisions
 from kaiza.store.disk.served_sessions import find_served, is_idle
@@ -42,6 +42,7 @@ def workspace_status(workspace: Workspace) -> dict[str, Any]:
         "locks": [asdict(lock) for lock in state.locks.values()],
         "sessions": [_session_members(workspace, session, served) for session in sessions],
         "plans": list_plans(workspace),
+        "unlisted_plans": describe_unlisted(workspace),
         "trust": summarize_trust(workspace.root),
         "intents": [
             {"request_id": request_id, "seq": intent["seq"], "paths": [change["path"] for change in intent["changes"]]}

@@ -153,6 +153,14 @@ class PlanReader(Protocol):
         """Sorted ids of all plans that have a file."""
         ...
 
+    def listed_ids(self) -> list[str]:
+        """Sorted ids of the plans that lists contain: those changed last."""
+        ...
+
+    def count_unlisted(self) -> int:
+        """Number of plans that lists leave out."""
+        ...
+
     def read(self, plan_id: str) -> StoredPlan | None:
         """The plan with this id; None if it has no file."""
         ...

@@ -13,7 +13,7 @@ from kaiza.domain.audit.record import Verdict
 from kaiza.domain.audit.record_folding import apply_record
 from kaiza.domain.caps import Caps
 from kaiza.domain.plans.plan import INVALID
-from kaiza.queries.plan_review import count_standings, list_plans
+from kaiza.queries.plan_review import count_standings, describe_unlisted, list_plans
 from kaiza.queries.session_summary import is_complete
 from kaiza.render import log_verdict
 from kaiza.render.settings import render_setting
@@ -98,16 +98,17 @@ def check_plans(root: Path) -> Iterator[DoctorCheck]:
     workspace = Workspace(str(root), Caps())
     try:
         human_decisions.catch_up(workspace)
-        listed = list_plans(workspace)
+        listed, unlisted = list_plans(workspace), describe_unlisted(workspace)
     finally:
         workspace.close(human_decisions.current_timestamp())
     invalid = [plan["plan_id"] for plan in listed if plan["status"] == INVALID]
     if invalid:
         named = ", ".join(invalid[:_MAX_NAMED]) + (" …" if len(invalid) > _MAX_NAMED else "")
-        todo = f"`kaiza plan lint {invalid[0]}` lists the errors."
+        why = next(plan["why_not"] for plan in listed if plan["plan_id"] == invalid[0])
+        todo = f"{invalid[0]}: {why}. `kaiza plan lint {invalid[0]}` lists the errors."
         yield warning("plans", f"with errors, so they allow nothing: {named}", todo)
     else:
-        yield ok("plans", count_standings(listed))
+        yield ok("plans", "; ".join(filter(None, (count_standings(listed), unlisted))))
 
 
 def check_nested(root: Path) -> Iterator[DoctorCheck]:

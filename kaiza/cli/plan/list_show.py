@@ -5,7 +5,7 @@ import argparse
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.domain.plans.plan import INVALID, STATUSES
-from kaiza.queries.plan_review import count_standings, list_plans, review_plan
+from kaiza.queries.plan_review import count_standings, describe_unlisted, list_plans, review_plan
 from kaiza.render import plans
 from kaiza.store import human_decisions
 
@@ -41,11 +41,12 @@ def add(commands: arguments.Subparsers) -> None:
 def _run_list(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         listed = [plan for plan in list_plans(workspace) if args.status in (None, plan["status"])]
+        unlisted = describe_unlisted(workspace)
     if args.json:
         output.print_json({"plans": listed})
     elif listed:
         output.print_lines(plans.render_list(listed, output.terminal_width(), colour=output.has_colour()))
-        output.print_error(f"{count_standings(listed)}.")
+        output.print_error(" ".join(filter(None, (f"{count_standings(listed)}.", unlisted))))
     else:
         output.print_error("No matching plans. `kaiza plan new PLAN-0001-name` writes a draft to fill in.")
     return output.SUCCESS

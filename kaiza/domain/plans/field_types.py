@@ -109,7 +109,10 @@ class FieldReader:
         """Read one of a few words, spelled exactly so."""
         if isinstance(node, ScalarNode) and node.is_one_line and node.value in choices:
             return node.value
-        self.add_error(node.position, "value", "This value is not allowed here", f"Use one of {', '.join(choices)}")
+        meant = node.value.strip().casefold() if isinstance(node, ScalarNode) else None
+        close = next((choice for choice in choices if choice.casefold() == meant), None)
+        fix = f"Write {close}" if close else f"Use one of {', '.join(choices)}"
+        self.add_error(node.position, "value", "This value is not allowed here", fix)
         return None
 
     def read_number(self, node: YamlNode) -> int | None:

@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from kaiza.domain.finding import Finding, has_error
+from kaiza.domain.finding import ERROR, Finding, has_error
 from kaiza.domain.plans import front_matter
 from kaiza.domain.plans.body_hash import compute_body_hash
 from kaiza.domain.plans.field_types import FieldReader
@@ -92,6 +92,17 @@ class ParsedPlan:
     def title(self) -> str:
         """The title, or "" if it could not be read; for lists, also of invalid plans."""
         return self.scalars["title"].value if "title" in self.scalars else ""
+
+    @property
+    def first_error(self) -> str | None:
+        """The first error in one sentence, for lists; None if there is none."""
+        error = next((finding for finding in self.findings if finding.severity == ERROR), None)
+        if error is None:
+            return None
+        status = self.scalars.get("status")
+        is_status = status is not None and error.line == status.position.line
+        where = "its status" if is_status else f"line {error.line + 1}"
+        return f"{where}: {error.message[0].lower()}{error.message[1:]}; {error.fix[0].lower()}{error.fix[1:]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ A plan is read anew on every access, because a person may edit it at any time; n
 plans are cached, and used again only for the same bytes.
 """
 
+import heapq
 import os
 import threading
 from collections.abc import Callable, Collection, Iterator
@@ -21,6 +22,8 @@ from kaiza.store.files.confined_root import ConfinedRoot, OpenDirectory, OpenFil
 DIRECTORY = RelPath(("plans",))
 SUFFIX = ".md"
 MAX_PLANS = 10_000
+MAX_LISTED = 1000
+"""Plans that lists read: those changed last. Any plan can still be named by its id or hash."""
 MAX_CACHED_BYTES = 8 << 20
 """Bytes of plan files whose parsed plans are kept: some thousand plans."""
 _MAX_HASHES = 256
@@ -53,14 +56,27 @@ class PlanFiles:
         self._parsed.keep_only(plan_ids)
         return plan_ids
 
+    def listed_ids(self) -> list[str]:
+        """Ids of the MAX_LISTED plans whose files changed last, sorted."""
+        plan_ids = self.plan_ids()
+        if len(plan_ids) <= MAX_LISTED:
+            return plan_ids
+        with self._open_directory() as directory:
+            times = {plan_id: _time_of(_stamp_of(directory, plan_id + SUFFIX)) for plan_id in plan_ids}
+        return sorted(heapq.nlargest(MAX_LISTED, plan_ids, key=lambda plan_id: times[plan_id]))
+
+    def count_unlisted(self) -> int:
+        """Number of plans that lists leave out."""
+        return max(0, len(self.plan_ids()) - MAX_LISTED)
+
     def read(self, plan_id: str) -> parser.StoredPlan | None:
         """Read a plan, sound or not; None if it has no file."""
         read = self._read_bytes(plan_id)
         return None if read is None else self._parse_cached(plan_id, read)
 
     def read_all(self) -> Iterator[parser.StoredPlan]:
-        """All plans, sorted by id."""
-        for plan_id in self.plan_ids():
+        """The plans that lists contain, sorted by id."""
+        for plan_id in self.listed_ids():
             stored = self.read(plan_id)
             if stored is not None:
                 yield stored
@@ -73,7 +89,8 @@ class PlanFiles:
         except (OSError, errors.SystemError):
             stamps = {}
         self._stamps = {name: stamp for name, stamp in list(self._stamps.items()) if name in stamps}
-        for name, stamp in stamps.items():
+        latest = heapq.nlargest(MAX_LISTED, stamps.items(), key=lambda item: _time_of(item[1]))
+        for name, stamp in latest:
             if self._stamps.get(name) != stamp:
                 self.read(name.removesuffix(SUFFIX))
                 self._stamps[name] = stamp  # also of what cannot be read
@@ -237,6 +254,11 @@ def _stamp_of(directory: OpenDirectory, name: str) -> tuple[int, ...]:
         return byte_io.file_stamp(os.stat(name, dir_fd=directory.fd, follow_symlinks=False))
     except OSError:
         return ()
+
+
+def _time_of(stamp: tuple[int, ...]) -> int:
+    # The time of the last change, which no program can set back as it can the other one.
+    return stamp[-1] if stamp else 0
 
 
 def _refuse_links(path: RelPath) -> Callable[[RelPath], None]:

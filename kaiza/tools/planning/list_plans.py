@@ -11,6 +11,7 @@ from kaiza.domain.plans.plan import INVALID
 from kaiza.tools.view import Answer, PlansView
 
 NAME = "list_plans"
+_MAX_WHY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ def run(request: Request, view: PlansView) -> Answer:
         AnswerBudget.choose(view.caps, is_asked=request.page_size is not None),
     )
     output: dict[str, Any] = {"items": page.items}
-    for plan_id in view.plans.plan_ids():
+    for plan_id in view.plans.listed_ids():
         stored = view.plans.read(plan_id) if plan_id > request.after else None
         item = plan_row(stored) if stored else None
         if item is None or request.status not in (None, item["status"]):
@@ -53,7 +54,14 @@ def run(request: Request, view: PlansView) -> Answer:
             break
     count = len(page.items)
     more = cursor.NEXT_PAGE if "nextCursor" in output else ""
-    return Answer({**output, "summary": f"{count} {'plan' if count == 1 else 'plans'}.{more}"})
+    summary = f"{count} {'plan' if count == 1 else 'plans'}.{more}"
+    return Answer({**output, "summary": " ".join(filter(None, (summary, describe_unlisted(view))))})
+
+
+def describe_unlisted(view: PlansView) -> str | None:
+    """A sentence about the plans that lists leave out; None if there are none."""
+    count = view.plans.count_unlisted()
+    return f"{count:,} older plan files are not listed: too many are in plans/." if count else None
 
 
 def plan_row(stored: StoredPlan) -> dict[str, Any]:
@@ -66,4 +74,6 @@ def plan_row(stored: StoredPlan) -> dict[str, Any]:
         "plan_hash": parsed.plan_hash,
         "findings": len(parsed.findings),
     }
+    if parsed.first_error is not None:
+        return {**row, "why": parsed.first_error[:_MAX_WHY]}
     return {**row, "expires": parsed.plan.expires} if parsed.plan and parsed.plan.expires else row

@@ -8,7 +8,7 @@ from kaiza.domain.audit.projection import describe_role
 from kaiza.domain.paging.list_cut import cut_lists
 from kaiza.domain.paths import rel_path
 from kaiza.domain.plans.plan import APPROVED
-from kaiza.tools.planning.list_plans import plan_row
+from kaiza.tools.planning.list_plans import describe_unlisted, plan_row
 from kaiza.tools.view import Answer, RecoveryView
 
 NAME = "begin_session"
@@ -51,6 +51,7 @@ def run(_request: Request, view: RecoveryView) -> Answer:
     sentences = [
         f"{role} session open; plans that say APPROVED: {approved}; the log is {audit['verdict']}.",
         _describe_reading(view.reading_progress),
+        describe_unlisted(view),
         view.arrival,
         None if view.implies_session else "Each call passes session_id.",
         f"kaiza.toml loosens {', '.join(loosening)}; that counts once a person runs kaiza adopt."
@@ -80,7 +81,7 @@ def _join_sentences(sentences: Iterable[str | None]) -> str:
 
 def _list_plan_rows(view: RecoveryView) -> list[dict[str, Any]]:
     """The plans, approved ones first, without their findings."""
-    stored = (view.plans.read(plan_id) for plan_id in view.plans.plan_ids())
+    stored = (view.plans.read(plan_id) for plan_id in view.plans.listed_ids())
     rows = sorted(
         (plan_row(plan) for plan in stored if plan), key=lambda row: (row["status"] != APPROVED, row["plan_id"])
     )

@@ -77,3 +77,25 @@ def test_several_plans_are_asked_about_one_after_the_other(path, kaiza, screen, 
 
     assert allowed == [answer != "no" for answer in answers]
     assert status == ("no" in answers)
+
+
+@pytest.mark.parametrize("word", ["approved", "Approved", '" APPROVED"'])
+def test_each_list_says_how_the_word_is_written(path, kaiza, make_app, word):
+    path.write_text(PLAN.format(status=word))
+    listed = json.loads(kaiza("plan", "list", "--json").out)["plans"]
+    shown = [" ".join(kaiza(*words).out.split()) for words in (["plan", "list"], ["status"], ["doctor"])]
+    app = make_app(path.parent.parent)
+    begun = app.call("begin_session", {"role": "WINDSURF"}).output["plans"]
+    asked = app.call("list_plans", {}).output["items"]
+
+    assert [(plan["plan_id"], plan["status"]) for plan in begun] == [("PLAN-1", "INVALID")]
+    assert all("write APPROVED" in row["why"] for row in (*begun, *asked))
+    assert "write APPROVED" in listed[0]["why_not"]
+    assert all("APPROVED" in text and "status" in text for text in shown)
+
+
+def test_the_list_says_why_an_approval_does_not_count_and_which_command_makes_it_count(path, kaiza, arrive):
+    (listed,) = json.loads(kaiza("plan", "list", "--json").out)["plans"]
+
+    assert "never seen here as a draft" in listed["why_not"]
+    assert "`kaiza plan approve PLAN-1`" in listed["why_not"]

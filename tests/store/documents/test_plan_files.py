@@ -302,3 +302,21 @@ def test_replace_keeps_the_newest_of_several_edits_saved_during_the_exchange(roo
 
     assert not plans.replace("PLAN-1", digest(plan_content()), b"new")
     assert (root / "plans" / "PLAN-1.md").read_bytes() == b"saved last"
+
+
+def test_lists_contain_the_plans_that_changed_last_and_count_the_others(root, monkeypatch):
+    monkeypatch.setattr(plan_files, "MAX_LISTED", 3)
+    for number in (5, 1, 4, 2, 3):
+        (root / f"plans/PLAN-{number}.md").write_bytes(plan_content(f"PLAN-{number}"))
+        os.utime(root / f"plans/PLAN-{number}.md", ns=(0, 0))  # does not make one look older
+    with ConfinedRoot(str(root)) as files:
+        seen = []
+        plans = PlanFiles(files, seen.append)
+        listed, read = plans.listed_ids(), [stored.plan_id for stored in plans.read_all()]
+        plans.read_changed()
+
+        assert listed == read == ["PLAN-2", "PLAN-3", "PLAN-4"]
+        assert plans.count_unlisted() == 2
+        assert {stored.plan_id for stored in seen} == set(listed)
+        assert plans.read("PLAN-5").plan_id == "PLAN-5"
+        assert plans.find_by_hash(digest(plan_content("PLAN-5"))).plan_id == "PLAN-5"
