@@ -1,6 +1,7 @@
 """`kaiza serve --http`: addresses, certificates, and what protects them."""
 
 import json
+import resource
 import socket
 import ssl
 import subprocess
@@ -123,6 +124,51 @@ def test_tls_handshakes_that_are_never_completed_do_not_use_up_the_descriptors(o
     assert exchange_tls(door, certificate, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(
         b"HTTP/1.1 200"
     )
+
+
+GET_HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+SILENT = 600
+
+
+def open_silent(door, stack):
+    """Connections that send nothing."""
+    for _ in range(SILENT):
+        stack.enter_context(socket.create_connection(("127.0.0.1", door.port), 20))
+
+
+def open_wordless(door, stack):
+    """Connections that open TLS and then send nothing."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    for _ in range(SILENT):
+        plain = socket.create_connection(("127.0.0.1", door.port), 20)
+        stack.enter_context(trusting.wrap_socket(plain, server_hostname="localhost"))
+
+
+def open_unclosed(door, stack):
+    """Connections that got their answer and do not close TLS."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+    for _ in range(SILENT):
+        plain = socket.create_connection(("127.0.0.1", door.port), 20)
+        client = stack.enter_context(trusting.wrap_socket(plain, server_hostname="localhost"))
+        client.sendall(GET_HEALTH)
+
+
+@pytest.mark.parametrize("open_idle", [open_silent, open_wordless, open_unclosed])
+def test_requests_over_tls_are_answered_beside_any_number_of_idle_connections(open_server, certificate, open_idle):
+    door = open_tls(open_server, certificate)
+    own, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(own, min(2 * SILENT, most)), most))
+    try:
+        with ExitStack() as stack:
+            open_idle(door, stack)
+            answers = [exchange_tls(door, certificate, GET_HEALTH) for _ in range(48)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (own, most))
+
+    assert [answer[:12] for answer in answers] == [b"HTTP/1.1 200"] * 48
+    assert door.end() == 0
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from kaiza.server.http.request_parser import RequestParser
 
 # Time limits in seconds. Then the connection is cut.
+HANDSHAKE_SECONDS: Final = 5.0
+"""For opening TLS, and for closing it."""
+
 HEAD_SECONDS: Final = 10.0
 """For a whole head, from its first byte."""
 
@@ -19,12 +22,13 @@ BODY_SECONDS: Final = 10.0
 """For the body, from the end of the head."""
 
 SEND_SECONDS: Final = 30.0
-"""For an answer that the client does not read."""
+"""For an answer that the client does not read, and for the end of the connection after it."""
 
 KEEP_ALIVE_SECONDS: Final = 5
 """For the next request."""
 
-MAX_CONNECTIONS: Final = 256
+MAX_CONNECTIONS: Final = 320
+"""More than there can be calls in flight without tokens, so that other requests are answered then."""
 
 PIECE_BYTES: Final = 1 << 14
 """Bytes that are given to the parser at a time: as many as an incomplete head may have."""
@@ -39,21 +43,28 @@ _TOO_MANY: Final = (
 class BoundedConnection(H11Protocol):
     """One connection, cut when the client is too slow in sending a request or in reading its answer."""
 
-    def __init__(self, *arguments: Any, on_lost: Callable[[], None], **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, on_made: Callable[[int], None], on_lost: Callable[[], None], **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
         self.conn = RequestParser(PIECE_BYTES)
+        self._on_made = on_made
         self._on_lost = on_lost
         self._receiving: object = None
         """The part of the request that is being received; None while the server's answer is awaited."""
-        self.receive_timer: TimerHandle | None = None
+        self._receive_timer: TimerHandle | None = None
         """Cuts the connection when its request is late; None while none is awaited."""
         self._send_timer: TimerHandle | None = None
+        """Cuts the connection when its answer is not read; None while none waits for that."""
+        self._waits_since = 0.0
+        """When the later of these timers was started."""
         self._has_ended = False
         """The client sends no more, but may be waiting for its answers."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """Begin with the head of the first request, or refuse the connection."""
         super().connection_made(transport)
+        self._on_made(transport.get_extra_info("socket").fileno())
         # asyncio does this only for sockets made with IPPROTO_TCP. Without it, the body of an answer waits 40 ms until
         # the client acknowledges its head.
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -67,7 +78,7 @@ class BoundedConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timers."""
         super().connection_lost(exc)
-        for timer in (self.receive_timer, self._send_timer):
+        for timer in (self._receive_timer, self._send_timer):
             if timer is not None:
                 timer.cancel()
         self._on_lost()
@@ -108,43 +119,53 @@ class BoundedConnection(H11Protocol):
     def pause_writing(self) -> None:
         """Give the client time to read."""
         super().pause_writing()
-        self._send_timer = self.loop.call_later(SEND_SECONDS, self.transport.abort)
+        self._send_timer = self._start_timer(SEND_SECONDS)
 
     def resume_writing(self) -> None:
         """Note that the client has read everything."""
         super().resume_writing()
         if self._send_timer is not None:
             self._send_timer.cancel()
+            self._send_timer = None
+
+    def waits_since(self) -> float | None:
+        """Since when the server has waited for this client; None while it does not."""
+        return None if self._receive_timer is None and self._send_timer is None else self._waits_since
+
+    def _start_timer(self, seconds: float) -> TimerHandle:
+        """Cut the connection in so many seconds."""
+        self._waits_since = self.loop.time()
+        return self.loop.call_later(seconds, self.transport.abort)
 
     def _is_answering(self) -> bool:
         """Whether a whole request has been received, and not answered."""
         return self.conn.their_state is h11.DONE and self.cycle is not None and not self.cycle.response_complete
 
     def _cut_slowest(self) -> bool:
-        """Cut the connection whose request is awaited for the longest time; False if none is awaited.
+        """Cut the connection whose client the server waits for longest; False if it waits for none.
 
         Otherwise connections that send nothing, which need no token, could keep other clients out.
         """
-        timers = {
-            connection.receive_timer: connection
+        waiting = {
+            connection: since
             for connection in self.connections
-            if isinstance(connection, BoundedConnection) and connection.receive_timer is not None
+            if isinstance(connection, BoundedConnection) and (since := connection.waits_since()) is not None
         }
-        if timers:
-            slowest = timers[min(timers, key=TimerHandle.when)]
+        if waiting:
+            slowest = min(waiting, key=waiting.__getitem__)
             self.connections.discard(slowest)
             slowest.transport.abort()
-        return bool(timers)
+        return bool(waiting)
 
     def _watch_request(self) -> None:
-        """Start the timer when another part of a request begins, and stop it when the request is complete."""
-        state = self.conn.their_state
-        receiving = (state, self.cycle) if state in (h11.IDLE, h11.SEND_BODY) else None
+        """Start the timer when another part of a request begins or the end is awaited, and stop it while neither is."""
+        seconds = {"closing": SEND_SECONDS, h11.IDLE: HEAD_SECONDS, h11.SEND_BODY: BODY_SECONDS}
+        state = "closing" if self.transport.is_closing() else self.conn.their_state
+        receiving = (state, self.cycle) if state in seconds else None
         if receiving == self._receiving:
             return
-        if self.receive_timer is not None:
-            self.receive_timer.cancel()
-        self._receiving, self.receive_timer = receiving, None
+        if self._receive_timer is not None:
+            self._receive_timer.cancel()
+        self._receiving, self._receive_timer = receiving, None
         if receiving is not None:
-            seconds = HEAD_SECONDS if state is h11.IDLE else BODY_SECONDS
-            self.receive_timer = self.loop.call_later(seconds, self.transport.abort)
+            self._receive_timer = self._start_timer(seconds[state])

@@ -19,7 +19,7 @@ from uvicorn.server import ServerState
 from kaiza.server.http.admission import Admission
 from kaiza.server.http.application import Pipelines, make_http_app
 from kaiza.server.http.call_runner import CallRunner
-from kaiza.server.http.connection import HEAD_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection
+from kaiza.server.http.connection import HANDSHAKE_SECONDS, KEEP_ALIVE_SECONDS, BoundedConnection
 from kaiza.server.http.listening_socket import ListeningSocket
 from kaiza.server.pipeline import AppProtocol, RunLoggerProtocol
 from kaiza.server.serve import GC_THRESHOLD, build_app
@@ -70,13 +70,7 @@ class _Server:
         app = await to_thread.run_sync(partial(build_app, make_app))
         calls = CallRunner(app)
         config = self._configure(make_http_app(calls, self._pipelines, self._admission, self._run_logger))
-        server = await loop.create_server(
-            partial(BoundedConnection, config, self._state, {}, on_lost=self._connection_lost.set),
-            sock=ListeningSocket(self._listener.bound),
-            ssl=self._listener.tls,
-            ssl_handshake_timeout=HEAD_SECONDS if self._listener.tls else None,
-            backlog=BACKLOG,
-        )
+        server = await self._listen(config)
         self._listener.on_listening()
         await signalled.wait()
         server.close()
@@ -84,6 +78,19 @@ class _Server:
             # A thread is stuck in a call or in closing the log: a normal exit would wait for it.
             sys.stderr.flush()
             os._exit(0)
+
+    async def _listen(self, config: Config) -> asyncio.Server:
+        """Accept connections."""
+        listening = ListeningSocket(self._listener.bound)
+        on_made, on_lost = listening.end_handshake, self._connection_lost.set
+        return await asyncio.get_running_loop().create_server(
+            partial(BoundedConnection, config, self._state, {}, on_made=on_made, on_lost=on_lost),
+            sock=listening,
+            ssl=self._listener.tls,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS if self._listener.tls else None,
+            ssl_shutdown_timeout=HANDSHAKE_SECONDS if self._listener.tls else None,
+            backlog=BACKLOG,
+        )
 
     async def _shut_down(self, app: AppProtocol, calls: CallRunner) -> bool:
         """End the calls and close the log; False if a thread is stuck."""

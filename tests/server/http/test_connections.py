@@ -4,7 +4,7 @@ import asyncio
 import json
 import select
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
@@ -227,16 +227,16 @@ def test_a_client_that_does_not_read_its_answers_is_cut_off(fake):
 
 
 def test_connections_beyond_the_limit_are_refused_while_all_others_wait_for_an_answer(fake, fifo, tmp_path):
-    door = fake("no-auth", "MAX_CONNECTIONS=5")
+    door = fake("no-auth", "MAX_CONNECTIONS=4")
     with ExitStack() as stack:
-        for number in range(5):
+        for number in range(4):
             begun = tmp_path / f"begun-{number}"
             body = json.dumps(call(number, "hold", fifo=fifo.path, begun=str(begun))).encode()
             stack.enter_context(door.connect()).sendall(head(Content_Length=len(body)) + body)
             until(begun.exists)
         with door.connect() as refused:
             received = receive_all(refused)
-        fifo.release(5)
+        fifo.release(4)
 
         assert received.startswith(b"HTTP/1.1 503")
         assert b"\r\nRetry-After: 1\r\n" in received
@@ -251,6 +251,30 @@ def test_clients_that_send_nothing_do_not_keep_others_out(fake, sent):
             stack.enter_context(door.connect()).sendall(sent)
 
         assert [door.post("/mcp", PING).status for _ in range(10)] == [200] * 10
+
+
+def test_clients_that_do_not_read_their_answers_do_not_keep_others_out(fake):
+    door = fake("no-auth", "MAX_CONNECTIONS=5")
+    body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"t":"%b"}}}'
+    body %= b"x" * 500_000
+    request = START + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    with ExitStack() as stack:
+        for _ in range(6):
+            client = stack.enter_context(socket.socket())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect((door.host, door.port))
+            fill(client, request)
+
+        assert [door.post("/mcp", PING).status for _ in range(10)] == [200] * 10
+
+
+def fill(client, request):
+    """Send a request again and again until the server reads no more, because its answers are not read."""
+    client.setblocking(False)
+    rest = request
+    with suppress(ConnectionResetError, BrokenPipeError):
+        while select.select([], [client], [], 0.3)[1]:
+            rest = rest[client.send(rest) :] or request
 
 
 def test_a_full_server_cuts_the_connection_that_it_waits_for_longest(fake):
@@ -279,7 +303,7 @@ def test_answers_are_sent_without_delay():
                 made.set_result(transport.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
 
         config = Config(None, http=BoundedConnection, log_config=None, ws="none")
-        make = partial(NotedConnection, config, ServerState(), {}, on_lost=lambda: None)
+        make = partial(NotedConnection, config, ServerState(), {}, on_made=print, on_lost=print)
         server = await asyncio.get_running_loop().create_server(make, sock=socket.create_server(("127.0.0.1", 0)))
         _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         try:
