@@ -126,10 +126,11 @@ class App:
         """The handler of every other name: calls of unknown tools are recorded too."""
         return self._refuse(call, "TOOL_NOT_FOUND", "There is no such tool. Ask for tools/list and use a name from it.")
 
-    def _refuse(self, call: Call, error_code: str, sentence: str) -> Outcome | None:
-        return boundary.refuse_call(
-            call, self.services, errors.SystemError.tool_failure(error_code, human_message=sentence)
-        )
+    def _refuse(
+        self, call: Call, error_code: str, sentence: str, cause: Mapping[str, object] | None = None
+    ) -> Outcome | None:
+        error = errors.SystemError.tool_failure(error_code, human_message=sentence, cause=cause)
+        return boundary.refuse_call(call, self.services, error)
 
 
 def _describe_server(

@@ -5,8 +5,10 @@ import json
 from kaiza.domain.tool_card import ToolOffer
 from kaiza.server.dialects import load_dialects
 from kaiza.server.pipeline import Pipeline, to_call_request
+from kaiza.server.stdio.framing import BoundedBytes
 from kaiza.store.config.editor_catalog import EditorCatalog
 from kaiza.store.config.schema_registry import SchemaRegistry, list_items
+from kaiza.wire import framing
 from kaiza.wire.dialect import ServerDescription
 
 
@@ -23,8 +25,9 @@ class Exchange:
         self.line = b""
 
     def ask(self, frame):
-        line = frame if isinstance(frame, bytes) else json.dumps(frame).encode()
-        action = self._pipeline.next_action(self._pipeline.parse_line(line))
+        received = BoundedBytes(framing.MAX_LINE)
+        received.add(frame if isinstance(frame, bytes) else json.dumps(frame).encode())
+        action = self._pipeline.next_action(self._pipeline.parse_line(received.take()))
         self.line = action.answer
         if action.call is not None:
             outcome = self._app.answer(self._app.stamp(to_call_request(action.call.call)))

@@ -33,6 +33,8 @@ def describe_fault(fault: Mapping[str, Any]) -> str:
 
 
 def _describe_bound(fault: Mapping[str, Any]) -> str:
+    if "expected" in fault:
+        return f"must be {fault['expected']}"
     if "type" in fault:
         return f"must be {_describe_type(fault['type'])}"
     if "enum" in fault:

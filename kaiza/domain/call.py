@@ -21,6 +21,8 @@ class CallFault(NamedTuple):
 
     error_code: str
     reason: str
+    cause: Mapping[str, Any] | None = None
+    """The limit that was exceeded, if that is the fault."""
 
 
 class CallRequest(NamedTuple):

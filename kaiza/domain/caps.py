@@ -5,12 +5,13 @@ from typing import NamedTuple
 KIB = 1024
 MIB = 1024 * KIB
 MAX_REPORTS_PER_DAY = 200
+MAX_WRITTEN_BYTES = 8 * MIB
 
 
 class Caps(NamedTuple):
     """Limits of one call, in bytes, milliseconds or counts; the suffix of a name is its unit."""
 
-    request_bytes: int = MIB
+    request_bytes: int = 16 * MIB
     response_bytes: int = 512 * KIB
     answer_bytes: int = 32 * KIB
     record_bytes: int = 256 * KIB
@@ -26,6 +27,7 @@ class Caps(NamedTuple):
     context_lines: int = 5
     hashed_bytes: int = 64 * MIB
     summarized_bytes: int = 4 * MIB
+    written_bytes: int = MAX_WRITTEN_BYTES
     edit_items: int = 100
     patch_bytes: int = 512 * KIB
     patch_files: int = 200

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Dialect, ToolCall
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
+from kaiza.wire.outline import Outline
 from kaiza.wire.shape import DialectName, find_call_fault, find_dialect
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ DialectTable = Mapping[DialectName, Callable[[], Dialect]]
 """Dialects by name; each is loaded when a request first needs it."""
 
 _OTHER_ROUTE: Final = "This route accepts MCP requests only. Send requests of other dialects to /rpc."
+
+
+ParsedLine = InvalidMessage | Notification | Request
 
 
 class Incoming(NamedTuple):
@@ -31,7 +35,9 @@ class Incoming(NamedTuple):
     def encode(self, outcome: "Outcome") -> bytes:
         """Encode the answer as a line."""
         fault = self.call.fault
-        if fault is not None and outcome.code is not None and outcome.code.name == fault.error_code:
+        is_refused = fault is not None and outcome.code is not None and outcome.code.name == fault.error_code
+        # An exceeded limit is answered like one that a tool finds, so that a model gets to read it.
+        if fault is not None and is_refused and fault.cause is None:
             return message.rejection(fault)
         return self.dialect.encode(self.request_id, outcome, self.call.reply_form)
 
@@ -62,8 +68,8 @@ class Exchange(NamedTuple):
     """Path of the URL; None on stdio."""
     agent: str | None = None
     """Label of the principal."""
-    line: bytes | None = None
-    """The request's bytes; needed where it is refused."""
+    line: bytes | Outline | None = None
+    """The request's bytes, or the outline of too many; needed where it is refused."""
     answer: bytes = b""
     incoming: Incoming | None = None
     """The tool call."""
@@ -86,9 +92,9 @@ class Pipeline:
         self._mcp_only = mcp_only
         self._conversation = Conversation()
 
-    def parse_line(self, line: bytes | None) -> InvalidMessage | Notification | Request:
-        """Parse a line. Without a line, return the error for one that was too long."""
-        return message.line_too_long() if line is None else message.parse(line)
+    def parse_line(self, line: bytes | Outline) -> ParsedLine:
+        """Parse a line, or refuse one that was too long, of which there is an outline."""
+        return message.refuse_long_line(line) if isinstance(line, Outline) else message.parse(line)
 
     def next_action(self, parsed: InvalidMessage | Notification | Request) -> TransportAction:
         """Decide what to do for a parsed line."""
@@ -103,7 +109,7 @@ class Pipeline:
         other_route = InvalidMessage(parsed.id, "INVALID_PARAMS", _OTHER_ROUTE) if self._refuses(name) else None
         if call is None:
             return TransportAction(answer if other_route is None else message.rejection(other_route))
-        fault = find_call_fault(parsed) or other_route
+        fault = parsed.fault or find_call_fault(parsed) or other_route
         return TransportAction(call=Incoming(parsed.id, call._replace(fault=fault), dialect, name))
 
     def _refuses(self, name: DialectName) -> bool:
@@ -134,7 +140,7 @@ def to_call_request(call: ToolCall, report_progress: Callable[[int, int | None],
     """Convert a decoded tool call to the application's request. Progress is reported only if the client asked."""
     from kaiza.domain.call import CallFault, CallRequest  # noqa: PLC0415  not before the first answer: start-up time
 
-    fault = None if call.fault is None else CallFault(call.fault.error_code, call.fault.reason)
+    fault = None if call.fault is None else CallFault(*call.fault[1:])
     return CallRequest(
         call.tool_name,
         call.arguments,

@@ -85,7 +85,7 @@ def describe_exchange(exchange: Exchange, *, is_deterministic: bool = False) -> 
 
 def _decode_refused(exchange: Exchange) -> Mapping[str, Any]:
     """Members of a refused frame; none if it was no JSON object."""
-    if not isinstance(exchange.message, InvalidMessage) or exchange.line is None:
+    if not isinstance(exchange.message, InvalidMessage) or not isinstance(exchange.line, bytes):
         return {}
     try:
         value = framing.decode(exchange.line)

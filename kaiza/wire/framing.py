@@ -1,35 +1,66 @@
-"""Strict JSON decoder for one line. Rejects whatever two parsers might read differently.
+"""Strict JSON decoder for one line. Refuses what is not JSON, or what two parsers might read differently.
 
-Rejected besides malformed JSON: invalid UTF-8, duplicate keys, NaN and infinities, numbers beyond 64 bits, lone
-surrogates, and deep nesting.
+Refused besides malformed JSON: invalid UTF-8, duplicate keys, NaN and infinities. Refused although it is JSON: what
+is nested deeper, or holds more values, than any request needs. Numbers beyond 64 bits and lone surrogates are decoded:
+whoever uses such a value refuses it, and so can say which one it is.
 """
 
 import json
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-MAX_LINE: Final = 1 << 20
+from kaiza.wire.numbers import parse_float, parse_integer
+from kaiza.wire.outline import Outline
+
+MAX_LINE: Final = 16 << 20
 """Longest request line in bytes, without its newline."""
 
 MAX_DEPTH: Final = 100
 """Deepest nesting of objects and arrays."""
 
-_INTEGER_BOUND: Final = 1 << 63
-# `int` takes quadratic time on long digit strings.
-_MAX_DIGITS: Final = 64
+MAX_VALUES: Final = 100_000
+"""Values in one request, as an outline counts them."""
+
+RefusalKind = Literal["json", "depth", "values"]
+
+
+class RefusedLineError(ValueError):
+    """Why a line is not decoded."""
+
+    def __init__(self, kind: RefusalKind, sound_bytes: int | None = None) -> None:
+        super().__init__(kind)
+        self.kind: Final = kind
+        self.sound_bytes: Final = sound_bytes
+        """How many bytes, from the first, are the beginning of a JSON text; None if its structure is sound."""
 
 
 def decode(line: bytes) -> object:
-    """Decode the line; ValueError if it is not exactly one strict JSON value."""
+    """Decode the line; RefusedLineError if it is not exactly one strict JSON value."""
+    _check_size(line)
     try:
-        value: object = _DECODER.decode(line.decode())
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    # Counting brackets is a cheap upper bound of the depth; few lines need the exact one.
-    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        raise ValueError("nested too deeply")
-    if b"\\ud" in line or b"\\uD" in line:
-        json.dumps(value, ensure_ascii=False).encode()  # UnicodeEncodeError, a ValueError, on a lone surrogate
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise RefusedLineError("json") from error
+    try:
+        value: object = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise RefusedLineError("json", len(text[: error.pos].encode())) from error
+    except ValueError as error:
+        raise RefusedLineError("json") from error
     return value
+
+
+def _check_size(line: bytes) -> None:
+    """Refuse a line that is nested too deeply or has too many values, before any time is spent on decoding it."""
+    # Counting brackets and commas is a cheap upper bound of both; few lines need the exact numbers.
+    brackets = line.count(b"{") + line.count(b"[")
+    if brackets <= MAX_DEPTH and brackets + line.count(b",") < MAX_VALUES:
+        return
+    outline = Outline()
+    outline.feed(line)
+    if outline.depth > MAX_DEPTH:
+        raise RefusedLineError("depth")
+    if outline.values > MAX_VALUES:
+        raise RefusedLineError("values")
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -39,19 +70,6 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _parse_integer(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS or not -_INTEGER_BOUND <= (number := int(digits)) < _INTEGER_BOUND:
-        raise ValueError("integer beyond 64 bits")
-    return number
-
-
-def _parse_float(digits: str) -> float:
-    number = float(digits)
-    if number - number != 0:  # true for infinities only
-        raise ValueError("number beyond 64 bits")
-    return number
-
-
 def _reject_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
@@ -59,15 +77,7 @@ def _reject_constant(name: str) -> object:
 # `json`, not `orjson`: orjson accepts duplicate keys and turns large integers into floats.
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_unique_members,
-    parse_int=_parse_integer,
-    parse_float=_parse_float,
+    parse_int=parse_integer,
+    parse_float=parse_float,
     parse_constant=_reject_constant,
 )
-
-
-def _depth(value: object) -> int:
-    depth, level = 0, [value]
-    while level := [item for item in level if isinstance(item, dict | list)]:
-        depth += 1
-        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
-    return depth

@@ -5,9 +5,13 @@ Every line becomes one of the three, so none is dropped without an answer.
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from kaiza.domain.caps import MAX_WRITTEN_BYTES
 from kaiza.wire import framing
+from kaiza.wire.framing import RefusalKind, RefusedLineError
+from kaiza.wire.numbers import WideNumber
+from kaiza.wire.outline import Outline
 
 RequestId: TypeAlias = str | int | float
 
@@ -23,6 +27,8 @@ class Request(NamedTuple):
     id: RequestId
     method: str
     params: Mapping[str, Any]
+    fault: "InvalidMessage | None" = None
+    """Why it is refused, if its line was not decoded. It is a tool call then, and recorded; its arguments are lost."""
 
 
 class Notification(NamedTuple):
@@ -38,20 +44,49 @@ class InvalidMessage(NamedTuple):
     id: RequestId | None
     error_code: str
     reason: str
+    cause: Mapping[str, Any] | None = None
+    """The limit that was exceeded, if that is the fault."""
 
 
 _NO_PARAMS: Final[Mapping[str, Any]] = {}
 _METHODS_WITH_PARAMS: Final = frozenset({"tools/describe", "server/info"})
 """Methods that require params. Others may omit them: clients probe without them."""
-_ABSENT: Final = object()
+_LINE_FAULTS: Final[Mapping[RefusalKind | Literal["bytes"], InvalidMessage]] = {
+    "json": InvalidMessage(
+        None,
+        "PARSE_ERROR",
+        "The line is not a single, strict JSON value in UTF-8: no key occurs twice, and NaN is not a number.",
+    ),
+    "bytes": InvalidMessage(
+        None,
+        "INVALID_TOOL_INPUT",
+        f"A request may have {framing.MAX_LINE} bytes, and the content of a file in it {MAX_WRITTEN_BYTES}. Send less "
+        "at a time: create a large file with its first part, and add the others with edit_file.",
+        {"cap": "request_bytes", "limit": framing.MAX_LINE},
+    ),
+    "depth": InvalidMessage(
+        None,
+        "INVALID_TOOL_INPUT",
+        f"A request may be nested {framing.MAX_DEPTH} levels deep. Send simpler arguments.",
+        {"cap": "request_depth", "limit": framing.MAX_DEPTH},
+    ),
+    "values": InvalidMessage(
+        None,
+        "INVALID_TOOL_INPUT",
+        f"A request may have {framing.MAX_VALUES} values. Send fewer at a time.",
+        {"cap": "request_values", "limit": framing.MAX_VALUES},
+    ),
+}
 
 
 def parse(line: bytes) -> Request | Notification | InvalidMessage:
     """Parse one line."""
     try:
         value = framing.decode(line)
-    except ValueError:
-        return InvalidMessage(None, "PARSE_ERROR", "The line is not a single, strict JSON value in UTF-8.")
+    except RefusedLineError as refused:
+        outline = Outline()
+        outline.feed(line[: refused.sound_bytes])
+        return _refuse_line(outline, _LINE_FAULTS[refused.kind])
     if isinstance(value, list):
         return InvalidMessage(
             None, "INVALID_ENVELOPE", "Batches are not supported; send each request on a line of its own."
@@ -61,9 +96,27 @@ def parse(line: bytes) -> Request | Notification | InvalidMessage:
     return _parse_message(value)
 
 
-def line_too_long() -> InvalidMessage:
-    """Error for a line over the limit. The transport discards such a line, so its id is unknown."""
-    return InvalidMessage(None, "INVALID_ENVELOPE", f"A line must be at most {framing.MAX_LINE} bytes long.")
+def refuse_long_line(outline: Outline) -> Request | InvalidMessage:
+    """Refuse a line over the limit, which the transport has discarded."""
+    fault = _LINE_FAULTS["bytes"]
+    fault = fault._replace(cause={**(fault.cause or {}), "size": len(outline)})
+    return _refuse_line(outline, fault, "INVALID_ENVELOPE")
+
+
+def _refuse_line(outline: Outline, fault: InvalidMessage, other_code: str = "PARSE_ERROR") -> Request | InvalidMessage:
+    """Refuse a line that was not decoded: under its id, and as a tool call if it names a tool."""
+    members = outline.read()
+    parsed = _parse_message(members)
+    if isinstance(parsed, Request) and parsed.method == "tools/call" and _names_tool(parsed.params):
+        return parsed._replace(fault=fault._replace(id=parsed.id))
+    request_id = _find_id(members)
+    # An empty id may stand for one that is too long to be kept.
+    return fault._replace(id=None if request_id == "" else request_id, error_code=other_code)
+
+
+def _names_tool(params: Mapping[str, Any]) -> bool:
+    name = params.get("tool", params.get("name"))
+    return isinstance(name, str) and name != ""
 
 
 def id_in_use(request_id: RequestId) -> InvalidMessage:
@@ -72,17 +125,21 @@ def id_in_use(request_id: RequestId) -> InvalidMessage:
 
 
 def _parse_message(value: Mapping[str, Any]) -> Request | Notification | InvalidMessage:
-    raw_id = value.get("id", _ABSENT)
-    request_id = raw_id if isinstance(raw_id, str | int | float) and not isinstance(raw_id, bool) else None
+    request_id = _find_id(value)
     fault = _find_fault(value)
     if fault is not None:
         return InvalidMessage(request_id, "INVALID_ENVELOPE", fault)
     method, params = value["method"], value.get("params", _NO_PARAMS)
     if request_id is not None:
         return Request(request_id, method, params)
-    if raw_id is _ABSENT and method.startswith("notifications/"):
+    if "id" not in value and method.startswith("notifications/"):
         return Notification(method, params)
     return InvalidMessage(None, "INVALID_ENVELOPE", "A request needs an id, a string or a number.")
+
+
+def _find_id(value: Mapping[str, Any]) -> RequestId | None:
+    raw_id = value.get("id")
+    return raw_id if isinstance(raw_id, str | int | float) and not isinstance(raw_id, bool) else None
 
 
 def _find_fault(value: Mapping[str, Any]) -> str | None:
@@ -129,15 +186,20 @@ def encode_json(value: object) -> bytes:
     return _ENCODER.encode(value).encode()
 
 
+def encode_id(request_id: RequestId | None) -> bytes:
+    """Encode the id of a request as it was sent."""
+    return request_id.text.encode() if isinstance(request_id, WideNumber) else encode_json(request_id)
+
+
 def result(request_id: RequestId, body: bytes) -> bytes:
     """Line that answers a request with a result."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode_json(request_id), body)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}\n' % (encode_id(request_id), body)
 
 
 def error(request_id: RequestId | None, code: int, message: str, data: bytes) -> bytes:
     """Line that answers a request with a JSON-RPC error."""
     head = b'{"jsonrpc":"2.0","id":%b,"error":{"code":%d,"message":%b,"data":%b}}\n'
-    return head % (encode_json(request_id), code, encode_json(message), data)
+    return head % (encode_id(request_id), code, encode_json(message), data)
 
 
 def rejection(invalid: InvalidMessage) -> bytes:
@@ -147,7 +209,7 @@ def rejection(invalid: InvalidMessage) -> bytes:
         "error_code": invalid.error_code,
         "errorType": row.error_type,
         "http_status": row.http,
-        "details": {"reason": invalid.reason},
+        "details": {"reason": invalid.reason, **(invalid.cause or {})},
     }
     return error(invalid.id, row.rpc, row.message, encode_json(data))
 

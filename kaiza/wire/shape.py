@@ -23,7 +23,12 @@ def find_dialect(request: Request) -> DialectName:
 def tool_name(params: Mapping[str, Any]) -> str:
     """The name in the parameters of a tools/call; "unknown" if there is none."""
     name = params.get("tool", params.get("name"))
-    return name if isinstance(name, str) else _NO_NAME
+    return to_unicode(name) if isinstance(name, str) else _NO_NAME
+
+
+def to_unicode(text: str) -> str:
+    """The text with its lone surrogates, which no answer can hold, written as escapes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def find_call_fault(request: Request) -> InvalidMessage | None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from kaiza.wire import framing
+
 ENVELOPES = Path(__file__).parent.parent / "unit" / "fixtures" / "envelopes"
 VALID = {"id": "req-1", "jsonrpc": "2.0", "method": "tools/call", "params": {}}
 
@@ -85,7 +87,7 @@ def test_a_batch_or_another_value_is_refused(check, value):
 
 
 def test_a_request_is_as_long_as_a_line_may_be_and_no_longer(check):
-    padding = (1 << 20) - len(json.dumps(VALID | {"pad": ""}))
+    padding = framing.MAX_LINE - len(json.dumps(VALID | {"pad": ""}))
     longest = json.dumps(VALID | {"pad": "x" * padding}).encode()
 
     assert check(longest + b"\n")[0] == 0

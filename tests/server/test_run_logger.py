@@ -21,7 +21,7 @@ from kaiza.server.pipeline import Exchange, Incoming, Pipeline, to_call_request
 from kaiza.server.run_logger import describe_exchange
 from kaiza.store.config.editor_catalog import EditorCatalog
 from kaiza.store.config.schema_registry import SchemaRegistry
-from kaiza.wire import message
+from kaiza.wire import framing, message
 from kaiza.wire.dialect import ServerDescription, ToolCall
 from kaiza.wire.message import Notification, Request
 
@@ -147,12 +147,16 @@ def test_sizes_are_those_of_request_and_answer(serve, workspace):
 def test_an_overlong_line_is_a_refused_frame(serve, workspace):
     bind(workspace)
     served = serve()
-    served.say(b"x" * ((1 << 20) + 5))
+    served.say(b"x" * (framing.MAX_LINE + 5))
     served.hear()
     served.rest()
     (line,) = latest_run(workspace)
 
-    assert (line["status"], line["inputBytes"], line["error"]["details"]) == ("invalid_envelope", (1 << 20) + 1, {})
+    assert (line["status"], line["inputBytes"], line["error"]["details"]) == (
+        "invalid_envelope",
+        framing.MAX_LINE + 5,
+        {},
+    )
 
 
 def test_an_id_that_looks_like_a_result_does_not_hide_an_error(serve, workspace):

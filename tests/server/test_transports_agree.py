@@ -21,7 +21,7 @@ from scenes import bind, make_ready, records
 from kaiza.domain.tool_card import READ_ONLY
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.config.schema_registry import SchemaRegistry
-from kaiza.wire import message
+from kaiza.wire import framing, message
 
 VOLATILE = {"timestamp", "request_id", "session_id", "seq", "entry_hash", "duration_ms", "expires_at"}
 HASHES = {"entry_hash", "prev_hash"}
@@ -307,17 +307,23 @@ def find_output(result):
     return result.get("structuredContent", result.get("output"))
 
 
-def test_only_a_frame_that_is_too_long_is_refused_by_each_transport_in_its_own_way(root):
-    lay_out(root)
-    line = frame("long", "ping", {"x": "y" * (1 << 20)})
-    with over_stdio(root) as exchange:
-        assert exchange(line)["error"]["data"]["error_code"] == "INVALID_ENVELOPE"
-    serving = ["serve", "--workspace", str(root), "--http", "127.0.0.1:0", "--no-auth"]
-    door = HttpDoor([sys.executable, "-m", "kaiza", *serving])
-    try:
-        assert door.post("/rpc", line).status == 413
-    finally:
-        door.end()
+@pytest.mark.rows("S3-28", "S3-29", "S3-30", "S4-17")
+def test_frames_that_are_too_long_get_the_same_answers_over_stdio_and_http(root):
+    content = {"content": "y" * framing.MAX_LINE}
+    calls = each_dialect("write_file", content)
+    lines = [
+        frame("ping", "ping", content),
+        *(frame(number, "tools/call", params) for number, params in enumerate(calls)),
+    ]
+    stdio, http = (replay(transport, root, lines, "--deterministic") for transport in (over_stdio, over_http))
+
+    assert_same([line[:80] for line in lines], settle(stdio, HASHES), settle(http, HASHES))
+    assert [answer["id"] for answer in stdio] == ["begin", "ping", 0, 1, 2]
+    assert stdio[1]["error"]["code"] == -32600
+    assert stdio[3]["error"]["code"] == -32002
+    assert [record["error_code"] for record in records(root) if record["kind"] == "call"][1:] == [
+        "INVALID_TOOL_INPUT"
+    ] * 3
 
 
 @pytest.mark.long

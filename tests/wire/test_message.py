@@ -103,6 +103,7 @@ def test_a_message_that_is_not_an_object_is_rejected(line):
 def test_a_line_that_is_not_strict_json_is_a_parse_error():
     assert message.parse(b"{")[:2] == (None, "PARSE_ERROR")
     assert message.parse(b'{"id":7,"id":7}')[:2] == (None, "PARSE_ERROR")
+    assert message.parse(b'{"id":7,"x":1,"x":1}')[:2] == (7, "PARSE_ERROR")
 
 
 def test_only_notifications_need_no_id():

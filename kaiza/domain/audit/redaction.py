@@ -102,7 +102,9 @@ def requested_plan_hash(arguments: Mapping[str, Any]) -> str | None:
 def requested_phase_id(arguments: Mapping[str, Any]) -> str | None:
     """The `phase_id` argument, or None if it cannot be an id."""
     value = arguments.get("phase_id")
-    return value if isinstance(value, str) and len(value) <= MAX_NAME else None
+    # The envelope repeats it, and no answer can hold a lone surrogate.
+    is_id = isinstance(value, str) and len(value) <= MAX_NAME and value.encode(errors="replace").decode() == value
+    return value if is_id else None
 
 
 def _redact_value(value: object, depth: int) -> Any:

@@ -13,12 +13,15 @@ _CODES = {
     "type": "INVALID_INPUT_TYPE",
     "pattern": "INVALID_INPUT_FORMAT",
     "format": "INVALID_INPUT_FORMAT",
+    "unicode": "INVALID_INPUT_FORMAT",
 }
 # The cause is written to the log, and names and faults come from the caller.
 _MAX_FAULTS = 20
 # Keywords whose value is a list of names, with what their faults say besides.
 _ABOUT_NAMES: dict[str, dict[str, bool]] = {"required": {}, "additionalProperties": {"unknown": True}}
 _HINTS = {"expected_hash": "It is the hash from read_file, for a large file with with_hash: true. "}
+_UNUSABLE = ("range", "unicode")
+"""Keywords of values that no schema has to forbid; the fault's value says what is expected."""
 _MAX_NAME = 64
 _REPORTED_BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "enum", "type")
 
@@ -45,6 +48,8 @@ def _describe_fault(fault: ArgumentFault) -> list[dict[str, Any]]:
         names = [str(name)[:_MAX_NAME] for name in fault.value[:_MAX_FAULTS]]
         return [{"argument": ".".join([*path, name]), "code": code, **_ABOUT_NAMES[fault.keyword]} for name in names]
     described = {"argument": ".".join(path) or "arguments", "code": code}
+    if fault.keyword in _UNUSABLE:
+        described["expected"] = fault.value
     if fault.keyword in _REPORTED_BOUNDS:
         described[fault.keyword] = fault.value
     return [described]

@@ -17,6 +17,11 @@ LOCAL_NAMES: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 MAX_BODY: Final = framing.MAX_LINE
 """Longest body in bytes: as long as the longest line on stdio."""
 
+MAX_READ: Final = 4 * MAX_BODY
+"""Bytes that are read of a longer body, to find the id under which it is refused."""
+
+RETRY_SECONDS: Final = 1
+
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII)
 _BEARER: Final = re.compile(r"bearer +([!-~]+)", re.ASCII | re.IGNORECASE)
 
@@ -70,7 +75,10 @@ class Admission(NamedTuple):
 
 
 def check_content(headers: Headers) -> None:
-    """Refuse a body that is declared as anything but plain JSON, or as longer than MAX_BODY."""
+    """Refuse a body that is declared as anything but plain JSON, or as longer than MAX_READ.
+
+    One that is not sent before it is asked for is refused if it is longer than MAX_BODY.
+    """
     types = headers.getlist("content-type")
     if len(types) != 1 or types[0].partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "Send the request as Content-Type: application/json.")
@@ -78,13 +86,23 @@ def check_content(headers: Headers) -> None:
     if any(coding.lower() != "identity" for coding in headers.getlist("content-encoding")):
         raise HTTPException(415, "Send the body as it is, without Content-Encoding.")
     # The parser of the connection has checked that it is a number of at most 20 digits.
-    if int(headers.get("content-length", "0")) > MAX_BODY:
+    if int(headers.get("content-length", "0")) > (MAX_BODY if is_held_back(headers) else MAX_READ):
         raise too_large()
+
+
+def is_held_back(headers: Headers) -> bool:
+    """Whether the client sends no body before it is asked to."""
+    return headers.get("expect", "").lower() == "100-continue"
 
 
 def too_large() -> HTTPException:
     """The refusal of a body that is too long."""
     return HTTPException(413, f"Send at most {MAX_BODY} bytes in one request.")
+
+
+def busy(reason: str) -> HTTPException:
+    """The refusal of a request for which there is no room now."""
+    return HTTPException(503, f"{reason} Send this one again later.", {"Retry-After": str(RETRY_SECONDS)})
 
 
 def parse_host(value: str) -> str | None:

@@ -19,16 +19,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from kaiza.domain.call import CallRequest, Principal
 from kaiza.domain.error_codes import SYSTEM_ERROR_CODES
 from kaiza.server.http import mcp_headers
-from kaiza.server.http.admission import Admission, check_content
-from kaiza.server.http.body import BodyDrain, read_body
+from kaiza.server.http.admission import Admission, busy, check_content
+from kaiza.server.http.body import BodyDrain, BodyReader
 from kaiza.server.http.call_runner import CallAnswer, CallRunner
 from kaiza.server.http.event_stream import EventStream, accepts_events
 from kaiza.server.pipeline import Exchange, Incoming, Pipeline, RunLoggerProtocol, to_call_request
 from kaiza.wire import message
-from kaiza.wire.message import InvalidMessage, Notification, Request
+from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
+from kaiza.wire.outline import Outline
 
 HEALTH_PATH: Final = "/healthz"
-RETRY_SECONDS: Final = 1
 _MCP_STATUS: Final = {-32601: 404, -32603: 500}
 """HTTP status of JSON-RPC errors in MCP without a handshake; 400 of all others."""
 _STATUS_BY_NUMBER: Final = {row.rpc: row.http for row in reversed(list(SYSTEM_ERROR_CODES.values()))}
@@ -49,7 +49,8 @@ class AdmittedRequest(NamedTuple):
     """An admitted request: its principal, its body, its path, and when it was received."""
 
     principal: Principal | None
-    body: bytes
+    body: bytes | Outline
+    """The outline of a body that is too long."""
     path: str
     at: float
     """In seconds of `time.monotonic`."""
@@ -115,12 +116,13 @@ class Endpoints:
         self._run_logger = run_logger
         self._pipelines = pipelines
         self._admission = admission
+        self._bodies = BodyReader()
 
     async def answer_mcp(self, http: HttpRequest) -> Response:
         """Answer one message of MCP, of a revision with or without a handshake."""
         admitted = await self._admit(http)
         pipeline = self._pipelines.mcp()
-        parsed = pipeline.parse_line(admitted.body)
+        parsed = await self._bodies.parse(admitted.body, pipeline)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
         # A client with a handshake expects errors with status 200. An invalid message has no revision.
@@ -145,7 +147,7 @@ class Endpoints:
         """Answer one message in any dialect, with the HTTP status of its error code."""
         admitted = await self._admit(http)
         pipeline = self._pipelines.rpc()
-        parsed = pipeline.parse_line(admitted.body)
+        parsed = await self._bodies.parse(admitted.body, pipeline)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
         answer = self._decide(http, pipeline, parsed, admitted)
@@ -160,7 +162,7 @@ class Endpoints:
     async def _admit(self, http: HttpRequest) -> AdmittedRequest:
         principal = self._admission.find_principal(http.headers)
         check_content(http.headers)
-        body = await read_body(http)
+        body = await self._bodies.read(http)
         return AdmittedRequest(principal, body, http.url.path, time.monotonic())
 
     def _decide(
@@ -175,8 +177,7 @@ class Endpoints:
             self._log_exchange(admitted.describe(parsed)._replace(line=admitted.body), answer)
             return answer
         if not self._calls.has_room(action.call.call.tool_name, admitted.principal):
-            retry = {"Retry-After": str(RETRY_SECONDS)}
-            raise HTTPException(503, "Too many calls are in flight. Send this one again later.", retry)
+            raise busy("Too many calls are in flight.")
         return action.call
 
     def _log_exchange(self, exchange: Exchange, answer: CallAnswer) -> None:
@@ -198,9 +199,9 @@ def _check_path(incoming: Incoming, path_tool: str | None) -> Incoming:
     return incoming._replace(call=incoming.call._replace(fault=fault))
 
 
-def _find_error(line: bytes, request_id: object) -> Mapping[str, Any] | None:
+def _find_error(line: bytes, request_id: RequestId | None) -> Mapping[str, Any] | None:
     """The JSON-RPC error in an answer; None if it has a result, which is not decoded."""
-    if not line.startswith(b'{"jsonrpc":"2.0","id":%b,"error":' % message.encode_json(request_id)):
+    if not line.startswith(b'{"jsonrpc":"2.0","id":%b,"error":' % message.encode_id(request_id)):
         return None
     error: Mapping[str, Any] = json.loads(line)["error"]
     return error

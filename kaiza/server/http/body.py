@@ -1,16 +1,27 @@
-"""Reads bodies of requests up to a limit, and discards the rest before a refusal, so that clients read the answer."""
+"""Reads and parses bodies of requests up to a limit.
+
+Discards the rest before a refusal, so that clients read the answer.
+"""
 
 from typing import Final
 
-from anyio import move_on_after
+from anyio import CapacityLimiter, move_on_after, to_thread
 from starlette.datastructures import Headers
 from starlette.requests import Request as HttpRequest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kaiza.server.http.admission import MAX_BODY, too_large
+from kaiza.server.http.admission import MAX_BODY, MAX_READ, busy, is_held_back, too_large
+from kaiza.server.pipeline import ParsedLine, Pipeline
+from kaiza.wire.outline import Outline
 
-MAX_DROPPED: Final = 16 * MAX_BODY
-"""Bytes that are read of a refused body; then the connection is closed."""
+MAX_HELD: Final = 16 * MAX_BODY
+"""Bytes of all bodies that are being received or parsed. A further one is refused for now."""
+
+MAX_PARSERS: Final = 2
+"""Long bodies that are parsed at a time, so that the other threads keep the processor."""
+
+LONG_BYTES: Final = 1 << 16
+"""A longer body is parsed on a thread; a shorter one delays no other request."""
 
 PAUSE_SECONDS: Final = 0.5
 """For the next piece of a refused body. A client that sends none may be waiting for the answer, and gets it."""
@@ -19,14 +30,48 @@ LINGER_SECONDS: Final = 2.0
 """The same after that answer. Then the connection is closed."""
 
 
-async def read_body(request: HttpRequest) -> bytes:
-    """Read the whole body; refuse one that is longer than MAX_BODY."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
+class BodyReader:
+    """Reads and parses bodies. Used on the event loop only; what takes long runs on threads."""
+
+    def __init__(self) -> None:
+        self._held_bytes = 0
+        self._parsers = CapacityLimiter(MAX_PARSERS)
+
+    async def read(self, request: HttpRequest) -> bytes | Outline:
+        """Read the whole body. Of one that is longer than MAX_BODY only an outline is kept."""
+        body = bytearray()
+        outline: Outline | None = None
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                self._held_bytes += len(chunk)
+                if self._held_bytes > MAX_HELD:
+                    raise busy("Too many long requests are being received.")
+                if len(body) > (MAX_BODY if outline is None else LONG_BYTES):
+                    outline = await self._outline(body, outline)
+            return bytes(body) if outline is None else await self._outline(body, outline)
+        finally:
+            self._held_bytes -= len(body)
+
+    async def _outline(self, body: bytearray, outline: Outline | None) -> Outline:
+        """Move what has been received into the outline."""
+        outline = Outline() if outline is None else outline
+        await to_thread.run_sync(outline.feed, body, limiter=self._parsers)
+        self._held_bytes -= len(body)
+        body.clear()
+        if len(outline) > MAX_READ:
             raise too_large()
-    return bytes(body)
+        return outline
+
+    async def parse(self, body: bytes | Outline, pipeline: Pipeline) -> ParsedLine:
+        """Parse a body."""
+        if isinstance(body, Outline) or len(body) <= LONG_BYTES:
+            return pipeline.parse_line(body)
+        self._held_bytes += len(body)
+        try:
+            return await to_thread.run_sync(pipeline.parse_line, body, limiter=self._parsers)
+        finally:
+            self._held_bytes -= len(body)
 
 
 class BodyDrain:
@@ -40,7 +85,7 @@ class BodyDrain:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        rest = _Rest(receive, is_held_back=Headers(scope=scope).get("expect", "").lower() == "100-continue")
+        rest = _Rest(receive, is_held_back=is_held_back(Headers(scope=scope)))
 
         async def send_after_body(message: Message) -> None:
             if message["type"] == "http.response.start" and not await rest.drop(PAUSE_SECONDS):
@@ -71,9 +116,9 @@ class _Rest:
         return message
 
     async def drop(self, pause_seconds: float) -> bool:
-        """Read to the end; False if the client pauses, or sends more than MAX_DROPPED bytes."""
+        """Read to the end; False if the client pauses, or sends more than MAX_READ bytes."""
         is_sending = not self._is_held_back
-        while is_sending and not self.is_read and self._dropped <= MAX_DROPPED:
+        while is_sending and not self.is_read and self._dropped <= MAX_READ:
             with move_on_after(pause_seconds) as pause:
                 self._dropped += len((await self.receive()).get("body", b""))
             is_sending = not pause.cancelled_caught

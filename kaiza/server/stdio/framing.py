@@ -6,44 +6,65 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from kaiza.wire.outline import Outline
+
 CHUNK_BYTES: Final = 1 << 16
 
 
 class LineReader:
-    """Iterator over lines without their newline; yields None for each line longer than `max_bytes`."""
+    """Iterator over lines without their newline; yields the outline of each line longer than `max_bytes`."""
 
     def __init__(self, descriptor: int, max_bytes: int) -> None:
         self._descriptor = descriptor
         self._max_bytes = max_bytes
         self._lines = self._read_lines()
 
-    def __iter__(self) -> Iterator[bytes | None]:
+    def __iter__(self) -> Iterator[bytes | Outline]:
         return self
 
-    def __next__(self) -> bytes | None:
+    def __next__(self) -> bytes | Outline:
         return next(self._lines)
 
-    def _read_lines(self) -> Iterator[bytes | None]:
-        buffered, is_skipping = bytearray(), False
+    def _read_lines(self) -> Iterator[bytes | Outline]:
+        line = BoundedBytes(self._max_bytes)
         while chunk := os.read(self._descriptor, CHUNK_BYTES):
             *ended, rest = chunk.split(b"\n")
             for piece in ended:
-                if not is_skipping:
-                    yield self._bounded_line(buffered, piece)
-                buffered.clear()
-                is_skipping = False
-            # Reported as soon as the bound is passed, and discarded from there on: memory stays bounded.
-            if not is_skipping and len(buffered) + len(rest) > self._max_bytes:
-                yield None
-                buffered.clear()
-                is_skipping = True
-            if not is_skipping:
-                buffered += rest
-        if buffered:
-            yield bytes(buffered)
+                line.add(piece)
+                yield line.take()
+                line = BoundedBytes(self._max_bytes)
+            line.add(rest)
+        if line.size:
+            yield line.take()
 
-    def _bounded_line(self, buffered: bytearray, piece: bytes) -> bytes | None:
-        return None if len(buffered) + len(piece) > self._max_bytes else bytes(buffered) + piece
+
+class BoundedBytes:
+    """Bytes that arrive in pieces. Beyond `max_bytes` only their outline is kept: the id of a request may come last."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._buffered = bytearray()
+        self._outline: Outline | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of bytes so far."""
+        return len(self._buffered if self._outline is None else self._outline)
+
+    def add(self, piece: bytes) -> None:
+        """Add the next piece."""
+        if self._outline is None and len(self._buffered) + len(piece) <= self._max_bytes:
+            self._buffered += piece
+            return
+        if self._outline is None:
+            self._outline = Outline()
+            self._outline.feed(self._buffered)
+            self._buffered = bytearray()
+        self._outline.feed(piece)
+
+    def take(self) -> bytes | Outline:
+        """All bytes, or the outline of too many."""
+        return bytes(self._buffered) if self._outline is None else self._outline
 
 
 def take_stdio() -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kaiza.server.pipeline import Exchange, Incoming
 from kaiza.server.stdio.worker_pool import Job
 from kaiza.wire.message import RequestId
+from kaiza.wire.numbers import WideNumber
 
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
@@ -138,7 +139,8 @@ class PendingRequests:
 
 def _request_key(request_id: RequestId) -> RequestKey:
     # 1 and 1.0 are equal and collide, as they must: a client could not tell their answers apart.
-    return isinstance(request_id, str), request_id
+    # Infinities are equal, too, but their digits are not.
+    return isinstance(request_id, str), request_id.text if isinstance(request_id, WideNumber) else request_id
 
 
 class DeadlineWatcher:

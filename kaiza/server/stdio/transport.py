@@ -35,6 +35,7 @@ from kaiza.server.stdio.wakeup_pipe import (
 from kaiza.server.stdio.worker_pool import Job, WorkerPool
 from kaiza.wire import framing, message
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
+from kaiza.wire.outline import Outline
 
 # Time limits of a shutdown, in seconds since a signal or the loss of the client. In all, less than three seconds.
 DRAIN_SECONDS: Final = 2.0
@@ -118,7 +119,7 @@ class StdioTransport:
         self._wakeup.put(INPUT_ENDED)
         return None
 
-    def _handle_line(self, line: bytes | None) -> Job | None:
+    def _handle_line(self, line: bytes | Outline) -> Job | None:
         began = time.monotonic()
         parsed = self._pipeline.parse_line(line)
         if isinstance(parsed, Request) and self._pending.has_id(parsed.id):
@@ -131,9 +132,7 @@ class StdioTransport:
         self._pending.suppress_answer(cancelled)
         if isinstance(parsed, Notification):
             return None
-        # The length of a line that was too long is unknown: it counts as one byte more than allowed.
-        size = framing.MAX_LINE + 1 if line is None else len(line)
-        exchange = Exchange(parsed, size, began)
+        exchange = Exchange(parsed, len(line), began)
         if call is not None:
             return self._admit_call(call, exchange)
         self._log_exchange(exchange._replace(line=line, answer=answer or b""))

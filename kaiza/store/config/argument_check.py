@@ -3,6 +3,7 @@
 It accepts 5.0 as an integer, as JSON Schema says. Kaiza does not, so floats are checked once more.
 """
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def find_faults(validator: "Draft202012Validator", value: object) -> Iterator[ArgumentFault]:
-    """All faults of a value; none if it is valid. ValueError if it is not JSON."""
+    """All faults of a value; none if it is valid. What the validator cannot take is reported alone."""
+    unusable = list(_find_unusable(value, ()))
+    if unusable:
+        yield from unusable
+        return
     if not has_float(value):
         yield from map(_convert, validator.iter_errors(value))
         return
@@ -39,6 +44,23 @@ def _without_whole_floats(value: object) -> object:
     if isinstance(value, list):
         return list(map(_without_whole_floats, value))
     return 0.5 if isinstance(value, float) else value
+
+
+def _find_unusable(value: object, path: tuple[str | int, ...]) -> Iterator[ArgumentFault]:
+    """Numbers beyond 64 bits, and text that UTF-8 cannot hold: JSON has them, and no file or record."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            shown = name.encode(errors="backslashreplace").decode()
+            yield from _find_unusable(name, (*path, shown))
+            yield from _find_unusable(member, (*path, shown))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _find_unusable(item, (*path, index))
+    elif isinstance(value, str):
+        if value.encode(errors="replace").decode() != value:
+            yield ArgumentFault("unicode", "text without lone surrogates", path)
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield ArgumentFault("range", "a number that 64 bits hold", path)
 
 
 def _convert(error: "ValidationError") -> ArgumentFault:

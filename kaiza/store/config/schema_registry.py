@@ -50,7 +50,10 @@ class SchemaValidator:
 
     def is_surely_valid(self, value: object) -> bool:
         """Whether the value is valid; False means unknown, ask `find_faults`."""
-        return self.is_valid(value) and not has_float(value)
+        try:
+            return self.is_valid(value) and not has_float(value)
+        except ValueError:  # text that is not Unicode
+            return False
 
     def find_faults(self, value: object) -> "Iterator[ArgumentFault]":
         """All faults of the value, without importing jsonschema."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
@@ -51,6 +52,7 @@ def requested_operations(request: Request, view: FilesView) -> tuple[RequestedOp
 
 def run(request: Request, view: FilesView) -> Answer:
     """Propose the file; propose nothing if it already has this content."""
+    _require_size(request, view)
     target = target_file.read_target(request.path, view, keep=view.caps.hashed_bytes)
     if target is not None and _is_unchanged(request, target):
         return Answer(change_summary.unchanged_output(target, dry_run=request.dry_run))
@@ -61,6 +63,17 @@ def run(request: Request, view: FilesView) -> Answer:
     if request.dry_run:
         output = change_summary.with_diff(output, [change_summary.build_diff(target, change)], view)
     return Answer(output, (change,))
+
+
+def _require_size(request: Request, view: FilesView) -> None:
+    size, limit = len(request.content), view.caps.written_bytes
+    if size > limit:
+        raise errors.SystemError.tool_failure(
+            "CAP_EXCEEDED",
+            human_message=f"The content may have {limit} bytes. Create the file with its first part, and add the "
+            "others with edit_file.",
+            cause={"cap": "written_bytes", "limit": limit, "size": size},
+        )
 
 
 def _is_unchanged(request: Request, target: TargetFile | None) -> bool:

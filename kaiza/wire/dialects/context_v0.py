@@ -33,6 +33,9 @@ def is_context_call(outcome: Outcome) -> bool:
 def find_code(outcome: Outcome) -> ErrorCode:
     """The error code of a failed call; every failure without a v0 code is an internal error."""
     code = outcome.code
+    # A request beyond a limit, whose arguments were not read: what can be too long is the query.
+    if code is not None and code.name == "INVALID_TOOL_INPUT":
+        return lookup("CONTEXT_QUERY_INVALID")
     return code if code is not None and code.v0 in MESSAGES else lookup("INTERNAL_ERROR")
 
 

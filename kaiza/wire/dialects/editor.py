@@ -11,7 +11,7 @@ from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Decoded, ServerDescription, ToolCall, ToolCatalog
 from kaiza.wire.dialects import editor_error
 from kaiza.wire.message import InvalidMessage, Request, RequestId
-from kaiza.wire.shape import tool_name
+from kaiza.wire.shape import to_unicode, tool_name
 
 _FILTERS: Final = ("category", "tier")
 
@@ -59,7 +59,7 @@ class EditorDialect:
             return _invalid_params(request, "tools/describe needs tool, the tool's name as a string.")
         described = self._catalog.describe_tool(requested)
         if described is None:
-            return editor_error.encode_not_found(request.id, requested)
+            return editor_error.encode_not_found(request.id, to_unicode(requested))
         return message.result(request.id, orjson.dumps({"tool": described}))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kaiza.wire import message
 from kaiza.wire.dialect import Conversation, Decoded, ServerDescription, ToolCall
 from kaiza.wire.message import InvalidMessage, Request, RequestId
-from kaiza.wire.shape import tool_name
+from kaiza.wire.shape import to_unicode, tool_name
 
 if TYPE_CHECKING:
     from kaiza.domain.call import Outcome
@@ -224,7 +224,7 @@ def _client_name(info: object) -> str | None:
     name, version = info.get("name"), info.get("version")
     if not isinstance(name, str) or not isinstance(version, str):
         return None
-    return f"{name} {version}"[:_MAX_CLIENT]
+    return to_unicode(f"{name} {version}")[:_MAX_CLIENT]
 
 
 def _invalid_params(request: Request, reason: str) -> bytes:

@@ -2,24 +2,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from http_doors import HttpDoor
 
 FAKE_HTTP = Path(__file__).parent / "fake_http.py"
-
-
-@pytest.fixture
-def open_http():
-    doors = []
-
-    def open_one(command, record=None, **options):
-        doors.append(HttpDoor(command, record, **options))
-        return doors[-1]
-
-    yield open_one
-    for door in doors:
-        door.process.kill()
-        door.process.wait()
-        door.process.stderr.close()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Requests that are refused by their head or their size, in the order of the refusals."""
 
 import gzip
+import json
 import os
 import select
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from doors import call, request
 from http_doors import JSON, HttpDoor, head, read_answer
+
+from kaiza.server.http.admission import MAX_BODY, MAX_READ
 
 FAKE_HTTP = Path(__file__).with_name("fake_http.py")
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -25,7 +28,7 @@ def door():
 
 
 def ask(door, path="/mcp", body=PING, **headers):
-    return door.exchange(head(path, Content_Length=len(body), **headers) + body)
+    return door.exchange(head(path, **{"Content_Length": len(body), **headers}) + body)
 
 
 def test_health_is_answered_without_a_token_and_under_any_name(fake):
@@ -217,14 +220,32 @@ def test_the_accept_header_is_not_required(door):
     assert ask(door, Accept="text/html")[0] == 200
 
 
-def test_a_body_of_one_mebibyte_is_read_and_one_byte_more_is_too_large(door):
-    whole = PING + b" " * (MIB - len(PING))
+@pytest.mark.rows("S3-29")
+def test_a_body_of_16_mebibytes_is_read_and_a_longer_one_is_refused_under_its_id(door):
+    whole = b" " * (MAX_BODY - len(PING)) + PING
     chunked = head(Transfer_Encoding="chunked") + b"%x\r\n%b\r\n0\r\n\r\n"
 
     assert ask(door, body=whole)[0] == 200
-    assert ask(door, body=whole + b" ")[0] == 413
-    assert door.exchange(chunked % (MIB, whole))[0] == 200
-    assert door.exchange(chunked % (MIB + 1, whole + b" "))[0] == 413
+    assert door.exchange(chunked % (MAX_BODY, whole))[0] == 200
+    for status, body in (
+        ask(door, body=b" " + whole),
+        door.exchange(chunked % (MAX_BODY + 1, b" " + whole)),
+        ask(door, body=b" " * MAX_BODY + whole),
+    ):
+        answer = json.loads(body)
+        assert (status, answer["id"], answer["error"]["code"]) == (400, 1, -32600)
+        assert answer["error"]["data"]["details"]["cap"] == "request_bytes"
+
+
+def test_a_chunked_body_without_an_end_is_cut_off(door):
+    with door.connect() as client, suppress(ConnectionError):
+        client.sendall(head(Transfer_Encoding="chunked"))
+        sent = 0
+        while sent < 8 * MAX_READ and not select.select([client], [], [], 0)[0]:
+            client.sendall(b"100000\r\n" + b"x" * MIB + b"\r\n")
+            sent += MIB
+
+    assert sent < 4 * MAX_READ
 
 
 def test_a_body_that_is_much_too_large_is_not_read_to_its_end(door):
@@ -232,13 +253,13 @@ def test_a_body_that_is_much_too_large_is_not_read_to_its_end(door):
         client.sendall(head(Content_Length=1 << 40))
         sent = 0
         with suppress(ConnectionError):  # the server closes while more is sent
-            while sent < 64 * MIB and not select.select([client], [], [], 0)[0]:
+            while sent < 256 * MIB and not select.select([client], [], [], 0)[0]:
                 client.sendall(b" " * MIB)
                 sent += MIB
         response = client.recv(12)
 
     assert response == b"HTTP/1.1 413"
-    assert sent < 64 * MIB
+    assert sent < 256 * MIB
 
 
 @pytest.mark.parametrize(
@@ -250,7 +271,7 @@ def test_a_body_that_is_much_too_large_is_not_read_to_its_end(door):
         (405, {"method": "PUT"}),
         (401, {"Authorization": None}),
         (415, {"Content_Type": "text/plain"}),
-        (413, {"Content_Length": MIB + 1}),
+        (413, {"Content_Length": MAX_READ + 1}),
     ],
 )
 @pytest.mark.parametrize("begun", [b"", b"{"], ids=["no body", "a part of the body"])
@@ -273,16 +294,23 @@ def test_a_client_that_pauses_before_it_sends_the_body_is_not_cut_off(door):
 
 def test_a_body_that_would_be_refused_is_not_asked_for(door):
     with door.connect() as client:
-        client.sendall(head(Content_Length=MIB + 1, Expect="100-continue"))
+        client.sendall(head(Content_Length=MAX_BODY + 1, Expect="100-continue"))
 
         assert client.recv(12) == b"HTTP/1.1 413"
 
 
 def test_refusals_come_in_a_fixed_order(fake):
     door = fake()
-    wrong = {"host": "evil", "Origin": "null", "method": "PUT", "Content_Type": "text/plain", "body": b" " * (MIB + 1)}
+    wrong = {
+        "host": "evil",
+        "Origin": "null",
+        "method": "PUT",
+        "Content_Type": "text/plain",
+        "Content_Length": MAX_READ + 1,
+        "body": PING,
+    }
     right = {"host": "localhost", "Origin": None, "method": "POST", "Authorization": "Bearer sesame"}
-    right |= {"Content_Type": "application/json", "body": PING}
+    right |= {"Content_Type": "application/json", "Content_Length": len(PING)}
     statuses = []
     for name in right:
         statuses.append(ask(door, **wrong)[0])

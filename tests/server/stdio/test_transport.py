@@ -12,6 +12,7 @@ from doors import call, request, until
 
 from kaiza.server.call_queue import MAX_STUCK, READS, SCANS
 from kaiza.server.stdio.pending_requests import MAX_UNSENT, MAX_UNSENT_BYTES
+from kaiza.wire import framing
 
 PING = request("alive?", "ping")
 INITIALIZE = request(
@@ -57,17 +58,14 @@ def test_both_protocol_revisions_are_served_on_one_pipe(door):
 MALFORMED = [
     (b"nonsense", -32700, None),
     (b"", -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff"}}', -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping"', -32700, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\xff"}}', -32700, 1),
     (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"fail"}}', -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":-Infinity}}', -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"\\ud800"}}', -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"9" * 400 + b"}}", -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":1e999}}', -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 300 + b"]" * 300 + b"}}", -32700, None),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}}", -32700, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"fail"}}', -32700, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":NaN}}', -32700, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":-Infinity}}', -32700, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 300 + b"]" * 300 + b"}}", -32700, 1),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}}", -32700, 1),
     (b"[" * 10_000, -32700, None),
     (b"7", -32600, None),
     (b"null", -32600, None),
@@ -143,18 +141,26 @@ def test_unknown_tools_and_non_object_arguments_are_refused_and_recorded(door):
     assert [record["code"] for record in door.records()] == ["TOOL_NOT_FOUND", *["INVALID_PARAMS"] * 3]
 
 
-def test_an_overlong_line_is_refused_before_its_end_and_not_buffered(door):
+@pytest.mark.rows("S3-30")
+def test_an_overlong_line_is_refused_under_its_id_and_not_buffered(door):
     door.ask(PING)
-    door.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * (2 << 20))
-    door.process.stdin.flush()
-    refused = door.hear()
+    door.process.stdin.write(b'{"method":"ping","params":{"a":"')
     for _ in range(64):
         door.process.stdin.write(b"x" * (1 << 20))
-    door.say(b'"}}', PING)
+    door.say(b'"},"jsonrpc":"2.0","id":1}', PING)
+    refused = door.hear()
 
-    assert (refused["error"]["code"], refused["id"]) == (-32600, None)
+    assert (refused["error"]["code"], refused["id"]) == (-32600, 1)
+    assert refused["error"]["data"]["details"]["size"] > 64 << 20
     assert door.hear()["id"] == "alive?"
-    assert _peak_memory_kb(door) < 60_000
+    assert _peak_memory_kb(door) < 80_000
+
+
+def test_an_overlong_line_without_an_end_is_refused_when_the_input_ends(door):
+    door.process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * framing.MAX_LINE)
+    (refused,) = door.rest()
+
+    assert (refused["error"]["code"], refused["id"]) == (-32600, 1)
 
 
 def _peak_memory_kb(door):
@@ -164,11 +170,12 @@ def _peak_memory_kb(door):
 
 def test_a_line_of_exactly_the_maximum_length_is_read(door):
     empty = json.dumps(call(1, "echo", said="")).encode()
-    whole = empty.replace(b'""', b'"' + b"x" * ((1 << 20) - len(empty)) + b'"')
+    whole = empty.replace(b'""', b'"' + b"x" * (framing.MAX_LINE - len(empty)) + b'"')
 
-    assert len(whole) == 1 << 20
+    assert len(whole) == framing.MAX_LINE
     assert "result" in door.ask(whole)
-    assert door.ask(whole + b" ")["error"]["code"] == -32600
+    refused = door.ask(whole + b" ")
+    assert (refused["id"], refused["result"]["isError"]) == (1, True)
     assert door.ask(PING)["result"] == {}
 
 

@@ -1,0 +1,94 @@
+"""Bodies of requests: long ones are parsed on threads, and their sum is bounded."""
+
+import threading
+
+import anyio
+import pytest
+from starlette.exceptions import HTTPException
+
+from kaiza.server.dialects import load_dialects
+from kaiza.server.http import body
+from kaiza.server.pipeline import Pipeline
+from kaiza.wire.dialect import ServerDescription
+from kaiza.wire.outline import Outline
+
+PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+
+
+class Upload:
+    """A request whose body comes in pieces, the last one when it is told to."""
+
+    def __init__(self, *pieces):
+        self._pieces = pieces
+        self.may_end = anyio.Event()
+
+    async def stream(self):
+        for piece in self._pieces:
+            yield piece
+        await self.may_end.wait()
+
+
+class NotedPipeline(Pipeline):
+    """Notes the thread that parses."""
+
+    thread = None
+
+    def parse_line(self, line):
+        self.thread = threading.get_ident()
+        return super().parse_line(line)
+
+
+@pytest.mark.parametrize("spaces", [0, body.LONG_BYTES])
+def test_only_a_long_body_is_parsed_on_another_thread(spaces):
+    pipeline = NotedPipeline(load_dialects(ServerDescription("1", "", list)))
+    parsed = anyio.run(body.BodyReader().parse, PING + b" " * spaces, pipeline)
+
+    assert parsed.id == 1
+    assert (pipeline.thread == threading.get_ident()) is (spaces == 0)
+
+
+def test_no_more_is_received_at_a_time_than_fits_into_memory(monkeypatch):
+    monkeypatch.setattr(body, "MAX_HELD", 3000)
+
+    async def receive():
+        reader, seen = body.BodyReader(), []
+        first, second = Upload(b"x" * 1000, b"y" * 500), Upload(b"z" * 1500)
+
+        async def read(upload):
+            seen.append(await reader.read(upload))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read, first)
+            tasks.start_soon(read, second)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(HTTPException) as refused:
+                await reader.read(Upload(b"!"))
+            first.may_end.set()
+            second.may_end.set()
+        third = Upload(b"w" * 3000)
+        third.may_end.set()
+        await read(third)
+        return refused.value, seen
+
+    refusal, seen = anyio.run(receive)
+
+    assert (refusal.status_code, refusal.headers) == (503, {"Retry-After": "1"})
+    assert sorted(map(len, seen)) == [1500, 1500, 3000]
+
+
+def test_of_a_body_that_is_too_long_an_outline_is_kept_and_its_memory_is_free_again(monkeypatch):
+    monkeypatch.setattr(body, "MAX_HELD", 2 * body.MAX_BODY)
+
+    async def receive():
+        reader = body.BodyReader()
+        pieces = [b'{"params":"', *[b"x" * (1 << 20)] * 17, b'","id":3}']
+        for _ in range(3):
+            upload = Upload(*pieces)
+            upload.may_end.set()
+            outline = await reader.read(upload)
+        return outline
+
+    outline = anyio.run(receive)
+
+    assert isinstance(outline, Outline)
+    assert outline.read() == {"params": "", "id": 3}
