@@ -1,6 +1,8 @@
 """Reports made by hand, for tests of their forms: one of everything, hostile texts, and one of any size."""
 
 import json
+import re
+from dataclasses import fields, is_dataclass, replace
 
 from kaiza.domain.review.diff import WITHOUT_KAIZA, DiffFold, DiffHunk, DiffLine, LineAuthor, ReviewDiff
 from kaiza.domain.review.phrase import quote, say

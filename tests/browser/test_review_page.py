@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from review_samples import record, sample_report
+from review_samples import record, sample_report, stretched
 
 from kaiza.render.html.page import render_review
 
@@ -36,6 +36,15 @@ def test_axe_finds_nothing_and_the_page_asks_for_nothing(browse, page, width, sc
     assert seen["requests"] == [page.as_uri()]
     assert seen["messages"] == []
     assert seen["background"] == background
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (320, "light")])
+def test_texts_of_300_characters_do_not_widen_the_page(browse, tmp_path, width, scheme):
+    wide = tmp_path / "wide.html"
+    wide.write_text(render_review(stretched(sample_report())), encoding="utf-8")
+    seen = browse("look", wide, json.dumps({"width": width, "colorScheme": scheme}))
+
+    assert (seen["overflow"], seen["messages"]) == (0, [])
 
 
 def test_every_key_does_what_the_list_of_keys_says(browse, page):
