@@ -115,7 +115,7 @@ def build_case(
     paths = _request_paths(request)
     is_change = card.safety_level == CHANGES_FILES
     unverified = _wait_for_log(call, card, workspace)
-    call.plan_id, stored = _find_plan(call, workspace)
+    call.plan_id, stored = find_plan(call, workspace)
     return Case(
         card=card,
         arguments=call.arguments,
@@ -203,7 +203,7 @@ def find_current_refusal(case: Case, workspace: Workspace) -> errors.SystemError
     return None
 
 
-def _find_plan(call: Call, workspace: Workspace) -> tuple[str | None, StoredPlan | None]:
+def find_plan(call: Call, workspace: Workspace) -> tuple[str | None, StoredPlan | None]:
     """Find the plan that has, or had when it was approved or sealed, the requested hash. Its text is the current one.
 
     By the old hash too, so that a plan edited after its approval is refused as changed and not as unknown.

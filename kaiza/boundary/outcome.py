@@ -9,6 +9,7 @@ from typing import Any
 
 from kaiza.boundary.answer_form import limit_answer
 from kaiza.boundary.call import Call, Services
+from kaiza.boundary.case import find_plan
 from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.domain import error_codes, error_envelope, errors
 from kaiza.domain.audit import record, redaction
@@ -210,8 +211,17 @@ def _known_members(call: Call, session: Session | None) -> errors.ErrorContext:
         "workspace_root": session.workspace_root if session else None,
         "tool_name": redaction.truncate_name(call.call_request.tool_name),
         "phase_id": redaction.requested_phase_id(call.arguments),
-        "plan_hash": redaction.requested_plan_hash(call.arguments),
+        "plan_hash": ask(partial(_find_plan_hash, call), None),
     }
+
+
+def _find_plan_hash(call: Call) -> str | None:
+    """The requested hash if a plan of the call's workspace has it, or had it when it was approved or sealed."""
+    plan_id = call.plan_id
+    # A call that was refused before its plan was looked for.
+    if plan_id is None and call.workspace is not None:
+        plan_id, _ = find_plan(call, call.workspace)
+    return redaction.requested_plan_hash(call.arguments) if plan_id else None
 
 
 def _new_receipt(written: Mapping[str, Any]) -> Receipt:

@@ -1,13 +1,14 @@
 """Error codes: the registry of every code, its meaning and its form in each dialect."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class ErrorCode(NamedTuple):
     """One error code: HTTP status, JSON-RPC codes, and the code of the context tools' v0 errors.
 
+    A context tool's failure with a code that has no v0 code is an internal error.
     `locks`: refusing a change with this code locks the role. `retryable`: the same call may succeed later.
     """
 
@@ -24,7 +25,7 @@ class ErrorCode(NamedTuple):
     def as_json(self) -> dict[str, object]:
         """JSON form for `kaiza errors --json`."""
         members = self._asdict()
-        return {"error_code": members.pop("name"), **members}
+        return {"error_code": members.pop("name"), **members, "by_cap": _FORMS_BY_CAP.get(self.name)}
 
 
 # http, rpc, editor_code and error_type of a family of codes. "unity" is the wire's name for errors of the host.
@@ -51,11 +52,11 @@ _ROWS = (
         "UNSUPPORTED_PROTOCOL_VERSION", "The protocol version is not supported", 400, -32022, -32022, "validation"
     ),
     ErrorCode("TOOL_NOT_FOUND", "Unknown tool", 404, -32001, -32001, "not_found"),
-    ErrorCode("INVALID_TOOL_INPUT", "The tool's arguments are not valid", *_VALIDATION, v0="by field"),
-    ErrorCode("INVALID_INPUT_TYPE", "An argument has the wrong type", *_VALIDATION, v0="by field"),
-    ErrorCode("INVALID_INPUT_FORMAT", "An argument is malformed", *_VALIDATION, v0="by field"),
-    ErrorCode("INVALID_INPUT_VALUE", "An argument's value is not allowed", *_VALIDATION, v0="by field"),
-    ErrorCode("MISSING_REQUIRED_FIELD", "A required argument is missing", *_VALIDATION, v0="by field"),
+    ErrorCode("INVALID_TOOL_INPUT", "The tool's arguments are not valid", *_VALIDATION),
+    ErrorCode("INVALID_INPUT_TYPE", "An argument has the wrong type", *_VALIDATION),
+    ErrorCode("INVALID_INPUT_FORMAT", "An argument is malformed", *_VALIDATION),
+    ErrorCode("INVALID_INPUT_VALUE", "An argument's value is not allowed", *_VALIDATION),
+    ErrorCode("MISSING_REQUIRED_FIELD", "A required argument is missing", *_VALIDATION),
     ErrorCode("CURSOR_INVALID", "The cursor does not belong to this request", *_VALIDATION),
     ErrorCode(
         "CAP_EXCEEDED", "A limit on time or size was exceeded", 413, -32000, -32000, "execution", "internal_error"
@@ -122,13 +123,31 @@ INVALID_PARAMS_CODES = frozenset(
 )
 """Codes of arguments that are not valid. They are of the class INVALID_PARAMS, which `cause.class` names."""
 
-_CAP_TIMEOUT = SYSTEM_ERROR_CODES["CAP_EXCEEDED"]._replace(
-    http=504, rpc=-32003, editor_code=-32003, error_type="timeout", retryable=True
+_FORMS_BY_CAP: Mapping[str, Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "CAP_EXCEEDED": {
+            "timeout": {"http": 504, "rpc": -32003, "editor_code": -32003, "error_type": "timeout", "retryable": True}
+        }
+    }
 )
+"""Members that differ where the cause names this cap: a limit of time has the status and code of timeouts."""
 
 
-def lookup(error_code: str, cap: str | None = None) -> ErrorCode:
-    """Row of a code; KeyError if it is not registered. CAP_EXCEEDED has a row of its own for the timeout cap."""
-    if error_code == "CAP_EXCEEDED" and cap == "timeout":
-        return _CAP_TIMEOUT
-    return SYSTEM_ERROR_CODES[error_code]
+def lookup(error_code: str, cap: object = None) -> ErrorCode:
+    """Row of a code, with what differs for the cap in its cause; KeyError if it is not registered."""
+    row = SYSTEM_ERROR_CODES[error_code]
+    forms = _FORMS_BY_CAP.get(error_code, {})
+    return row._replace(**forms[cap]) if isinstance(cap, str) and cap in forms else row
+
+
+def list_forms() -> Sequence[ErrorCode]:
+    """Every row, and below it the forms that it has for a cap, with the cap beside the name."""
+    return [
+        form
+        for row in _ROWS
+        for form in (row, *(lookup(row.name, cap)._replace(name=f"{row.name} ({cap})") for cap in _caps_of(row)))
+    ]
+
+
+def _caps_of(row: ErrorCode) -> Iterable[str]:
+    return _FORMS_BY_CAP.get(row.name, ())

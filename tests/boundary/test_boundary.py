@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from agents import plan
 from doors import until
 from scenes import make_ready, records
 
@@ -123,12 +124,28 @@ def test_an_answer_of_the_wrong_type_is_reported_by_its_type(begun, kind, type_n
 
 @pytest.mark.rows("S1-13", "S1-14", "S1-81", "S1-95")
 def test_phase_and_plan_hash_are_returned_and_recorded_as_given(begun, workspace):
-    arguments = {"kind": "raise", "phase_id": "PHASE_5A", "plan_hash": "ab" * 32}
+    plan_hash = plan(workspace)
+    arguments = {"kind": "raise", "phase_id": "PHASE_5A", "plan_hash": plan_hash}
     envelope = failing(begun, "debug_fault", arguments)
 
-    assert (envelope["phase_id"], envelope["plan_hash"]) == ("PHASE_5A", "ab" * 32)
-    assert (records(workspace)[-1]["phase_id"], records(workspace)[-1]["plan_hash"]) == ("PHASE_5A", "ab" * 32)
+    assert (envelope["phase_id"], envelope["plan_hash"]) == ("PHASE_5A", plan_hash)
+    assert (records(workspace)[-1]["phase_id"], records(workspace)[-1]["plan_hash"]) == ("PHASE_5A", plan_hash)
     assert failing(begun, "debug_fault", {"kind": "raise"})["phase_id"] is None
+
+
+@pytest.mark.rows("S1-14")
+def test_the_plan_hash_of_an_envelope_is_a_plans_or_null(begun, workspace):
+    drafted, approved = plan(workspace, "PLAN-1", "DRAFT"), plan(workspace, "PLAN-2")
+    write = {"path": "a", "content": "x"}
+    refused_early = failing(begun, "write_file", {**write, "plan_hash": approved, "surplus": 1})
+    shown = {
+        plan_hash: failing(begun, "write_file", {**write, "plan_hash": plan_hash})["plan_hash"]
+        for plan_hash in (drafted, approved, "ab" * 32)
+    }
+
+    assert shown == {drafted: drafted, approved: approved, "ab" * 32: None}
+    assert (refused_early["error_code"], refused_early["plan_hash"]) == ("INVALID_INPUT_VALUE", approved)
+    assert records(workspace)[-1]["arguments"]["plan_hash"] == "ab" * 32
 
 
 @pytest.mark.rows("S1-17")

@@ -10,7 +10,7 @@ from kaiza.domain import error_codes
 from kaiza.domain.caps import Caps
 from kaiza.store.config.schema_registry import SchemaRegistry
 
-COLUMNS = ["error_code", "meaning", "http", "rpc", "editor_code", "error_type", "v0", "retryable", "locks"]
+COLUMNS = ["error_code", "meaning", "http", "rpc", "editor_code", "error_type", "v0", "retryable", "locks", "by_cap"]
 
 
 @pytest.mark.rows("S1-107")
@@ -21,7 +21,8 @@ def test_every_code_is_listed_with_all_its_columns(kaiza):
     assert result["contract_version"] == "1.0.0"
     assert [row["error_code"] for row in result["errors"]] == list(error_codes.SYSTEM_ERROR_CODES)
     assert all(list(row) == COLUMNS for row in result["errors"])
-    assert kaiza("errors").out.count("\n") == len(error_codes.SYSTEM_ERROR_CODES) + 1
+    assert kaiza("errors").out.count("\n") == len(error_codes.SYSTEM_ERROR_CODES) + 2
+    assert "CAP_EXCEEDED (timeout)" in kaiza("errors").out
 
 
 @pytest.mark.rows("S3-26", "S3-27")

@@ -93,7 +93,7 @@ def test_the_registry_names_the_six_codes_of_context_tools_and_none_for_paths_an
     v0 = {name: code.v0 for name, code in error_codes.SYSTEM_ERROR_CODES.items() if code.v0}
     six = {"cache_missing", "cache_invalid", "invalid_query", "invalid_budget", "io_error", "internal_error"}
 
-    assert set(v0.values()) - {"by field"} == six
+    assert set(v0.values()) == six
     assert {name: v0[name] for name in v0 if name.startswith("CONTEXT_")} == {
         "CONTEXT_CACHE_MISSING": "cache_missing",
         "CONTEXT_CACHE_INVALID": "cache_invalid",
@@ -105,3 +105,16 @@ def test_the_registry_names_the_six_codes_of_context_tools_and_none_for_paths_an
     assert (v0["AUDIT_LOG_FAILED"], v0["AUDIT_LOCK_FAILED"]) == ("io_error", "io_error")
     assert not {name for name in v0 if "PATH" in name or name.startswith(("FILE_", "OUTSIDE_"))}
     assert not {name for name in v0 if name.startswith("CONTEXT_") and error_codes.SYSTEM_ERROR_CODES[name].locks}
+
+
+@pytest.mark.rows("S1-61")
+def test_a_code_whose_form_depends_on_the_cap_shows_each_form():
+    shown = error_codes.SYSTEM_ERROR_CODES["CAP_EXCEEDED"].as_json()
+    forms = {None: shown} | {cap: {**shown, **form} for cap, form in shown["by_cap"].items()}
+
+    assert [name for name, row in error_codes.SYSTEM_ERROR_CODES.items() if row.as_json()["by_cap"]] == ["CAP_EXCEEDED"]
+    for cap, form in forms.items():
+        row = error_codes.lookup("CAP_EXCEEDED", cap)
+        assert [form[name] for name in row._fields[1:]] == list(row[1:])
+    for cap in ("response_bytes", 5, ["timeout"], None):
+        assert error_codes.lookup("CAP_EXCEEDED", cap).http == 413

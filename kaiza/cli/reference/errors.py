@@ -46,7 +46,9 @@ def _run_list(args: argparse.Namespace) -> int:
         output.print_json({"contract_version": error_codes.CONTRACT_VERSION, "errors": [row.as_json() for row in rows]})
     else:
         output.print_lines(
-            render_table(_COLUMNS, map(_row_cells, rows), output.terminal_width(), colour=output.has_colour())
+            render_table(
+                _COLUMNS, map(_row_cells, error_codes.list_forms()), output.terminal_width(), colour=output.has_colour()
+            )
         )
     return output.SUCCESS
 
