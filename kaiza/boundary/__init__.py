@@ -22,7 +22,7 @@ from kaiza.boundary.case import (
     wait_for_session,
 )
 from kaiza.boundary.clock import DeterministicClock, SystemClock, current_timestamp
-from kaiza.boundary.outcome import as_system_error, record_outcome
+from kaiza.boundary.outcome import as_system_error, prepare_recording, record_outcome
 from kaiza.boundary.progress import ProgressReporter
 from kaiza.domain import errors
 from kaiza.domain.audit.projection import Session
@@ -170,11 +170,12 @@ def _propose_session(call: Call, services: Services) -> None:
     allowed = (principal.workspace_root,) if principal else tuple(services.workspaces)
     root = roots.select_root(allowed, call.arguments.get("workspace_root"))
     workspace = services.workspaces[root]
+    prepare_recording(workspace)
     if not workspace.is_initialized():
         raise errors.SystemError.invariant_violation(
             "NOT_READY",
             error_code="SESSION_INITIALIZATION_FAILED",
-            human_message="The workspace has no plans/ and audit/ yet. Ask a person to run kaiza init there.",
+            human_message="The workspace has no plans/ yet. Ask a person to run kaiza init there.",
         )
     call.workspace = workspace
     call.session = Session(

@@ -19,6 +19,8 @@ from kaiza.domain.caps import Caps
 from kaiza.domain.paging.list_cut import shorten_lists
 from kaiza.domain.paging.response_size import AnswerBudget
 from kaiza.domain.plain_values import ask, describe_exception, is_instance, plain_text, type_name
+from kaiza.store.audit import log_file
+from kaiza.store.config import roots
 from kaiza.store.workspace import Workspace
 from kaiza.tools.view import Answer, PlanDraft, ReportDraft
 
@@ -95,11 +97,21 @@ def _compose_failure(call: Call, error: errors.SystemError) -> record.Body:
 
 def _append(workspace: Workspace | None, body: record.Body, *, durable: bool) -> Mapping[str, Any] | None:
     """Append a record; None where nothing is recorded."""
-    if workspace is None or not workspace.is_recording():
+    if workspace is None or not prepare_recording(workspace):
         return None
     workspace.begin_recording()
     record_withdrawals(workspace)
     return workspace.log.append(lambda: body, durable=durable)
+
+
+def prepare_recording(workspace: Workspace) -> bool:
+    """Whether calls are recorded; creates `audit/` beside `plans/` if it is missing. AUDIT_LOG_FAILED if it cannot.
+
+    A directory without `plans/` is no workspace, and nothing is written there.
+    """
+    if not workspace.is_recording() and roots.has_plans(workspace.root):
+        log_file.create_directory(workspace.root)
+    return workspace.is_recording()
 
 
 def _needs_durable_record(call: Call) -> bool:

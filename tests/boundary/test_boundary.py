@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import shutil
 import socket
+import subprocess
 import threading
 import time
 import uuid
@@ -23,6 +25,7 @@ from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
 from kaiza.domain.tool_card import ToolOffer
 from kaiza.store.audit.log import AuditLog
+from kaiza.store.documents import workspace_template
 from kaiza.tools.registry import AGENT_TOOLS
 
 UTC_MS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -422,6 +425,59 @@ def test_a_workspace_that_is_not_initialized_is_not_written_to(make_app, tmp_pat
     assert failing(app, "read_file", {"path": "x"})["error_code"] == "SESSION_NOT_INITIALIZED"
     assert app.call("server_info", {}).output["resolver"] in ("openat2", "walk")
     assert list(bare.iterdir()) == []
+
+
+@pytest.mark.rows("S1-77")
+def test_failing_calls_in_a_workspace_without_a_log_directory_are_recorded(make_app, workspace):
+    (workspace / "audit").rmdir()
+    app = make_app(workspace)
+    calls = [("read_file", {"path": "x"}), ("no_such_tool", {}), ("write_file", {}), ("session_status", {})]
+    codes = [failing(app, tool, arguments)["error_code"] for tool, arguments in calls]
+
+    assert [(record["tool_name"], record["error_code"]) for record in records(workspace)] == list(
+        zip([tool for tool, _ in calls], codes, strict=True)
+    )
+    assert (workspace / "audit/.gitignore").read_bytes() == workspace_template.GITIGNORE_CONTENT
+
+
+@pytest.mark.parametrize("earlier", [[], ["read_file"]])
+def test_a_session_begins_in_a_workspace_without_a_log_directory(make_app, workspace, earlier):
+    (workspace / "audit").rmdir()
+    app = make_app(workspace)
+    for tool in earlier:
+        failing(app, tool, {"path": "x"})
+
+    assert app.call("begin_session", {"role": "WINDSURF"}).output["session_id"] == records(workspace)[-1]["session_id"]
+
+
+@pytest.mark.rows("S1-77")
+def test_calls_are_recorded_and_the_log_is_damaged_where_its_directory_was_deleted(make_app, workspace):
+    first = make_app(workspace)
+    first.call("begin_session", {"role": "WINDSURF"})
+    first.close()
+    shutil.rmtree(workspace / "audit")
+    second = make_app(workspace)
+
+    assert failing(second, "read_file", {"path": "x"})["error_code"] == "SESSION_NOT_INITIALIZED"
+    assert [record["tool_name"] for record in records(workspace)] == ["read_file"]
+    assert {each.damage() for each in second.services.workspaces.values()} == {"missing"}
+
+
+def test_serving_a_workspace_without_a_log_directory_creates_none(make_app, workspace):
+    (workspace / "audit").rmdir()
+    make_app(workspace).close()
+
+    assert [path.name for path in workspace.iterdir()] == ["plans"]
+
+
+def test_a_call_that_cannot_be_recorded_for_want_of_a_directory_fails(make_app, small_disk):
+    root = small_disk / "project"
+    (root / "plans").mkdir(parents=True)
+    app = make_app(root)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+
+    for tool, arguments in (("server_info", {}), ("begin_session", {"role": "WINDSURF"}), ("read_file", {"path": "x"})):
+        assert failing(app, tool, arguments)["error_code"] == "AUDIT_LOG_FAILED"
 
 
 def test_sessions_survive_a_restart_and_are_shared(make_app, workspace):

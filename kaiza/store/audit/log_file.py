@@ -14,6 +14,7 @@ from kaiza.store.disk.file_lock import FileLock
 
 DIRECTORY = "audit"
 NAME = "audit-log.jsonl"
+_GITIGNORE_CONTENT = b"*\n!.gitignore\n"
 # O_APPEND: each record goes to the end of the file, wherever another process has moved that.
 # O_NOFOLLOW: a symbolic link, perhaps from a clone, must not lead the records to another file.
 # O_NONBLOCK: a FIFO in place of the log fails the check for a regular file instead of blocking `open` forever.
@@ -122,6 +123,17 @@ def open_audit_directory(root: str) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def create_directory(root: str) -> None:
+    """Create `audit/`, ignored by git as `kaiza init` does it. AUDIT_LOG_FAILED if it cannot be created."""
+    try:
+        with suppress(FileExistsError):  # another process was faster
+            Path(root, DIRECTORY).mkdir()
+            Path(root, DIRECTORY, ".gitignore").write_bytes(_GITIGNORE_CONTENT)
+    except OSError as refused:
+        sentence = "There is no audit/ directory, and it could not be created. Run 'kaiza init' in the workspace."
+        raise log_error(refused, sentence) from refused
 
 
 class AuditDirectory:

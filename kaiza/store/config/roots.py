@@ -75,6 +75,11 @@ def is_initialized(root: str) -> bool:
     return all((Path(root) / name).is_dir() for name in ("plans", "audit"))
 
 
+def has_plans(root: str) -> bool:
+    """Whether a directory is meant to be a workspace: `audit/` may be missing still."""
+    return (Path(root) / "plans").is_dir()
+
+
 def select_root(roots: Sequence[str], requested: str | None) -> str:
     """The root for a session; SESSION_INITIALIZATION_FAILED if `requested` is missing and needed, or not served."""
     if requested is None and len(roots) == 1:
