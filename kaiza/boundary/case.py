@@ -31,8 +31,8 @@ DEFERRED_CODES = frozenset({"INVALID_PATH", "PATH_TRAVERSAL_BLOCKED", "OUTSIDE_W
 def find_session(call: Call, services: Services) -> None:
     """Set the call's session and workspace.
 
-    Without a session the call belongs to the first workspace, or to the principal's: its refusal has to be recorded
-    somewhere.
+    Without a session the call belongs to the first workspace that has a log, or to the principal's: its refusal has to
+    be recorded somewhere.
     """
     principal = call.call_request.principal
     call.workspace = services.workspaces[principal.workspace_root] if principal else _first_workspace(services)
@@ -92,7 +92,8 @@ def _is_callers(session: Session, call: Call) -> bool:
 
 
 def _first_workspace(services: Services) -> Workspace:
-    return next(iter(services.workspaces.values()))
+    workspaces = services.workspaces.values()
+    return next((each for each in workspaces if each.is_recording()), next(iter(workspaces)))
 
 
 def parse_request(call: Call, tool: Tool, card: ToolCard) -> tuple[object, errors.SystemError | None]:

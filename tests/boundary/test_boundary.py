@@ -463,6 +463,18 @@ def test_calls_are_recorded_and_the_log_is_damaged_where_its_directory_was_delet
     assert {each.damage() for each in second.services.workspaces.values()} == {"missing"}
 
 
+@pytest.mark.rows("S1-77")
+def test_a_call_without_a_session_is_recorded_in_the_first_workspace_with_a_log(make_app, workspace, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    app = make_app(bare, workspace)
+    failing(app, "read_file", {"path": "x"})
+    failing(app, "begin_session", {"role": "WINDSURF", "workspace_root": str(bare)})
+
+    assert [record["tool_name"] for record in records(workspace)] == ["read_file", "begin_session"]
+    assert list(bare.iterdir()) == []
+
+
 def test_serving_a_workspace_without_a_log_directory_creates_none(make_app, workspace):
     (workspace / "audit").rmdir()
     make_app(workspace).close()
