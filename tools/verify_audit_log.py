@@ -1,6 +1,7 @@
 """Verify a Kaiza audit log with nothing but Python's standard library. docs/audit-format.md describes the format."""
 
 import argparse
+import errno
 import json
 import os
 import re
@@ -50,17 +51,28 @@ def follow(head: Head, line: bytes) -> Head | None:
     return (seq + 1, record["entry_hash"], size + len(line)) if record["seq"] == seq + 1 else None
 
 
+def skip_hole(file: BinaryIO) -> None:
+    """Go on to the next data of a sparse file: a hole has no line feed, and may be as large as one likes."""
+    try:
+        file.seek(os.lseek(file.fileno(), file.tell(), os.SEEK_DATA))
+    except OSError as error:
+        file.seek(0, os.SEEK_END if error.errno == errno.ENXIO else os.SEEK_CUR)
+
+
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """Lines with their newlines. One that is longer than a line may be is cut, so that it is not valid."""
     while line := file.readline(MAX_LINE_BYTES + 1):
         end = line
         while len(line) > MAX_LINE_BYTES and end and not end.endswith(b"\n"):
+            skip_hole(file)
             end = file.readline(MAX_LINE_BYTES)
         yield line[: MAX_LINE_BYTES - 1] + end[-1:] if len(line) > MAX_LINE_BYTES and end else line[:MAX_LINE_BYTES]
 
 
 def is_torn(line: bytes, offset: int) -> bool:
     """Whether a crash can have left this last line: no newline, or a sector of the disk that reads as zeros."""
+    if len(line) >= MAX_LINE_BYTES:
+        return False
     cuts = [*range(SECTOR_BYTES - offset % SECTOR_BYTES, len(line), SECTOR_BYTES), len(line)]
     sectors = [line[start:end] for start, end in zip([0, *cuts], cuts, strict=False)]
     return not line.endswith(b"\n") or any(len(one) >= MIN_ZERO_BYTES and not any(one) for one in sectors)

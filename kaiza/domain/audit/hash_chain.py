@@ -15,6 +15,8 @@ from kaiza.domain.audit.record import GENESIS, ChainFault, LogHead
 
 _HASH_SUFFIX = ',"entry_hash":"%s"}\n'
 _HASH_SUFFIX_LENGTH = len(_HASH_SUFFIX % GENESIS)
+MAX_LINE_BYTES = 2 << 20
+"""Eight times the longest record. A longer line is none, and is cut to this length where it is read."""
 _SECTOR_BYTES = 512
 _MIN_ZERO_BYTES = 8  # fewer zeros at the end of a sector are no proof that it was not written
 
@@ -114,7 +116,12 @@ class Chain:
 
 
 def is_torn(line: bytes, offset: int) -> bool:
-    """Whether an invalid last line can be the result of a crash: no newline, or a sector that was never written."""
+    """Whether an invalid last line can be the result of a crash: no newline, or a sector that was never written.
+
+    Not one that is as long as no record is.
+    """
+    if len(line) >= MAX_LINE_BYTES:
+        return False
     if not line.endswith(b"\n"):
         return True
     # After a power cut the file may have its full size while some sectors still read as zeros.

@@ -11,13 +11,12 @@ from typing import Any
 
 import orjson
 
+from kaiza.domain.audit.hash_chain import MAX_LINE_BYTES
 from kaiza.domain.audit.recorded_names import restore_names
 from kaiza.store.audit import log_file
-from kaiza.store.disk.byte_io import read_range
+from kaiza.store.disk.byte_io import last_data_end, next_data, read_range
 
 BLOCK_BYTES = 1 << 20
-# Eight times the longest record: whatever is longer is not one.
-_MAX_LINE_BYTES = 2 * BLOCK_BYTES
 
 
 def read_lines(descriptor: int, start: int, end: int) -> Iterator[bytes]:
@@ -34,12 +33,15 @@ def read_blocks(descriptor: int, start: int, end: int) -> Iterator[list[bytes]]:
             break
         start += len(block)
         if b"\n" not in block:
-            rest += block[: _MAX_LINE_BYTES - len(rest)]
+            rest += block[: MAX_LINE_BYTES - len(rest)]
+            if len(rest) >= MAX_LINE_BYTES:
+                # A hole of a sparse file has no newline, and may be larger than what can be read in a lifetime.
+                start = next_data(descriptor, start, end)
             continue
         lines = split_lines(rest + block)
-        if len(lines[0]) > _MAX_LINE_BYTES:
+        if len(lines[0]) > MAX_LINE_BYTES:
             # Also where its end is in this block: whether it is cut must not depend on where blocks begin.
-            lines[0] = lines[0][: _MAX_LINE_BYTES - 1] + b"\n"
+            lines[0] = lines[0][: MAX_LINE_BYTES - 1] + b"\n"
         rest = b"" if lines[-1].endswith(b"\n") else lines.pop()
         yield lines
     if rest:
@@ -58,7 +60,7 @@ def last_line(descriptor: int, end: int) -> bytes:
         start = max(0, end - length)
         content = read_range(descriptor, start, end)
         begin = content.rfind(b"\n", 0, max(0, len(content) - 1)) + 1
-        if begin or start == 0 or length > _MAX_LINE_BYTES:
+        if begin or start == 0 or length > MAX_LINE_BYTES:
             return content[begin:]
         length *= 2
 
@@ -115,7 +117,9 @@ def _read_lines_reversed(descriptor: int, start: int, end: int) -> Iterator[byte
         begin = max(start, end - BLOCK_BYTES)
         first, *lines = (read_range(descriptor, begin, end) + rest).split(b"\n")
         yield from reversed(lines)
-        rest, end = first, begin
+        rest, end = first[:MAX_LINE_BYTES], begin
+        if len(rest) >= MAX_LINE_BYTES:
+            end = max(start, last_data_end(descriptor, end))  # see `read_blocks`
     yield rest
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import orjson
 
 from kaiza.domain.audit import canonical_json
+from kaiza.domain.audit.hash_chain import MAX_LINE_BYTES
 from kaiza.store.audit import log_file
 from kaiza.store.audit.reader import BLOCK_BYTES, find_offset, parse_record, read_lines, split_lines
-from kaiza.store.disk.byte_io import read_range
+from kaiza.store.disk.byte_io import last_data_end, next_data, read_range
 
-# Eight times the longest record: whatever is longer is not one.
-_MAX_REST = 2 * BLOCK_BYTES
+_MAX_REST = MAX_LINE_BYTES
 
 
 def member_text(name: str, value: str) -> bytes:
@@ -89,7 +89,7 @@ def _blocks_backward(descriptor: int, end: int) -> Iterator[bytes]:
             rest = whole[:cut]
         else:
             rest = whole[:_MAX_REST]
-        end = begin
+        end = begin if len(rest) < _MAX_REST else last_data_end(descriptor, begin)
 
 
 def _matching_lines(descriptor: int, start: int, end: int, texts: Sequence[bytes]) -> Iterator[bytes]:
@@ -103,6 +103,8 @@ def _matching_lines(descriptor: int, start: int, end: int, texts: Sequence[bytes
         cut = whole.rfind(b"\n") + 1
         yield from _lines_in(whole, cut, texts)
         rest = whole[cut:][:_MAX_REST]
+        if len(rest) >= _MAX_REST:
+            start = next_data(descriptor, start, end)  # a hole of a sparse file has no line to find
     yield from _lines_in(rest, len(rest), texts)
 
 

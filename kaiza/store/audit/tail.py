@@ -17,6 +17,7 @@ from kaiza.store.audit.reader import BLOCK_BYTES, last_line, read_lines, split_l
 RecordCallback = Callable[[dict[str, Any]], None]
 _MAX_LINES_BACK = 1000
 """How many lines from the end are searched for a valid one, before all of the log is read."""
+_MAX_BYTES_BACK = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ def find_start_near_end(descriptor: int, size: int, known: LogHead | None, near:
         if record is not None and type(record.get("seq")) is int and record["seq"] > 0:
             return LogHead(record["seq"], record["entry_hash"], end)
         end -= len(line)
-        if end <= 0:
+        if end <= size - _MAX_BYTES_BACK or end <= 0:
             break
     return None
 

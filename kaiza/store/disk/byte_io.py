@@ -1,5 +1,6 @@
 """Reading and writing open files in chunks: open flags, complete reads and writes, leases, file stamps."""
 
+import errno
 import fcntl
 import os
 import signal
@@ -43,6 +44,30 @@ def read_all(fd: int) -> Iterator[bytes]:
     while chunk := os.pread(fd, size, offset):
         offset, size = offset + len(chunk), CHUNK_BYTES
         yield chunk
+
+
+def next_data(fd: int, start: int, end: int) -> int:
+    """Offset of the next byte from `start` on that is not in a hole of a sparse file; `end` if there is none before."""
+    try:
+        return min(end, os.lseek(fd, start, os.SEEK_DATA))
+    except OSError as error:
+        return end if error.errno == errno.ENXIO else start  # other systems cannot tell: nothing is skipped
+
+
+def last_data_end(fd: int, end: int) -> int:
+    """End of the last data before `end`; what lies between is a hole. 0 if there is no data."""
+    begin, step = end, MAX_PACKED_BYTES
+    while (at := next_data(fd, begin, end)) >= end and begin > 0:
+        begin, step = max(0, begin - step), 2 * step
+    while at < end:
+        try:
+            hole = min(end, os.lseek(fd, at, os.SEEK_HOLE))
+        except OSError:
+            return end
+        at = next_data(fd, hole, end)
+        if at >= end:
+            return hole
+    return 0
 
 
 def write_all(fd: int, content: Iterable[bytes]) -> None:

@@ -283,13 +283,13 @@ def test_segments_that_are_not_connected_are_broken(tmp_path, monkeypatch):
     assert verify.verify_log(str(tmp_path)).first_fault == record.ChainFault(201, "dropped", sum(map(len, lines[:200])))
 
 
-def test_a_sparse_file_of_zeros_is_a_torn_tail(tmp_path):
+def test_more_zeros_at_the_end_than_a_crash_leaves_are_damage(tmp_path):
     write_log(tmp_path, WHOLE)
     with log_path(tmp_path).open("ab") as log:
         log.truncate(200 << 20)
     found = verify.verify_log(str(tmp_path))
 
-    assert (found.verdict, found.records) == ("torn_tail", COUNT)
+    assert (found.verdict, found.records) == ("broken", COUNT)
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.booleans())

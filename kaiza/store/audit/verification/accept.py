@@ -33,6 +33,7 @@ from kaiza.store.disk.state_key import StateKey
 _LOCK_NAME = "accept.lock"
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _LOCK_SECONDS = 5.0
+_MAX_HOLE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +170,17 @@ def _damage_detail(verdict: Verdict, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _choose_archive_name(audit_fd: int) -> tuple[str | None, str | None]:
-    """A free name for the old log, and the SHA-256 of its bytes; None, None if there is no old log."""
+    """A free name for the old log, and the SHA-256 of its bytes unless it has a large hole; None, None without one."""
     try:
         descriptor = os.open(log_file.NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=audit_fd)
     except FileNotFoundError:
         return None, None
     with os.fdopen(descriptor, "rb") as old:
         os.fsync(descriptor)  # the recorded hash must be that of the bytes on disk
-        digest = file_digest(old, "sha256").hexdigest()
+        status = os.fstat(descriptor)
+        # A log is never sparse. Hashing the hole that someone made in it could take days.
+        is_sparse = status.st_size - 512 * status.st_blocks > _MAX_HOLE_BYTES
+        digest = None if is_sparse else file_digest(old, "sha256").hexdigest()
     number, names = 1, set(os.listdir(audit_fd))
     while f"audit-log.damaged-{number}.jsonl" in names:
         number += 1
