@@ -1,5 +1,6 @@
 """Manifest of a session: taken when it begins, and compared with the workspace and the log when it ends."""
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -15,6 +16,7 @@ from kaiza.domain.manifest.report import Coverage, Gap, OutsideReport
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.plan import is_plan_id
 from kaiza.store.audit.reader import read_records
+from kaiza.store.audit.record_search import search_records
 from kaiza.store.manifest import report_files
 from kaiza.store.workspace import Workspace
 
@@ -31,6 +33,8 @@ _LOG_GRACE = 5.0
 _DOCUMENT_TOOLS = frozenset({"save_plan", "write_report"})
 _PLANS = "plans/"
 _PLAN_SUFFIX = ".md"
+_SET_ASIDE = re.compile(r"audit/audit-log\.(damaged-\d+\.jsonl|torn-\d+(-\d+)?)")
+_SETTING_ASIDE = (b'"result":"torn_tail_set_aside"', b'"action":"accept"')
 
 
 def begin_manifest(workspace: Workspace, session_id: str) -> None:
@@ -131,6 +135,7 @@ class _SessionComparison:
         later = self._read_from(looked_at) if looked_at else self._read_changes(begin)
         recorded = collect_changes([*seen, *later], looked_at)
         self._add_decisions(held, recorded)
+        self._add_set_aside(held, recorded)
         return comparison.compare(chain(held, differences), recorded)
 
     def _compare_earlier(
@@ -145,6 +150,7 @@ class _SessionComparison:
         recorded = collect_changes(list(records), begin.seq)
         differences = list(islice(iterate_earlier(database, reference), _MAX_HELD))
         self._add_decisions(differences, recorded)
+        self._add_set_aside(differences, recorded)
         return comparison.compare(differences, recorded)
 
     def _read_changes(self, begin: "SessionBegin | None") -> Iterator[dict[str, Any]]:
@@ -168,6 +174,16 @@ class _SessionComparison:
                 self._gaps.add("log_unreadable")
                 break
         return 0
+
+    def _add_set_aside(self, differences: list[Difference], recorded: RecordedChanges) -> None:
+        """Add the torn tails and damaged logs that the log says were set aside. Others have such names from others."""
+        names = {each.path for each in differences if _SET_ASIDE.fullmatch(each.path)}
+        for _, record in search_records(self._workspace.root, _SETTING_ASIDE) if names else ():
+            detail = record.get("detail")
+            members = detail if isinstance(detail, Mapping) else {}
+            name = members.get("file")
+            if isinstance(name, str) and name in names:
+                recorded.documents.setdefault(name, set()).add(members.get("sha256"))
 
     def _add_decisions(self, differences: list[Difference], recorded: RecordedChanges) -> None:
         """Add the plans of which only status and approval were edited: a person's decision, which the plan shows."""

@@ -13,6 +13,7 @@ import pytest
 from scenes import make_ready
 
 from kaiza.app import App
+from kaiza.store.audit.verification.accept import accept_damage
 from kaiza.store.disk import state_dir
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.manifest import database, hashing
@@ -77,15 +78,53 @@ def test_a_hostile_tree_is_walked_without_opening_anything_but_files(make_app, w
     assert ("\\xfd", "renamed") in listed or {("\\xfd", "created"), ("\\xff\\xfe", "deleted")} <= set(listed)
 
 
-@pytest.mark.parametrize("name", ["audit-log-evil.sh", "audit-log.jsonl.py", "audit-log.torn-1.sh", "audit-log"])
-def test_a_file_named_almost_like_the_log_is_listed(make_app, workspace, name):
+NEARLY_THE_LOG = ["audit-log-evil.sh", "audit-log.jsonl.py", "audit-log.torn-1.sh", "audit-log", "audit-log.torn-40-2",
+                  "audit-log.damaged-1.jsonl", "audit-log.torn-0"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEARLY_THE_LOG)
+def test_a_file_named_almost_like_the_log_or_like_what_is_set_aside_is_listed(make_app, workspace, name):
     app = make_app(workspace)
     session_id = begin(app)
-    (workspace / "audit/audit-log.damaged-1.jsonl").write_text("1\n")
-    (workspace / "audit/audit-log.torn-40-2").write_text("1\n")
     (workspace / "audit" / name).write_text("1\n")
 
     assert end(app, session_id)[0] == [(f"audit/{name}", "created")]
+
+
+def tear_and_repair(app, workspace):
+    """Leave half a record at the end of the log, which the next call sets aside; the file that then holds it."""
+    with (workspace / "audit/audit-log.jsonl").open("ab") as log:
+        log.write(b'{"half":')
+    app.call("list_directory", {"path": "."})
+    (torn,) = (workspace / "audit").glob("*.torn-*")
+    return torn
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_what_kaiza_set_aside_is_listed_only_after_it_was_changed(make_app, workspace, edited):
+    app = make_app(workspace)
+    session_id = begin(app)
+    torn = tear_and_repair(app, workspace)
+    if edited:
+        torn.write_bytes(b"#!/bin/sh\n")
+
+    assert end(app, session_id)[0] == ([(f"audit/{torn.name}", "modified")] if edited else [])
+
+
+def test_a_log_that_a_person_archived_is_not_listed_and_its_removal_is(make_app, workspace):
+    app = make_app(workspace)
+    begin(app)
+    app.close()
+    log = workspace / "audit/audit-log.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"begin_session"', b'"begin_sessiom"'))
+    accept_damage(os.path.realpath(workspace), reason="edited", person="Ada")
+    app = make_app(workspace)
+    accepted = end(app, begin(app))[0]
+    session_id = begin(app)
+    (workspace / "audit/audit-log.damaged-1.jsonl").unlink()
+
+    assert accepted == []
+    assert end(app, session_id)[0] == [("audit/audit-log.damaged-1.jsonl", "deleted")]
 
 
 def test_what_lies_too_deep_is_said_to_be_uncovered(make_app, workspace):

@@ -4,7 +4,6 @@ Nothing is opened but directories, and no link is followed.
 """
 
 import os
-import re
 import stat
 import time
 from collections.abc import Generator, Iterator
@@ -22,8 +21,7 @@ CHUNK_ENTRIES = 1_000
 _LISTED_AT_ONCE = 5_000
 SKIPPED_NAMES = frozenset({b".git", b".kaiza"})
 AUDIT = b"audit"
-_LOG_NAME = re.compile(rb"audit-log(\.damaged-\d+)?\.jsonl|audit-log\.torn-\d+(-\d+)?")
-"""The log, one that was replaced after damage, and what a crash left of a record."""
+_LOG_NAME = b"audit-log.jsonl"
 _MAX_PATH = 4_000
 # SQLite has signed integers; a file system may use all 64 bits.
 _MAX_INODE = (1 << 63) - 1
@@ -116,7 +114,7 @@ def join(directory: bytes, name: bytes) -> bytes:
 
 def is_skipped(directory: bytes, name: bytes) -> bool:
     """Whether the entry is version control or Kaiza's own: its log, journals and blobs."""
-    return name in SKIPPED_NAMES or (directory == AUDIT and _LOG_NAME.fullmatch(name) is not None)
+    return name in SKIPPED_NAMES or (directory == AUDIT and name == _LOG_NAME)
 
 
 def to_rel_path(path: bytes) -> RelPath:
