@@ -62,6 +62,7 @@ def wait_for_session(call: Call, services: Services) -> None:
     for workspace in unread:
         call.unread = workspace.projection.wait(_waiting_time(call)) or call.unread
     find_session(call, services)
+    recover_first(call)
 
 
 def _named_sessions(call: Call, services: Services) -> Sequence[str]:

@@ -84,6 +84,7 @@ CALLS = {
     "the end of the session": ("end_session", {}),
     "its status": ("session_status", {}),
     "the log": ("read_audit_log", {}),
+    "a context tool": ("context_list_caches", {}),
 }
 
 
@@ -93,7 +94,8 @@ def test_a_client_that_goes_on_after_a_kill_finds_the_change_taken_back(crashed,
     tool, arguments = CALLS[name]
     extra = {"plan_hash": plan_hash} if tool == "write_file" else {}
     with open_app(root) as app:
-        app.call(tool, {**arguments, **extra, "session_id": session_id})
+        named = {} if tool.startswith("context") else {"session_id": session_id}
+        app.call(tool, {**arguments, **extra, **named})
     left = {path: entry for path, entry in files(root).items() if path != "src/more.py"}
 
     assert left == before
