@@ -78,6 +78,8 @@ class Play:
         self.calls = []
         self.touched = {}
         """Of each path who touched it, in order: (session, plan), or None for a person outside of Kaiza."""
+        self.left = {}
+        """Of each path how the last call left it. What a person changes and changes back cannot be seen."""
         self.count = 0
 
     def _file(self, path):
@@ -86,6 +88,10 @@ class Play:
     def is_own(self, who, by_plan):
         """Whether a change is one of those that are undone in the end, or a person's undo."""
         return who == UNDOING or (who is not None and who[by_plan] == 0)
+
+    def _state(self, path):
+        file = self._file(path)
+        return (file.read_bytes(), stat.S_IMODE(file.stat().st_mode)) if file.is_file() else None
 
     def files(self):
         """Content and mode of each file."""
@@ -117,6 +123,7 @@ class Play:
         for change in made:
             for path in filter(None, (change.get("source"), change["path"])):
                 self.touched.setdefault(path, []).append((who, tool))
+                self.left[path] = self._state(path)
         if made:
             self.calls.append((plan_number, outcome.output["request_id"]))
 
@@ -206,10 +213,8 @@ class Play:
     def _outside_write(self, where, what, *_):
         path = PATHS[where % len(PATHS)]
         self._file(path).parent.mkdir(exist_ok=True)
-        before = self._file(path).read_text() if self._file(path).exists() else None
         self._file(path).write_text(self._content(what))
-        if self._file(path).read_text() != before:
-            self._touch_outside(path)
+        self._touch_outside(path)
 
     def _outside_chmod(self, where, *_):
         path = self._existing(where)
@@ -264,7 +269,8 @@ def find_fault(play, steps, by_plan):
         if all(is_own) and after.get(path) != play.first.get(path) and path not in kept:
             return f"{path} is {after.get(path)}, was {play.first.get(path)}, and is not named"
         is_others = touched and not is_own[-1] and touched[-1][1] not in {"undo_changes", "chmod"}
-        if is_others and after.get(path) != before.get(path):
+        is_seen = touched and (touched[-1][1] != "outside" or before.get(path) != play.left.get(path))
+        if is_others and is_seen and after.get(path) != before.get(path):
             return f"{path} is another's {before.get(path)}, became {after.get(path)}"
     nobody_else = all(play.is_own(who, by_plan) for each in play.touched.values() for who, _ in each)
     if nobody_else and kept:

@@ -20,6 +20,7 @@ from kaiza.policy.rules.readable import read_refusal
 from kaiza.render import plans
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import human_decisions
+from kaiza.store.audit.record_search import member_text, search_backward
 from kaiza.store.crash_recovery import recover
 from kaiza.store.tool_view import ToolView
 from kaiza.store.workspace import Workspace
@@ -40,9 +41,11 @@ _USAGE = """\
        %(prog)s --session ID [options]
        %(prog)s --request ID [ID ...] [options]
        %(prog)s --plan ID [options]"""
+_CLEARED = "its earlier content is no longer stored; `kaiza gc` has cleared what was old"
+_CHANGED_BETWEEN = "older changes of it are left, because it was modified in between"
 _REASONS = {
     "changed_since": "modified since",
-    "not_kept": "its earlier content is no longer stored; `kaiza gc` clears what is old",
+    "not_kept": "its earlier content is missing or damaged in .kaiza/objects",
     "protected": "a protected file: it governs agents or may hold secrets",
     "moved_together": "it was moved, and the other side of the move cannot be restored",
 }
@@ -53,7 +56,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Restore the content and mode of files an agent changed, newest change first. Files modified since are left "
-        "alone. Shows the diffs and asks. Works under a freeze and needs no plan. The undo is recorded, and can itself "
+        "alone, and named with the reason. Works on a full disk. Shows the diffs and asks. Works under a freeze and "
+        "needs no plan. The undo is recorded, and can itself "
         "be undone with --request. Without a choice, lists what can be undone and the command for each.\n"
         "Exit status: 0 restored or listed, 1 some files were left alone or you declined, 3 no terminal to ask at: "
         "use --yes.",
@@ -103,7 +107,7 @@ def _undo_changes(args: argparse.Namespace, workspace: Workspace, name: str) -> 
         last = next(filter(is_selected, selection.read_changes(workspace)), None) if args.last else None
         if last is not None:
             output.print_sentences([f"The last change: {listing.describe_change(last)}", ""])
-        output.print_lines(_format_preview(preview, diffs))
+        output.print_lines(_format_preview(preview, diffs, workspace))
     request_ids: list[str] = []
     if preview.changes and not args.dry_run:
         _confirm_undo(args, preview)
@@ -113,7 +117,7 @@ def _undo_changes(args: argparse.Namespace, workspace: Workspace, name: str) -> 
     if args.json:
         output.print_json(_json_document(preview, request_ids, diffs, undone_calls.all_ids, dry_run=args.dry_run))
     elif request_ids:
-        output.print_lines(_result_lines(request_ids))
+        output.print_lines(_result_lines(preview, request_ids))
     return output.FAILURE if preview.skipped else output.SUCCESS
 
 
@@ -166,9 +170,10 @@ def _undo_batch(
         ) from error
 
 
-def _result_lines(request_ids: Sequence[str]) -> Iterator[str]:
+def _result_lines(preview: UndoPreview, request_ids: Sequence[str]) -> Iterator[str]:
     """The command that undoes the undo; with several ids as lines of shell, so that none is too wide."""
-    yield "Restored. To undo this:"
+    left = f", left {format_count(len(preview.skipped), 'file')} alone" if preview.skipped else ""
+    yield f"Restored {format_count(len(preview.changes), 'file')}{left}. To undo this:"
     if len(request_ids) == 1:
         yield f"  kaiza undo --request {request_ids[0]}"
     else:
@@ -221,16 +226,32 @@ def _restored_content(
     return b"".join(workspace.blobs.chunks(change.after_hash))
 
 
-def _format_preview(preview: UndoPreview, diffs: Sequence[str]) -> Iterator[str]:
+def _format_preview(preview: UndoPreview, diffs: Sequence[str], workspace: Workspace) -> Iterator[str]:
     width, colour = output.terminal_width(), output.has_colour()
     for text in filter(None, diffs):
         yield from plans.render_diff(text, width, colour=colour)
     restored = [f"{change.operation.ljust(7)}{_format_path(change)}" for change in preview.changes]
     yield from plans.render_section("To be restored", restored, width, colour=colour)
-    skipped = [f"{escape(one['path'])}: {_REASONS.get(one['reason'], one['reason'])}" for one in preview.skipped]
+    skipped = [f"{escape(one['path'])}: {_explain(one, preview, workspace)}" for one in preview.skipped]
     yield from plans.render_section("Left alone", skipped, width, colour=colour, style="yellow")
     if not restored and not skipped:
-        yield "Nothing to restore: every file is as it was before these changes."
+        yield "Nothing to restore: none of these changes is in effect any more."
+
+
+def _explain(skip: Mapping[str, str], preview: UndoPreview, workspace: Workspace) -> str:
+    """Why a file is left alone, or some of its changes."""
+    reason = skip["reason"]
+    if any(str(change.path) == skip["path"] for change in preview.changes):
+        return _CHANGED_BETWEEN
+    if reason == "not_kept" and _was_cleaned(workspace):
+        return _CLEARED
+    return _REASONS.get(reason, reason)
+
+
+def _was_cleaned(workspace: Workspace) -> bool:
+    """Whether a person has run `kaiza gc` here."""
+    found = search_backward(workspace.root, member_text("action", "gc"))
+    return any(record.get("kind") == "person" for record in found)
 
 
 def _format_path(change: Change) -> str:

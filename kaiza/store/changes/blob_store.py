@@ -16,6 +16,7 @@ from itertools import chain
 from kaiza.domain import errors
 from kaiza.domain.plain_values import describe_exception
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, has_no_writer, read_all, update_hash, write_all
+from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.disk.kaiza_dir import KaizaDir
 
@@ -40,10 +41,12 @@ class BlobStore:
         return self._blob_file_size(digest + PACKED_SUFFIX) is not None or self._blob_file_size(digest) is not None
 
     def size(self, digest: str) -> int | None:
-        """Size of the content in bytes; None where there is no such blob."""
-        if self._blob_file_size(digest + PACKED_SUFFIX) is not None:
+        """Size of the content in bytes; None where there is no such blob. FILE_READ_FAILED for a damaged small one."""
+        size = self._blob_file_size(digest)
+        is_packed = self._blob_file_size(digest + PACKED_SUFFIX) is not None
+        if is_packed or (size is not None and size <= MAX_PACKED_BYTES):
             return sum(map(len, self.chunks(digest)))
-        return self._blob_file_size(digest)
+        return size
 
     def chunks(self, digest: str, most: int = sys.maxsize) -> Iterator[bytes]:
         """Yield the content of a blob in chunks; FILE_READ_FAILED after the last one where the hash does not match.
@@ -96,12 +99,20 @@ class BlobStore:
             small = os.fstat(fd).st_size <= MAX_PACKED_BYTES
             # A process that still has the file open for writing could change a blob that was only renamed.
             if small or not has_no_writer(fd) or not self._try_move(digest, dir_fd, name):
-                with closing(FsyncBatch()) as batch:
-                    self.store(digest, read_all(fd), pack=small, batch=batch)
-                    batch.sync()
-                os.unlink(name, dir_fd=dir_fd)  # only now: the copy is on disk
+                self._copy_or_move(digest, fd, dir_fd, name, pack=small)
         finally:
             os.close(fd)
+
+    def _copy_or_move(self, digest: str, fd: int, dir_fd: int, name: bytes, *, pack: bool) -> None:
+        """Store a copy of the file and remove its name; where the disk is full, rename the file."""
+        try:
+            with closing(FsyncBatch()) as batch:
+                self.store(digest, read_all(fd), pack=pack, batch=batch)
+                batch.sync()
+            os.unlink(name, dir_fd=dir_fd)  # only now: the copy is on disk
+        except OSError as error:
+            if error.errno not in FULL_DISK_ERRNOS or not self._try_move(digest, dir_fd, name):
+                raise
 
     def _try_move(self, digest: str, dir_fd: int, name: bytes) -> bool:
         objects_fd = self.kaiza_dir.open_directory("objects")
@@ -123,14 +134,19 @@ class BlobStore:
 
 
 def _open_sound_blob(digest: str, dir_fd: int) -> int | None:
-    """Open a packed blob; None where there is none or it is damaged."""
+    """Open a blob of a small content, packed or not; None where there is none or it is damaged."""
+    packed = _open_if_sound(digest + PACKED_SUFFIX, digest, dir_fd)
+    return _open_if_sound(digest, digest, dir_fd) if packed is None else packed
+
+
+def _open_if_sound(name: str, digest: str, dir_fd: int) -> int | None:
     try:
-        fd = os.open(digest + PACKED_SUFFIX, _OPEN, dir_fd=dir_fd)
+        fd = os.open(name, _OPEN, dir_fd=dir_fd)
     except FileNotFoundError:
         return None
     check = hashlib.sha256()
     with suppress(OSError, zlib.error):
-        for chunk in _decompress_file(fd):
+        for chunk in _decompress_file(fd) if name != digest else _read_small(fd):
             check.update(chunk)
     if check.hexdigest() == digest:
         with suppress(PermissionError):  # of another account
@@ -138,6 +154,11 @@ def _open_sound_blob(digest: str, dir_fd: int) -> int | None:
         return fd
     os.close(fd)
     return None
+
+
+def _read_small(fd: int) -> Iterator[bytes]:
+    # A planted file of any size may have the name.
+    return read_all(fd) if os.fstat(fd).st_size <= MAX_PACKED_BYTES else iter(())
 
 
 def _write_blob(digest: str, content: Iterable[bytes], dir_fd: int, *, pack: bool) -> int:

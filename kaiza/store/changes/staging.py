@@ -16,6 +16,7 @@ from kaiza.store.changes.directory_handles import DirectoryHandles, last_name
 from kaiza.store.changes.journal import JournalStore
 from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_error
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, READ_NOFOLLOW, read_all, update_hash, write_all
+from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.disk.file_metadata import FileMetadata, inode_at
 from kaiza.store.disk.fsync_batch import FsyncBatch
 from kaiza.store.files.resolved import OwnedDescriptor
@@ -56,7 +57,12 @@ class Staging:
             # A large file is not copied: `finalize` renames the displaced file itself into the blob store.
             if os.fstat(file.fd).st_size > MAX_PACKED_BYTES:
                 return False
-            self.blobs.store(operation.before_hash, read_all(file.fd), pack=True, batch=self.batch)
+            try:
+                self.blobs.store(operation.before_hash, read_all(file.fd), pack=True, batch=self.batch)
+            except OSError as error:
+                if error.errno not in FULL_DISK_ERRNOS:
+                    raise
+                return False  # renamed into the store like a large one, which needs no room
         return True
 
     def stage_content(self, active: ActiveOperation, change: Change | None) -> None:

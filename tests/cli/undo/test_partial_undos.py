@@ -8,6 +8,10 @@ import pytest
 from agents import WIDE, plan, sha
 
 from kaiza.app import App
+from kaiza.boundary import human_undo
+from kaiza.domain.caps import Caps
+from kaiza.store.human_decisions import record_decision
+from kaiza.store.workspace import Workspace
 
 
 class Sessions:
@@ -222,3 +226,72 @@ def test_exchanged_names_keep_attributes_of_the_files(agents, undo, workspace):
     undo()
 
     assert [os.getxattr(workspace / "src" / name, "user.of") for name in "ab"] == [b"a", b"b"]
+
+
+def test_a_missing_content_is_blamed_on_gc_only_if_it_ran(agents, kaiza, workspace):
+    agents.write("src/a", "1\n")
+    for blob in (workspace / ".kaiza/objects").iterdir():
+        blob.unlink()
+    words = ("undo", "--session", agents.ids["own"], "--dry-run")
+    before = kaiza(*words)
+    opened = Workspace(str(workspace), Caps())
+    record_decision(opened, "gc", "Ann")
+    opened.close("2026-11-18T09:00:00.000Z")
+    after = kaiza(*words)
+
+    assert (before.status, after.status) == (1, 1)
+    assert ("kaiza gc" in before.out, "kaiza gc" in after.out) == (False, True)
+    assert "src/a" in before.out
+
+
+def test_a_damaged_content_is_named_and_does_not_stop_the_others(agents, undo, workspace):
+    agents.write("src/a", "1\n")
+    agents.write("src/b", "1\n")
+    (workspace / ".kaiza/objects" / f"{sha(b'a' + bytes([10]))}.z").chmod(0o600)
+    (workspace / ".kaiza/objects" / f"{sha(b'a' + bytes([10]))}.z").write_bytes(b"damaged")
+    result = undo()
+
+    assert result["kept"] == [{"path": "src/a", "reason": "not_kept"}]
+    assert (workspace / "src/b").read_text() == "b\n"
+
+
+def test_nothing_to_restore_is_said_of_what_is_undone_already(agents, undo, kaiza, workspace):
+    agents.undo(agents.write("src/a", "1\n"))
+    (workspace / "src/a").write_text("a person's\n")
+    result = kaiza("undo", "--session", agents.ids["own"], "--yes")
+
+    assert result.status == 0
+    assert "Nothing to restore" in result.out
+    assert (workspace / "src/a").read_text() == "a person's\n"
+
+
+def test_a_file_of_which_only_the_newest_changes_are_undone_is_named_so(agents, kaiza, workspace):
+    agents.write("src/a", "1\n")
+    (workspace / "src/a").write_text("a person's\n")
+    agents.write("src/a", "2\n")
+    result = kaiza("undo", "--session", agents.ids["own"], "--yes")
+
+    assert result.status == 1
+    assert "Restored 1 file, left 1 file alone" in result.out
+    assert "modified in between" in " ".join(result.out.split())
+    assert (workspace / "src/a").read_text() == "a person's\n"
+
+
+def test_contents_that_only_another_batch_has_are_kept_before_it_is_made(agents, undo, workspace, monkeypatch):
+    monkeypatch.setattr(human_undo, "MAX_BATCH_BYTES", 1)  # each file in a batch of its own
+    before = tree(workspace)
+    turn(agents)
+    result = undo()
+
+    assert len(result["request_ids"]) == 3
+    assert tree(workspace) == before
+
+
+def test_a_private_file_that_was_deleted_and_created_again_is_private_again(agents, undo, workspace):
+    agents.delete("src/c")
+    agents.write("src/c", "c\n")
+    made = stat.S_IMODE((workspace / "src/c").stat().st_mode)
+    undo()
+
+    assert made != 0o600
+    assert stat.S_IMODE((workspace / "src/c").stat().st_mode) == 0o600
