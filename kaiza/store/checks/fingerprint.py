@@ -10,6 +10,7 @@ import orjson
 
 from kaiza.domain.audit.projection import is_late_count
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.disk.process_liveness import is_locked
 
 _LOG_PATH = "audit/audit-log.jsonl"
@@ -65,7 +66,7 @@ def find_differences(before: Fingerprint, after: Fingerprint, root: str) -> list
 def find_personal_records(before: Fingerprint, root: str) -> list[int]:
     """Sequence numbers of the records of a person's decisions that were appended since."""
     try:
-        with Path(root, _LOG_PATH).open("rb") as log:
+        with os.fdopen(os.open(Path(root, _LOG_PATH), READ_NOFOLLOW), "rb") as log:
             log.seek(before.log_size)
             numbers = [_personal_number(line) for line in log]
     except OSError:
@@ -147,7 +148,7 @@ def _fingerprint_file(path: str) -> str:
 def _hash_file(path: Path, size: int) -> str:
     digest = hashlib.sha256()
     try:
-        with path.open("rb") as file:
+        with os.fdopen(os.open(path, READ_NOFOLLOW), "rb") as file:
             while size > 0 and (block := file.read(min(size, 1 << 20))):
                 digest.update(block)
                 size -= len(block)

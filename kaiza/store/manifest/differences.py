@@ -16,6 +16,7 @@ from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.manifest.database import ABSENT, HIDDEN, IGNORED, MOVED, UNSETTLED, Database, Row, Scan, is_unchanged
 from kaiza.store.manifest.hashing import ContentReader
 from kaiza.store.manifest.ignored_paths import IgnoredPaths
+from kaiza.store.manifest.row_states import has_other_stat, is_equal, path_text, state_of
 from kaiza.store.manifest.tree import Chunk, Stat, is_skipped, join, walk_tree
 
 
@@ -105,7 +106,7 @@ class LiveComparison:
         found = self._compare_entry(directory, name, row, status, now_ns, is_touched=True) if status else None
         removed = self._removed(row, now_ns) if row and (status is None or _has_lost_entries(row, status)) else ()
         differences = [each for each in (found, *removed) if each is not None]
-        yield from differences or [Difference(_text(path), None, None)]
+        yield from differences or [Difference(path_text(path), None, None)]
 
     def _compare_chunk(self, chunk: Chunk, touched: Collection[bytes]) -> Iterator[Difference]:
         if not self._note_chunk(chunk):
@@ -172,11 +173,11 @@ class LiveComparison:
         path = join(directory, name)
         flags = self._flags(directory, name, status)
         difference = Difference(
-            _text(path),
-            _state(before) if before else None,
+            path_text(path),
+            state_of(before) if before else None,
             self._state_now(directory, name, before, status, flags, is_touched=is_touched),
             is_known,
-            before is None or _has_other_stat(before.stat, status),
+            before is None or has_other_stat(before.stat, status),
             bool(flags & IGNORED),
             before.stat.inode if before else 0,
             status.inode,
@@ -187,7 +188,7 @@ class LiveComparison:
         if is_known and before is None and status.kind == "directory":
             self._empty[path] = difference
             return None
-        return None if is_known and _is_equal(difference) else difference
+        return None if is_known and is_equal(difference) else difference
 
     def _is_changed_since(self, status: Stat, now_ns: int) -> bool:
         """Whether the change time alone shows a change. That of a directory changes with its entries."""
@@ -220,9 +221,9 @@ class LiveComparison:
         return state if content is None else state._replace(hash=content.hash.hex(), lines=content.lines)
 
     def _flags(self, directory: bytes, name: bytes, status: Stat) -> int:
-        if self._ignored.is_ignored(directory, name, is_directory=stat.S_ISDIR(status.mode)):
-            return IGNORED | (HIDDEN if self._ignored.is_hidden(join(directory, name), status) else 0)
-        return HIDDEN if self._ignored.is_hidden(join(directory, name), status) else 0
+        is_ignored = self._ignored.is_ignored(directory, name, is_directory=stat.S_ISDIR(status.mode))
+        is_hidden = self._ignored.is_hidden(join(directory, name), status)
+        return (IGNORED if is_ignored else 0) | (HIDDEN if is_hidden else 0)
 
     def _removed(self, row: Row, parent_ctime_ns: int) -> Iterator[Difference]:
         """The deletion of an entry, and of all below a directory; nothing where it was gone at the begin."""
@@ -286,63 +287,26 @@ def _earlier_difference(
     if is_whole_directory and database.has_rows_below(row.path, number):
         return  # its entries are differences of their own
     difference = Difference(
-        _text(row.path),
-        _state(before) if before else None,
-        _state(after) if after else None,
+        path_text(row.path),
+        state_of(before) if before else None,
+        state_of(after) if after else None,
         True,
-        before is None or after is None or _has_other_stat(before.stat, after.stat),
+        before is None or after is None or has_other_stat(before.stat, after.stat),
         row.has(IGNORED),
         before.stat.inode if before else 0,
         after.stat.inode if after else 0,
         row.has(HIDDEN),
     )
-    if not _is_equal(difference):
+    if not is_equal(difference):
         yield difference
 
 
 def _removal(row: Row, *, is_known: bool = True) -> Difference:
-    state = _state(row) if is_known else None
-    return Difference(
-        _text(row.path),
-        state,
-        None,
-        is_known,
-        is_ignored=row.has(IGNORED),
-        before_inode=row.stat.inode,
-        is_hidden=row.has(HIDDEN),
-    )
+    state = state_of(row) if is_known else None
+    flags = row.has(IGNORED), row.has(HIDDEN)
+    return Difference(path_text(row.path), state, None, is_known, True, flags[0], row.stat.inode, is_hidden=flags[1])
 
 
 def _has_lost_entries(row: Row, status: Stat) -> bool:
     """Whether something else replaced a directory."""
     return row.stat.kind == "directory" and status.kind != "directory" and not row.has(ABSENT)
-
-
-def _state(row: Row) -> EntryState:
-    kind = row.stat.kind
-    size = row.stat.size if kind in ("file", "link") else None
-    return EntryState(kind, stat.S_IMODE(row.stat.mode), size, row.hash.hex() if row.hash else None, row.lines)
-
-
-def _has_other_stat(one: Stat, other: Stat) -> bool:
-    """Whether the content may differ. A change of the mode alone explains another change time."""
-    if (one.size, one.mtime_ns, one.inode) != (other.size, other.mtime_ns, other.inode):
-        return True
-    return one.ctime_ns != other.ctime_ns and one.mode == other.mode
-
-
-def _is_equal(difference: Difference) -> bool:
-    before, after = difference.before, difference.after
-    if before is None or after is None:
-        return before is after
-    if before.kind != after.kind or before.mode != after.mode:
-        return False
-    if before.kind not in ("file", "link"):
-        return True
-    if before.hash and after.hash:
-        return before.hash == after.hash
-    return not difference.has_other_stat
-
-
-def _text(path: bytes) -> str:
-    return path.decode(errors="surrogateescape")

@@ -27,6 +27,7 @@ from kaiza.store.audit.log_file import LogFile
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verify_log
 from kaiza.store.disk import state_dir
+from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.state_key import StateKey
 
@@ -172,7 +173,7 @@ def _damage_detail(verdict: Verdict, checkpoint: Checkpoint) -> dict[str, Any]:
 def _choose_archive_name(audit_fd: int) -> tuple[str | None, str | None]:
     """A free name for the old log, and the SHA-256 of its bytes unless it has a large hole; None, None without one."""
     try:
-        descriptor = os.open(log_file.NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=audit_fd)
+        descriptor = os.open(log_file.NAME, READ_NOFOLLOW, dir_fd=audit_fd)
     except FileNotFoundError:
         return None, None
     with os.fdopen(descriptor, "rb") as old:
