@@ -17,7 +17,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit import record, redaction
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
 from kaiza.domain.call import Outcome
-from kaiza.domain.change import Change, bytes_written
+from kaiza.domain.change import USUAL_MODE, Change, bytes_written
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.rel_path import RelPath
@@ -45,11 +45,13 @@ def execute_change(call: Call, case: Case, answer: Answer, services: Services, v
     prepared = workspace.transactions.prepare(call.request_id, changes, undoes=tuple(answer.detail.get("undone", ())))
     case = _with_result(case, changes, answer, view)
     judge(rules_on_result(case), case)
-    call.detail.update(answer.detail, modes=prepared.original_modes)
+    # The mode of created files is known later; its room is needed now.
+    call.detail.update(answer.detail, modes=prepared.original_modes, created_mode=None)
     change_records = [change.as_record() for change in changes]
     if len(change_records) > 1 or answer.detail:
         # CAP_EXCEEDED here if the outcome is too long for one record. A single change always fits.
         record.serialize_and_hash(outcome_body(call, None, change_records), 1, record.GENESIS)
+    del call.detail["created_mode"]
     if call.arguments.get("dry_run") is True:
         return record_outcome(call, services, answer=answer) if call.claim() else None
     # Claimed before the intent and not after: once the intent is on disk, a timeout must not answer for the change.
@@ -62,6 +64,9 @@ def execute_change(call: Call, case: Case, answer: Answer, services: Services, v
         workspace.transactions.apply(prepared)
     except BaseException as raised:  # noqa: BLE001  the intent may be on disk, and every intent needs an outcome
         return record_outcome(call, services, error=as_system_error(raised, "FILE_WRITE_FAILED"))
+    created_mode = workspace.transactions.created_mode(call.request_id)
+    if created_mode != USUAL_MODE:
+        call.detail["created_mode"] = created_mode
     outcome = record_outcome(
         call,
         services,

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from kaiza.domain.paths.rel_path import RelPath
 
+USUAL_MODE = 0o644
+"""Mode of a new file under the usual umask. Records name any other."""
 OperationKind = Literal["create", "modify", "delete", "move"]
 
 

@@ -231,3 +231,17 @@ def test_a_session_of_a_server_that_is_gone_is_compared_with_its_own_begin(proje
 
     assert {each["path"] for each in own["ungoverned"]} == {"src/b"}
     assert {each["path"] for each in listed["ungoverned"]} == {"src/a", "src/b"}
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o077, 0o000])
+@pytest.mark.parametrize("mode", [0o666, 0o664, 0o644, 0o600, 0o444])
+def test_another_mode_of_a_created_file_is_listed_under_every_umask(session, project, umask, mode):
+    before = os.umask(umask)
+    try:
+        for name in ("new", "same"):
+            call(session, "write_file", path=f"src/{name}", content="x\n")
+    finally:
+        os.umask(before)
+    (project / "src/new").chmod(mode)
+
+    assert end(session) == ({("src/new", "mode")} if mode != 0o666 & ~umask else set())

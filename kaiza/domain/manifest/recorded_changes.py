@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 from kaiza.domain.audit.inverse_changes import is_rolled_back, is_undo, took_effect
 from kaiza.domain.audit.record import is_well_formed
+from kaiza.domain.change import USUAL_MODE
 from kaiza.domain.manifest.report import EntryState
 
 _PLAN_DECISIONS = frozenset({"approve", "reject", "revoke"})
 _TEMPORARY_PREFIX = ".kaiza-"
 DEFAULT_MODE = -1
-"""Mode of a file that Kaiza created without naming one: the usual one of its process, which is never executable."""
+"""Mode of a file that Kaiza created if no record tells it: some usual one, which is never executable."""
 
 
 class Step(NamedTuple):
@@ -77,11 +78,20 @@ def _add_steps(found: RecordedChanges, record: Mapping[str, Any], *, is_certain:
     if not is_certain:
         found.unsettled.add(record["request_id"])
     modes = (record["detail"] or {}).get("modes") or {}
-    # An undo also restores modes that its record does not name.
-    default_mode = None if is_undo(record) else DEFAULT_MODE
+    default_mode = _created_mode(record)
     for change in record["changes"]:
         for path, before, after in _transitions(change, modes, default_mode):
             found.steps.setdefault(path, []).append(Step(before, after, is_certain, may_be_earlier))
+
+
+def _created_mode(record: Mapping[str, Any]) -> int | None:
+    """Mode of the files that a change created without naming one; None where nothing is known of it."""
+    # An undo also restores modes that its record does not name.
+    if is_undo(record):
+        return None
+    # An intent cannot know it, nor what completed a change after a crash.
+    mode = (record["detail"] or {}).get("created_mode", USUAL_MODE if record["kind"] == "call" else DEFAULT_MODE)
+    return mode if type(mode) is int else DEFAULT_MODE
 
 
 def _transitions(

@@ -108,6 +108,8 @@ class ActiveOperation:
     """Whether the displaced content is in the blob store already."""
     displaced: FileSnapshot | None = None
     """The file that the rename displaced, or moved."""
+    created_mode: int | None = None
+    """Mode that a new file got by umask and access lists, where the change names none."""
 
     @property
     def directory_fd(self) -> int:

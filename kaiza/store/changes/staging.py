@@ -6,6 +6,7 @@ Nothing of the user's is replaced here. After the batch is synced, the renames t
 import errno
 import hashlib
 import os
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -79,6 +80,8 @@ class Staging:
             active.our_inode = os.fstat(fd).st_ino
             write_all(fd, self._new_content(change))
             self._apply_metadata(fd, operation, change)
+            if operation.metadata is None and change.mode is None:
+                active.created_mode = stat.S_IMODE(os.fstat(fd).st_mode)
         except BaseException:
             os.close(fd)
             raise

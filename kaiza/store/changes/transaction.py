@@ -11,7 +11,8 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
 from kaiza.domain import errors
-from kaiza.domain.change import Change
+from kaiza.domain.change import USUAL_MODE, Change
+from kaiza.domain.error_envelope import describe_exception
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plain_values import describe_exception
 from kaiza.store.changes import path_locks, recovery
@@ -156,6 +157,12 @@ class TransactionManager:
             return []
         with active.resources:
             return self._roll_back_operations(active)
+
+    def created_mode(self, txn: str) -> int | None:
+        """Mode of the files that an applied transaction created without naming one; None where they have several."""
+        operations = self._active[txn].operations if txn in self._active else ()
+        modes = {each.created_mode for each in operations} - {None}
+        return None if len(modes) > 1 else next(iter(modes), USUAL_MODE)
 
     def finalize(self, txn: str) -> None:
         """Store the displaced files, remove the temporary ones and release the locks.
