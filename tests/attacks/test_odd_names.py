@@ -1,0 +1,97 @@
+"""Names that hide others, break lines or look like Kaiza's own: each is listed once, as itself."""
+
+import os
+
+import pytest
+from agents import WIDE, plan
+from scenes import records
+
+from kaiza.store import session_manifest
+from kaiza.store.manifest import tree
+
+NAMES = [
+    b"a\nb", b"a\\nb", b"a\r", b"a\x7f", b"a\\x7f", b"a\\u007f", b"\xff", b"\\xff", b"\\udcff", b"\xc3\xbf",
+    b"\xed\xb3\xbf",
+    b"x" * 255, b"x" * 254, b"Readme", b"README", b"readme", "caf\u00e9".encode(), "cafe\u0301".encode(), b" ", b"  ",
+    b"-rf",
+    b"\\", b"\\\\", b"'", b'"', b"%", b"*", b"?", b"[a]", b"{}", b"~", b"#", b"\x01", b"\x1b[2J", "\u202e".encode(),
+    "\u2028".encode(), b".kaiza-", b".kaiza-1-0", b".kaiza-00000000-0000-0000-0000-000000000000-0", b".kaiza.tmp",
+    b"audit-log.torn-1", b"audit-log.damaged-1.jsonl", b"journal", b".kaiza~", b"kaiza.toml~", b".git~", b"git~1",
+    b".", b"..", b"d/a\nb", b"d/\xff", b"d\n/x", b"d\xff/x", b"d\\xff/x", b"0", b"e/x", b"e0", b"e.x", b"e-x",
+]  # fmt: skip
+PLACES = [name for name in NAMES if name not in (b".", b"..")]
+
+
+def begin(app):
+    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
+    (workspace,) = app.services.workspaces.values()
+    workspace.manifest.wait(session_id, 60)
+    return session_id
+
+
+def report_of(app, session_id):
+    (workspace,) = app.services.workspaces.values()
+    return session_manifest.compare_session(workspace, session_id, "2026-01-01T00:00:00.000Z", "", 30)
+
+
+def write(root, name, content=b"x\n"):
+    path = os.path.join(os.fsencode(root), name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def listed(report):
+    return sorted((os.fsencode(each.path), each.change) for each in report.ungoverned)
+
+
+@pytest.fixture(params=[3, 1_000])
+def _chunks(request, monkeypatch):
+    monkeypatch.setattr(tree, "CHUNK_ENTRIES", request.param)
+
+
+@pytest.mark.usefixtures("_chunks")
+def test_every_odd_name_is_listed_once_as_what_happened_to_it(make_app, workspace):
+    app = make_app(workspace)
+    first = begin(app)
+    for number, name in enumerate(PLACES):
+        write(workspace, name, b"%d\n" % number)
+    created = report_of(app, first)
+    second = begin(app)
+    unchanged = report_of(app, second)
+    for number, name in enumerate(PLACES):
+        write(workspace, name, b"%d more\n" % number)
+    modified = report_of(app, second)
+    third = begin(app)
+    for name in PLACES:
+        os.unlink(os.path.join(os.fsencode(workspace), name))
+    deleted = [each for each in listed(report_of(app, third)) if not each[0].endswith(b"/")]
+
+    assert listed(created) == sorted((name, "created") for name in PLACES)
+    assert listed(unchanged) == []
+    assert listed(modified) == sorted((name, "modified") for name in PLACES)
+    assert {each for each in deleted if each[1] == "deleted"} == {(name, "deleted") for name in PLACES}
+
+
+def test_the_answer_and_the_record_count_every_odd_name(make_app, workspace):
+    app = make_app(workspace)
+    session_id = begin(app)
+    for name in PLACES:
+        write(workspace, name)
+    output = app.call("end_session", {"session_id": session_id}).output
+
+    assert (output["ungoverned_count"], len(output["ungoverned"]), output["manifest"]) == (*[len(PLACES)] * 2, "whole")
+    assert records(workspace)[-1]["detail"]["manifest"]["ungoverned"] == len(PLACES)
+
+
+def test_names_like_kaizas_temporary_ones_are_listed_though_a_call_made_such(make_app, workspace):
+    app = make_app(workspace)
+    approved = plan(workspace, scope=WIDE)
+    session_id = begin(app)
+    made = app.call("write_file", {"path": "new", "content": "x\n", "plan_hash": approved}).output["request_id"]
+    for name in (f".kaiza-{made}-0", f".kaiza-{made}-1", f".kaiza-{made}", f"d/.kaiza-{made}-0"):
+        write(workspace, name.encode(), b"hidden\n")
+
+    assert [name for name, _ in listed(report_of(app, session_id))] == sorted(
+        name.encode() for name in (f".kaiza-{made}-0", f".kaiza-{made}-1", f".kaiza-{made}", f"d/.kaiza-{made}-0")
+    )
