@@ -194,7 +194,10 @@ def _record_edited_approval(call: Call, case: Case) -> None:
     if approval_basis(case) == "edited" and call.workspace is not None:
         from kaiza.boundary.plan_seal import record_plan_seal  # noqa: PLC0415  read-only sessions never import it
 
-        record_plan_seal(call, case, call.workspace)
+        try:
+            record_plan_seal(call, case, call.workspace)
+        except BaseException as raised:
+            raise as_system_error(raised, "FILE_WRITE_FAILED") from raised
 
 
 def _run_tool(tool: Tool, request: object, view: WorkspaceView) -> Answer:

@@ -300,7 +300,7 @@ class Workspace:
                 self.refresh_binding()
                 if self.binding.is_legacy and self.settings_layers.adopted:
                     save_adopted(self.root, self.settings_layers.adopted)
-                is_new = self.binding.is_new
+                is_new = self.binding.is_new or self.sights.is_of_new_workspace()
                 first = binding.establish(self.root, self._state_path, self.binding, self.state_key)
                 self.refresh_binding()
                 if is_new:

@@ -422,7 +422,7 @@ def test_a_change_too_large_for_one_record_is_refused_before_its_intent(begun, w
 
     assert (envelope["error_code"], envelope["cause"]["cap"]) == ("CAP_EXCEEDED", "record_bytes")
     assert manifest(workspace) == before
-    assert [each["kind"] for each in records(workspace)] == ["call", "call"]
+    assert [each["kind"] for each in records(workspace)] == ["call", "plan", "call"]
     assert code(begun, "apply_patch", patch=patch[: patch.index("--- a", 9)], plan_hash=approved) == "ok"
 
 
@@ -552,4 +552,4 @@ def test_a_change_past_its_deadline_before_its_intent_is_not_made(begun, workspa
     assert late is None
     assert expired[0].envelope["error_code"] == "CAP_EXCEEDED"
     assert manifest(workspace) == before
-    assert [(each["kind"], each["error_code"]) for each in written] == [("call", "CAP_EXCEEDED")]
+    assert [(each["kind"], each["error_code"]) for each in written] == [("plan", None), ("call", "CAP_EXCEEDED")]

@@ -7,8 +7,8 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from agents import Agent, edit, hash_of, person, plan
-from scenes import put_plan, records
+from agents import Agent, edit, hash_of, person, plan, word
+from scenes import records
 
 from kaiza.boundary import current_timestamp
 from kaiza.domain import errors
@@ -199,7 +199,8 @@ def test_two_first_changes_under_different_bytes_of_a_plan_do_not_both_succeed(
     real_prepare = open_workspace.transactions.prepare
 
     def prepare(*arguments, **options):
-        put_plan(workspace / "plans/PLAN-1.md", before.decode().replace("# Why", "# why"))
+        (workspace / "plans/PLAN-1.md").write_text(before.decode().replace("# Why", "# why"))
+        assert word(workspace, "PLAN-1", "plan", "approve", "PLAN-1") == 0
         second = hash_of(workspace)
         codes.append(other.write("src/b", second))
         if is_restored:

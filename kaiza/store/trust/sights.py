@@ -113,7 +113,7 @@ class Sights:
                 and (each := known.get(one.plan_id, PlanSights())).brought is None
                 and each.approved.get(one.parsed.plan_hash) != EDITED
             ]
-            if marked:
+            if marked or self._is_of_new:  # saved anew, the sights are those of a bound workspace
                 self._update(
                     lambda plans: {
                         **plans,
@@ -203,7 +203,7 @@ class Sights:
         members = {plan_id: asdict(each) for plan_id, each in plans.items()}
         content = {"format": 1, "new": self._is_new(), "plans": members}
         state_dir.replace_file(self._path, orjson.dumps(content))
-        self._known = (file_stamp(self._path.stat()), plans)
+        self._known, self._is_of_new = (file_stamp(self._path.stat()), plans), content["new"] is True
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
