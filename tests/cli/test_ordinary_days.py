@@ -169,6 +169,57 @@ def test_first_plan_with_a_formatter_on_save(project):
     assert outcome(write(project)) == "ok"
 
 
+def test_formatter_on_what_git_brought(project, tmp_path):
+    draft(project)
+    commit(project, "Draft a plan")
+    there = clone(project, tmp_path / "clone")
+    approve_by_editing(project)
+    commit(project, "Approve a plan")
+    assert kaiza(there, "plan", "list").returncode == 0
+    git(there, "pull", "-q")
+    path = there / "plans" / "PLAN-0002-app.md"
+    path.write_text(path.read_text() + "\n")  # as end-of-file-fixer does
+    answer = write(there)
+
+    assert (outcome(answer), answer["cause"]["came_by"]) == ("PLAN_ARRIVED_APPROVED", "git")
+    assert approve_by_command(there) == 0
+    assert outcome(write(there)) == "ok"
+
+
+def test_merge_conflict_in_a_plan(project):
+    draft(project)
+    commit(project, "Draft a plan")
+    git(project, "switch", "-q", "-c", "theirs")
+    approve_by_editing(project)
+    edit(project, "# Why", "# Why they", "PLAN-0002-app")
+    commit(project, "Approve it")
+    git(project, "switch", "-q", "main")
+    edit(project, "# Why", "# Why we", "PLAN-0002-app")
+    commit(project, "Edit it")
+    assert kaiza(project, "plan", "list").returncode == 0
+    assert subprocess.run(["git", "merge", "theirs"], cwd=project, capture_output=True, check=False).returncode == 1
+    text = git(project, "show", "main:plans/PLAN-0002-app.md").replace("status: DRAFT", "status: APPROVED")
+    (project / "plans" / "PLAN-0002-app.md").write_text(text)
+    answer = write(project)
+    commit(project, "Merge")
+
+    assert (outcome(answer), answer["cause"]["came_by"]) == ("PLAN_ARRIVED_APPROVED", "in_progress")
+    assert outcome(write(project)) == "PLAN_ARRIVED_APPROVED"
+
+
+def test_plan_taken_back(project):
+    draft_and_approve(project)
+    assert outcome(write(project)) == "ok"
+    commit(project, "Approve a plan, and the change")
+    edit(project, "status: APPROVED", "status: DRAFT", "PLAN-0002-app")
+    assert kaiza(project, "plan", "list").returncode == 0
+    git(project, "checkout", "--", "plans")
+
+    assert outcome(write(project, path="src/more.py")) == "PLAN_WITHDRAWN"
+    assert approve_by_command(project) == 0
+    assert outcome(write(project, path="src/more.py")) == "ok"
+
+
 def reversed_sections(head):
     """The top-level keys of a YAML text in reverse order, each with its indented lines."""
     sections = re.findall(r"(?m)^[^\s#].*\n(?:[ \t#].*\n)*", head)
