@@ -2,6 +2,7 @@
 
 import asyncio
 from asyncio import Task
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
@@ -10,6 +11,9 @@ from starlette.responses import Response, StreamingResponse
 
 from kaiza.server.http.call_runner import CallAnswer
 from kaiza.server.pipeline import Incoming
+
+MAX_WAITING = 16
+"""Lines that wait for a client that does not read. The oldest of more are dropped; the answer never is."""
 
 _ACCEPTED = ("text/event-stream", "text/*", "*/*")
 
@@ -26,7 +30,9 @@ class EventStream:
     def __init__(self, incoming: Incoming) -> None:
         self._incoming = incoming
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._lines: deque[bytes] = deque(maxlen=MAX_WAITING)
+        self._changed = asyncio.Event()
+        """Set when there is a line or the answer."""
 
     def report_progress(self, done: int, total: int | None) -> None:
         """Send the client how many items of how many are processed."""
@@ -36,7 +42,7 @@ class EventStream:
 
     def send(self, line: bytes) -> None:
         """Send the client a line before the answer."""
-        self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
+        self._loop.call_soon_threadsafe(self._add, line)
 
     async def respond(
         self, run: Coroutine[Any, Any, CallAnswer], to_response: Callable[[CallAnswer], Response]
@@ -44,17 +50,28 @@ class EventStream:
         """The response of the call: plain if the answer comes first, otherwise events of which it is the last."""
         # A separate task, which continues when the client disconnects and the response is cancelled.
         work = self._loop.create_task(run)
-        work.add_done_callback(lambda _: self._lines.put_nowait(None))
-        first = await self._lines.get()
+        work.add_done_callback(lambda _: self._changed.set())
+        first = await self._next_line(work)
         if first is None:
             return to_response(await work)
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(self._events(first, work), media_type="text/event-stream", headers=headers)
 
+    def _add(self, line: bytes) -> None:
+        self._lines.append(line)
+        self._changed.set()
+
+    async def _next_line(self, work: "Task[CallAnswer]") -> bytes | None:
+        """The next line before the answer; None if the answer is next."""
+        while not self._lines and not work.done():
+            self._changed.clear()
+            await self._changed.wait()
+        return self._lines.popleft() if self._lines else None
+
     async def _events(self, line: bytes | None, work: "Task[CallAnswer]") -> AsyncIterator[bytes]:
         while line is not None:
             yield _to_event(line)
-            line = await self._lines.get()
+            line = await self._next_line(work)
         yield _to_event((await work).line)
 
 

@@ -1,6 +1,7 @@
 """Line framing over file descriptors: a bounded reader and a writer for concurrent threads."""
 
 import os
+import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -89,6 +90,8 @@ class LineWriter:
         self._descriptor = descriptor
         self._on_broken = on_broken
         self._is_broken = False
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
         self._lock = threading.Lock()  # held while one line is written, so that lines do not mix
 
     def send(self, line: bytes) -> None:
@@ -96,6 +99,16 @@ class LineWriter:
         with self._lock:
             if not self._is_broken:
                 self._write_all(line)
+
+    def offer(self, line: bytes) -> None:
+        """Write a line of at most PIPE_BUF bytes if the client reads; drop it if that would block."""
+        if self._lock.acquire(blocking=False):
+            try:
+                is_ready = self._poll.poll(0) == [(self._descriptor, select.POLLOUT)]
+                if is_ready and not self._is_broken:
+                    self._write_all(line)
+            finally:
+                self._lock.release()
 
     def stop(self) -> None:
         """Wait for the line that is being written, and discard all further ones."""

@@ -167,7 +167,7 @@ class StdioTransport:
     def _report_progress(self, entry: PendingRequest, done: int, total: int | None) -> None:
         line = entry.incoming.encode_progress(done, total)
         if line is not None and not (entry.is_finished or entry.is_suppressed):
-            self._writer.send(line)
+            self._writer.offer(line)
 
     def _decide_action(self, parsed: InvalidMessage | Notification | Request) -> TransportAction:
         action: TransportAction | None = None

@@ -32,6 +32,8 @@ _UNSUPPORTED_VERSION: Final = -32022
 # Bounds on what is copied from a request into answers and records.
 _MAX_ECHO: Final = 64
 _MAX_CLIENT: Final = 200
+MAX_TOKEN_CHARACTERS: Final = 256
+MAX_TOKEN_BITS: Final = 64
 _TRACEPARENT: Final = re.compile("([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 _SERVER_CAPABILITIES: Final[Mapping[str, Any]] = {"tools": {"listChanged": False}}
 NO_METHOD: Final = "No such method in this protocol revision. All revisions have tools/list and tools/call."
@@ -204,8 +206,14 @@ def _decode_call(request: Request, conversation: Conversation, client: str | Non
 
 
 def _progress_token(meta: object) -> str | int | None:
+    """The token under which the client wants progress reports, if it is a string or integer of reasonable length."""
     token = meta.get("progressToken") if isinstance(meta, dict) else None
-    return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+    # Each report repeats it. A call with any other token is answered without reports, which MCP allows.
+    if isinstance(token, str):
+        return token if len(token) <= MAX_TOKEN_CHARACTERS else None
+    if isinstance(token, int) and not isinstance(token, bool):
+        return token if token.bit_length() <= MAX_TOKEN_BITS else None
+    return None
 
 
 def _traceparent(meta: object) -> str | None:

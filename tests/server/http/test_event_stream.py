@@ -1,10 +1,14 @@
 """Progress over HTTP: a stream of events only if progress is reported before the answer."""
 
+import asyncio
 import json
 
 import pytest
 from doors import call
 from http_doors import modern
+
+from kaiza.server.http.call_runner import CallAnswer
+from kaiza.server.http.event_stream import MAX_WAITING, EventStream
 
 
 def held(fifo, progress, **more):
@@ -83,6 +87,16 @@ def test_an_answer_without_progress_is_plain_json(door, fifo, path, headers, pro
     assert answer.value["result"]["structuredContent"]["summary"] == "held"
 
 
+def test_a_call_whose_token_is_too_long_is_answered_without_progress(door, fifo):
+    fifo.release()
+    message = held(fifo, 3)
+    message["params"]["_meta"]["progressToken"] = "x" * 257
+    answer = door.post("/mcp", message)
+
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.value["result"]["structuredContent"]["summary"] == "held"
+
+
 def test_a_bug_after_progress_is_an_internal_error(door, fifo):
     fifo.release()
     answer = door.post("/mcp", held(fifo, 1, crash=True))
@@ -105,3 +119,23 @@ def test_a_client_that_disconnects_from_the_stream_does_not_end_the_call(door, f
 
     assert door.end() == 0
     assert [record.get("tool") for record in door.records()] == ["hold", None]
+
+
+def test_progress_for_a_client_that_does_not_read_is_dropped_and_the_answer_is_not():
+    async def respond():
+        stream, answered = EventStream(None), asyncio.get_running_loop().create_future()
+        work = asyncio.ensure_future(stream.respond(wait_for(answered), None))
+        stream.send(b"first")
+        response = await work
+        await asyncio.to_thread(lambda: [stream.send(b"%d" % number) for number in range(10_000)])
+        answered.set_result(CallAnswer(b"the answer"))
+        return [event async for event in response.body_iterator]
+
+    first, *progress, last = asyncio.run(respond())
+
+    assert (b"first" in first, b"the answer" in last) == (True, True)
+    assert [int(event.split()[-1]) for event in progress] == list(range(10_000))[-MAX_WAITING:]
+
+
+async def wait_for(future):
+    return await future

@@ -598,6 +598,22 @@ def test_no_more_is_read_from_a_client_that_does_not_read(fake, size, limit):
     assert door.process.wait(20) == 0
 
 
+def test_progress_that_is_not_read_is_dropped_and_the_answer_is_not(client, fifo, tmp_path):
+    began = tmp_path / "began"
+    asked = call(1, "hold", fifo=fifo.path, begun=str(began), progress=20_000)
+    asked["params"]["_meta"] = {"progressToken": "x" * 256}
+    client.begin().say(asked)
+    until(began.exists)
+    fifo.release()
+    client.end_input()
+    with open(client.out, "rb") as answers:
+        *progress, last = map(json.loads, answers)
+
+    assert last["result"]["structuredContent"]["summary"] == "held"
+    assert 0 < len(progress) < 20_000
+    assert {line["params"]["progressToken"] for line in progress} == {"x" * 256}
+
+
 def test_a_server_with_all_workers_stuck_keeps_answering(door, fifo):
     workers = SCANS.places + MAX_STUCK
     stuck = {door.ask(call(number, "hold", fifo=fifo.path, timeout=0.02))["id"] for number in range(workers)}

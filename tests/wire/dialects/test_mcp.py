@@ -91,8 +91,15 @@ def test_a_call_without_a_tool_name_is_passed_on_to_be_recorded(params):
     assert decoded.call.tool_name == "unknown"
 
 
-@pytest.mark.parametrize(("token", "taken"), [("t", "t"), (7, 7), (True, None), (None, None), ([], None), (1.5, None)])
-def test_a_progress_token_is_a_string_or_an_integer(token, taken):
+@pytest.mark.parametrize(
+    ("token", "taken"),
+    [
+        *(("t", "t"), (7, 7), (True, None), (None, None), ([], None), (1.5, None)),
+        *(("x" * 256, "x" * 256), ("x" * 257, None), (2**53, 2**53), (10**5000, None), (-(2**64), None)),
+    ],
+    ids=range(11),
+)
+def test_a_progress_token_is_a_short_string_or_an_integer(token, taken):
     params = {"name": "echo", "_meta": {"progressToken": token}}
 
     assert decode("tools/call", params).call.progress_token == taken
