@@ -24,7 +24,7 @@ FILES = 4_000
 LINES = 320
 SEARCHES_STDIO = 40
 SEARCHES_HTTP = 48
-CALLS = int(os.environ.get("N", "40"))
+CALLS = 40
 SEARCH = {"query": r"q[a-z]+z\d{7}", "regex": True}
 
 
