@@ -5,20 +5,21 @@ Decides only: it starts no thread, reads no clock and is not thread-safe.
 
 from collections import deque
 from collections.abc import Hashable
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 MAX_STUCK: Final = 24
 """Calls of one lane that run without a place, because they are stuck."""
 
 
-class Lane(NamedTuple):
+class Lane:
     """Calls that wait for each other only."""
 
-    name: str
-    places: int = 4
-    """Calls that run at a time."""
-    stuck_after: float | None = None
-    """Seconds after which a running call makes room for one that waits; None: at its deadline."""
+    def __init__(self, name: str, places: int = 4, stuck_after: float | None = None) -> None:
+        self.name: Final = name
+        self.places: Final = places
+        """Calls that run at a time."""
+        self.stuck_after: Final = stuck_after
+        """Seconds after which a running call makes room for one that waits; None: at its deadline."""
 
 
 READS: Final = Lane("reads", stuck_after=0.25)
