@@ -12,6 +12,7 @@ GOVERNED = "governed"
 """Tiers: a `core` server offers the tools that read, a `governed` one all of them."""
 
 
+_SAFETY_LEVELS = {READ_ONLY: "read-only", ADD_ONLY: "safe-write", CHANGES_FILES: "destructive"}
 _LONG_CATEGORIES = frozenset({"files", "search", "plans", "audit"})
 
 
@@ -64,6 +65,17 @@ class ToolCard(NamedTuple):
     def tier(self) -> str:
         """The lowest tier that offers the tool."""
         return CORE if self.safety_level == READ_ONLY else GOVERNED
+
+    def identity(self) -> dict[str, str]:
+        """Members by which lists of tools in every dialect identify the tool."""
+        return {
+            "id": self.name,
+            "name": self.name,
+            "description": self.description,
+            "category": self.category,
+            "safetyLevel": _SAFETY_LEVELS[self.safety_level],
+            "tier": self.tier,
+        }
 
     def annotations(self) -> dict[str, bool]:
         """MCP annotations of the tool."""

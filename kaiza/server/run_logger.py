@@ -1,7 +1,4 @@
-"""Logs each request and its answer in the run log, for every transport.
-
-Nothing is written before the first tool call or refused frame: a client that only lists the tools leaves nothing.
-"""
+"""Logs each request and its answer in the run log, for every transport."""
 
 import json
 import threading
@@ -22,8 +19,9 @@ if TYPE_CHECKING:
     from kaiza.store.runs.run_log import RunLog
 
 MAX_WAITING: Final = 64
-"""The last requests before the run log begins, which are kept for it."""
+"""The last requests before the run log can begin, because its workspace is not ready. They are kept for it."""
 
+_OPENING_METHODS: Final = frozenset({"initialize", "server/discover"})
 _ERROR_MEMBER: Final = b',"error":{'
 _RESULT_MEMBER: Final = b',"result":'
 
@@ -37,16 +35,14 @@ class RunLogger:
         self._lock = threading.Lock()  # protects the members below
         self._waiting: deque[RunEvent] = deque(maxlen=MAX_WAITING)
         self._run_log: RunLog | None = None
-        self._has_begun = False
 
     def log_exchange(self, exchange: Exchange) -> None:
         """Log a request that has been answered."""
         event = describe_exchange(exchange, is_deterministic=self._is_deterministic)
         with self._lock:
             self._waiting.append(event)
-            if self._has_begun or exchange.incoming is not None or event.is_frame_refused:
-                self._has_begun = self._open_log().append(self._waiting)
-            if self._has_begun:
+            # An opening waits for the next request, which would else wait for the run log's imports.
+            if event.method not in _OPENING_METHODS and self._open_log().append(self._waiting):
                 self._waiting.clear()
 
     def _open_log(self) -> "RunLog":

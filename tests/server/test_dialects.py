@@ -416,3 +416,19 @@ def test_evidence_is_in_the_details_and_not_in_the_record(client, session, root,
     assert error["data"]["details"]["envelope"]["error_code"] == "PATCH_APPLY_FAILED"
     assert error["data"]["details"]["evidence"]["expected"] == ["missing-text"]
     assert "missing-text" not in json.dumps(records(root)[-1])
+
+
+@pytest.mark.rows("S4-22")
+@pytest.mark.parametrize(
+    "params", [{}, {"params": {}}, {"params": {"tier": "core"}}], ids=["none", "empty", "filtered"]
+)
+def test_every_list_of_tools_identifies_them_in_the_same_way(client, params):
+    listed = client.ask({"jsonrpc": "2.0", "id": 1, "method": "tools/list", **params})["result"]["tools"]
+    members = ("id", "name", "description", "category", "safetyLevel", "tier")
+
+    assert len(listed) > 10
+    for tool in listed:
+        assert all(isinstance(tool[member], str) and tool[member] for member in members)
+        assert tool["id"] == tool["name"]
+        described = client.ask(request("tools/describe", tool=tool["id"]))["result"]["tool"]
+        assert [described[member] for member in members] == [tool[member] for member in members]

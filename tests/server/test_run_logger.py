@@ -51,19 +51,28 @@ def columns(root, *names):
     return [tuple(line[name] for name in names) for line in latest_run(root)]
 
 
-def test_a_client_that_calls_no_tool_writes_no_run_log(serve, workspace):
+@pytest.mark.rows("S3-31")
+@pytest.mark.parametrize("line", PROBE[1:], ids=lambda line: line["method"])
+def test_a_single_request_leaves_a_run_log(serve, workspace, line):
+    bind(workspace)
+    served = serve()
+    served.ask(line)
+    served.rest()
+
+    assert columns(workspace, "method") == [(line["method"],)]
+
+
+def test_a_client_that_only_opens_the_connection_writes_no_run_log(serve, workspace):
     bind(workspace)
     before = sorted(workspace.rglob("*"))
     served = serve()
-    for line in PROBE:
-        served.ask(line)
+    served.ask(INITIALIZE)
     served.rest()
 
     assert sorted(workspace.rglob("*")) == before
 
 
-@pytest.mark.rows("S3-31")
-def test_the_first_tool_call_begins_the_run_log_with_what_came_before(serve, workspace):
+def test_what_came_before_the_workspace_was_bound_is_written_too(serve, workspace):
     served = serve()
     for line in (*PROBE, BEGIN):
         served.ask(line)

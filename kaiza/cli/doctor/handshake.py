@@ -51,7 +51,7 @@ def probe_server(server: ServerCommand) -> str | None:
     environment = {name: os.environ[name] for name in _CLIENT_ENVIRONMENT if name in os.environ} | dict(server.env)
     try:
         done = subprocess.run(  # noqa: S603  our own command
-            [server.command, *server.args],
+            [server.command, *server.args, "--no-runs"],
             input=requests,
             capture_output=True,
             check=False,

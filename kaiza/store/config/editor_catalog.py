@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import kaiza
-from kaiza.domain.tool_card import ADD_ONLY, CHANGES_FILES, READ_ONLY, ToolCard, ToolOffer
+from kaiza.domain.tool_card import ToolCard, ToolOffer
 from kaiza.store.config.schema_registry import SchemaRegistry, offered_cards
 
 SCHEMA_VERSION = "0.1.0"
 JSONRPC_VERSION = "2.0"
-_SAFETY_LEVELS = {READ_ONLY: "read-only", ADD_ONLY: "safe-write", CHANGES_FILES: "destructive"}
 _SHOWN_KEYS = ("description", "minimum", "maximum", "enum")
 
 
@@ -44,7 +43,7 @@ class EditorCatalog(NamedTuple):
             return None
         schemas = self.registry.load_tool_schemas(card.name)
         return {
-            **_identity(card),
+            **card.identity(),
             "inputs": _describe_members(schemas.input),
             "outputs": _describe_members(schemas.output),
             "notes": _build_notes(card),
@@ -65,20 +64,9 @@ class EditorCatalog(NamedTuple):
         }
 
 
-def _identity(card: ToolCard) -> dict[str, Any]:
-    return {
-        "id": card.name,
-        "name": card.name,
-        "description": card.description,
-        "category": card.category,
-        "safetyLevel": _SAFETY_LEVELS[card.safety_level],
-        "tier": card.tier,
-    }
-
-
 def _list_item(card: ToolCard, registry: SchemaRegistry) -> dict[str, Any]:
     schemas = registry.load_tool_schemas(card.name)
-    return {**_identity(card), "title": card.title, "inputSchema": schemas.input, "outputSchema": schemas.output}
+    return {**card.identity(), "title": card.title, "inputSchema": schemas.input, "outputSchema": schemas.output}
 
 
 def _describe_members(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

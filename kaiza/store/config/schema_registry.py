@@ -216,9 +216,8 @@ def list_items(
 
 def _tool_item(card: ToolCard, registry: SchemaRegistry) -> Mapping[str, Any]:
     item = {
-        "name": card.name,
+        **card.identity(),
         "title": card.title,
-        "description": card.description,
         "inputSchema": registry.read_document(f"{card.name}.json"),
         "outputSchema": registry.read_document(f"{card.name}.output.json"),
         "annotations": card.annotations(),
