@@ -37,16 +37,20 @@ def decode(line: bytes) -> object:
     """Decode the line; RefusedLineError if it is not exactly one strict JSON value."""
     _check_size(line)
     try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        raise RefusedLineError("json") from error
-    try:
-        value: object = _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise RefusedLineError("json", len(text[: error.pos].encode())) from error
+        value: object = _DECODER.decode(line.decode())
     except ValueError as error:
-        raise RefusedLineError("json") from error
+        raise RefusedLineError("json", _find_break(line)) from error
     return value
+
+
+def _find_break(line: bytes) -> int | None:
+    """Number of bytes before the structure of a refused line breaks; None if only values are at fault."""
+    text = line.decode(errors="surrogateescape")
+    try:
+        _LENIENT_DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        return len(text[: error.pos].encode(errors="surrogateescape"))
+    return None
 
 
 def _check_size(line: bytes) -> None:
@@ -81,3 +85,4 @@ _DECODER: Final = json.JSONDecoder(
     parse_float=parse_float,
     parse_constant=_reject_constant,
 )
+_LENIENT_DECODER: Final = json.JSONDecoder(parse_int=parse_integer, strict=False)

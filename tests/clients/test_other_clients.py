@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,15 +41,20 @@ def told_of(workspace):
 
 
 @pytest.fixture
-def visit(clients):
-    """Runs the TypeScript SDK's client; what it saw."""
-    script = clients / "visit.mjs"
-    shutil.copy(HERE / "visit.mjs", script)
+def run_script(clients):
+    """Runs a script with the TypeScript SDK's client; what it saw."""
 
-    def run_visit(*words, **environment):
+    def run_copy(name, *words, **environment):
+        script = clients / name
+        shutil.copy(HERE / name, script)
         return run(["node", str(script), *words], env={**os.environ, **environment})
 
-    return run_visit
+    return run_copy
+
+
+@pytest.fixture
+def visit(run_script):
+    return partial(run_script, "visit.mjs")
 
 
 def test_the_typescript_client_lists_the_tools_begins_a_session_and_reads_a_file(visit, serve, workspace):
@@ -84,6 +90,22 @@ def test_the_typescript_client_over_http_changes_a_file_under_a_plan_with_a_toke
     assert seen["changed"]["isError"] is False
     assert seen["unknown"] == -32602
     assert (workspace / "a.txt").read_text() == "new\n"
+
+
+@pytest.mark.rows("S3-29", "S3-30", "S4-17")
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_typescript_client_gets_an_answer_to_every_odd_call_and_each_is_recorded(
+    run_script, serve, workspace, transport
+):
+    if transport == "stdio":
+        seen = run_script("fuzz.mjs", *serve)
+    else:
+        with listening(*serve[1:], "--http", "127.0.0.1:0", "--no-auth") as url:
+            seen = run_script("fuzz.mjs", f"{url}/mcp")
+    called = [record for record in records(workspace) if record["kind"] == "call"]
+
+    assert seen["failed"] == []
+    assert seen["answered"] == seen["calls"] == len(called)
 
 
 def test_the_inspector_lists_the_tools_begins_a_session_and_reads_a_file(clients, serve, workspace):

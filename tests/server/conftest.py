@@ -72,3 +72,11 @@ def make_fifo(tmp_path):
 @pytest.fixture
 def fifo(make_fifo):
     return make_fifo()
+
+
+@pytest.fixture
+def served_http(open_http, workspace):
+    """The real application in a workspace, without tokens."""
+    return open_http(
+        [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), "--http", "127.0.0.1:0", "--no-auth"]
+    )

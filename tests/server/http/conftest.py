@@ -24,8 +24,6 @@ def door(fake):
 
 
 @pytest.fixture
-def served(open_http, workspace):
+def served(served_http):
     """The real application in a workspace, without tokens."""
-    return open_http(
-        [sys.executable, "-m", "kaiza", "serve", "--workspace", str(workspace), "--http", "127.0.0.1:0", "--no-auth"]
-    )
+    return served_http
