@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from kaiza.domain import errors
 from kaiza.domain.change import USUAL_MODE, Change
-from kaiza.domain.error_envelope import describe_exception
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plain_values import describe_exception
 from kaiza.store.changes import path_locks, recovery

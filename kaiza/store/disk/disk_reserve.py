@@ -41,8 +41,10 @@ def keep(kaiza_dir: KaizaDir) -> None:
 
 def keep_if_possible(kaiza_dir: KaizaDir) -> None:
     """Create the reserve if there is room for it. Until it is there, agents can change nothing."""
-    with suppress(errors.SystemError):
+    try:
         keep(kaiza_dir)
+    except errors.SystemError:
+        return  # the next change of an agent tries again, and is refused with the reason
 
 
 def release_if_full(kaiza_dir: KaizaDir) -> bool:
