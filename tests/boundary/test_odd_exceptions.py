@@ -22,7 +22,7 @@ from kaiza.wire.dialects.context_v0 import MESSAGES
 from kaiza.wire.dialects.editor_error import encode_error
 from kaiza.wire.dialects.mcp_result import ResultFormat, encode_result
 
-SEEDS = range(20_000 if os.environ.get("KAIZA_LONG") else 300)
+SEEDS = range(5_000 if os.environ.get("KAIZA_LONG") else 300)
 ARGUMENTS = {"debug_fault": {"kind": "x"}, "context_resolve": {"cache": "a", "query": "b", "budget": 1}}
 
 
