@@ -66,15 +66,18 @@ def test_a_name_is_searched_for_as_records_of_every_version_spell_it(name):
 
 def test_records_of_earlier_versions_are_read_as_before():
     escaped = ["changes.0.path", "detail.modes.\\xe9.py"]
-    old = {**written([change("a\\b\\x7f"), change("\\x7f")]), "detail": {"modes": {"\\xe9.py": 1}, "escaped": escaped}}
+    old = {
+        **written([change("a\\\\b\\xe9\\x7f"), change("\\x7f")]),
+        "detail": {"modes": {"\\xe9.py": 1}, "escaped": escaped},
+    }
     found = restore_names(old)
 
-    assert [each["path"] for each in found["changes"]] == ["a\\b\x7f", "\\x7f"]
+    assert [each["path"] for each in found["changes"]] == ["a\\\\b\\xe9\x7f", "\\x7f"]
     assert found["detail"] == {"modes": {"é.py": 1}}
 
 
-HOSTILE = ["changes", "changes.0", "changes.9.path", "changes.x.path", "changes.0.path.a", "detail.modes", "detail",
-           "detail.escaped", "seq", "", ".", "." * 5000, "changes." + "9" * 5000 + ".path", 7, None, ["a"],
+HOSTILE = ["changes.0.path", "changes", "changes.0", "changes.9.path", "changes.x.path", "changes.0.path.a", "detail.modes",
+           "detail", "detail.escaped", "seq", "", ".", "." * 5000, "changes." + "9" * 5000 + ".path", 7, None, ["a"],
            "changes.\u0662.path"]  # fmt: skip
 
 
