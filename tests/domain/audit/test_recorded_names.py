@@ -76,9 +76,11 @@ def test_records_of_earlier_versions_are_read_as_before():
     assert found["detail"] == {"modes": {"é.py": 1}}
 
 
-HOSTILE = ["changes.0.path", "changes", "changes.0", "changes.9.path", "changes.x.path", "changes.0.path.a", "detail.modes",
-           "detail", "detail.escaped", "seq", "", ".", "." * 5000, "changes." + "9" * 5000 + ".path", 7, None, ["a"],
-           "changes.\u0662.path"]  # fmt: skip
+HOSTILE = [
+    *("changes.0.path", "changes", "changes.0", "changes.9.path", "changes.x.path", "changes.0.path.a"),
+    *("detail.modes", "detail", "detail.escaped", "seq", "", ".", "." * 5000, "changes." + "9" * 5000 + ".path"),
+    *(7, None, ["a"], "changes.\u0662.path"),
+]
 
 
 @given(st.lists(st.sampled_from(HOSTILE), max_size=5), st.sampled_from([2, 1, None, "2", True, [2]]), RAW_NAMES)
