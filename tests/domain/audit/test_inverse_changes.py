@@ -60,6 +60,14 @@ def test_an_undone_change_is_effective_again_when_the_undo_is_undone():
     assert effective_changes([made, undo, redo]) == [made]
 
 
+def test_a_change_that_an_undo_names_but_did_not_reach_is_still_effective():
+    first = record("a", "0", "1", request_id="first")
+    second = record("a", "5", "6", request_id="second")
+    undo = record("a", "6", "5", tool_name="undo_changes", detail={"undone": ["second", "first"]})
+
+    assert effective_changes([first, second, undo]) == [first]
+
+
 def hash_change(path, before, after, source=None):
     return {"path": path, "source": source, "before_hash": before, "after_hash": after}
 
