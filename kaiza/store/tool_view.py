@@ -14,7 +14,6 @@ from kaiza.domain.audit.record import GENESIS, LogHead
 from kaiza.domain.caps import Caps
 from kaiza.domain.manifest.report import OutsideReport
 from kaiza.domain.paths.rel_path import FileEntry, RelPath
-from kaiza.domain.paths.repository_names import is_in_repository
 from kaiza.store.audit.reader import read_records
 from kaiza.store.audit.verification.verify import verdict_output, verify_log
 from kaiza.store.crash_recovery import recover
@@ -270,7 +269,7 @@ class ToolView:
 
     def _require_outside_repository(self, real: RelPath) -> None:
         # Objects are named by the hash of their content: that one exists would confirm a guessed secret.
-        if is_in_repository(real) and self.workspace.is_unreadable(real):
+        if self.workspace.is_in_repository(real):
             raise self.refuse_read(real)
 
     def _require_readable(self, real: RelPath) -> None:

@@ -13,7 +13,7 @@ from kaiza.domain.audit.projection import AuditState, Session
 from kaiza.domain.audit.record import Body
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.nested_names import NestedPath
-from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_secret, is_unreadable
+from kaiza.domain.paths.protected_names import find_steering_part, is_control_plane, is_secret
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.plans.approval import NO_EVIDENCE, ApprovalEvidence
 from kaiza.domain.plans.parser import StoredPlan
@@ -33,7 +33,7 @@ from kaiza.store.documents.nested_workspaces import find_nested_path
 from kaiza.store.documents.plan_files import PlanFiles
 from kaiza.store.documents.report_files import ReportFiles
 from kaiza.store.documents.scope_count import ScopeCounts
-from kaiza.store.files.bare_repositories import is_in_bare_repository
+from kaiza.store.files.bare_repositories import is_in_any_repository
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.linked_secrets import LinkedSecrets
 from kaiza.store.manifest.keeper import ManifestKeeper
@@ -166,9 +166,11 @@ class Workspace:
 
     def is_unreadable(self, path: RelPath) -> bool:
         """Whether no tool may read this path: secrets, repositories, and what `deny_read` adds."""
-        if is_unreadable(path, self.settings.deny_read, self.settings.allow_read):
-            return True
-        return is_in_bare_repository(self.files, path) and str(path) not in self.settings.allow_read
+        return self._is_secret(path) or self.is_in_repository(path)
+
+    def is_in_repository(self, path: RelPath) -> bool:
+        """Whether the path is version control's own, and no setting exempts it."""
+        return is_in_any_repository(self.files, path) and str(path) not in self.settings.allow_read
 
     def is_linked_secret(self, path: RelPath, status: os.stat_result) -> bool:
         """Whether the file at a readable path has another name that no tool may read."""

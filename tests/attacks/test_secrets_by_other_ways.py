@@ -194,8 +194,12 @@ def test_a_bare_repository_is_as_unreadable_as_one_called_git(begun, workspace):
         ],
     )
 
+    (workspace / "link").symlink_to("mirror/objects")
+    _, through_link = told(begun, [("file_info", {"path": "link/pack"}), ("file_info", {"path": "link"})])
+
     assert_tells_nothing(text)
     assert "objects" not in text
+    assert through_link == {"READ_PROTECTED"}
     assert begun.call("read_file", {"path": "mirror/HEAD"}).output["content"] == "ref: refs/heads/main\n"
 
 
