@@ -12,6 +12,7 @@ from scenes import write_adopted_settings
 
 from kaiza.domain.paths import protected_names
 from kaiza.domain.paths.rel_path import parse
+from kaiza.queries.review_contents import WorkspaceContents
 from kaiza.store.files import linked_secrets
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.linked_secrets import LinkedSecrets
@@ -251,6 +252,16 @@ def test_another_name_of_a_secret_is_unreadable(begun, workspace, secret):
     assert found["items"] == []
     assert "may not be read" in found["diagnostics"][0]
     assert_tells_nothing(text)
+
+
+def test_a_review_shows_nothing_of_another_name_of_a_secret(begun, workspace):
+    link_secret(workspace, ".env")
+    (workspace / "plain").write_text("plain\n")
+    (opened,) = begun.services.workspaces.values()
+    contents = WorkspaceContents(opened)
+
+    assert (contents.read_current("notes.txt").is_readable, contents.read_current("notes.txt").content) == (False, None)
+    assert contents.read_current("plain").content == b"plain\n"
 
 
 def test_another_name_of_a_secret_is_not_changed_either(begun, workspace):

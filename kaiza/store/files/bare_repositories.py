@@ -1,4 +1,4 @@
-"""Repositories of git under another name than `.git`, found by what is on disk."""
+"""Whether a path is in a repository, also in one of git under another name, which is found by what is on disk."""
 
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.paths.repository_names import BARE_REPOSITORY, is_in_repository, possible_bare_repositories
