@@ -232,7 +232,7 @@ def test_plan_written_by_hand(project):
     edit(project, "status: DRAFT", "status: APPROVED", "PLAN-0002-app")
     answer = write(project, path="notes/hello.md")
 
-    assert (outcome(answer), answer["cause"]["came_by"]) == ("PLAN_ARRIVED_APPROVED", "unseen")
+    assert (outcome(answer), answer["cause"]["came_by"]) == ("PLAN_ARRIVED_APPROVED", "bound")
     assert approve_by_command(project) == 0
     assert outcome(write(project, path="notes/hello.md")) == "ok"
 
