@@ -137,11 +137,12 @@ class Endpoints:
         if isinstance(incoming, CallAnswer):
             return to_response(incoming)
         log_exchange = partial(self._log_exchange, admitted.describe(parsed)._replace(incoming=incoming))
+        size = len(admitted.body)
         if incoming.call.progress_token is None or not accepts_events(http.headers):
-            return to_response(await self._calls.run(incoming, _to_request(incoming, admitted), log_exchange))
+            return to_response(await self._calls.run(incoming, _to_request(incoming, admitted), log_exchange, size))
         stream = EventStream(incoming)
         request = _to_request(incoming, admitted, stream.report_progress)
-        return await stream.respond(self._calls.run(incoming, request, log_exchange), to_response)
+        return await stream.respond(self._calls.run(incoming, request, log_exchange, size), to_response)
 
     async def answer_rpc(self, http: HttpRequest) -> Response:
         """Answer one message in any dialect, with the HTTP status of its error code."""
@@ -154,7 +155,8 @@ class Endpoints:
         if isinstance(answer, Incoming):
             incoming = _check_path(answer, http.path_params.get("tool"))
             log_exchange = partial(self._log_exchange, admitted.describe(parsed)._replace(incoming=incoming))
-            answer = await self._calls.run(incoming, _to_request(incoming, admitted), log_exchange)
+            request, size = _to_request(incoming, admitted), len(admitted.body)
+            answer = await self._calls.run(incoming, request, log_exchange, size)
         if answer.outcome is not None and answer.outcome.code is not None:
             return _to_response(answer.line, answer.outcome.code.http)
         return _to_response(answer.line, _rpc_status(_find_error(answer.line, parsed.id)))

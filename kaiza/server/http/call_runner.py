@@ -26,6 +26,9 @@ MAX_CALLS_OF_TOKEN: Final = 48
 MIN_CALLS_OF_TOKEN: Final = 4
 """Calls of one lane that a token may have in flight however many others have."""
 
+MAX_CALL_BYTES: Final = 32 << 20
+"""Size of the requests of one token's calls in flight; the last of them may go beyond it."""
+
 RECHECK_SECONDS: Final = 0.05
 """While calls wait: pause before it is looked whether those that run are stuck."""
 
@@ -43,9 +46,12 @@ OnAnswer = Callable[[CallAnswer], None]
 class RunningCall(QueuedCall):
     """One call in flight. The worker and the deadline compete for beginning it, and for answering it."""
 
-    def __init__(self, incoming: Incoming, request: CallRequest, call: Any, on_answer: OnAnswer | None) -> None:
+    def __init__(
+        self, incoming: Incoming, request: CallRequest, call: Any, on_answer: OnAnswer | None, size: int
+    ) -> None:
         super().__init__(find_lane(incoming.call.tool_name), request.principal)
         self.call: Final = call
+        self.size: Final = size
         self.answer: Final[Future[CallAnswer]] = asyncio.get_running_loop().create_future()
         self._incoming: Final = incoming
         self._on_answer: Final = on_answer
@@ -91,6 +97,8 @@ class CallRunner:
     def has_room(self, tool_name: str, principal: Principal | None) -> bool:
         """Whether another call of this tool and principal may begin."""
         lane = find_lane(tool_name)
+        if sum(running.size for running in self._running if running.principal == principal) >= MAX_CALL_BYTES:
+            return False
         principals = [running.principal for running in self._running if running.lane is lane]
         own_count = principals.count(principal)
         if principal is not None and own_count < MIN_CALLS_OF_TOKEN:
@@ -105,12 +113,14 @@ class CallRunner:
         """Whether no thread is in a call, even in one that has been answered."""
         return not self._tasks
 
-    async def run(self, incoming: Incoming, request: CallRequest, on_answer: OnAnswer | None = None) -> CallAnswer:
+    async def run(
+        self, incoming: Incoming, request: CallRequest, on_answer: OnAnswer | None = None, size: int = 0
+    ) -> CallAnswer:
         """Run a call to its end, or until its deadline has been answered. It continues if the client disconnects.
 
-        `on_answer` gets the answer first, usually on a thread.
+        `on_answer` gets the answer first, usually on a thread; `size` is that of the request, in bytes.
         """
-        running = RunningCall(incoming, request, self._app.stamp(request), on_answer)
+        running = RunningCall(incoming, request, self._app.stamp(request), on_answer, size)
         self._running.add(running)
         self._queue.add(running)
         self._start_waiting()

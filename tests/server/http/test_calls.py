@@ -11,7 +11,7 @@ from doors import call, request, until
 from http_doors import head, modern
 
 from kaiza.server.call_queue import READS, SCANS
-from kaiza.server.http.call_runner import MAX_CALLS, MAX_CALLS_OF_TOKEN, MIN_CALLS_OF_TOKEN
+from kaiza.server.http.call_runner import MAX_CALL_BYTES, MAX_CALLS, MAX_CALLS_OF_TOKEN, MIN_CALLS_OF_TOKEN
 
 PLACES = SCANS.places
 
@@ -173,6 +173,22 @@ def test_tokens_that_fill_the_server_do_not_keep_another_one_out(fake, fifo):
     assert [answer.status for answer in third.finish()] == [200] * MIN_CALLS_OF_TOKEN
     for each in posts:
         each.finish()
+
+
+def test_large_requests_of_one_token_are_refused_until_there_is_room_and_those_of_others_are_not(fake, fifo):
+    door = fake()
+    posts = Posts(door, Authorization="Bearer sesame")
+    text = "x" * 1_000_000
+    count = -(-MAX_CALL_BYTES // len(text))
+    for number in range(count + 2):
+        posts.post(call(number, "hold", fifo=fifo.path, text=text))
+    until(lambda: len(posts.answers) == 2)
+    refused = [answer.status for answer in posts.answers]
+    other = door.post("/mcp", call(1, "echo", text=text), Authorization="Bearer tahini").status
+    fifo.release(count)
+
+    assert (refused, other) == ([503] * 2, 200)
+    assert sorted(answer.status for answer in posts.finish()) == [200] * count + [503] * 2
 
 
 def test_a_call_continues_and_is_recorded_after_its_client_disconnects(door, fifo, tmp_path):
