@@ -79,7 +79,7 @@ def _find_faults(content: bytes, *, strict: bool, deterministic: bool) -> tuple[
     try:
         request = framing.decode(content)
     except ValueError:
-        message = "Write one JSON value in UTF-8, without duplicate keys, NaN or numbers beyond 64 bits."
+        message = "Write one JSON value in UTF-8, without duplicate keys and NaN, nested 100 levels deep at most."
         return "PARSE_ERROR", [EnvelopeFault("", "json", message)]
     faults = sorted({*_find_schema_faults(request, strict=strict), *_find_id_faults(request, required=deterministic)})
     return ("INVALID_ENVELOPE" if faults else None), faults
