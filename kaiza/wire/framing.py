@@ -26,11 +26,11 @@ RefusalKind = Literal["json", "depth", "values"]
 class RefusedLineError(ValueError):
     """Why a line is not decoded."""
 
-    def __init__(self, kind: RefusalKind, sound_bytes: int | None = None) -> None:
+    def __init__(self, kind: RefusalKind, outline: Outline) -> None:
         super().__init__(kind)
         self.kind: Final = kind
-        self.sound_bytes: Final = sound_bytes
-        """How many bytes, from the first, are the beginning of a JSON text; None if its structure is sound."""
+        self.outline: Final = outline
+        """Outline of the line, up to the place where its structure breaks."""
 
 
 def decode(line: bytes) -> object:
@@ -39,7 +39,7 @@ def decode(line: bytes) -> object:
     try:
         value: object = _DECODER.decode(line.decode())
     except ValueError as error:
-        raise RefusedLineError("json", _find_break(line)) from error
+        raise RefusedLineError("json", _outline(line[: _find_break(line)])) from error
     return value
 
 
@@ -59,12 +59,17 @@ def _check_size(line: bytes) -> None:
     brackets = line.count(b"{") + line.count(b"[")
     if brackets <= MAX_DEPTH and brackets + line.count(b",") < MAX_VALUES:
         return
+    outline = _outline(line)
+    if outline.depth > MAX_DEPTH:
+        raise RefusedLineError("depth", outline)
+    if outline.values > MAX_VALUES:
+        raise RefusedLineError("values", outline)
+
+
+def _outline(line: bytes) -> Outline:
     outline = Outline()
     outline.feed(line)
-    if outline.depth > MAX_DEPTH:
-        raise RefusedLineError("depth")
-    if outline.values > MAX_VALUES:
-        raise RefusedLineError("values")
+    return outline
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -84,9 +84,7 @@ def parse(line: bytes) -> Request | Notification | InvalidMessage:
     try:
         value = framing.decode(line)
     except RefusedLineError as refused:
-        outline = Outline()
-        outline.feed(line[: refused.sound_bytes])
-        return _refuse_line(outline, _LINE_FAULTS[refused.kind])
+        return _refuse_line(refused.outline, _LINE_FAULTS[refused.kind])
     if isinstance(value, list):
         return InvalidMessage(
             None, "INVALID_ENVELOPE", "Batches are not supported; send each request on a line of its own."

@@ -30,8 +30,10 @@ _SHOWN: Final = {1: re.compile(rb'[{,] ?"params" ?: ?$'), 2: re.compile(rb'[{,] 
 _SHOWN_TAIL: Final = 16
 _CLOSING: Final = {b"{": b"}", b"[": b"]"}
 _STEPS: Final = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
+_ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
+_MAX_REMOVALS: Final = 4
 _NEVER: Final = -1
-_NO_BRACKETS: Final = bytes(set(range(256)) - _STEPS.keys())
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class Outline:
@@ -100,13 +102,23 @@ class Outline:
         if self._hidden_level is None:
             return False
         outside = _STRING.sub(b"", text)
-        steps = map(_STEPS.__getitem__, outside.translate(None, _NO_BRACKETS))
-        levels = list(accumulate(steps, initial=self._level))
-        if min(levels) <= self._hidden_level:
+        brackets = outside.translate(_ONE_KIND, _NO_BRACKETS)
+        # Pairs change no level but their own. Without them the rest is short, or nearly all of one kind.
+        rest, removed = brackets, 0
+        while removed < _MAX_REMOVALS and b"[]" in rest:
+            rest, removed = rest.replace(b"[]", b""), removed + 1
+        closing = rest.count(b"]")
+        opening = len(rest) - closing
+        lowest, deepest = self._level - closing, self._level + opening + removed
+        is_exact = not removed and not (opening and closing)
+        if lowest <= self._hidden_level or (deepest > self.depth and not is_exact):
+            levels = list(accumulate(map(_STEPS.__getitem__, brackets), initial=self._level))
+            lowest, deepest = min(levels), max(levels)
+        if lowest <= self._hidden_level:
             return False
-        self.values += sum(map(outside.count, (b",", b"{", b"[")))
-        deepest, self._level = max(levels), levels[-1]
+        self.values += outside.count(b",") + brackets.count(b"[")
         self.depth = max(self.depth, deepest)
+        self._level += opening - closing
         return True
 
     def _read_tokens(self, piece: bytes, masked: bytes, position: int, end: int) -> None:

@@ -23,7 +23,12 @@ from kaiza.wire.dialect import Conversation, ServerDescription
 from kaiza.wire.dialects.mcp import HANDSHAKE_VERSIONS, McpDialect
 from kaiza.wire.shape import find_call_fault
 
-TOOLS = list_items(SchemaRegistry(), ToolOffer())
+OTHER_DIALECTS = ("id", "category", "safetyLevel", "tier")
+"""Members of a tool that the SDK does not know."""
+TOOLS = [
+    {name: value for name, value in tool.items() if name not in OTHER_DIALECTS}
+    for tool in list_items(SchemaRegistry(), ToolOffer())
+]
 DIALECT = McpDialect(ServerDescription(kaiza.__version__, INSTRUCTIONS, lambda: TOOLS))
 RECEIPT = Receipt(7, "0" * 64)
 ENVELOPE = {"error_code": "FILE_NOT_FOUND", "human_message": "No such file. List the directory.", "cause": None}
