@@ -176,3 +176,12 @@ def test_a_failure_with_the_longest_members_is_recorded(misbehaving):
     result = misbehaving.call("debug_fault", raising(error))
 
     assert json.loads(result["content"][0]["text"])["error_code"] == "HASH_MISMATCH"
+
+
+@pytest.mark.rows("S1-77")
+def test_a_call_whose_arguments_cannot_be_recorded_has_a_record_without_them(begun, workspace):
+    outcome = begun.call("read_file", {1: "x"})
+
+    assert outcome.envelope["error_code"] in error_codes.SYSTEM_ERROR_CODES
+    assert records(workspace)[-1]["error_code"] == outcome.envelope["error_code"]
+    assert records(workspace)[-1]["arguments"] is None

@@ -62,3 +62,17 @@ def test_an_exception_that_claims_another_class_is_described_as_what_it_is():
 
     assert plain_values.describe_exception(liar) == {"message": "x", "code": None, "name": "LiarError"}
     assert errors.SystemError.from_unknown(liar).error_code == "UNKNOWN_TOOL_FAILURE"
+
+
+class Stop(BaseException):
+    """Not an Exception: what catches those lets it through."""
+
+
+@pytest.mark.rows("S1-73")
+def test_an_exception_whose_text_raises_anything_at_all_is_described():
+    def stop(_):
+        raise Stop
+
+    described = plain_values.describe_exception(type("MuteError", (ValueError,), {"__str__": stop})("x"))
+
+    assert described == {"message": "<unreadable>", "code": None, "name": "MuteError"}
