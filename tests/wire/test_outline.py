@@ -121,3 +121,17 @@ def test_memory_is_bounded_whatever_the_line_holds(flood):
 
     assert peak < 4 << 20
     assert outline.read().get("id", 1) == 1
+
+
+def test_the_last_member_of_a_line_that_breaks_off_is_not_believed():
+    outline = Outline()
+    outline.feed(b'{"id":1,"method":"tools/call","params":{"name":"read_file","x":12')
+
+    assert outline.read() == {"id": 1, "method": "tools/call", "params": {"name": "read_file"}}
+
+
+def test_of_any_number_of_members_an_outline_keeps_the_first_64_kib():
+    outline = Outline()
+    outline.feed(b"{" + b",".join(b'"%08d":1' % number for number in range(100_000)) + b"}")
+
+    assert 5_000 < len(outline.read()) < MAX_KEPT / len('"00000000":1')
