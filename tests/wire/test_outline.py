@@ -135,3 +135,11 @@ def test_of_any_number_of_members_an_outline_keeps_the_first_64_kib():
     outline.feed(b"{" + b",".join(b'"%08d":1' % number for number in range(100_000)) + b"}")
 
     assert 5_000 < len(outline.read()) < MAX_KEPT / len('"00000000":1')
+
+
+def test_the_depth_of_what_is_not_kept_is_measured_in_every_piece():
+    outline = Outline()
+    for piece in (b'{"params":{"arguments":[1,', b"[" * 500 + b"]" * 500, b"]}}"):
+        outline.feed(piece)
+
+    assert outline.depth == 503
