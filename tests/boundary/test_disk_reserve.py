@@ -1,5 +1,6 @@
 """A full disk: agents are refused while there is still room for a person's undo."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -47,6 +48,15 @@ def agent(project):
     app.close()
 
 
+def fill_up(disk):
+    """Take every free byte, also while something else writes."""
+    ballast = os.open(disk / "ballast", os.O_WRONLY | os.O_CREAT)
+    with contextlib.suppress(OSError):
+        while os.write(ballast, bytes(4096)):
+            pass
+    os.close(ballast)
+
+
 def undo(root, *words):
     command = [sys.executable, "-m", "kaiza", "undo", "--plan", "PLAN-1", "--yes", "--json", *words]
     return subprocess.run(command, cwd=root, capture_output=True, check=False, timeout=60)
@@ -62,7 +72,7 @@ def test_a_person_can_undo_on_a_full_disk(disk, project, request, monkeypatch, s
         monkeypatch.setenv("XDG_STATE_HOME", str(disk / "state"))
     agent = request.getfixturevalue("agent")
     codes = [agent("src/a", "EVIL\n"), agent("src/big", incompressible(MIB // 2)), agent("src/b", "EVIL\n")]
-    fill(disk, 0)
+    fill_up(disk)
     refused = agent("src/a", "more\n")
     done = undo(project)
 
@@ -79,14 +89,29 @@ def test_an_agent_that_fills_the_disk_is_refused_and_all_of_it_is_undone(disk, p
     codes = [agent(f"src/{number}", incompressible(300 << 10)) for number in range(30)]
     envelope = agent.envelope
     done = undo(project)
+    is_put_back = (project / ".kaiza" / disk_reserve.NAME).exists()
 
     assert codes[0] == "ok"
     assert codes[-1] in {"AUDIT_LOG_FAILED", "FILE_WRITE_FAILED"}
     assert "ree some" in envelope["human_message"]  # space on the disk
     assert (done.returncode, done.stderr) == (0, b"")
     assert [path.name for path in (project / "src").iterdir()] == ["a"]
+    assert is_put_back
     assert agent("src/a", "again\n") == "ok"
     assert (project / ".kaiza" / disk_reserve.NAME).stat().st_size >= disk_reserve.MIN_BYTES
+
+
+def test_an_undo_that_needs_more_than_the_reserve_is_made_in_parts(disk, project, agent):
+    before = {f"src/{number}": incompressible(80 << 10) for number in range(6)}
+    for path, content in before.items():
+        (project / path).write_text(content)
+    codes = [agent(path, incompressible(80 << 10)) for path in before]
+    fill_up(disk)
+    done = undo(project)
+
+    assert codes == ["ok"] * 6
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert {path: (project / path).read_text() for path in before} == before
 
 
 def test_no_agent_changes_a_file_before_the_reserve_is_there(disk, project, agent):
