@@ -20,7 +20,7 @@ def test_a_client_with_a_handshake_is_served_without_a_session_header(door):
     assert hello.value["result"]["protocolVersion"] == "2025-11-25"
     assert "mcp-session-id" not in hello.headers
     assert (note.status, note.body) == (202, b"")
-    assert (listed.value["id"], len(listed.value["result"]["tools"])) == ("b", 9)
+    assert (listed.value["id"], len(listed.value["result"]["tools"])) == ("b", 12)
     assert echoed.value["result"]["structuredContent"]["said"] is False
     assert {answer.headers["Content-Type"] for answer in (hello, listed, echoed)} == {"application/json"}
 
