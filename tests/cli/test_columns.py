@@ -6,12 +6,12 @@ import json
 import os
 import re
 import struct
-import sys
 import termios
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from children import fork_command
 from scenes import put_plan
 
 from kaiza.cli import dispatch
@@ -56,15 +56,8 @@ def terminal(monkeypatch, workspace):
     def run(*words, columns=COLUMNS):
         master, slave = os.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        child = os.fork()
-        if child == 0:
-            os.setsid()  # without the controlling terminal of the test run
-            for stream in (1, 2):
-                os.dup2(slave, stream)
-            os.closerange(3, 64)
-            environment = {name: text for name, text in os.environ.items() if name not in {"COLUMNS", "LINES"}}
-            environment |= {"TERM": "xterm", "NO_COLOR": "1"}
-            os.execve(sys.executable, [sys.executable, "-m", "kaiza", *words], environment)
+        environment = {name: text for name, text in os.environ.items() if name not in {"COLUMNS", "LINES"}}
+        child = fork_command(words, ".", slave, environment | {"TERM": "xterm", "NO_COLOR": "1"})
         os.close(slave)
         shown = b""
         try:
