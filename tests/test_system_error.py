@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from agents import plan
 from scenes import records
 
 import kaiza
@@ -165,10 +166,11 @@ def test_an_error_before_a_session_has_a_null_session_and_workspace(app):
 
 
 @pytest.mark.rows("S1-95")
-def test_phase_and_plan_hash_are_preserved(begun):
-    envelope = failing(begun, "raise", phase_id="PHASE_5A", plan_hash="ab" * 32)
+def test_phase_and_plan_hash_are_preserved(begun, workspace):
+    approved = plan(workspace)
+    envelope = failing(begun, "raise", phase_id="PHASE_5A", plan_hash=approved)
 
-    assert (envelope["phase_id"], envelope["plan_hash"]) == ("PHASE_5A", "ab" * 32)
+    assert (envelope["phase_id"], envelope["plan_hash"]) == ("PHASE_5A", approved)
 
 
 @pytest.mark.rows("S1-96")

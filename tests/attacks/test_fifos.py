@@ -33,9 +33,8 @@ GROUPS = {
 
 
 def fill(root):
-    for name in (".hg/store/data", "src/a.py"):
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("x = 1\n")
+    (root / "src").mkdir(exist_ok=True)
+    (root / "src/a.py").write_text("x = 1\n")
     run_git(root, "init", "-q")
     run_git(root, "add", "src")
     run_git(root, "commit", "-q", "-m", "x")
@@ -47,6 +46,8 @@ def fill(root):
     made = app.call("write_file", {"path": "one/two/file", "content": "x\n", "plan_hash": approved})
     assert made.envelope is None
     app.close()
+    (root / ".hg/store").mkdir(parents=True)  # not before the approval, which an edit gives in no Mercurial repository
+    (root / ".hg/store/data").write_text("x = 1\n")
     return approved
 
 

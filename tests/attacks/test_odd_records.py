@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from agents import plan
+from agents import hash_of, plan
 from attacks.test_hostile_log import CHANGE, MEMBERS, bodies
 from scenes import bind, make_ready
 
@@ -170,7 +170,7 @@ def test_records_of_odd_form_are_left_out_of_an_answer_and_counted(clone):
 
 @pytest.mark.usefixtures("capfdbinary")
 def test_an_undo_restores_sound_changes_beside_odd_ones(clone):
-    approved = plan(clone)
+    approved = hash_of(clone)
     ship_log(clone, changed_bodies())
     app = App([os.path.realpath(clone)])
     app.call("begin_session", {"role": "WINDSURF"})

@@ -190,6 +190,8 @@ def add_links(workspace):
 )  # fmt: skip
 def test_no_protected_path_can_be_changed_through_a_link(begun, workspace, scene, path):
     add_links(workspace)
+    # The first change under a plan keeps the plan's text.
+    begun.call("write_file", {"path": "src/first", "content": "x\n", "plan_hash": scene, "dry_run": True})
     before = manifest(workspace)
     found = list(try_changes(begun, workspace, path, scene))
 

@@ -50,7 +50,7 @@ def test_a_protected_file_among_the_changes_refuses_all_of_them(overreach, works
     assert (envelope["error_code"], envelope["invariant_id"]) == ("POLICY_VIOLATION", invariant)
     assert not (workspace / path).exists()
     assert not (workspace / "a").exists()
-    assert [entry["kind"] for entry in records(workspace)] == ["call", "call"]
+    assert [entry["kind"] for entry in records(workspace)] == ["call", "plan", "call"]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

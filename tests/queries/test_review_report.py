@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from agents import sha
-from review_scenes import AUTH, TOKENS, Scene, play_story
+from review_scenes import AUTH, PLAN, TOKENS, Scene, play_story
 from scenes import records
 
 from kaiza.domain.review.report import ReviewSelection
@@ -194,12 +194,12 @@ def test_a_sessions_page_says_which_session_locked_its_role_and_that_of_another_
 def test_an_edited_approval_has_an_interval_and_no_moment(scene):
     scene.write("src/a.py", "one\n")
     scene.begin()
-    draft = scene.approve()
     plan = scene.root / "plans/PLAN-0007-rotate-tokens.md"
-    plan.write_text(plan.read_text().replace("APPROVED", "DRAFT"))
+    text = PLAN.format(plan_id=plan.stem, title="Rotate session tokens every day", more="")
+    plan.write_text(text.replace("APPROVED", "DRAFT"))
     scene.call("write_file", path="src/a.py", content="x\n", plan_hash=sha(plan.read_bytes()))
-    plan.write_text(plan.read_text().replace("DRAFT", "APPROVED"))
-    scene.plan_hash = draft
+    plan.write_text(text)
+    scene.plan_hash = sha(text.encode())
     scene.overwrite("src/a.py", "two\n")
     card = scene.review().plans[0]
     refused, sealed = (

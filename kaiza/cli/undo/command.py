@@ -124,7 +124,8 @@ def _undo_changes(args: argparse.Namespace, workspace: Workspace, name: str) -> 
 def _print_recovered(reports: Iterable[Mapping[str, Any]]) -> None:
     for each in reports:
         what = "left as it is" if each["result"] == "left" else each["result"].replace("_", " ")
-        where = f" ({escape(each['paths'][0])}, …)" if each["paths"] else ""
+        more = f" and {len(each['paths']) - 1} more" if len(each["paths"]) > 1 else ""
+        where = f" ({escape(each['paths'][0])}{more})" if each["paths"] else ""
         output.print_error(f"A change that a crash interrupted{where}: {what}.")
 
 

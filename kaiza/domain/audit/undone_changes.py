@@ -31,19 +31,21 @@ class UndoneChanges:
         calls: Collection[str] = frozenset((record["detail"] or {}).get("undone") or ()) if is_undo(record) else ()
         undone = set()
         for path, before, after, _ in record_transitions(record):
-            if self._is_undone(path, record["request_id"], before, after):
+            if self._is_undone(path, record["request_id"], before, after, by_undo=bool(calls)):
                 undone.add(path)
             elif calls:
                 self._open_undos.setdefault(path, []).append(_OpenUndo(calls, before))
         return undone
 
-    def _is_undone(self, path: str, call: str, before: PathState, after: PathState) -> bool:
+    def _is_undone(self, path: str, call: str, before: PathState, after: PathState, *, by_undo: bool) -> bool:
         open_undos = self._open_undos.get(path, [])
         while open_undos:
             newest = open_undos[-1]
             if call in newest.calls and after.is_compatible(newest.state):
                 newest.state = before
                 return True
+            if by_undo and after.is_compatible(newest.state):  # what it undid is looked for first
+                return False
             if before.is_compatible(newest.state):  # undone outside of Kaiza before the undo
                 return call in newest.calls
             open_undos.pop()

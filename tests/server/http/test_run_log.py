@@ -98,15 +98,6 @@ def test_a_call_that_is_answered_as_events_is_logged(serve, workspace):
     ]
 
 
-def test_requests_without_a_tool_call_write_no_run_log(serve, workspace):
-    door = serve("--no-auth")
-    door.post("/mcp", request(1, "tools/list"))
-    door.post("/rpc", request(2, "server/info"))
-    door.end()
-
-    assert not (workspace / PLACE).exists()
-
-
 def test_no_runs_turns_the_run_log_off(serve, workspace):
     door = serve("--no-auth", "--no-runs")
     door.post("/rpc", call(1, "begin_session", role="WINDSURF"))

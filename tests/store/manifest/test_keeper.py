@@ -9,6 +9,7 @@ import threading
 from itertools import count
 
 import pytest
+from doors import until
 from scenes import make_ready, records
 
 from kaiza.app import App
@@ -285,6 +286,7 @@ def kill_while_writing(project, at):
             write = keeper.ManifestKeeper._write
 
             def write_and_die(self, batch):
+                until(lambda: records(project))  # the thread that writes does not wait for the session's record
                 sys.setprofile(Stepwise(at).count)
                 write(self, batch)
                 sys.setprofile(None)
