@@ -125,6 +125,7 @@ def test_a_change_before_the_end_of_the_verification_is_refused_and_can_be_retri
     assert audit["checked"] == "tail"
     assert (refused["error_code"], refused["invariant_id"]) == ("AUDIT_LOG_FAILED", "AUDIT_NOT_VERIFIED_YET")
     assert refused["cause"]["progress"].keys() == {"bytes", "of"}
+    assert "still being verified" in refused["human_message"]
     assert meanwhile == ("ok", "active")
     assert after is None
     assert (workspace / "src/x.py").exists()

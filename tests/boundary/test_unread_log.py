@@ -99,6 +99,7 @@ def test_a_change_is_refused_as_unread_before_a_freeze_and_a_lock(root, serve):
 
     assert (refused["error_code"], refused["invariant_id"]) == NOT_YET
     assert refused["cause"]["progress"]["of"] > 0
+    assert "still being read" in refused["human_message"]
     wait_until_read(app, root)
     assert write(app, plan_hash) == ("POLICY_VIOLATION", "WORKSPACE_FROZEN")
     assert app.call("session_status", {}).output["state"] == "locked"

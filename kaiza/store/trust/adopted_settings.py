@@ -60,9 +60,9 @@ def save_adopted(root: str, values: Values) -> None:
 def find_edits(root: str, layers: SettingsLayers) -> Values:
     """Values that are stricter than the adopted ones, if `kaiza.toml` was edited here. May start git."""
     stricter = {} if layers.is_foreign else layers.list_stricter()
-    if not stricter or layers.text is None:
+    if not stricter:
         return {}
     from kaiza.store.trust.git_origin import Origin, find_origins  # noqa: PLC0415  most sessions start no git
 
-    [origin] = find_origins(root, ".", [(NAME, layers.text.encode())])
+    [origin] = find_origins(root, ".", [(NAME, (layers.text or "").encode())])
     return stricter if origin is Origin.HERE else {}

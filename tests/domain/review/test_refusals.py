@@ -36,6 +36,13 @@ def words_of(*records):
     return [(row.tone, row.words, row.is_ordinary) for row in review_refusals(records, ())]
 
 
+def test_the_path_that_was_refused_is_named_first_also_where_no_argument_names_it():
+    refusal = refused("SCOPE_VIOLATION", arguments={"patch": "diff"}, cause={"path": "b"}, changes=[{"path": "a"}])
+    with_argument = refused("SCOPE_VIOLATION", arguments={"path": "a"}, cause={"path": "b"})
+
+    assert [row.paths for row in review_refusals([refusal, with_argument], ())] == [("b", "a"), ("b", "a")]
+
+
 @pytest.mark.parametrize("code", sorted(set(error_codes.SYSTEM_ERROR_CODES) - NEVER_RECORDED))
 def test_every_code_has_words(code):
     ((_, words, _),) = words_of(refused(code))
