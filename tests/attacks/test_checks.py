@@ -16,7 +16,7 @@ from scenes import records, write_adopted_settings
 from kaiza.store.checks import sandbox
 
 needs_bubblewrap = pytest.mark.skipif(
-    sandbox.find_bubblewrap("/nonexistent") is None, reason="bubblewrap is missing, or cannot make a sandbox here"
+    sandbox.find_bubblewrap("/dev/null/none") is None, reason="bubblewrap is missing, or cannot make a sandbox here"
 )
 
 
@@ -29,7 +29,7 @@ def sandboxed(make_app, workspace):
 @pytest.fixture
 def unsandboxed(make_app, workspace, monkeypatch):
     """Run a script as the check of an approved plan, without a sandbox, because there is no bubblewrap."""
-    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("PATH", "/dev/null/none")
     return checking(make_app(workspace, allowed=("allow_checks", "allow_unsandboxed_checks")), workspace)
 
 
@@ -43,7 +43,7 @@ def state_directory():
 
 
 def test_without_bubblewrap_checks_are_refused_and_nothing_runs(make_app, workspace, monkeypatch):
-    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("PATH", "/dev/null/none")
     run = checking(make_app(workspace, allowed=("allow_checks",)), workspace)
     envelope = run("open('ran', 'w')").envelope
 
@@ -443,7 +443,7 @@ open("audit/audit-log.jsonl", "a").write(body[:-1] + f',"entry_hash":"{digest}"}
 
 @pytest.mark.parametrize("kind", ["person", "plan"])
 def test_a_decision_forged_by_an_unsandboxed_check_locks_until_a_person_unlocks(make_app, workspace, monkeypatch, kind):
-    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("PATH", "/dev/null/none")
     app = make_app(workspace, allowed=("allow_checks", "allow_unsandboxed_checks"))
     run = checking(app, workspace)
     changes = {
@@ -463,7 +463,7 @@ def test_a_decision_forged_by_an_unsandboxed_check_locks_until_a_person_unlocks(
 
 
 def test_the_late_count_of_a_plans_files_is_no_forged_decision_and_seals_nothing(make_app, workspace, monkeypatch):
-    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("PATH", "/dev/null/none")
     app = make_app(workspace, allowed=("allow_checks", "allow_unsandboxed_checks"))
     run = checking(app, workspace)
     detail = {"how": "command", "approved_by": "me", "files": 1, "counted": True, "seal_seq": 1}

@@ -117,7 +117,7 @@ def test_output_without_end_is_cut(programs, tmp_path):
 
 
 def test_a_program_that_cannot_start_is_like_none(kaiza, doctor, programs):
-    programs("codex", "").write_text("#!/nonexistent\n")
+    programs("codex", "").write_text("#!/dev/null/none\n")
     kaiza("init", "--client", "codex", "--yes")
 
     assert doctor("codex")["verdict"] == "ok"

@@ -294,7 +294,7 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(root, doctor):
     assert (status, checks["client:claude-code"]["verdict"]) == (1, "problem")
 
 
-@pytest.mark.parametrize("command", ["/nonexistent", "/bin/true", "/bin/cat"])
+@pytest.mark.parametrize("command", ["/dev/null/none", "/bin/true", "/bin/cat"])
 def test_a_server_that_does_not_answer_is_detected(command):
     assert handshake.probe_server(ServerCommand(command, ())) is not None
 
@@ -320,7 +320,7 @@ def test_a_server_that_cannot_start_is_a_problem_that_says_why(root, doctor):
 
 
 def test_the_server_is_started_with_the_environment_of_a_client(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", "/nonexistent")
+    monkeypatch.setenv("PYTHONPATH", "/dev/null/none")
     script = tmp_path / "server"
     script.write_text(f"#!/bin/sh\nexec /usr/bin/env > {tmp_path}/seen\n")
     script.chmod(0o755)
@@ -409,7 +409,7 @@ def test_a_sandbox_that_works_is_ok(root, doctor):
 
 
 def test_a_machine_without_bubblewrap_is_a_warning(root, doctor, monkeypatch):
-    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("PATH", "/dev/null/none")
     _, checks = doctor()
 
     assert checks["checks"]["verdict"] == "warning"

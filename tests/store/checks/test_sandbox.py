@@ -8,7 +8,7 @@ from agents import checking
 from kaiza.store.checks import sandbox
 
 pytestmark = pytest.mark.skipif(
-    sandbox.find_bubblewrap("/nonexistent") is None, reason="bubblewrap is missing, or cannot make a sandbox here"
+    sandbox.find_bubblewrap("/dev/null/none") is None, reason="bubblewrap is missing, or cannot make a sandbox here"
 )
 
 

@@ -170,7 +170,7 @@ def test_what_git_cannot_answer_is_not_merged_and_says_why(root, case, monkeypat
         merge(root)
     trust(root, "refs/remotes/origin/gone" if case == "no ref" else TRUSTED)
     if case == "no git":
-        monkeypatch.setenv("PATH", "/nonexistent")
+        monkeypatch.setenv("PATH", "/dev/null/none")
     if case == "damaged":
         shutil.rmtree(root / ".git" / "objects")
 

@@ -319,7 +319,7 @@ def test_a_signer_has_the_fingerprint_that_ssh_keygen_prints(tmp_path):
 
 def test_without_ssh_keygen_no_signature_counts_and_the_reason_is_given(root, key, monkeypatch):
     sign(root, key)
-    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("PATH", "/dev/null/none")
 
     assert status(root).signer is None
     assert "not installed" in status(root).problem
