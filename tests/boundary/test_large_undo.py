@@ -69,17 +69,17 @@ def test_files_that_a_person_removed_or_changed_meanwhile_do_not_count_against_a
 def test_the_early_refusal_never_refuses_what_the_record_could_hold(begun, changed, workspace):
     files = sorted((workspace / "src").iterdir())
     results = []
-    for count in range(60):  # fewer and fewer files to undo, until it fits
+    for count in range(20):  # fewer and fewer files to undo, until it fits
         outcome = begun.call("undo_changes", {"all_of_session": True, "plan_hash": changed, "dry_run": True})
         results.append(outcome.envelope is None)
         with pytest.MonkeyPatch.context() as patch:  # only the record itself refuses
             patch.setattr(undo_plan, "_LEAST_CHANGE_BYTES", 0)
             late = begun.call("undo_changes", {"all_of_session": True, "plan_hash": changed, "dry_run": True})
         if outcome.envelope is not None and late.envelope is None:
-            pytest.fail(f"refused early with {count * 10} files fewer")
+            pytest.fail(f"refused early with {count * 30} files fewer")
         if results[-1]:
             break
-        for file in files[count * 10 : count * 10 + 10]:
+        for file in files[count * 30 : count * 30 + 30]:
             file.unlink()
 
     assert results[0] is False
