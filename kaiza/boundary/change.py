@@ -21,6 +21,7 @@ from kaiza.domain.change import USUAL_MODE, Change, bytes_written
 from kaiza.domain.finding import Finding
 from kaiza.domain.paths.nested_names import NestedPath
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.plain_values import ask
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.plan import MAX_BYTES
 from kaiza.domain.plans.scope import MOVE, RequestedOperation
@@ -64,7 +65,7 @@ def execute_change(call: Call, case: Case, answer: Answer, services: Services, v
         workspace.transactions.apply(prepared)
     except BaseException as raised:  # noqa: BLE001  the intent may be on disk, and every intent needs an outcome
         return record_outcome(call, services, error=as_system_error(raised, "FILE_WRITE_FAILED"))
-    created_mode = workspace.transactions.created_mode(call.request_id)
+    created_mode = ask(partial(workspace.transactions.created_mode, call.request_id), None)
     if created_mode != USUAL_MODE:
         call.detail["created_mode"] = created_mode
     outcome = record_outcome(

@@ -276,7 +276,7 @@ def as_system_error(raised: BaseException, error_code: str) -> errors.SystemErro
 
 def _describe_error(raised: BaseException, error_code: str) -> errors.SystemError:
     if is_instance(raised, errors.SystemError):
-        return raised.copy_plain()
+        return errors.SystemError.copy_plain(raised)  # its own class may have another
     named = (ask(partial(getattr, raised, name), None) for name in ("error_code", "code"))
     codes = (plain_text(code) for code in named if is_instance(code, str))
     known = next((code for code in codes if code in error_codes.SYSTEM_ERROR_CODES), error_code)

@@ -72,7 +72,7 @@ class SystemError(Exception):  # noqa: A001
 
     def copy_plain(self) -> "SystemError":
         """A copy whose members are plain values, whatever they are here. Never raises."""
-        members = self.to_envelope()
+        members = SystemError.to_envelope(self)
         evidence = _copy_evidence(ask(lambda: self.evidence, None))
         copied = SystemError.tool_failure(members["error_code"], **members, evidence=evidence)
         copied.__cause__ = self  # for the stack trace

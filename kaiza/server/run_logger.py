@@ -12,6 +12,7 @@ from kaiza.domain.run_event import RunError, RunEvent, derive_ids
 from kaiza.server.pipeline import Exchange
 from kaiza.wire import framing
 from kaiza.wire.message import InvalidMessage
+from kaiza.wire.numbers import parse_integer
 from kaiza.wire.shape import find_dialect
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 MAX_WAITING: Final = 64
 """The last requests before the run log can begin, because its workspace is not ready. They are kept for it."""
+
+MAX_DECODED: Final = 1 << 16
+"""Longest refused line whose members are logged: it is decoded once more, which would delay other requests."""
 
 _OPENING_METHODS: Final = frozenset({"initialize", "server/discover"})
 _ERROR_MEMBER: Final = b',"error":{'
@@ -81,12 +85,11 @@ def describe_exchange(exchange: Exchange, *, is_deterministic: bool = False) -> 
 
 def _decode_refused(exchange: Exchange) -> Mapping[str, Any]:
     """Members of a refused frame; none if it was no JSON object."""
-    if not isinstance(exchange.message, InvalidMessage) or not isinstance(exchange.line, bytes):
+    # A line with this code could not be decoded, and would take as long to fail again.
+    is_decoded = isinstance(exchange.message, InvalidMessage) and exchange.message.error_code != "PARSE_ERROR"
+    if not is_decoded or not isinstance(exchange.line, bytes) or len(exchange.line) > MAX_DECODED:
         return {}
-    try:
-        value = framing.decode(exchange.line)
-    except ValueError:
-        return {}
+    value = framing.decode_again(exchange.line)
     return value if isinstance(value, dict) else {}
 
 
@@ -108,7 +111,7 @@ def _describe_answer(answer: bytes, refused: Mapping[str, Any]) -> RunError | No
     # An id cannot contain either text: quotation marks in it are escaped.
     if _RESULT_MEMBER in answer or _ERROR_MEMBER not in answer:
         return None
-    code = _find_code(json.loads(answer)["error"])
+    code = _find_code(json.loads(answer, parse_int=parse_integer)["error"])
     return RunError(code, _find_failing(refused) if code == "INVALID_ENVELOPE" and refused else {})
 
 

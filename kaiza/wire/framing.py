@@ -43,6 +43,12 @@ def decode(line: bytes) -> object:
     return value
 
 
+def decode_again(line: bytes) -> object:
+    """Decode a line that `decode` has accepted."""
+    value: object = _DECODER.decode(line.decode())
+    return value
+
+
 def _find_break(line: bytes) -> int | None:
     """Number of bytes before the structure of a refused line breaks; None if only values are at fault."""
     text = line.decode(errors="surrogateescape")

@@ -32,6 +32,9 @@ _CLOSING: Final = {b"{": b"}", b"[": b"]"}
 _STEPS: Final = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
 _MAX_REMOVALS: Final = 4
+# Where something that is kept stands between what is not, a piece is read in parts. Tokens are read one by one in
+# parts of this size only.
+_LEAST_PART: Final = 64
 _NEVER: Final = -1
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -91,16 +94,31 @@ class Outline:
             self._in_string = False
         is_odd = masked.count(b'"', position, end) % 2
         begun = masked.rfind(b'"', position, end) if is_odd else end
-        if not self._skip(masked[position:begun]):
-            self._read_tokens(piece, masked, position, begun)
+        self._read_parts(piece, masked, position, begun)
         # A short string is read again with the next piece, a long one is not kept.
         self._in_string = end - begun > MAX_TEXT
         self._rest = piece[end:] if self._in_string else piece[begun:]
 
+    def _read_parts(self, piece: bytes, masked: bytes, position: int, end: int) -> None:
+        """Read a part of the line that ends outside of strings, and pass over what is not kept as fast as possible."""
+        size = end - position
+        while position < end:
+            is_hidden = self._hidden_level is not None
+            stop = min(end, position + (size if is_hidden else _LEAST_PART))
+            if masked.count(b'"', position, stop) % 2:
+                stop = masked.index(b'"', stop) + 1
+            if is_hidden and self._skip(masked[position:stop]):
+                size *= 2
+            elif is_hidden and size > _LEAST_PART:
+                size //= 2
+                continue
+            else:
+                self._read_tokens(piece, masked, position, stop)
+            position = stop
+
     def _skip(self, text: bytes) -> bool:
-        """Measure a part of the line that is not kept; False if some of it may have to be."""
-        if self._hidden_level is None:
-            return False
+        """Measure a part of the line that is not kept; False if some of it has to be."""
+        assert self._hidden_level is not None  # noqa: S101  something is hidden where this is called
         outside = _STRING.sub(b"", text)
         brackets = outside.translate(_ONE_KIND, _NO_BRACKETS)
         # Pairs change no level but their own. Without them the rest is short, or nearly all of one kind.
@@ -216,4 +234,5 @@ _DECODER: Final = json.JSONDecoder(
     parse_int=parse_integer,
     parse_float=parse_float,
     parse_constant=lambda _: None,
+    strict=False,  # the line is refused, whatever its strings hold
 )

@@ -83,6 +83,19 @@ def test_any_exception_becomes_one_envelope_and_one_record(misbehaving, monkeypa
         misbehaving.call("debug_fault", raising(Monsters(seed).exception()))
 
 
+def test_an_error_of_another_class_does_not_describe_itself(misbehaving):
+    class Sly(errors.SystemError):
+        evidence = property(lambda _: 1 / 0, lambda *_: None)
+
+        def copy_plain(self):
+            return self
+
+        def to_envelope(self, _known=None):
+            return {}
+
+    misbehaving.call("debug_fault", raising(Sly("FILE_NOT_FOUND", {})))
+
+
 @pytest.mark.rows("S0-1", "S0-15", "S0-37")
 @pytest.mark.long
 def test_any_exception_in_a_context_tool_becomes_one_body_of_version_0(misbehaving):

@@ -222,3 +222,13 @@ def test_odd_members_beside_the_arguments_do_not_keep_a_call_from_its_answer(doo
 
         assert find_envelope(door.ask(text.encode()))["cause"]["class"] == "INVALID_PARAMS"
         assert last_record(workspace)[0] == "read_file"
+
+
+@pytest.mark.rows("S3-30", "S4-17")
+@pytest.mark.parametrize("member", ['"x":"a\tb"', '"_meta":{"x":"a\tb"}', '"_meta":{"progressToken":"\x00"}'])
+def test_a_control_character_in_a_member_of_params_hides_neither_id_nor_call(door, workspace, member):
+    params = f'{{{member},"name":"read_file","arguments":{{"path":"a.txt"}}}}'
+    answer = door.ask((ORDERS["id first"] % (7, params)).encode())
+
+    assert (answer["id"], answer["error"]["code"]) == (7, -32700)
+    assert last_record(workspace) == ("read_file", "PARSE_ERROR")

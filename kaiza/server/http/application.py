@@ -26,6 +26,7 @@ from kaiza.server.http.event_stream import EventStream, accepts_events
 from kaiza.server.pipeline import Exchange, Incoming, Pipeline, RunLoggerProtocol, to_call_request
 from kaiza.wire import message
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
+from kaiza.wire.numbers import parse_integer
 from kaiza.wire.outline import Outline
 
 HEALTH_PATH: Final = "/healthz"
@@ -122,7 +123,7 @@ class Endpoints:
         """Answer one message of MCP, of a revision with or without a handshake."""
         admitted = await self._admit(http)
         pipeline = self._pipelines.mcp()
-        parsed = await self._bodies.parse(admitted.body, pipeline)
+        parsed = await self._bodies.parse(admitted.body, pipeline, admitted.principal)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
         # A client with a handshake expects errors with status 200. An invalid message has no revision.
@@ -148,7 +149,7 @@ class Endpoints:
         """Answer one message in any dialect, with the HTTP status of its error code."""
         admitted = await self._admit(http)
         pipeline = self._pipelines.rpc()
-        parsed = await self._bodies.parse(admitted.body, pipeline)
+        parsed = await self._bodies.parse(admitted.body, pipeline, admitted.principal)
         if isinstance(parsed, Notification):
             return Response(status_code=202)
         answer = self._decide(http, pipeline, parsed, admitted)
@@ -164,7 +165,7 @@ class Endpoints:
     async def _admit(self, http: HttpRequest) -> AdmittedRequest:
         principal = self._admission.find_principal(http.headers)
         check_content(http.headers)
-        body = await self._bodies.read(http)
+        body = await self._bodies.read(http, principal)
         return AdmittedRequest(principal, body, http.url.path, time.monotonic())
 
     def _decide(
@@ -205,7 +206,7 @@ def _find_error(line: bytes, request_id: RequestId | None) -> Mapping[str, Any] 
     """The JSON-RPC error in an answer; None if it has a result, which is not decoded."""
     if not line.startswith(b'{"jsonrpc":"2.0","id":%b,"error":' % message.encode_id(request_id)):
         return None
-    error: Mapping[str, Any] = json.loads(line)["error"]
+    error: Mapping[str, Any] = json.loads(line, parse_int=parse_integer)["error"]
     return error
 
 

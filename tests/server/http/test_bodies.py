@@ -6,6 +6,7 @@ import anyio
 import pytest
 from starlette.exceptions import HTTPException
 
+from kaiza.domain.call import Principal
 from kaiza.server.dialects import load_dialects
 from kaiza.server.http import body
 from kaiza.server.pipeline import Pipeline
@@ -41,7 +42,7 @@ class NotedPipeline(Pipeline):
 @pytest.mark.parametrize("spaces", [0, body.LONG_BYTES])
 def test_only_a_long_body_is_parsed_on_another_thread(spaces):
     pipeline = NotedPipeline(load_dialects(ServerDescription("1", "", list)))
-    parsed = anyio.run(body.BodyReader().parse, PING + b" " * spaces, pipeline)
+    parsed = anyio.run(body.BodyReader().parse, PING + b" " * spaces, pipeline, None)
 
     assert parsed.id == 1
     assert (pipeline.thread == threading.get_ident()) is (spaces == 0)
@@ -49,20 +50,21 @@ def test_only_a_long_body_is_parsed_on_another_thread(spaces):
 
 def test_no_more_is_received_at_a_time_than_fits_into_memory(monkeypatch):
     monkeypatch.setattr(body, "MAX_HELD", 3000)
+    monkeypatch.setattr(body, "SMALL_BYTES", 1)
 
     async def receive():
         reader, seen = body.BodyReader(), []
         first, second = Upload(b"x" * 1000, b"y" * 500), Upload(b"z" * 1500)
 
         async def read(upload):
-            seen.append(await reader.read(upload))
+            seen.append(await reader.read(upload, None))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read, first)
             tasks.start_soon(read, second)
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(HTTPException) as refused:
-                await reader.read(Upload(b"!"))
+                await reader.read(Upload(b"!!"), None)
             first.may_end.set()
             second.may_end.set()
         third = Upload(b"w" * 3000)
@@ -85,10 +87,57 @@ def test_of_a_body_that_is_too_long_an_outline_is_kept_and_its_memory_is_free_ag
         for _ in range(3):
             upload = Upload(*pieces)
             upload.may_end.set()
-            outline = await reader.read(upload)
+            outline = await reader.read(upload, None)
         return outline
 
     outline = anyio.run(receive)
 
     assert isinstance(outline, Outline)
     assert outline.read() == {"params": "", "id": 3}
+
+
+def test_long_bodies_of_one_token_keep_no_other_ones_from_being_received(monkeypatch):
+    monkeypatch.setattr(body, "MAX_HELD", 4000)
+    monkeypatch.setattr(body, "MAX_HELD_OF_TOKEN", 3000)
+    monkeypatch.setattr(body, "SMALL_BYTES", 10)
+    greedy, other = Principal("greedy#1", "/w"), Principal("other#2", "/w")
+
+    async def receive():
+        reader = body.BodyReader()
+        held, long, small = Upload(b"x" * 3000), Upload(b"y" * 1000), Upload(b"z" * 10)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(reader.read, held, greedy)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(HTTPException):
+                await reader.read(Upload(b"!" * 11), greedy)
+            long.may_end.set()
+            small.may_end.set()
+            received = await reader.read(long, other), await reader.read(small, greedy)
+            held.may_end.set()
+        return received
+
+    assert tuple(map(len, anyio.run(receive))) == (1000, 10)
+
+
+def test_a_token_waits_for_the_parser_of_its_own_bodies_only():
+    class Stuck(NotedPipeline):
+        def parse_line(self, line):
+            assert other_is_parsed.wait(30)
+            return super().parse_line(line)
+
+    def make(kind):
+        return kind(load_dialects(ServerDescription("1", "", list)))
+
+    other_is_parsed, line = threading.Event(), PING + b" " * body.LONG_BYTES
+
+    async def parse():
+        reader = body.BodyReader()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(reader.parse, line, make(Stuck), Principal("greedy#1", "/w"))
+            await anyio.wait_all_tasks_blocked()
+            parsed = await reader.parse(line, make(NotedPipeline), Principal("other#2", "/w"))
+            other_is_parsed.set()
+        return parsed
+
+    assert anyio.run(parse).id == 1
