@@ -105,3 +105,15 @@ def test_a_workspace_whose_path_is_not_utf8_is_refused_with_the_cure(tmp_path, p
     assert b"Rename the directory" in result.stderr
     assert b"Traceback" not in result.stderr
     assert sorted(os.listdir(root)) == ["audit", "plans"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["undo"], ["status"], ["review"], ["audit", "verify"], ["audit"], ["serve", "--port"], ["review", "--since"], []],
+)
+@pytest.mark.parametrize("name", ["src/e\x1b[31mv", "a\nb", "\u202e.py", "\x9b1m"])
+def test_a_usage_error_prints_no_control_characters(kaiza, words, name):
+    result = kaiza(*words, name, "--none" + name)
+
+    assert result.status == 2
+    assert controls(result.out + result.err) == []

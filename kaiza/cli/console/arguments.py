@@ -36,7 +36,10 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error; end with 2."""
         self.print_usage(sys.stderr)
-        lines = _wrap(f"{self.prog}: error: {message}", shutil.get_terminal_size().columns)
+        from kaiza.render.terminal import escape  # noqa: PLC0415  only errors need it
+
+        # The message holds words of the command line, which may be the name of a file that an agent made.
+        lines = _wrap(f"{self.prog}: error: {escape(message)}", shutil.get_terminal_size().columns)
         self.exit(2, "\n".join(lines) + "\n")
 
 
