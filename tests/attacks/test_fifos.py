@@ -2,12 +2,17 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 from agents import WIDE, plan
 from repositories import run_git
 
 from kaiza.app import App
+from kaiza.domain import errors
+from kaiza.store.disk import state_dir
+from kaiza.store.manifest import database
 
 CALLS = [
     ("begin_session", {"role": "WINDSURF"}),
@@ -21,6 +26,10 @@ CALLS = [
     ("write_report", {"title": "t", "content": "c"}),
     ("end_session", {}),
 ]
+STATE_FILES = (
+    *("workspace.json", "key.json", "sights.json", "index.json", "anchor", "anchor-2", "damage.json", "settings.json"),
+    *("trust.json", "whole.json", "allowed_signers", "manifest.sqlite", "manifest.sqlite-journal"),
+)
 GROUPS = {
     "state": lambda path: path.startswith(".kaiza/"),
     "made": lambda path: path == ".kaiza/made/list",
@@ -51,29 +60,105 @@ def fill(root):
     return approved
 
 
-def answers_all(root, approved):
-    """Whether each call is answered, by a process that is ended where it waits."""
+def put_fifos(paths):
+    for path in paths:
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+
+
+def ends_well(act):
+    """Whether a function returns, in a process that is ended where it waits."""
     child = os.fork()
     if child == 0:
         try:
             signal.alarm(60)
-            app = App([str(root)])
-            answers = [app.call(tool, {"plan_hash": approved, **arguments} if tool == "write_file" else arguments)
-                       for tool, arguments in CALLS]  # fmt: skip
-            app.close()
-            os._exit(0 if all(answer.output or answer.envelope for answer in answers) else 1)
+            act()
+            os._exit(0)
         finally:
             os._exit(2)
     return os.waitpid(child, 0)[1] == 0
+
+
+def answers_all(root, approved):
+    """Whether each call is answered."""
+
+    def call_all():
+        try:
+            app = App([str(root)])
+        except errors.SystemError:  # a server that does not start says why
+            return
+        for tool, arguments in CALLS:
+            answer = app.call(tool, {"plan_hash": approved, **arguments} if tool == "write_file" else arguments)
+            assert answer.output or answer.envelope
+        app.close()
+
+    return ends_well(call_all)
+
+
+def print_status(root):
+    return subprocess.run(
+        [sys.executable, "-m", "kaiza", "status"], cwd=root, capture_output=True, check=False, timeout=60
+    )
 
 
 @pytest.mark.parametrize("is_chosen", GROUPS.values(), ids=GROUPS.keys())
 def test_no_call_waits_for_the_other_end_of_a_fifo(workspace, is_chosen):
     approved = fill(workspace)
     chosen = [path for path in workspace.rglob("*") if path.is_file() and is_chosen(str(path.relative_to(workspace)))]
-    for path in chosen:
-        path.unlink()
-        os.mkfifo(path)
+    put_fifos(chosen)
 
     assert chosen
     assert answers_all(workspace, approved)
+
+
+@pytest.mark.parametrize("name", STATE_FILES)
+def test_nothing_waits_for_the_other_end_of_a_fifo_in_the_state_directory(workspace, name):
+    approved = fill(workspace)
+    put_fifos([state_dir.path_of(str(workspace)) / name])
+
+    assert answers_all(workspace, approved)
+    assert print_status(workspace).returncode in {0, 1, 3}
+
+
+def test_nothing_waits_where_all_files_of_the_state_directory_are_fifos(workspace):
+    approved = fill(workspace)
+    put_fifos([path for path in state_dir.path_of(str(workspace)).rglob("*") if path.is_file()])
+
+    assert answers_all(workspace, approved)
+    assert print_status(workspace).returncode in {0, 1, 3}
+
+
+@pytest.mark.parametrize("name", ["key.json", "sights.json", "index.json", "anchor", "damage.json", "settings.json"])
+def test_no_call_fails_because_a_file_of_the_state_directory_is_larger_than_the_memory(workspace, name):
+    approved = fill(workspace)
+    state = state_dir.path_of(str(workspace))
+    with (state / name).open("ab") as file:
+        file.truncate(1 << 42)
+
+    assert answers_all(workspace, approved)
+
+
+def test_no_state_file_is_written_through_a_fifo_or_a_link_that_has_the_name_of_its_temporary_file(tmp_path):
+    def write():
+        temporary = tmp_path / f"x.json.{os.getpid()}"
+        for put in (os.mkfifo, lambda path: path.symlink_to(tmp_path / "other")):
+            put(temporary)
+            with pytest.raises(OSError, match=r"No such device|symbolic links"):
+                state_dir.replace_file(tmp_path / "x.json", b"x")
+            temporary.unlink()
+
+    assert ends_well(write)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
+def test_a_manifest_with_a_fifo_beside_it_is_replaced(tmp_path, suffix):
+    def reopen():
+        assert database.open_database(tmp_path, "x") is None
+        database.open_or_create(tmp_path, "x").close()
+        assert database.open_database(tmp_path, "x") is not None
+
+    database.open_or_create(tmp_path, "x").close()
+    put_fifos([tmp_path / f"{database.NAME}{suffix}"])
+
+    assert ends_well(reopen)

@@ -111,7 +111,7 @@ class Checkpoint:
             return
         for name in filter(_NAMES.fullmatch, names):
             with suppress(FileNotFoundError):
-                value = _newest_slot((self._state_path / name).read_bytes())
+                value = _newest_slot(state_dir.read_file(self._state_path / name))
                 if value is not None:
                     yield value
 

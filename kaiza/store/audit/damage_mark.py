@@ -56,7 +56,7 @@ class DamageMark:
         if not os.access(self._name, os.F_OK):
             return self._in_memory
         try:
-            content = orjson.loads(self._path.read_bytes())
+            content = orjson.loads(state_dir.read_file(self._path))
             head = LogHead(**content["head"]) if content["head"] else None
             fault = ChainFault(**content["first_fault"]) if content["first_fault"] else None
             return Verdict(content["verdict"], content["records"], head, fault, anchored=content["anchored"])

@@ -12,6 +12,7 @@ import orjson
 
 from kaiza.domain.audit.projection import AuditState
 from kaiza.domain.audit.record import LogHead
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
 from kaiza.store.disk.state_key import StateKey
 
@@ -19,6 +20,7 @@ _FORMAT = 5  # format 4 had the names of changes as records write them, where tw
 NAME = "index.json"
 _PURPOSE = "snapshot"
 _TAIL_BYTES = 128
+_MAX_BYTES = 1 << 30
 
 
 def load(directory: Path, log: Path, key: StateKey, restricted_seq: int = 0) -> tuple[AuditState, LogHead | None]:
@@ -83,7 +85,7 @@ def save(directory: Path, body: bytes, key: StateKey) -> None:
 
 def _read_body(directory: Path, key: StateKey) -> tuple[bytes, bool]:
     """The body, and whether its code is valid."""
-    code, newline, body = (directory / NAME).read_bytes().partition(b"\n")
+    code, newline, body = state_dir.read_file(directory / NAME, _MAX_BYTES).partition(b"\n")
     if not newline:  # written by a version without keys
         return code, False
     return body, key.is_valid_code(code.decode("ascii", "replace"), _PURPOSE, body)

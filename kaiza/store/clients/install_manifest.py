@@ -46,7 +46,7 @@ def content_hash(content: bytes) -> str:
 def load(root: str) -> InstallManifest:
     """Load the manifest of a workspace; an empty one if it is missing, damaged or of another format."""
     try:
-        document = orjson.loads((state_dir.path_of(root) / _NAME).read_bytes())
+        document = orjson.loads(state_dir.read_file(state_dir.path_of(root) / _NAME))
         if document["format"] != _FORMAT:
             return InstallManifest()
         return InstallManifest(

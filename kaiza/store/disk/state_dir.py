@@ -1,13 +1,19 @@
 """State directory of a workspace: outside of it, so that an agent's file tools cannot reach what is kept there."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from kaiza.store.disk.byte_io import write_all
+from kaiza.store.disk.byte_io import NONBLOCKING_FLAGS, READ_NOFOLLOW, read_range, write_all
 
 _ID_LENGTH = 16
+MAX_FILE_BYTES = 64 << 20
+"""The largest file of a state directory that is read, except the index of the log."""
+TEMP_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | NONBLOCKING_FLAGS
+"""Flags to write a temporary file: opening a link or a FIFO that has its name fails at once."""
 
 
 def path_of(root: str, *, create: bool = False) -> Path:
@@ -42,10 +48,27 @@ def alternative_locations(usual: str) -> Iterator[tuple[str, str]]:
             yield os.path.realpath(path), path
 
 
+def read_file(path: str | os.PathLike[str], max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """Read a regular file whole. OSError for a link, a FIFO, a device or a larger file, without waiting.
+
+    Any program of the user can put something else in the place of a state file.
+    """
+    descriptor = os.open(path, READ_NOFOLLOW)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "This is not a regular file", os.fspath(path))
+        if status.st_size > max_bytes:
+            raise OSError(errno.EFBIG, "This file is too large", os.fspath(path))
+        return read_range(descriptor, 0, status.st_size)
+    finally:
+        os.close(descriptor)
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file so that readers, also after a crash, see the old content or the new one, never a part."""
     temp = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(temp, TEMP_FLAGS, 0o600)
     try:
         # Before the rename: otherwise a crash could leave the name on an empty file.
         _write_and_sync(descriptor, content)

@@ -80,7 +80,7 @@ class StateKey:
     def _read_key(self) -> tuple[bytes, Mapping[str, str]] | None:
         """The key on disk; None if it is missing or malformed."""
         try:
-            content = orjson.loads(self._path.read_bytes())
+            content = orjson.loads(state_dir.read_file(self._path))
             key, unsigned = bytes.fromhex(content["key"]), content["unsigned"]
         except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return None

@@ -34,6 +34,8 @@ _TABLES = {
 }
 _SCHEMA = tuple(f"CREATE TABLE {name} ({columns}) STRICT, WITHOUT ROWID" for name, columns in _TABLES.items())
 _COLUMNS = "directory, name, first, gone, mode, size, mtime, ctime, inode, flags, hash, lines"
+_SUFFIXES = ("-wal", "-shm", "-journal")
+"""Of the files that SQLite keeps beside the manifest."""
 _BUSY_SECONDS = 2.0
 _BUSY = frozenset({"SQLITE_BUSY", "SQLITE_LOCKED"})
 _FETCHED_ROWS = 500
@@ -230,7 +232,7 @@ def open_or_create(state_path: Path, identity: str) -> Database:
 def remove(state_path: Path) -> None:
     """Remove the manifest, with the files that SQLite keeps beside it."""
     # First the journals: left beside a new file, they would be taken for its own.
-    for suffix in ("-wal", "-shm", "-journal", ""):
+    for suffix in (*_SUFFIXES, ""):
         with suppress(FileNotFoundError):
             os.unlink(f"{state_path / NAME}{suffix}")  # noqa: PTH108  as text
 
@@ -240,6 +242,11 @@ def _require_own_file(path: Path) -> None:
     owners = {os.geteuid(), path.parent.stat().st_uid}
     if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners or status.st_mode & 0o022:
         raise UnusableError
+    # SQLite would wait for the other end of a FIFO.
+    for suffix in _SUFFIXES:
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.lstat(f"{path}{suffix}").st_mode):
+                raise UnusableError
 
 
 def _create(path: Path, identity: str) -> sqlite3.Connection:

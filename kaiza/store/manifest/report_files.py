@@ -28,8 +28,8 @@ def load_report(state_path: Path, session_id: str) -> OutsideReport | None:
     if not _SESSION_ID.fullmatch(session_id):
         return None
     try:
-        with (state_path / DIRECTORY / f"{session_id}.json").open("rb") as file:
-            report = OutsideReport.from_json(json.loads(file.read(_MAX_BYTES)))
+        content = state_dir.read_file(state_path / DIRECTORY / f"{session_id}.json", _MAX_BYTES)
+        report = OutsideReport.from_json(json.loads(content))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return report if report.session_id == session_id else None

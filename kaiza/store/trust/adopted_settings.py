@@ -32,7 +32,7 @@ def load_adopted(state_path: Path) -> Values | None:
     """The adopted values; None if nothing was adopted. BOOTSTRAP_FAILURE if the file is damaged."""
     path = state_path / _NAME
     try:
-        document = orjson.loads(path.read_bytes())
+        document = orjson.loads(state_dir.read_file(path))
         if document["format"] != _FORMAT or not is_valid(document["values"]):
             raise ValueError("not a file of adopted settings")  # noqa: TRY301  one handler for every damage
         values: Values = document["values"]

@@ -188,7 +188,7 @@ class TokenAuthenticator:
             path = state_dir.path_of(root) / USES_NAME
             temp = path.with_name(f"{USES_NAME}.{os.getpid()}")
             with suppress(OSError):
-                descriptor = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                descriptor = os.open(temp, state_dir.TEMP_FLAGS, 0o600)
                 with os.fdopen(descriptor, "wb") as file:
                     file.write(orjson.dumps({**read_uses(root), token.label: now}))
                 temp.replace(path)

@@ -42,7 +42,7 @@ class KnownWorkspace:
 def read_known(state_path: Path) -> KnownWorkspace | None:
     """The workspace that the state directory belongs to; None if it never saw one. OSError if it cannot be read."""
     try:
-        content = orjson.loads((state_path / RECORD_NAME).read_bytes())
+        content = orjson.loads(state_dir.read_file(state_path / RECORD_NAME))
         known = KnownWorkspace(content["id"], content["root"], content["created"], content["adopted"] or 0)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -100,7 +100,7 @@ def write_local_id(root: str, workspace_id: str) -> None:
         with closing(KaizaDir(root_fd)) as directory:
             home = directory.open_home()
             temp = f"{_ID_NAME}.{os.getpid()}"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
             descriptor = os.open(temp, flags, 0o600, dir_fd=home)
             try:
                 write_all(descriptor, [workspace_id.encode() + b"\n"])

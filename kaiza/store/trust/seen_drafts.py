@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kaiza.domain.plans.plan import MAX_BYTES, MAX_SAVED_PLANS, is_plan_id
+from kaiza.store.disk import state_dir
 from kaiza.store.documents.plan_files import SUFFIX
 
 _DIRECTORY = "drafts"
@@ -29,6 +30,6 @@ def save_draft(state_path: Path, plan_id: str, content: bytes) -> None:
 def load_draft(state_path: Path, plan_id: str) -> bytes | None:
     """The draft of a plan that was seen last; None if there is none."""
     if is_plan_id(plan_id):
-        with suppress(OSError), (state_path / _DIRECTORY / (plan_id + SUFFIX)).open("rb") as file:
-            return file.read(MAX_BYTES)
+        with suppress(OSError):
+            return state_dir.read_file(state_path / _DIRECTORY / (plan_id + SUFFIX), MAX_BYTES)
     return None

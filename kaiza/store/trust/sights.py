@@ -239,7 +239,7 @@ def _add_sights(
 def _read_plans(path: Path) -> tuple[Mapping[str, PlanSights], bool]:
     """The sights in the file, none if it is malformed; and whether they are of a new workspace."""
     try:
-        document = orjson.loads(path.read_bytes())
+        document = orjson.loads(state_dir.read_file(path))
         plans = {plan_id: _read_sights(each) for plan_id, each in document["plans"].items()}
         return plans, document.get("new") is True
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from kaiza.store.config import configuration
 from kaiza.store.disk import state_dir
-from kaiza.store.disk.byte_io import READ_NOFOLLOW
 from kaiza.store.trust.trust_file import SIGNERS_NAME, is_of_another_workspace
 
 MAX_BYTES = 64 * 1024
@@ -131,11 +130,7 @@ def _read_list(path: Path) -> SignerList:
 
 
 def _read_text(path: Path) -> str:
-    with os.fdopen(os.open(path, READ_NOFOLLOW), "rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError("too large")
-    return content.decode()
+    return state_dir.read_file(path, MAX_BYTES).decode()
 
 
 def _meaningful_lines(text: str) -> list[str]:

@@ -68,8 +68,7 @@ def _read_workspace_id(state_path: Path) -> str | None:
 def _read_json(path: str) -> dict[str, Any] | None:
     """The document in a file; None if there is no file."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123  on the path of every change, as above
-            document = orjson.loads(file.read())
+        document = orjson.loads(state_dir.read_file(path))
     except FileNotFoundError:
         return None
     if not isinstance(document, dict):

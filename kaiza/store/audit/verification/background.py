@@ -21,6 +21,7 @@ from kaiza.domain.audit.record import Verdict
 from kaiza.store.audit import log_file
 from kaiza.store.audit.damage_mark import DamageMark, is_damage
 from kaiza.store.audit.verification.verify import compute_verdict
+from kaiza.store.disk import state_dir
 from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.disk.file_system import keeps_times
 
@@ -169,7 +170,7 @@ class BackgroundVerification:
 
     def _saved_stamp(self) -> LogStamp | None:
         try:
-            return LogStamp(*orjson.loads((self._state_path / _STAMP_NAME).read_bytes()))
+            return LogStamp(*orjson.loads(state_dir.read_file(self._state_path / _STAMP_NAME)))
         except (OSError, ValueError, TypeError):
             return None
 
