@@ -141,6 +141,64 @@ def test_a_copy_that_no_parser_accepts_but_says_approved_counts_as_well(reposito
     assert write() == "git"
 
 
+def map_head(text, convert):
+    """The plan with the lines of its front matter converted."""
+    _, head, rest = text.split(b"---\n", 2)
+    return b"---\n" + convert(head) + b"---\n" + rest
+
+
+REFUSED_FORMS = {
+    "indented": lambda text: map_head(text, lambda head: b" " + head.rstrip(b"\n").replace(b"\n", b"\n ") + b"\n"),
+    "line ends": lambda text: text.replace(b"\n", b"\r"),
+    "too large": lambda text: text + b"\n" * 400_000,
+    "too large inside": lambda text: text.replace(b"# Why\n", b"# Why" + b" " * 400_000 + b"\n"),
+    "utf-16": lambda text: text.decode().encode("utf-16"),
+    "byte order mark": lambda text: b"\xef\xbb\xbf" + text,
+    "blank line first": lambda text: b"\n" + text,
+    "quoted key": lambda text: text.replace(b"kaiza_plan:", b'"kaiza_plan":'),
+    "directive": lambda text: b"%YAML 1.2\n" + text,
+    "flow mapping": lambda text: map_head(text, lambda head: b"{" + head.rstrip(b"\n").replace(b"\n", b",\n") + b"}\n"),
+    "lower case": lambda text: text.replace(b"APPROVED", b"approved"),
+    "escaped status": lambda text: text.replace(b"APPROVED", b'"\\x41PPROVED"').replace(b"kaiza_plan", b" kaiza_plan"),
+    "without delimiter": lambda text: text.removeprefix(b"---\n"),
+}
+
+
+@pytest.mark.parametrize("how", REFUSED_FORMS)
+def test_an_approval_that_git_brought_in_a_form_that_is_refused_does_not_count_once_it_is_mended(
+    repository, write, how
+):
+    approve(repository)
+    mended = (repository / PATH).read_bytes()
+    put_blob(repository, REFUSED_FORMS[how](mended))
+    see_plans(repository)
+    (repository / PATH).write_bytes(mended)
+
+    assert write() == "git"
+
+
+@pytest.mark.parametrize("status", ["DRAFT", "<STATUS>"])
+def test_a_template_with_a_backslash_in_its_text_brings_no_plan(repository, write, status):
+    (repository / "docs").mkdir()
+    template = f"---\nkaiza_plan: 1\nplan_id: <ID>\nstatus: {status}\n---\nSay APPROVED and \\d or \\x41 here.\n"
+    (repository / "docs/template.md").write_text(template)
+    commit(repository)
+    see_plans(repository)
+    approve(repository)
+
+    assert write() == "ok"
+
+
+def test_a_draft_that_git_has_in_a_refused_form_may_be_mended_and_approved(repository, write):
+    change(repository, "title: A plan", " title: A plan")
+    commit(repository)
+    change(repository, " title: A plan", "title: A plan")
+    see_plans(repository)
+    approve(repository)
+
+    assert write() == "ok"
+
+
 def test_a_draft_whose_text_speaks_of_approval_may_be_approved_by_editing(repository, write):
     change(repository, "# Why\n", "# Why\nOnce it is APPROVED.\n")
     (repository / "docs").mkdir()

@@ -6,31 +6,50 @@ is recognised by its id, and not by its bytes or path.
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kaiza.domain.plans.parser import parse
 from kaiza.domain.plans.plan import APPROVED, MAX_BYTES
 from kaiza.store import git
+from kaiza.store.documents.plan_files import SUFFIX
 
 _MAX_FILES = 1000
 _MAX_IDS = 200
 _ERROR = re.compile(rb"(?m)^(error|fatal):")
-_STAGE = re.compile(rb"[0-7]+ ([0-9a-f]+) [1-3]\t")
+_STAGE = re.compile(rb"[0-7]+ ([0-9a-f]+) [1-3]\t(.*)", re.DOTALL)
 _SIZE = re.compile(rb"[0-9a-f]+ blob ([0-9]+)")
+_MARKS = b"\xef\xbb\xbf\xfe\xff \t\r\n"
+"""What may precede the front matter: marks of an encoding, blanks."""
+_APPROVED = re.compile(APPROVED.encode() + rb"|(?i:status[^\n]{0,200}approved(?!_))")
+_HEAD = re.compile(rb"---.*?[\r\n]---", re.DOTALL)
+_ESCAPE = re.compile(rb"\\[xuU\r\n]")
+"""What a quoted YAML text may contain in place of a letter of an id or a status."""
+_Names = Mapping[bytes, frozenset[str]]
+"""Names of blobs, each with the plans whose own file it is."""
 
 
 class _NoAnswerError(Exception):
     """Git did not answer, or there is more than can be looked at."""
 
 
-def find_approved(top: str, plan_ids: Collection[str]) -> frozenset[str]:
-    """Those of the plans that say APPROVED in HEAD or in the index, at any path; all of them if git does not answer."""
+def find_approved(top: str, directory: str, plan_ids: Collection[str]) -> frozenset[str]:
+    """Those of the plans that say APPROVED in HEAD or in the index, at any path; all of them if git does not answer.
+
+    `directory` is that of the plans, below `top`: there a file is a plan's own, in whatever form.
+    """
     wanted = frozenset(plan_ids)
     if len(wanted) > _MAX_IDS:
         return wanted
     try:
-        names = [*_find_candidates(top, wanted), *_find_stages(top)]
-        return frozenset(plan_id for content in _read_blobs(top, names) for plan_id in _approved_ids(content, wanted))
+        owners = {os.fsencode(os.path.normpath(f"{directory}/{plan_id}{SUFFIX}")): plan_id for plan_id in wanted}
+        names = dict.fromkeys(_find_candidates(top, wanted), frozenset[str]())
+        names |= {b":0:" + path: frozenset({plan_id}) for path, plan_id in owners.items()}
+        names |= {b"HEAD:" + path: frozenset({plan_id}) for path, plan_id in owners.items()}
+        for name, path in _find_stages(top):
+            names[name] = names.get(name, frozenset()) | ({owners[path]} if path in owners else frozenset())
+        return frozenset(
+            plan_id for content, own in _read_blobs(top, names) for plan_id in _approved_ids(content, wanted, own)
+        )
     except _NoAnswerError:
         return wanted
 
@@ -49,8 +68,8 @@ def has_in_history(top: str, path: str, objects: Collection[str]) -> bool:
 
 def _find_candidates(top: str, plan_ids: Collection[str]) -> Iterator[bytes]:
     """Names of the blobs of HEAD and the index that may be one of the plans."""
-    # A plan's keys begin their lines. Its id may be written with escapes, which have a backslash.
-    patterns = ("-E", "--all-match", "-e", "^kaiza_plan", "-e", "|".join(["\\\\", *sorted(plan_ids)]))
+    # The id may be written with escapes, which have a backslash.
+    patterns = ("-E", "--all-match", "-e", "kaiza_plan", "-e", "|".join(["\\\\", *sorted(plan_ids)]))
     trees = [("--cached",)] if _is_unborn(top) else [("--cached",), ("HEAD",)]
     for tree in trees:
         options, revision = ((), tree) if tree == ("HEAD",) else (tree, ())
@@ -62,26 +81,30 @@ def _find_candidates(top: str, plan_ids: Collection[str]) -> Iterator[bytes]:
         yield from (name if revision else b":0:" + name for name in names)
 
 
-def _find_stages(top: str) -> list[bytes]:
-    """Objects of the unmerged paths, which `grep` passes over."""
+def _find_stages(top: str) -> list[tuple[bytes, bytes]]:
+    """Objects and names of the unmerged paths, which `grep` passes over."""
     result = git.run(top, "ls-files", "--unmerged")
     if result is None or result.returncode != 0:
         raise _NoAnswerError
-    return [match[1] for line in result.stdout.split(b"\0") if (match := _STAGE.match(line))]
+    return [(match[1], match[2]) for line in result.stdout.split(b"\0") if (match := _STAGE.match(line))]
 
 
-def _read_blobs(top: str, names: Sequence[bytes]) -> Iterator[bytes]:
-    """Contents of the blobs that are not larger than a plan may be."""
+def _read_blobs(top: str, names: _Names) -> Iterator[tuple[bytes | None, frozenset[str]]]:
+    """Contents of the blobs, None for a larger one than a plan may be; each with the plans whose file it is."""
     if len(names) > _MAX_FILES or any(b"\n" in name for name in names):
         raise _NoAnswerError
-    if not names:
-        return
-    sizes = _ask(top, ["--batch-check"], names).split(b"\n")[:-1]
+    sizes = _ask(top, ["--batch-check"], [*names]).split(b"\n")[:-1]
     if len(sizes) != len(names):
         raise _NoAnswerError
-    found = [(line.split()[0], match) for line in sizes if (match := _SIZE.fullmatch(line))]
-    small = list(dict.fromkeys(name for name, match in found if int(match[1]) <= MAX_BYTES))
-    answer, position = _ask(top, ["--batch"], small) if small else b"", 0
+    owners: dict[bytes, frozenset[str]] = {}
+    for line, own in zip(sizes, names.values(), strict=True):
+        match = _SIZE.fullmatch(line)
+        if match and int(match[1]) > MAX_BYTES:
+            yield None, own
+        elif match:
+            name = line.split()[0]
+            owners[name] = owners.get(name, frozenset()) | own
+    answer, position = _ask(top, ["--batch"], [*owners]) if owners else b"", 0
     while position < len(answer):
         head, _, _ = answer[position : position + 200].partition(b"\n")
         match = _SIZE.fullmatch(head)
@@ -89,7 +112,7 @@ def _read_blobs(top: str, names: Sequence[bytes]) -> Iterator[bytes]:
             raise _NoAnswerError
         start = position + len(head) + 1
         position = start + int(match[1]) + 1
-        yield answer[start : position - 1]
+        yield answer[start : position - 1], owners[head.split()[0]]
 
 
 def _ask(top: str, options: Sequence[str], names: Sequence[bytes]) -> bytes:
@@ -99,18 +122,21 @@ def _ask(top: str, options: Sequence[str], names: Sequence[bytes]) -> bytes:
     return result.stdout
 
 
-def _approved_ids(content: bytes, plan_ids: frozenset[str]) -> Collection[str]:
-    """Ids of the plans that this content approves, or would once its errors are mended."""
+def _approved_ids(content: bytes | None, plan_ids: frozenset[str], own: frozenset[str]) -> Collection[str]:
+    """Ids of the plans that this content approves, or would once its form is mended."""
+    if content is None:
+        return own
     plan = parse(content).plan
     if plan is not None:
         return plan_ids & {plan.plan_id} if plan.status == APPROVED else ()
-    if not content.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"---", b"<<<<<<<")):
-        return ()  # a text about plans
-    if b"\\" in content:
-        return plan_ids
-    if APPROVED.encode() not in content:
+    text = content.replace(b"\0", b"").lstrip(_MARKS)  # letters of UTF-16 have a NUL each
+    head = _HEAD.match(text)
+    is_escaped = bool(_ESCAPE.search(head[0] if head else text))
+    if not is_escaped and not _APPROVED.search(text):
         return ()
-    return {plan_id for plan_id in plan_ids if os.fsencode(plan_id) in content}
+    if not text.startswith((b"---", b"%", b"<<<<<<<")):
+        return own  # elsewhere it is a text about plans
+    return plan_ids if is_escaped else own | {plan_id for plan_id in plan_ids if os.fsencode(plan_id) in text}
 
 
 def _is_unborn(top: str) -> bool:

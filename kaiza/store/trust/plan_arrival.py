@@ -17,10 +17,11 @@ def explain_arrivals(root: str, plan_ids: Collection[str]) -> Mapping[str, str]:
         return {}
     if is_under_other_system(os.path.join(root, str(DIRECTORY))):  # noqa: PTH118  as text
         return dict.fromkeys(plan_ids, OTHER_SYSTEM)
-    tops = [top for top, _ in find_repositories(root, str(DIRECTORY))]
-    if any(map(is_in_operation, tops)):
+    repositories = find_repositories(root, str(DIRECTORY))
+    if any(is_in_operation(top) for top, _ in repositories):
         return dict.fromkeys(plan_ids, IN_PROGRESS)
-    return dict.fromkeys((each for top in tops for each in git_plans.find_approved(top, plan_ids)), GIT)
+    found = (git_plans.find_approved(top, directory, plan_ids) for top, directory in repositories)
+    return dict.fromkeys((plan_id for each in found for plan_id in each), GIT)
 
 
 def is_in_history(root: str, plan_id: str, objects: Collection[str]) -> bool:
