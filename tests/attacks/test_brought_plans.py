@@ -370,6 +370,60 @@ def test_a_status_edited_here_withdraws_until_a_person_approves(repository, writ
     assert kept == [{"result": "plan_withdrawn", "status": status}]
 
 
+@pytest.mark.parametrize("has_git", [True, False])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("APPROVED", "revoked"),
+        ("APPROVED", "Revoked"),
+        ("APPROVED", ""),
+        ("title: A plan\nstatus: APPROVED", "title: A plan: not now\nstatus: REVOKED"),
+        ("status: APPROVED", "status: DRAFT\nreason: unsafe"),
+    ],
+)
+def test_a_withdrawal_that_makes_the_file_invalid_is_one(repository, begun, write, old, new, has_git):
+    if not has_git:
+        shutil.rmtree(repository / ".git")
+    approve(repository)
+    results, content = [write()], (repository / PATH).read_bytes()
+    change(repository, old, new)
+    see_plans(repository)
+    (repository / PATH).write_bytes(content)
+    results.append(write())
+    assert word(repository, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+
+    assert [*results, write()] == ["ok", "PLAN_WITHDRAWN", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("title: A plan", "title: A plan: more"), ("status: APPROVED", "status: approved"), ("", None)]
+)
+def test_an_invalid_file_that_sets_no_other_status_withdraws_nothing(repository, write, old, new):
+    approve(repository)
+    results, content = [write()], (repository / PATH).read_bytes()
+    (repository / PATH).write_bytes(content[:60] if new is None else content.replace(old.encode(), new.encode()))
+    see_plans(repository)
+    (repository / PATH).write_bytes(content)
+
+    assert [*results, write()] == ["ok", "ok"]
+
+
+def test_an_invalid_file_of_another_branch_only_suspends(repository, write):
+    change(repository, "status: DRAFT", "status: later")
+    run_git(repository, "checkout", "-qb", "other")
+    commit(repository)
+    run_git(repository, "checkout", "-q", "main")
+    see_plans(repository)
+    approve(repository)
+    results = [write()]
+    commit(repository)
+    run_git(repository, "checkout", "-q", "other")
+    see_plans(repository)
+    run_git(repository, "checkout", "-q", "main")
+
+    assert [*results, write()] == ["ok", "ok"]
+
+
 @pytest.mark.parametrize("status", ["DRAFT", "REVOKED", "DONE"])
 def test_a_status_that_a_branch_has_suspends_and_one_that_a_commit_set_withdraws(repository, write, status):
     run_git(repository, "checkout", "-qb", "other")

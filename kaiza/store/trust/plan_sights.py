@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kaiza.domain.plans.parser import ParsedPlan
-from kaiza.domain.plans.plan import APPROVED, DRAFT
+from kaiza.domain.plans.plan import APPROVED, DRAFT, REVOKED
 from kaiza.store.trust.git_origin import Origin
 from kaiza.store.trust.plan_arrival import GIT
 
@@ -27,6 +27,8 @@ class Circumstances(NamedTuple):
     """Whether HEAD's history of the file has bytes that were approved."""
     objects: Sequence[str] = ()
     """Names that the content would have as an object of git."""
+    is_ended: bool = False
+    """Whether an invalid file has a status, and another one than APPROVED."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,10 @@ class PlanSights:
         return parsed.plan_hash != self.last or self.with_sight(parsed, Circumstances()) != self
 
     def with_sight(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
-        """The sights with one more, of a valid plan."""
-        status = parsed.plan.status if parsed.plan else DRAFT
+        """The sights with one more."""
+        if parsed.plan is None:
+            return self._with_invalid(parsed, at)
+        status = parsed.plan.status
         if status == APPROVED:
             return self._with_approval(parsed, at)
         seen = replace(self, last=parsed.plan_hash)
@@ -75,6 +79,12 @@ class PlanSights:
     def has_approval(self) -> bool:
         """Whether there was an approval that a draft set by a person takes back."""
         return self.brought is not None or EDITED in self.approved.values()
+
+    def _with_invalid(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
+        # Seen only of a plan with an approval. A person who withdraws it need not write valid YAML, nor in capitals.
+        is_change = at.origin is not Origin.GIT or at.is_taken_back
+        is_withdrawn = at.is_ended and is_change and parsed.plan_hash != self.last
+        return replace(self, last=parsed.plan_hash, withdrawn=REVOKED if is_withdrawn else self.withdrawn)
 
     def _with_approval(self, parsed: ParsedPlan, at: Circumstances) -> "PlanSights":
         # What counted once goes on counting: edited bytes may be committed afterwards.

@@ -5,6 +5,7 @@ only looked at leaves no record.
 """
 
 import os
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ _LOCK_NAME = "sights.lock"
 _LOCK_SECONDS = 5.0
 _MAX_PLANS = 10_000
 _MAX_NOTICED = 1000
+_STATUS = re.compile(rb"""(?im)^[ \t"'{,?]*status["']?[ \t]*:([^\n]*)\n""")
 _KnownSights = tuple[tuple[int, ...] | None, Mapping[str, PlanSights]]
 """The stamp of the file and what it contained."""
 
@@ -57,7 +59,7 @@ class Sights:
     def notice(self, stored: StoredPlan) -> None:
         """Note a plan's file as it was read; `flush` saves it. Cheap if it is as it was noticed last."""
         parsed = stored.parsed
-        if parsed.plan is None or self._last_noticed.get(stored.plan_id) == parsed.plan_hash:
+        if self._last_noticed.get(stored.plan_id) == parsed.plan_hash:
             return
         if len(self._noticed) < _MAX_NOTICED:
             self._last_noticed[stored.plan_id] = parsed.plan_hash
@@ -69,6 +71,7 @@ class Sights:
         with self._flush_lock:
             noticed = [self._noticed.popleft() for _ in range(len(self._noticed))]
             known = self._load() if noticed else {}
+            noticed = [one for one in noticed if one.parsed.plan or self._had_approval(one.plan_id, known)]
             if any(known.get(one.plan_id, PlanSights()).has_news(one.parsed) for one in noticed):
                 self._save_sights(noticed)
 
@@ -155,14 +158,11 @@ class Sights:
         """What git and the log say of the contents, asked in as few questions as possible."""
         known = self._load()
         approved = {one.plan_id for one in noticed if _status_of(one) == APPROVED}
-        # Of a draft git is asked only where it may take an approval back.
+        # Of a draft, and of an invalid file, git is asked only where it may take an approval back.
         asked = [
             one
             for one in noticed
-            if _status_of(one) != DRAFT
-            or one.plan_id in approved
-            or known.get(one.plan_id, PlanSights()).has_approval()
-            or self._has_counted(one.plan_id)
+            if _status_of(one) not in {DRAFT, None} or one.plan_id in approved or self._had_approval(one.plan_id, known)
         ]
         files = [(one.plan_id + SUFFIX, one.content) for one in asked]
         found = find_origins(self._root, str(DIRECTORY), files) if files else ()
@@ -170,6 +170,9 @@ class Sights:
         edited = {one.plan_id for one in asked if _status_of(one) == APPROVED and origins[id(one)] is Origin.HERE}
         arrivals = explain_arrivals(self._root, edited)
         return [self._describe(one, origins.get(id(one), Origin.GIT), arrivals, known) for one in noticed]
+
+    def _had_approval(self, plan_id: str, known: Mapping[str, PlanSights]) -> bool:
+        return known.get(plan_id, PlanSights()).has_approval() or self._has_counted(plan_id)
 
     def _describe(
         self, one: StoredPlan, origin: Origin, arrivals: Mapping[str, str], known: Mapping[str, PlanSights]
@@ -182,6 +185,7 @@ class Sights:
             origin,
             has_counted=self._has_counted(one.plan_id),
             is_taken_back=is_brought and is_in_history(self._root, one.plan_id, sights.objects),
+            is_ended=one.parsed.plan is None and _is_ended(one.content),
         )
 
     def _load(self) -> Mapping[str, PlanSights]:
@@ -220,6 +224,12 @@ class Sights:
 
 def _status_of(stored: StoredPlan) -> str | None:
     return stored.parsed.plan.status if stored.parsed.plan else None
+
+
+def _is_ended(content: bytes) -> bool:
+    """Whether a file has a whole line with a status, and none that says APPROVED; an editor may be writing it."""
+    statuses = _STATUS.findall(content.replace(b"\0", b"").replace(b"\r", b"\n"))
+    return bool(statuses) and not any(APPROVED.encode() in status.upper() for status in statuses)
 
 
 def _add_sights(

@@ -128,7 +128,7 @@ def test_lifting_what_was_never_withdrawn_writes_nothing(open_sights, tmp_path):
     assert not (tmp_path / "state/sights.json").exists()
 
 
-def test_a_plan_with_errors_is_no_sight(open_sights, tmp_path):
+def test_a_plan_with_errors_and_no_approval_is_no_sight(open_sights, tmp_path):
     content = b"---\nstatus: DRAFT\n---\n"
     see(open_sights(), StoredPlan("PLAN-1", content, parse(content)))
 
