@@ -267,7 +267,7 @@ def test_a_rebase_does_not_approve(repository, write):
 
 @pytest.mark.parametrize(
     "name",
-    ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer", "index.lock"],
+    ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer"],
 )
 @pytest.mark.parametrize("is_worktree", [False, True])
 def test_nothing_counts_anew_while_git_is_in_the_middle_of_something(repository, write, name, is_worktree):
@@ -284,6 +284,21 @@ def test_nothing_counts_anew_while_git_is_in_the_middle_of_something(repository,
     approve(repository)
 
     assert write() in {"in_progress", "git"}
+
+
+@pytest.mark.parametrize("is_brought", [False, True])
+def test_a_lock_of_the_index_only_postpones_the_decision(repository, write, is_brought):
+    lock = repository / ".git/index.lock"
+    if is_brought:
+        bring_approved(repository)
+        change(repository, "# Why\n", "# Why\n\n")
+    else:
+        approve(repository)
+    lock.write_text("")
+    results = [write(), write()]
+    lock.unlink()
+
+    assert [*results, write()] == ["locked", "locked", "git" if is_brought else "ok"]
 
 
 def test_popping_a_stash_into_other_text_does_not_approve(repository, write):

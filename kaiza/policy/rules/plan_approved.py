@@ -9,6 +9,7 @@ ARRIVALS = {
     "git": "was brought by git",
     "other_vcs": "may have been brought by the version control system here, which only git can be asked about",
     "in_progress": "was first seen during a merge, rebase, cherry-pick or revert of git's",
+    "locked": "may be git's work as long as git's index is locked (index.lock in .git): try again once git has ended",
     "bound": "was here as approved before this workspace belonged to this machine",
     "unseen": "was never seen here as a draft with this text",
 }

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from kaiza.store.disk.byte_io import NONBLOCKING_FLAGS
@@ -32,7 +33,6 @@ _OPERATIONS = (
     "MERGE_HEAD",
     "REVERT_HEAD",
     "SQUASH_MSG",
-    "index.lock",
     "rebase-apply",
     "rebase-merge",
     "sequencer",
@@ -65,9 +65,19 @@ def is_readable_repository(start: str) -> bool:
 
 
 def is_in_operation(top: str) -> bool:
-    """Whether a merge, rebase, cherry-pick or revert has not ended in a repository, or git is writing its index."""
+    """Whether a merge, rebase, cherry-pick or revert has not ended in a repository."""
+    return _has_any(top, _OPERATIONS)
+
+
+def is_index_locked(top: str) -> bool:
+    """Whether git is writing the index of a repository, or waits for a person who writes a commit's message."""
+    return _has_any(top, ("index.lock",))
+
+
+def _has_any(top: str, names: Iterable[str]) -> bool:
+    """Whether git's directory has one of these files; also if it cannot be found."""
     directories = _git_directories(top)
-    return directories is None or any(os.path.lexists(f"{directories[0]}/{name}") for name in _OPERATIONS)
+    return directories is None or any(os.path.lexists(f"{directories[0]}/{name}") for name in names)
 
 
 def _upwards(start: str) -> tuple[Path, ...]:

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Collection, Mapping
 
-from kaiza.store.disk.git_directory import is_in_operation, is_under_other_system
+from kaiza.store.disk.git_directory import is_in_operation, is_index_locked, is_under_other_system
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.trust import git_plans
 from kaiza.store.trust.git_origin import find_repositories
 
 GIT, OTHER_SYSTEM, IN_PROGRESS, BOUND = "git", "other_vcs", "in_progress", "bound"
+LOCKED = "locked"
+"""Nothing is known until git has written its index."""
 
 
 def explain_arrivals(root: str, plan_ids: Collection[str]) -> Mapping[str, str]:
@@ -20,6 +22,8 @@ def explain_arrivals(root: str, plan_ids: Collection[str]) -> Mapping[str, str]:
     repositories = find_repositories(root, str(DIRECTORY))
     if any(is_in_operation(top) for top, _ in repositories):
         return dict.fromkeys(plan_ids, IN_PROGRESS)
+    if any(is_index_locked(top) for top, _ in repositories):
+        return dict.fromkeys(plan_ids, LOCKED)
     found = (git_plans.find_approved(top, directory, plan_ids) for top, directory in repositories)
     return dict.fromkeys((plan_id for each in found for plan_id in each), GIT)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kaiza.domain.plans.parser import ParsedPlan
 from kaiza.domain.plans.plan import APPROVED, DRAFT, REVOKED
 from kaiza.store.trust.git_origin import Origin
-from kaiza.store.trust.plan_arrival import GIT
+from kaiza.store.trust.plan_arrival import GIT, LOCKED
 
 _MAX_KEPT = 20
 """Drafts, and approved contents, that are remembered of one plan."""
@@ -40,7 +40,7 @@ class PlanSights:
     drafts: tuple[str, ...] = ()
     """Body hashes of drafts."""
     approved: Mapping[str, str] = field(default_factory=dict)
-    """Plan hashes of approved contents, each with `edited`, `unseen`, or why no edit can have made it."""
+    """Plan hashes of approved contents, each with `edited`, `unseen`, `locked`, or why no edit can have made it."""
     withdrawn: str | None = None
     """The status with which an edit or a commit took the approval back, until `plan approve` lifts it."""
     brought: str | None = None
@@ -90,8 +90,10 @@ class PlanSights:
         # What counted once goes on counting: edited bytes may be committed afterwards.
         is_decided = self.approved.get(parsed.plan_hash) == EDITED
         arrival = None if is_decided else GIT if at.origin is not Origin.HERE else at.arrival
-        seen = replace(self, last=parsed.plan_hash, brought=self.brought or arrival)
+        is_postponed = arrival == LOCKED
+        seen = replace(self, last=parsed.plan_hash, brought=self.brought or (None if is_postponed else arrival))
         seen = replace(seen, objects=tuple(dict.fromkeys([*self.objects, *at.objects]))[-_MAX_OBJECTS:])
-        is_edited = is_decided or (seen.brought is None and parsed.body_hash in self.drafts)
-        approved = {**self.approved, parsed.plan_hash: EDITED if is_edited else seen.brought or UNSEEN}
+        is_edited = is_decided or (seen.brought is None and not is_postponed and parsed.body_hash in self.drafts)
+        origin = EDITED if is_edited else seen.brought or (LOCKED if is_postponed else UNSEEN)
+        approved = {**self.approved, parsed.plan_hash: origin}
         return replace(seen, approved=dict(list(approved.items())[-_MAX_KEPT:]))

@@ -26,7 +26,7 @@ from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.trust.binding import read_binding
 from kaiza.store.trust.git_origin import Origin, find_origins, object_names
-from kaiza.store.trust.plan_arrival import GIT, explain_arrivals, is_in_history
+from kaiza.store.trust.plan_arrival import GIT, LOCKED, explain_arrivals, is_in_history
 from kaiza.store.trust.plan_sights import EDITED, Circumstances, PlanSights
 from kaiza.store.trust.seen_drafts import save_draft
 
@@ -76,10 +76,11 @@ class Sights:
                 self._save_sights(noticed)
 
     def decide(self, stored: StoredPlan) -> None:
-        """Flush, and decide about this plan again if what was decided is no longer kept."""
+        """Flush, and decide about this plan again if that is not kept, or was postponed."""
         self.flush()
         plan, known = stored.parsed.plan, self._load().get(stored.plan_id, PlanSights())
-        if plan is not None and plan.status == APPROVED and stored.parsed.plan_hash not in known.approved:
+        is_open = known.approved.get(stored.parsed.plan_hash, LOCKED) == LOCKED
+        if plan is not None and plan.status == APPROVED and is_open:
             self._noticed.append(stored)
             self.flush()
 
