@@ -16,7 +16,8 @@ from scenes import make_ready
 from kaiza.app import App
 from kaiza.cli import dispatch
 
-PATHS = [f"src/{name}" for name in ("a", "b", "c", "run.sh", "twin", "new", "d/e", "d/f")]
+PATHS = [f"src/{name}" for name in ("a", "b", "c", "run.sh", "twin", "new", "d/e", "d/f", "a/x", "b/x", "new/x/y")]
+"""Some are files and directories by turns."""
 FIRST = {
     "src/a": (b"a\n", 0o644),
     "src/b": (b"b\n", 0o600),
@@ -212,9 +213,10 @@ class Play:
 
     def _outside_write(self, where, what, *_):
         path = PATHS[where % len(PATHS)]
-        self._file(path).parent.mkdir(exist_ok=True)
-        self._file(path).write_text(self._content(what))
-        self._touch_outside(path)
+        with contextlib.suppress(FileExistsError, NotADirectoryError, IsADirectoryError):
+            self._file(path).parent.mkdir(parents=True, exist_ok=True)
+            self._file(path).write_text(self._content(what))
+            self._touch_outside(path)
 
     def _outside_chmod(self, where, *_):
         path = self._existing(where)
@@ -231,9 +233,10 @@ class Play:
     def _outside_move(self, where, to, *_):
         path, target = self._existing(where), PATHS[to % len(PATHS)]
         if path and not self._file(target).exists():
-            self._file(target).parent.mkdir(exist_ok=True)
-            self._file(path).rename(self._file(target))
-            self._touch_outside(path, target)
+            with contextlib.suppress(FileExistsError, NotADirectoryError):
+                self._file(target).parent.mkdir(parents=True, exist_ok=True)
+                self._file(path).rename(self._file(target))
+                self._touch_outside(path, target)
 
     def _person_undo(self, *numbers):
         calls = [self.calls[-1 - number % len(self.calls)][1] for number in numbers[:2] if self.calls]

@@ -6,7 +6,7 @@ A large undo is split into batches that fit into one record each; every batch is
 import sys
 import uuid
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from kaiza.domain import errors
 from kaiza.domain.audit import canonical_json, record
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.store.changes.directory_handles import read_created, remove_empty_tree, restore_directories
 from kaiza.store.changes.held_contents import store_held_content
 from kaiza.store.disk import disk_reserve
 from kaiza.store.workspace import Workspace
@@ -91,22 +92,31 @@ def split_batches(
     """Split the changes, in their order, into batches that one record and the free space of the disk can hold."""
     batch: list[Change] = []
     undone: set[int] = set()
-    size, room = 0, free_bytes()
+    size, room, removed = 0, free_bytes(), set[RelPath]()
     for change in changes:
         calls = undone_calls.find(change)
         change_size = _record_bytes(change) + _ID_BYTES * len(calls - undone)
         room -= _disk_bytes(change)
-        if batch and (size + change_size > MAX_BATCH_BYTES or room < 0):
+        if batch and (size + change_size > MAX_BATCH_BYTES or room < 0 or _needs_place(change, removed)):
             yield UndoBatch(tuple(batch), undone_calls.ids(undone))
-            batch, undone, size = [], set(), 0
+            batch, undone, size, removed = [], set(), 0, set()
             # Measured once the batch before is made: the files that it deleted left room.
             room = free_bytes() - _disk_bytes(change)
             change_size = _record_bytes(change) + _ID_BYTES * len(calls)
         batch.append(change)
+        removed |= {change.path} if change.operation == "delete" else set()
         undone |= calls
         size += change_size
     if batch:
         yield UndoBatch(tuple(batch), undone_calls.ids(undone))
+
+
+def _needs_place(change: Change, removed: Iterable[RelPath]) -> bool:
+    """Whether a file takes the place of a directory or a file that these deletions remove."""
+    parts = change.path.parts
+    return change.operation != "delete" and any(
+        path.parts[: len(parts)] == parts or parts[: len(path.parts)] == path.parts for path in removed
+    )
 
 
 def find_holders(changes: Iterable[Change]) -> Mapping[str, Sequence[RelPath]]:
@@ -125,6 +135,11 @@ def use_reserve(workspace: Workspace) -> Iterator[None]:
             disk_reserve.keep_if_possible(workspace.blobs.kaiza_dir)
 
 
+def made_directories(workspace: Workspace) -> Collection[str]:
+    """Directories that Kaiza made: where they are empty, an undo may put files in their places."""
+    return read_created(workspace.blobs.kaiza_dir, workspace.state_key)
+
+
 def execute_batch(
     workspace: Workspace, batch: UndoBatch, person: str, holders: Mapping[str, Sequence[RelPath]] = MappingProxyType({})
 ) -> Mapping[str, Any]:
@@ -132,6 +147,21 @@ def execute_batch(
 
     `holders`: where the contents are that may not be stored, since the files that have them belong to another batch.
     """
+    cleared: list[RelPath] = []
+    made = made_directories(workspace)
+    try:
+        for change in batch.changes:
+            if change.operation in {"create", "move"} and str(change.path) in made:
+                cleared += remove_empty_tree(workspace.files, change.path, made)
+        return _execute_batch(workspace, batch, person, holders)
+    except BaseException:
+        restore_directories(workspace.files, cleared)
+        raise
+
+
+def _execute_batch(
+    workspace: Workspace, batch: UndoBatch, person: str, holders: Mapping[str, Sequence[RelPath]]
+) -> Mapping[str, Any]:
     txn = str(uuid.uuid4())
     own = {change.before_hash for change in batch.changes}
     for digest in (change.after_hash for change in batch.changes):

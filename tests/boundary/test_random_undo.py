@@ -33,6 +33,18 @@ KEPT = {
         True,
         [(0, 0, "move", (0, 5, 0, 0)), (0, 1, "swap", (1, 2, 0, 0)), (0, 0, "undo all", (0, 0, 0, 0))],
     ),
+    "a file was moved away, and another session's file below its name was created and undone": (
+        False,
+        [
+            (1, 1, "swap", (585, 473, 606, 812)),
+            (None, 0, "person undo", (450, 117, 371, 994)),
+            (None, 0, "outside delete", (956, 405, 965, 158)),
+            (1, 1, "delete", (723, 842, 613, 96)),
+            (0, 1, "move", (558, 61, 341, 162)),
+            (1, 1, "write", (74, 552, 223, 105)),
+            (0, 1, "undo", (74, 681, 222, 85)),
+        ],
+    ),
 }
 """Sequences that failed once: whether the plan is undone, and the steps."""
 

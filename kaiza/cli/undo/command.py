@@ -45,6 +45,7 @@ _CLEARED = "its earlier content is no longer stored; `kaiza gc` has cleared what
 _CHANGED_BETWEEN = "older changes of it are left, because it was modified in between"
 _REASONS = {
     "changed_since": "modified since",
+    "directory_in_place": "a directory is in its place, or a file where its directory was",
     "not_kept": "its earlier content is missing or damaged in .kaiza/objects",
     "protected": "a protected file: it governs agents or may hold secrets",
     "moved_together": "it was moved, and the other side of the move cannot be restored",
@@ -101,7 +102,7 @@ def _undo_changes(args: argparse.Namespace, workspace: Workspace, name: str) -> 
     view = _open_view(workspace)
     is_selected, undone_calls = selection.select_records(args, workspace), human_undo.UndoneCalls()
     inverses = invert(undone_calls.note(selection.read_changes(workspace), is_selected), is_selected)
-    preview = UndoPreview(*undo_changes_for(inverses, view))
+    preview = UndoPreview(*undo_changes_for(inverses, view, made_directories=human_undo.made_directories(workspace)))
     diffs = list(_format_diffs(preview.changes, workspace, view))
     if not args.json:
         last = next(filter(is_selected, selection.read_changes(workspace)), None) if args.last else None

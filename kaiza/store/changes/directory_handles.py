@@ -8,8 +8,8 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from kaiza.domain import errors
@@ -113,6 +113,33 @@ def remove_empty(parent_fd: int, path: RelPath) -> bool:
             return False
         raise
     return True
+
+
+def remove_empty_tree(files: ConfinedRoot, path: RelPath, made: Collection[str]) -> list[RelPath]:
+    """Remove a directory that holds nothing but empty ones, all made by Kaiza. Returns them, outermost first."""
+    found, pending = [], [path]
+    with closing(DirectoryHandles(files)) as directories:
+        try:
+            while pending:
+                place = pending.pop()
+                if str(place) not in made or not directories.open_existing(place):
+                    return []
+                found.append(place)
+                pending += [place / name for name in os.listdir(directories.descriptors[place])]  # noqa: PTH208 (of a descriptor)
+            directories.open_existing(path.parent)
+        except OSError:  # a file, a link or what cannot be read
+            return []
+        directories.created.extend(found)
+        directories.remove_created()
+    return found
+
+
+def restore_directories(files: ConfinedRoot, paths: Iterable[RelPath]) -> None:
+    """Make removed directories again, outermost first, as far as possible."""
+    with closing(DirectoryHandles(files)) as directories, suppress(OSError):
+        for path in paths:
+            directories.open_or_plan(path)
+        directories.create_missing()
 
 
 def record_created(kaiza_dir: KaizaDir, key: StateKey, paths: Iterable[RelPath]) -> None:

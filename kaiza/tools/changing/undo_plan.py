@@ -1,6 +1,6 @@
 """Computes the changes that undo recorded ones. A path is skipped if restoring it would lose other changes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -11,10 +11,11 @@ from kaiza.domain.paths import protected_names, rel_path
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.tools.changing import target_file
 from kaiza.tools.changing.target_file import TargetFile
+from kaiza.tools.changing.undo_obstacles import find_obstacles
 from kaiza.tools.view import PreImagesView
 
 CHANGED_SINCE, NOT_KEPT, PROTECTED, MOVED_TOGETHER = "changed_since", "not_kept", "protected", "moved_together"
-TAKEN_BACK, OTHER_PLAN = "taken_back", "other_plan"
+TAKEN_BACK, OTHER_PLAN, DIRECTORY_IN_PLACE = "taken_back", "other_plan", "directory_in_place"
 """Reasons why a path is skipped, as they are on the wire."""
 _NO_PATHS: Mapping[str, str] = MappingProxyType({})
 _LEAST_CHANGE_BYTES = 190
@@ -42,15 +43,39 @@ class PathRestoration:
 class UndoDraft:
     """Paths to restore and paths to skip, while both are being decided."""
 
+    known: Collection[str] = ()
+    """Every path of the undo."""
+    made_directories: Collection[str] | None = None
+    """Directories that may be removed to make room; None if nothing may be."""
     restorations: dict[str, PathRestoration] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
     """Paths with older changes that cannot be undone, each with the reason, whether newer ones are or not."""
+    obstacles: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Paths whose place is taken, each with the files that have to be deleted before it can be restored."""
 
     def skip(self, path: str, reason: str) -> None:
         """Leave a path as it is. The first reason is the one that is reported."""
         self.skipped.setdefault(path, reason)
         self.restorations.pop(path, None)
+
+    def is_obstructed(self, path: str) -> bool:
+        """Whether a file that is in the way of a restoration will not be deleted, or will be restored itself."""
+        if self._is_deleted(path) or path not in self.restorations:
+            return False
+        parts = self.restorations[path].path.parts
+        above = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        return not all(map(self._is_deleted, self.obstacles.get(path, ()))) or any(
+            each in self.restorations and not self._is_deleted(each) for each in above
+        )
+
+    def _is_deleted(self, path: str) -> bool:
+        return path in self.restorations and self.restorations[path].is_deletion
+
+    @property
+    def first(self) -> frozenset[str]:
+        """Files that have to be deleted before other paths can be restored."""
+        return frozenset().union(*(each for path, each in self.obstacles.items() if path in self.restorations))
 
 
 def require_room(
@@ -91,18 +116,25 @@ def _may_change(path: str, inverse: Inverse, view: PreImagesView) -> bool:
 
 
 def undo_changes_for(
-    inverses: Mapping[str, Inverse], view: PreImagesView, excluded: Mapping[str, str] = _NO_PATHS
+    inverses: Mapping[str, Inverse],
+    view: PreImagesView,
+    excluded: Mapping[str, str] = _NO_PATHS,
+    made_directories: Collection[str] | None = None,
 ) -> tuple[list[Change], list[dict[str, str]]]:
     """Return the changes that restore these paths, newest first, and the skipped paths with their reasons.
 
-    `excluded`: paths to skip in any case, each with its reason.
+    `excluded`: paths to skip in any case, each with its reason. `made_directories`: those that Kaiza made; with them,
+    deletions that make room for other paths come first, and have to be made before these.
     """
-    draft = UndoDraft()
+    draft = UndoDraft(inverses.keys(), made_directories)
     for path, inverse in inverses.items():
         _examine_path(path, inverse, draft, view, excluded.get(path))
     contents = _skip_unrestorable(inverses, draft, view)
     order = {path: number for number, path in enumerate(inverses)}
-    changes = sorted(_build_changes(draft, contents), key=lambda change: order[str(change.path)])
+    first = draft.first
+    changes = sorted(
+        _build_changes(draft, contents), key=lambda change: (str(change.path) not in first, order[str(change.path)])
+    )
     kept = {**draft.remarks, **draft.skipped}
     return changes, [{"path": path, "reason": reason} for path, reason in kept.items()]
 
@@ -121,9 +153,20 @@ def _examine_path(path: str, inverse: Inverse, draft: UndoDraft, view: PreImages
     except errors.SystemError as error:
         if error.error_code not in _NOT_REGULAR_FILE:
             raise
-        draft.skip(path, CHANGED_SINCE)
-        return
+        made = draft.made_directories
+        obstacles = None if made is None else find_obstacles(parsed, view, draft.known, made)
+        if obstacles is None:
+            draft.skip(path, CHANGED_SINCE if made is None else _reason_of(error))
+            return
+        current, draft.obstacles[path] = None, obstacles
     _decide_path(PathRestoration(parsed, current, inverse.target), inverse, draft, reason)
+
+
+def _reason_of(error: errors.SystemError) -> str:
+    match error.cause:
+        case {"why": "directory"}:
+            return DIRECTORY_IN_PLACE
+    return CHANGED_SINCE
 
 
 def _decide_path(found: PathRestoration, inverse: Inverse, draft: UndoDraft, reason: str | None) -> None:
@@ -172,10 +215,13 @@ def _skip_unrestorable(inverses: Mapping[str, Inverse], draft: UndoDraft, view: 
             if digest not in held and digest not in stored:
                 stored[digest] = _stored_size(digest, view)
         missing = [path for path, digest in wanted.items() if digest not in held and stored[digest] is None]
-        if not missing:
+        obstructed = [path for path in draft.restorations if draft.is_obstructed(path)]
+        if not missing and not obstructed:
             return {**{digest: size for digest, size in stored.items() if size is not None}, **held}
         for path in missing:
             draft.skip(path, NOT_KEPT)
+        for path in obstructed:
+            draft.skip(path, CHANGED_SINCE if draft.made_directories is None else DIRECTORY_IN_PLACE)
 
 
 def _stored_size(digest: str, view: PreImagesView) -> int | None:
@@ -208,7 +254,12 @@ def _build_changes(draft: UndoDraft, sizes: Mapping[str, int]) -> Iterator[Chang
     A file that was moved is moved back, if its old name is free and its new one is to be. Where names were exchanged,
     the contents are written anew: they are in the blob store, or in the files that the same transaction changes.
     """
-    leaving = {each.current.hash: each for each in draft.restorations.values() if each.is_deletion and each.current}
+    first = draft.first  # deleted before anything is restored, so never moved back
+    leaving = {
+        each.current.hash: each
+        for path, each in draft.restorations.items()
+        if each.is_deletion and each.current and path not in first
+    }
     moved: set[RelPath] = set()
     for restoration in draft.restorations.values():
         if restoration.target.hash is None:

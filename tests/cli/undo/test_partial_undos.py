@@ -10,6 +10,7 @@ from agents import WIDE, plan, sha
 from kaiza.app import App
 from kaiza.boundary import human_undo
 from kaiza.domain.caps import Caps
+from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.human_decisions import record_decision
 from kaiza.store.workspace import Workspace
 
@@ -295,3 +296,109 @@ def test_a_private_file_that_was_deleted_and_created_again_is_private_again(agen
 
     assert made != 0o600
     assert stat.S_IMODE((workspace / "src/c").stat().st_mode) == 0o600
+
+
+def make_directory_of(agents, path):
+    agents.delete(path)
+    agents.write(f"{path}/x", "1\n")
+
+
+@pytest.mark.parametrize("words", [(), ("--plan", "PLAN-1")], ids=["session", "plan"])
+@pytest.mark.parametrize("is_left_empty", [True, False])
+def test_a_file_is_restored_where_the_agent_made_a_directory(agents, undo, workspace, words, is_left_empty):
+    before = tree(workspace)
+    make_directory_of(agents, "src/a")
+    agents.write("src/a/deep/y", "2\n")
+    if is_left_empty:
+        agents.delete("src/a/x")
+        agents.delete("src/a/deep/y")
+    result = undo(*words)
+
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_files_that_were_moved_into_directories_with_their_names_are_restored(agents, undo, workspace):
+    before = tree(workspace)
+    agents.move("src/a", "src/aside")
+    agents.move("src/b", "src/a/x")
+    agents.move("src/aside", "src/b/x")
+    result = undo()
+
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+def test_an_undo_that_replaced_a_directory_by_a_file_is_undone(agents, undo, workspace):
+    make_directory_of(agents, "src/a")
+    before = tree(workspace)
+    request_ids = undo()["request_ids"]
+    result = undo("--request", *request_ids)
+
+    assert result["kept"] == []
+    assert tree(workspace) == before
+
+
+@pytest.mark.parametrize("name", ["x/mine", ".hidden", "empty"])
+def test_a_directory_with_something_else_in_it_stays_and_is_named(agents, undo, workspace, kaiza, name):
+    make_directory_of(agents, "src/a")
+    agents.delete("src/a/x")
+    if name == "empty":
+        (workspace / "src/a/empty").mkdir()
+    else:
+        (workspace / "src/a" / name).parent.mkdir(exist_ok=True)
+        (workspace / "src/a" / name).write_text("mine\n")
+    before = tree(workspace)
+    result = undo()
+    shown = kaiza("undo", "--session", agents.ids["own"], "--dry-run").out
+
+    assert result["kept"] == [{"path": "src/a", "reason": "directory_in_place"}]
+    assert "src/a: a directory is in its place" in shown
+    assert tree(workspace) == before
+    assert (workspace / "src/a" / name).exists()
+
+
+def test_an_empty_directory_that_kaiza_did_not_make_is_not_removed(agents, undo, workspace):
+    agents.delete("src/a")
+    (workspace / "src/a").mkdir()
+    result = undo()
+
+    assert result["kept"] == [{"path": "src/a", "reason": "directory_in_place"}]
+    assert (workspace / "src/a").is_dir()
+
+
+def test_a_failed_undo_leaves_the_empty_directory_that_it_was_to_replace(agents, workspace, kaiza, monkeypatch):
+    make_directory_of(agents, "src/a")
+    agents.delete("src/a/x")
+
+    def fail(*_arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(TransactionManager, "apply", fail)
+    result = kaiza("undo", "--session", agents.ids["own"], "--yes")
+
+    assert result.status == 3
+    assert (workspace / "src/a").is_dir()
+
+
+def test_a_directory_stays_for_a_file_in_it_that_was_modified_since(agents, undo, workspace):
+    make_directory_of(agents, "src/a")
+    (workspace / "src/a/x").write_text("mine\n")
+    before = tree(workspace)
+    result = undo()
+
+    assert {each["path"]: each["reason"] for each in result["kept"]} == {
+        "src/a/x": "changed_since",
+        "src/a": "directory_in_place",
+    }
+    assert tree(workspace) == before
+
+
+def test_of_a_file_and_another_sessions_file_below_its_name_one_is_restored(agents, undo, workspace):
+    agents.move("src/a", "src/aside")
+    made = agents.write("src/a/x", "other\n", session="other")
+    agents.undo(made)
+    result = undo()
+
+    assert result["kept"] == [{"path": "src/a/x", "reason": "directory_in_place"}]
+    assert (workspace / "src/a").read_text() == "a\n"
