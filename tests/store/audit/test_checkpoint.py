@@ -262,10 +262,10 @@ def test_a_checkpoint_of_another_account_is_skipped(tmp_path, monkeypatch):
     advance(first, 1)
     first.close()
 
-    def refuse_first(path, *flags, **options):
-        if str(path).endswith(f"/{FILE}"):
+    def refuse_first(path, flags, *mode, **options):
+        if str(path).endswith(f"/{FILE}") and flags & os.O_RDWR:
             raise PermissionError(13, "Permission denied")
-        return open_file(path, *flags, **options)
+        return open_file(path, flags, *mode, **options)
 
     with monkeypatch.context() as refused:
         refused.setattr(os, "open", refuse_first)
