@@ -126,6 +126,8 @@ def test_an_approved_copy_elsewhere_in_the_repository_means_that_git_brought_it(
     commit(repository)
     if is_staged_only:
         run_git(repository, "reset", "-q", "--soft", "HEAD~1")
+    else:
+        run_git(repository, "rm", "-q", "--cached", path)
     target.rename(repository / PATH)
     change(repository, "# Why\n", "# Why\n\n")
 
@@ -248,6 +250,43 @@ def test_resolving_a_conflict_in_the_text_does_not_approve(repository, write, wo
     assert write() not in {"ok", None}
 
 
+@pytest.mark.parametrize(
+    "words", [["merge", "theirs"], ["merge", "--squash", "theirs"], ["cherry-pick", "-n", "theirs"]], ids=" ".join
+)
+def test_resolving_a_conflict_of_an_operation_that_was_reset_does_not_approve(repository, write, words):
+    conflict(repository, *words)
+    run_git(repository, "reset", "-q")
+
+    assert not (repository / ".git/MERGE_HEAD").exists()
+    assert write() in {"git", "in_progress"}
+
+
+@pytest.mark.parametrize("how", ["restore", "reset"])
+def test_a_file_taken_from_a_branch_or_left_by_a_reset_was_brought(repository, write, how):
+    run_git(repository, "checkout", "-qb", "theirs")
+    approve(repository)
+    commit(repository)
+    if how == "restore":
+        run_git(repository, "checkout", "-q", "main")
+        run_git(repository, "restore", "--source=theirs", "plans")
+    else:
+        run_git(repository, "reset", "-q", "HEAD~1")
+    change(repository, "# Why\n", "# Why\n\n")
+
+    assert write() == "git"
+
+
+def test_a_plan_approved_here_goes_on_counting_on_every_branch(repository, write):
+    approve(repository)
+    results = [write()]
+    run_git(repository, "checkout", "-qb", "mine")
+    commit(repository)
+    run_git(repository, "checkout", "-q", "main")
+    run_git(repository, "restore", "--source=mine", "plans")
+
+    assert [*results, write()] == ["ok", "ok"]
+
+
 def test_a_rebase_does_not_approve(repository, write):
     run_git(repository, "checkout", "-qb", "theirs")
     approve(repository)
@@ -311,6 +350,7 @@ def test_popping_a_stash_into_other_text_does_not_approve(repository, write):
     commit(repository)
     see_plans(repository)
     run_git(repository, "stash", "pop", fails=True)
+    run_git(repository, "stash", "drop", "-q")
     text = run_git(repository, "show", "main:" + PATH).replace("status: DRAFT", "status: APPROVED")
     (repository / PATH).write_text(text)  # resolved by hand; the stages of the index still have both
 

@@ -15,6 +15,10 @@ from kaiza.store.documents.plan_files import SUFFIX
 
 _MAX_FILES = 1000
 _MAX_IDS = 200
+_MAX_TIPS = 200
+_MAX_OTHERS = 4000
+"""Files that are looked for in all tips together."""
+_OWN_TREES = (b"HEAD", b"ORIG_HEAD", b"FETCH_HEAD")
 _ERROR = re.compile(rb"(?m)^(error|fatal):")
 _STAGE = re.compile(rb"[0-7]+ ([0-9a-f]+) [1-3]\t(.*)", re.DOTALL)
 _SIZE = re.compile(rb"[0-9a-f]+ blob ([0-9]+)")
@@ -35,7 +39,7 @@ class _NoAnswerError(Exception):
 def find_approved(top: str, directory: str, plan_ids: Collection[str]) -> frozenset[str]:
     """Those of the plans that say APPROVED in HEAD or in the index, at any path; all of them if git does not answer.
 
-    `directory` is that of the plans, below `top`: there a file is a plan's own, in whatever form.
+    `directory` is that of the plans, below `top`: there a file is a plan's own, in whatever form, also on branches.
     """
     wanted = frozenset(plan_ids)
     if len(wanted) > _MAX_IDS:
@@ -43,8 +47,8 @@ def find_approved(top: str, directory: str, plan_ids: Collection[str]) -> frozen
     try:
         owners = {os.fsencode(os.path.normpath(f"{directory}/{plan_id}{SUFFIX}")): plan_id for plan_id in wanted}
         names = dict.fromkeys(_find_candidates(top, wanted), frozenset[str]())
-        names |= {b":0:" + path: frozenset({plan_id}) for path, plan_id in owners.items()}
-        names |= {b"HEAD:" + path: frozenset({plan_id}) for path, plan_id in owners.items()}
+        for tree in (b":0", *_OWN_TREES, *_find_tips(top, _MAX_OTHERS // max(1, len(wanted)))):
+            names |= {tree + b":" + path: frozenset({plan_id}) for path, plan_id in owners.items()}
         for name, path in _find_stages(top):
             names[name] = names.get(name, frozenset()) | ({owners[path]} if path in owners else frozenset())
         return frozenset(
@@ -78,20 +82,30 @@ def _find_candidates(top: str, plan_ids: Collection[str]) -> Iterator[bytes]:
         if result is None or result.returncode not in (0, 1) or _ERROR.search(result.stderr):
             raise _NoAnswerError
         names = result.stdout.split(b"\0")[:-1]
+        if len(names) > _MAX_FILES:
+            raise _NoAnswerError
         yield from (name if revision else b":0:" + name for name in names)
+
+
+def _find_tips(top: str, limit: int) -> list[bytes]:
+    """The newest commits that branches, tags and the stash name: a person may have taken a file from one of them."""
+    result = git.run(top, "rev-list", "--no-walk", "--all", f"--max-count={min(limit, _MAX_TIPS)}")
+    if result is None or result.returncode != 0:
+        raise _NoAnswerError
+    return result.stdout.split()
 
 
 def _find_stages(top: str) -> list[tuple[bytes, bytes]]:
     """Objects and names of the unmerged paths, which `grep` passes over."""
     result = git.run(top, "ls-files", "--unmerged")
-    if result is None or result.returncode != 0:
+    if result is None or result.returncode != 0 or result.stdout.count(b"\0") > _MAX_FILES:
         raise _NoAnswerError
     return [(match[1], match[2]) for line in result.stdout.split(b"\0") if (match := _STAGE.match(line))]
 
 
 def _read_blobs(top: str, names: _Names) -> Iterator[tuple[bytes | None, frozenset[str]]]:
     """Contents of the blobs, None for a larger one than a plan may be; each with the plans whose file it is."""
-    if len(names) > _MAX_FILES or any(b"\n" in name for name in names):
+    if any(b"\n" in name for name in names):
         raise _NoAnswerError
     sizes = _ask(top, ["--batch-check"], [*names]).split(b"\n")[:-1]
     if len(sizes) != len(names):
