@@ -8,6 +8,7 @@ import webbrowser
 from pathlib import Path
 
 from kaiza.cli.console import arguments, output
+from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.review import selection
 from kaiza.domain.review.report import ReviewReport, ReviewSelection
@@ -58,6 +59,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _run_review(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
+        name_interrupted(workspace)
         chosen = selection.resolve_selection(args, workspace.root)
         report = _compute(workspace, chosen)
         if args.markdown:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kaiza.cli.console import arguments, output
+from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.console.pager import page_lines
 from kaiza.cli.review import selection
@@ -61,6 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def _run_diff(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
+        name_interrupted(workspace)
         chosen = selection.resolve_selection(args, workspace.root)
         try:
             evidence, contents = gather_evidence(workspace, chosen, MAX_CONTENT_BYTES)

@@ -3,7 +3,8 @@
 import argparse
 
 from kaiza.cli.console import arguments, audit_reader, output
-from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.cli.console.interrupted import name_interrupted
+from kaiza.cli.console.open_workspace import open_workspace, resolve_root
 from kaiza.cli.session import unlock
 from kaiza.queries.session_summary import SessionSummary, summarize_sessions
 from kaiza.render import sessions
@@ -55,6 +56,8 @@ def _run_list(args: argparse.Namespace) -> int:
 def _run_show(args: argparse.Namespace) -> int:
     sessions_by_id = {session.session_id: session for session in _read_sessions(args, args.session)}
     session = sessions_by_id[audit_reader.resolve_session(sessions_by_id, args.session)]
+    with open_workspace(args) as workspace:
+        name_interrupted(workspace)
     if args.json:
         output.print_json({**session.as_json(), "changes": session.changes, "refusals": session.refusals})
     else:

@@ -8,6 +8,7 @@ from typing import Any
 from kaiza.boundary import human_undo
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
+from kaiza.cli.console.interrupted import name_interrupted
 from kaiza.cli.console.open_workspace import open_workspace, resolve_name, verify_whole_log
 from kaiza.cli.undo import listing, selection
 from kaiza.domain import errors
@@ -137,6 +138,7 @@ def _list_changes(args: argparse.Namespace) -> int:
         )
     with open_workspace(args) as workspace:
         verify_whole_log(workspace)
+        name_interrupted(workspace)
         effective = list(selection.iter_all_effective(workspace))
     if args.json:
         output.print_json(listing.summarize(effective))
