@@ -20,8 +20,8 @@ from kaiza.tools.registry import AGENT_TOOLS
 PACKAGE = Path(kaiza.__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TREES = {path: ast.parse(path.read_text()) for path in SOURCES}
-SHARED_NAMES = {"Request"}
-"""Classes with one name in several modules: every tool has its own Request."""
+SHARED_NAMES = {"Decision", "Proposal", "Request"}
+"""Classes with one name in several modules: every tool has a Request, every decision a Proposal and a Decision."""
 RIDDLES = re.compile(r"\b(whoever|nobody|somebody|told)\b", re.IGNORECASE)
 BARE_PARTICIPLES = re.compile(
     r"_*(asked|brought|carried_out|changed|chosen|done|found|given|gone|held|judged|kept|known|left|lost|made|named"
@@ -226,6 +226,23 @@ def test_every_tool_is_in_the_module_of_its_name():
     assert {name: (module.NAME, module.__name__.rpartition(".")[2]) for name, module in modules.items()} == {
         name: (name, name) for name in modules
     }
+
+
+def test_every_decision_has_the_same_form():
+    modules = {path.stem: tree for path, tree in trees_of("decisions").items() if path.stem != "__init__"}
+    forms = {
+        name: {
+            each.name: [argument.arg for argument in each.args.args]
+            for each in tree.body
+            if isinstance(each, ast.FunctionDef) and each.name in ("propose", "decide")
+        }
+        for name, tree in modules.items()
+    }
+
+    assert len(modules) >= 4
+    assert {name: form for name, form in forms.items() if form.keys() != {"propose", "decide"}} == {}
+    assert {name: form for name, form in forms.items() if form["decide"] != ["workspace", "proposal", "person"]} == {}
+    assert {name for name, form in forms.items() if form["propose"][0].strip("_") != "workspace"} == set()
 
 
 def test_no_tool_approves_unlocks_thaws_or_grants():

@@ -4,7 +4,8 @@ import argparse
 from datetime import UTC, datetime, timedelta
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name, verify_whole_log
+from kaiza.cli.console.open_workspace import open_workspace, verify_whole_log
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import format_count
 from kaiza.store import human_decisions
 from kaiza.store.config.settings_merge import count_days
@@ -39,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_gc(args: argparse.Namespace) -> int:
-    person = resolve_name(args.name)
+    person = find_person_name(args.name)
     with open_workspace(args) as workspace:
         verify_whole_log(workspace)
         if workspace.audit_state.is_deterministic:

@@ -7,7 +7,8 @@ from typing import Any
 from kaiza.cli.audit import verify
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import resolve_name, resolve_root
+from kaiza.cli.console.open_workspace import resolve_root
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render import log_verdict
 from kaiza.render.terminal import escape
 from kaiza.store.audit import log_file
@@ -38,7 +39,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_accept(args: argparse.Namespace) -> int:
-    root, name = resolve_root(args), resolve_name(args.name)
+    root, name = resolve_root(args), find_person_name(args.name)
     verdict = verify.verify_with_progress(root)
     directory = state_dir.path_of(root)
     if binding.read_binding(root, directory).is_new:

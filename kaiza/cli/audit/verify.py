@@ -10,7 +10,6 @@ from kaiza.domain.audit.record import Verdict
 from kaiza.render import log_verdict
 from kaiza.store.audit.checkpoint import Checkpoint
 from kaiza.store.audit.verification.verify import verdict_output, verify_log
-from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.binding import read_binding
 
@@ -92,7 +91,7 @@ def _describe_standing(args: argparse.Namespace) -> str | None:
 
 def _count_states(args: argparse.Namespace) -> int:
     """Number of state directories that sessions were recorded from."""
-    with open_workspace(args, Settings()) as workspace:
+    with open_workspace(args, uses_settings=False) as workspace:
         return len(workspace.audit_state.states)
 
 

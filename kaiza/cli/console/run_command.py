@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from kaiza.cli.console import output
 from kaiza.cli.console.arguments import CommandParser
 from kaiza.domain import errors
+from kaiza.domain.refusal import RefusedError, UndeterminedError
 
 
 def run(name: str, module: str, argv: Sequence[str]) -> int:
@@ -35,6 +36,9 @@ def _run_action(args: argparse.Namespace) -> int:
     except output.CommandError as stop:
         output.print_error(f"kaiza: {stop.message}")
         return stop.status
+    except RefusedError as refusal:
+        output.print_error(f"kaiza: {refusal.message}")
+        return output.UNDETERMINED if isinstance(refusal, UndeterminedError) else output.FAILURE
     except errors.SystemError as error:
         output.print_error(f"kaiza: {error.error_code}: {error.human_message}")
         return output.UNDETERMINED

@@ -7,12 +7,13 @@ from functools import partial
 from typing import Any
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.context.cache_name import add_cache_name
 from kaiza.cli.context.sources import DEFAULT_GLOB, SourceSet, label_source, pack_documents, resolve_sources
 from kaiza.domain.paths.glob import Glob
 from kaiza.domain.paths.glob_parser import GlobError
 from kaiza.policy.content.secrets import find_secrets
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape, format_count, wrap
 from kaiza.store import human_decisions
 from kaiza.store.context.cache_builder import CacheBuilder
@@ -91,7 +92,7 @@ def _build(args: argparse.Namespace, workspace: Workspace, sources: SourceSet) -
         labels = [label_source(workspace.root, each) for each in sources.directories]
         # Recorded first: no agent reads a cache that the log does not know.
         human_decisions.record_decision(
-            workspace, ACTION, resolve_name(args.name), detail={**built, "sources": labels, "glob": sources.glob}
+            workspace, ACTION, find_person_name(args.name), detail={**built, "sources": labels, "glob": sources.glob}
         )
         builder.publish(args.cache, replace=args.force)
     return built, left_out

@@ -3,8 +3,9 @@
 import argparse
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.cli.context.cache_name import add_cache_name, missing_cache
+from kaiza.queries.workspaces import find_person_name
 from kaiza.store import human_decisions
 from kaiza.store.context.cache_removal import has_cache, remove_cache
 from kaiza.store.context.source_scan import CacheBuildError
@@ -35,7 +36,9 @@ def _run_remove(args: argparse.Namespace) -> int:
         try:
             if not has_cache(kaiza_dir, args.cache):
                 raise missing_cache(args.cache)
-            human_decisions.record_decision(workspace, ACTION, resolve_name(args.name), detail={"cache": args.cache})
+            human_decisions.record_decision(
+                workspace, ACTION, find_person_name(args.name), detail={"cache": args.cache}
+            )
             remove_cache(kaiza_dir, args.cache)
         except CacheBuildError as error:
             raise output.CommandError(str(error), output.FAILURE) from error

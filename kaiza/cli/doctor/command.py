@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import require_utf8
 from kaiza.cli.doctor import clients, machine, sandbox_probe, trust, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
 from kaiza.cli.doctor.fix import fix_journals
 from kaiza.cli.doctor.handshake import check_server, probe_server
 from kaiza.cli.doctor.machine import errors_as_unknown
+from kaiza.queries.workspaces import require_utf8
 from kaiza.render.tables import GAP
 from kaiza.render.terminal import escape, paint, wrap, wrap_words
 from kaiza.store.clients import server_command

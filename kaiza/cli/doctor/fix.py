@@ -10,7 +10,8 @@ from typing import Any
 
 from kaiza.cli.console import output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import open_root, resolve_name, verify_whole_log
+from kaiza.cli.console.open_workspace import open_root, verify_whole_log
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape, format_count, format_time
 from kaiza.store import human_decisions
 from kaiza.store.crash_recovery import ForeignChange, find_foreign_changes, settle_foreign_change
@@ -45,7 +46,7 @@ _RESULTS = MappingProxyType(
 
 def fix_journals(root: Path, args: argparse.Namespace) -> int:
     """Ask about each journal, and settle it; the exit status."""
-    name, settled, left = resolve_name(args.name), list[Mapping[str, Any]](), list[str]()
+    name, settled, left = find_person_name(args.name), list[Mapping[str, Any]](), list[str]()
     with open_root(str(root)) as workspace:
         verify_whole_log(workspace)
         for change in find_foreign_changes(workspace):

@@ -12,7 +12,7 @@ from typing import Any
 from kaiza.boundary.withdrawal_records import record_withdrawals
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan, require_sound_log, resolve_name
+from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.cli.plan import sign
 from kaiza.cli.plan.sign import SignedApproval
 from kaiza.domain.plans import parser as plan_parser
@@ -20,6 +20,7 @@ from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import APPROVED, DONE, REJECTED, REVOKED, STATUS_TRANSITIONS
 from kaiza.domain.plans.status_edit import edit_fields
 from kaiza.queries.plan_review import diff_since_approval, review_plan
+from kaiza.queries.workspaces import find_person_name, require_sound_log
 from kaiza.render import plans
 from kaiza.store import human_decisions
 from kaiza.store.trust.signed_plans import write_signature
@@ -74,7 +75,7 @@ def _run_approve(args: argparse.Namespace) -> int:
     with open_workspace(args) as workspace:
         require_sound_log(workspace)
         plan_ids = list(dict.fromkeys(args.plan_id))
-        approver = Approver(resolve_name(args.name), sign.choose_key(args, workspace))
+        approver = Approver(find_person_name(args.name), sign.choose_key(args, workspace))
         if len(plan_ids) == 1:
             approved = [_approve_plan(workspace, plan_ids[0], approver)]
         else:

@@ -4,9 +4,10 @@ import argparse
 import json
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace, parse_plan_id
 from kaiza.domain import errors
 from kaiza.domain.plans import parser
+from kaiza.queries.workspaces import find_person_name
 from kaiza.store import human_decisions
 
 _TEMPLATE = """\
@@ -59,7 +60,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_new(args: argparse.Namespace) -> int:
-    texts = {"title": args.title, "author": resolve_name(args.name)}
+    texts = {"title": args.title, "author": find_person_name(args.name)}
     # JSON strings are YAML strings too, so that no title or name can break out of its field.
     quoted = {name: json.dumps(text, ensure_ascii=False) for name, text in texts.items()}
     created = human_decisions.current_timestamp()[:-5] + "Z"

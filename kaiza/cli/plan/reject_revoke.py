@@ -4,11 +4,12 @@ import argparse
 from functools import partial
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan, resolve_name
+from kaiza.cli.console.open_workspace import add_plan_id, open_workspace, require_plan
 from kaiza.domain.plans import parser
 from kaiza.domain.plans.parser import StoredPlan
 from kaiza.domain.plans.plan import REJECTED, REVOKED, STATUS_TRANSITIONS
 from kaiza.domain.plans.status_edit import edit_fields
+from kaiza.queries.workspaces import find_person_name
 from kaiza.store import human_decisions
 from kaiza.store.workspace import Workspace
 
@@ -39,7 +40,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_withdraw(verb: str, args: argparse.Namespace) -> int:
-    status, name = _NEW_STATUS[verb], resolve_name(args.name)
+    status, name = _NEW_STATUS[verb], find_person_name(args.name)
     with open_workspace(args) as workspace:
         stored = require_plan(workspace, args.plan_id)
         content = _with_status(stored, status)

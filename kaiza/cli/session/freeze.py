@@ -4,10 +4,10 @@ import argparse
 from typing import Any
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_root, resolve_all_roots, resolve_name
+from kaiza.cli.console.open_workspace import open_root, resolve_all_roots
+from kaiza.decisions import freeze
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape
-from kaiza.store import human_decisions
-from kaiza.store.config.settings import Settings
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -29,14 +29,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _freeze(args: argparse.Namespace, root: str) -> dict[str, Any]:
-    # Default settings: a kaiza.toml that cannot be read must not stop a person from freezing, nor must a long log.
-    with open_root(root, Settings(), needs_state=False) as workspace:
-        detail = {"reason": args.reason}
-        record = human_decisions.record_decision(workspace, "freeze", resolve_name(args.name), detail=detail)
-        freeze = workspace.audit_state.frozen
-    at = {"at": record["timestamp"], "seq": record["seq"]}
-    reasons = [one.reason for one in freeze.each] if freeze else []
-    return {"frozen": True, "workspace": root, "reason": args.reason, "reasons": reasons, **at}
+    # No settings and no state: neither a broken kaiza.toml nor a long log may stop a person from freezing.
+    with open_root(root, uses_settings=False, needs_state=False) as workspace:
+        proposal = freeze.propose(workspace, args.reason)
+        frozen = freeze.decide(workspace, proposal, find_person_name(args.name))
+    return {
+        "frozen": True,
+        "workspace": root,
+        "reason": args.reason,
+        "reasons": frozen.reasons,
+        "at": frozen.at,
+        "seq": frozen.seq,
+    }
 
 
 def _run_freeze(args: argparse.Namespace) -> int:

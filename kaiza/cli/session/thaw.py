@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
+from kaiza.decisions import thaw
 from kaiza.domain.audit.projection import Freeze
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape, format_time
-from kaiza.store import human_decisions
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -26,25 +27,13 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_thaw(args: argparse.Namespace) -> int:
-    name = resolve_name(args.name)
+    name = find_person_name(args.name)
     with open_workspace(args) as workspace:
-        require_sound_log(workspace)
-        freeze = workspace.audit_state.frozen
-        if freeze is None:
-            raise output.CommandError("The workspace is not frozen. Nothing was changed.", output.FAILURE)
-        facts = [*describe_freeze(freeze), f"{escape(name)} lifts this: changes are allowed again."]
+        proposal = thaw.propose(workspace)
+        facts = [*describe_freeze(proposal.freeze), f"{escape(name)} lifts this: changes are allowed again."]
         if not confirm_by_typing("\n".join(facts), "thaw"):
             raise output.CommandError("Cancelled. The workspace is still frozen.", output.FAILURE)
-
-        def require_same_freeze() -> None:
-            """Checked under the log's lock: a later freeze has a reason that the person was not shown."""
-            if workspace.audit_state.frozen != freeze:
-                raise output.CommandError(
-                    "The freeze changed in the meantime. Nothing was thawed. Run the command again.", output.FAILURE
-                )
-
-        detail = {"reason": freeze.reason, "more_reasons": [one.reason for one in freeze.more]}
-        human_decisions.record_decision(workspace, "thaw", name, require_same_freeze, detail=detail)
+        thaw.decide(workspace, proposal, name)
     if args.json:
         output.print_json({"frozen": False})
     else:

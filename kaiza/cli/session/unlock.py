@@ -2,16 +2,15 @@
 
 import argparse
 from collections.abc import Iterator
-from functools import partial
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.id_prefix import resolve_id
-from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
+from kaiza.decisions import unlock
 from kaiza.domain.audit.projection import RoleLock, describe_role
+from kaiza.queries.workspaces import Workspace, find_person_name
 from kaiza.render.terminal import escape, format_time
-from kaiza.store import human_decisions
-from kaiza.store.workspace import Workspace
 
 
 def add(commands: arguments.Subparsers) -> None:
@@ -39,24 +38,18 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_unlock(args: argparse.Namespace) -> int:
-    name = resolve_name(args.name)
+    name = find_person_name(args.name)
     with open_workspace(args) as workspace:
-        require_sound_log(workspace)
         role = args.role or (_session_role(workspace, args.session) if args.session else None)
-        locks = [lock for lock in workspace.audit_state.locks.values() if role in (None, lock.role)]
-        if not locks:
-            which = f"The {describe_role(role)} is not locked" if role else "No role is locked"
-            raise output.CommandError(f"{which}. Nothing was changed.", output.FAILURE)
-        if not confirm_by_typing(_confirmation_text(locks, name), "unlock"):
+        proposal = unlock.propose(workspace, role)
+        facts = [line for lock in proposal.locks for line in describe_lock(lock)]
+        if not confirm_by_typing("\n".join([*facts, f"{escape(name)} unlocks this."]), "unlock"):
             raise output.CommandError("Cancelled. Nothing was unlocked.", output.FAILURE)
-        for lock in locks:
-            check = partial(_require_same_lock, workspace, lock)
-            detail = {"seq": lock.seq, "error_code": lock.error_code}
-            human_decisions.record_decision(workspace, "unlock", name, check, role=lock.role, detail=detail)
+        unlocked = unlock.decide(workspace, proposal, name)
     if args.json:
-        output.print_json({"unlocked": [lock.role for lock in locks]})
+        output.print_json({"unlocked": unlocked.roles})
     else:
-        output.print_lines([f"Unlocked: {escape(', '.join(describe_role(lock.role) for lock in locks))}."])
+        output.print_lines([f"Unlocked: {escape(', '.join(describe_role(role) for role in unlocked.roles))}."])
     return output.SUCCESS
 
 
@@ -68,19 +61,7 @@ def _session_role(workspace: Workspace, prefix: str) -> str:
     return roles_by_id[resolve_id(roles_by_id, prefix, "open session", "`kaiza status` lists them.")]
 
 
-def _confirmation_text(locks: list[RoleLock], name: str) -> str:
-    return "\n".join([*(line for lock in locks for line in describe_lock(lock)), f"{escape(name)} unlocks this."])
-
-
 def describe_lock(lock: RoleLock) -> Iterator[str]:
     """Why a role is locked, and the command that shows the refused call."""
     yield f"The {escape(describe_role(lock.role))} is locked since {format_time(lock.at)}: {escape(lock.error_code)}"
     yield f"  Refused call: kaiza audit show {lock.seq}"
-
-
-def _require_same_lock(workspace: Workspace, lock: RoleLock) -> None:
-    """Checked under the log's lock: a later lock has a reason that the person was not shown."""
-    if workspace.audit_state.locks.get(lock.role) != lock:
-        raise output.CommandError(
-            "The lock changed in the meantime. Nothing more was unlocked. Run the command again.", output.FAILURE
-        )

@@ -6,10 +6,11 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.domain.audit.record import GENESIS, LogHead
 from kaiza.queries.arrival import describe_arrival
 from kaiza.queries.workspace_status import list_unadopted
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render import log_verdict
 from kaiza.render.settings import render_value
 from kaiza.render.terminal import escape, format_count
@@ -49,7 +50,7 @@ def _run_adopt(args: argparse.Namespace) -> int:
             return _print_arrival(args, workspace, "Nothing to adopt: this workspace belongs to this machine.")
         if args.show:
             return _print_arrival(args, workspace, "Adopt it with: kaiza adopt")
-        adopted_seq = confirm_adoption(workspace, resolve_name(args.name))
+        adopted_seq = confirm_adoption(workspace, find_person_name(args.name))
         if args.json:
             output.print_json({"adopted": True, "records": adopted_seq})
         elif is_foreign:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import open_root, require_utf8, resolve_name
+from kaiza.cli.console.open_workspace import open_root
 from kaiza.cli.setup import advice
 from kaiza.cli.setup.adopt import confirm_adoption
 from kaiza.cli.setup.http_entry import make_http_server
@@ -17,6 +17,7 @@ from kaiza.domain import errors
 from kaiza.domain.caps import Caps
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text.unified_diff import FileVersion, compare
+from kaiza.queries.workspaces import find_person_name, require_utf8
 from kaiza.render.terminal import escape, wrap
 from kaiza.store import human_decisions
 from kaiza.store.clients import CLIENTS, changes, install_manifest, server_command
@@ -129,7 +130,7 @@ def _adopt_if_foreign(args: argparse.Namespace, root: str) -> None:
             output.FAILURE,
         )
     with open_root(root) as workspace:
-        confirm_adoption(workspace, resolve_name(None))
+        confirm_adoption(workspace, find_person_name(None))
 
 
 def _install_actions(

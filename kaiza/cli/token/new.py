@@ -2,15 +2,13 @@
 
 import argparse
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from kaiza.cli.console import arguments, output
-from kaiza.cli.console.open_workspace import open_workspace, require_sound_log, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
+from kaiza.decisions import new_token
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import format_time
-from kaiza.store import human_decisions
-from kaiza.store.disk import state_dir
-from kaiza.store.trust import http_tokens, identity
-from kaiza.store.trust.http_tokens import HttpToken, TokenList
 
 # Not \d, which also matches the digits of other scripts.
 _LIFETIME = re.compile(r"([0-9]{1,5})([hdw])")
@@ -49,38 +47,21 @@ def add_name(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("token_name", metavar="NAME", type=_parse_name, help="the token's name, shown in the log")
 
 
-def read_usable_tokens(root: str) -> TokenList:
-    """The tokens of a workspace; a CommandError if their file cannot be used."""
-    tokens = http_tokens.read_tokens(root)
-    if tokens.problem is not None:
-        raise output.CommandError(f"{tokens.problem}. Nothing was changed.", output.FAILURE)
-    return tokens
-
-
 def _run_new(args: argparse.Namespace) -> int:
-    person, created = resolve_name(args.name), http_tokens.read_clock()
-    expires = _add_lifetime(created, args.expires)
     with open_workspace(args) as workspace:
-        require_sound_log(workspace)
-        workspace.begin_recording()  # before the lock, which it takes too
-        with identity.lock_identity(state_dir.path_of(workspace.root)):
-            tokens = read_usable_tokens(workspace.root)
-            _require_free_name(tokens, args.token_name)
-            token, kept = http_tokens.new_token(args.token_name, args.role, created, expires)
-            # Recorded first: no token without its record.
-            detail = {"token": kept.label, "role": kept.role, "expires": kept.expires}
-            human_decisions.record_decision(workspace, "new_token", person, detail=detail)
-            http_tokens.save_tokens(workspace.root, (*tokens.tokens, kept))
-        _print_token(args, workspace.root, token, kept)
+        proposal = new_token.propose(workspace, args.token_name, args.role, args.expires)
+        made = new_token.decide(workspace, proposal, find_person_name(args.name))
+        _print_token(args, workspace.root, made)
     return output.SUCCESS
 
 
-def _print_token(args: argparse.Namespace, root: str, token: str, kept: HttpToken) -> None:
+def _print_token(args: argparse.Namespace, root: str, made: new_token.Decision) -> None:
+    kept = made.kept
     if args.json:
         about = {"name": kept.name, "principal": kept.label, "role": kept.role, "expires": kept.expires}
-        output.print_json({"token": token, **about, "workspace": root})
+        output.print_json({"token": made.token, **about, "workspace": root})
         return
-    output.print_lines([token])
+    output.print_lines([made.token])
     output.print_error(
         f"Shown this once. Valid until {format_time(kept.expires)}; records name it {kept.label}. "
         "Give it to the agent in an environment variable such as KAIZA_TOKEN, not in a file of the project. "
@@ -88,23 +69,8 @@ def _print_token(args: argparse.Namespace, root: str, token: str, kept: HttpToke
     )
 
 
-def _require_free_name(tokens: TokenList, name: str) -> None:
-    if tokens.find(name) is not None:
-        raise output.CommandError(
-            f"The name {name} was used before, and a name is never used twice: the log would not tell the two apart. "
-            "Choose another name; `kaiza token list` shows all.",
-            output.FAILURE,
-        )
-    if len(tokens.tokens) >= http_tokens.MAX_TOKENS:
-        raise output.CommandError(
-            f"This workspace has had {http_tokens.MAX_TOKENS:,} tokens, the most there can be. Use one of those that "
-            "are valid; `kaiza token list` shows them.",
-            output.FAILURE,
-        )
-
-
 def _parse_name(text: str) -> str:
-    if not http_tokens.is_token_name(text):
+    if not new_token.is_token_name(text):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a valid name. Write up to 32 lower-case letters, digits, dots, hyphens and underscores, "
             "a letter or digit first"
@@ -120,8 +86,3 @@ def _parse_lifetime(text: str) -> timedelta:
             f"{text!r} is not a valid lifetime. Write hours, days or weeks: 12h, 30d, 8w; at most 3650d"
         )
     return lifetime
-
-
-def _add_lifetime(created: str, lifetime: timedelta) -> str:
-    end = datetime.fromisoformat(created) + lifetime
-    return end.isoformat(timespec="milliseconds").replace("+00:00", "Z")

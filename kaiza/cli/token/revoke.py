@@ -3,14 +3,15 @@
 import argparse
 
 from kaiza.cli.console import arguments, audit_reader, output
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name, resolve_root
-from kaiza.cli.token.new import add_name, read_usable_tokens
+from kaiza.cli.console.open_workspace import open_workspace, resolve_root
+from kaiza.cli.token.new import add_name
+from kaiza.decisions.new_token import read_usable_tokens
 from kaiza.domain import errors
 from kaiza.domain.audit.record import is_well_formed
 from kaiza.domain.audit.record_folding import revoked_principal
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
-from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens, identity
 from kaiza.store.trust.http_tokens import HttpToken, TokenList
@@ -34,7 +35,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 
 def _run_revoke(args: argparse.Namespace) -> int:
-    person, root = resolve_name(args.name), resolve_root(args)
+    person, root = find_person_name(args.name), resolve_root(args)
     # Before the record: a log that is locked, or a disk that is full, must not keep a token valid.
     token = _revoke_token(root, args.token_name)
     try:
@@ -89,7 +90,7 @@ def _is_recorded(root: str, token: HttpToken) -> bool:
 def _record_revocation(args: argparse.Namespace, token: HttpToken, person: str) -> int:
     """Record the revocation, which ends the token's sessions; their number."""
     # Default settings: a kaiza.toml that cannot be read must not stop a person from revoking.
-    with open_workspace(args, Settings()) as workspace:
+    with open_workspace(args, uses_settings=False) as workspace:
         ended = sum(session.principal == token.label for session in workspace.audit_state.sessions.values())
         detail = {"token": token.label, "sessions": ended}
         human_decisions.record_decision(workspace, "revoke_token", person, detail=detail)

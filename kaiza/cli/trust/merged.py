@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
-from kaiza.cli.console.open_workspace import open_workspace, require_adopted, require_sound_log, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
+from kaiza.queries.workspaces import find_person_name, require_adopted, require_sound_log
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
-from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.merged_plans import check_ref, find_default_branch
 from kaiza.store.trust.trust_file import read_trust, save_trust
@@ -46,7 +46,7 @@ def add(commands: arguments.Subparsers) -> None:
 
 def _run_merged(args: argparse.Namespace) -> int:
     # Default settings: a kaiza.toml that cannot be read must not stop a person from ending trust.
-    with open_workspace(args, Settings() if args.off else None) as workspace:
+    with open_workspace(args, uses_settings=not args.off) as workspace:
         refs = _end_trust(workspace, args) if args.off else _begin_trust(workspace, args)
     if args.json:
         output.print_json({"merged": refs})
@@ -60,7 +60,7 @@ def _run_merged(args: argparse.Namespace) -> int:
 def _begin_trust(workspace: Workspace, args: argparse.Namespace) -> list[str]:
     require_adopted(workspace)
     require_sound_log(workspace)
-    ref, person = _choose_ref(workspace, args.ref), resolve_name(args.name)
+    ref, person = _choose_ref(workspace, args.ref), find_person_name(args.name)
     if not confirm_by_typing(_confirmation_text(workspace, ref, person), _WORD):
         raise output.CommandError("Cancelled. Nothing was changed.", output.FAILURE)
     detail = {"merged": "on", "ref": ref}
@@ -77,7 +77,7 @@ def _end_trust(workspace: Workspace, args: argparse.Namespace) -> list[str]:
             output.FAILURE,
         )
     detail = {"merged": "off", "ref": ", ".join(ended)}
-    human_decisions.record_decision(workspace, "trust", resolve_name(args.name), detail=detail)
+    human_decisions.record_decision(workspace, "trust", find_person_name(args.name), detail=detail)
     return _save_refs(workspace, [each for each in _read_refs(workspace) if each not in ended])
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import ask_line, confirm_by_typing
-from kaiza.cli.console.open_workspace import open_workspace, require_adopted, require_sound_log, resolve_name
+from kaiza.cli.console.open_workspace import open_workspace
 from kaiza.domain import errors
 from kaiza.queries.trust_summary import summarize_trust
+from kaiza.queries.workspaces import find_person_name, require_adopted, require_sound_log
 from kaiza.render.terminal import escape
 from kaiza.store import human_decisions
-from kaiza.store.config.settings import Settings
 from kaiza.store.disk import state_dir
 from kaiza.store.trust.signed_plans import is_project_name
 from kaiza.store.trust.signers import Signer, machine_path, parse_signers, read_signers, save_signers
@@ -84,7 +84,7 @@ def _add_remove(commands: arguments.Subparsers) -> argparse.ArgumentParser:
 
 
 def _run_add(args: argparse.Namespace) -> int:
-    added, person = _parse_signers(args.signer), resolve_name(args.name)
+    added, person = _parse_signers(args.signer), find_person_name(args.name)
     with open_workspace(args) as workspace:
         require_adopted(workspace)
         require_sound_log(workspace)
@@ -116,7 +116,7 @@ def _run_list(args: argparse.Namespace) -> int:
 
 def _run_remove(args: argparse.Namespace) -> int:
     # Default settings: a kaiza.toml that cannot be read must not stop a person from ending trust.
-    with open_workspace(args, Settings()) as workspace:
+    with open_workspace(args, uses_settings=False) as workspace:
         _refuse_machine_list()
         signers = read_signers(state_dir.path_of(workspace.root)).signers
         kept = [signer for signer in signers if signer.principal != args.principal]
@@ -125,7 +125,7 @@ def _run_remove(args: argparse.Namespace) -> int:
                 "There is no such signer here. `kaiza trust signer list` lists them.", output.FAILURE
             )
         detail = {"change": "remove", "principal": args.principal}
-        human_decisions.record_decision(workspace, "signer", resolve_name(args.name), detail=detail)
+        human_decisions.record_decision(workspace, "signer", find_person_name(args.name), detail=detail)
         save_signers(workspace.root, kept)
     _print_result(args, {"removed": args.principal}, [f"No longer trusted: {args.principal}"])
     return output.SUCCESS

@@ -9,7 +9,7 @@ from kaiza.boundary import human_undo
 from kaiza.cli.console import arguments, output
 from kaiza.cli.console.confirm import confirm_by_typing
 from kaiza.cli.console.interrupted import name_interrupted
-from kaiza.cli.console.open_workspace import open_workspace, resolve_name, verify_whole_log
+from kaiza.cli.console.open_workspace import open_workspace, verify_whole_log
 from kaiza.cli.undo import listing, selection
 from kaiza.domain import errors
 from kaiza.domain.audit.inverse_changes import invert
@@ -18,6 +18,7 @@ from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.domain.text import unified_diff
 from kaiza.policy.rules.readable import read_refusal
+from kaiza.queries.workspaces import find_person_name
 from kaiza.render import plans
 from kaiza.render.terminal import escape, format_count
 from kaiza.store import human_decisions
@@ -87,7 +88,7 @@ class UndoPreview:
 def _run_undo(args: argparse.Namespace) -> int:
     if selection.is_listing(args):
         return _list_changes(args)
-    name = resolve_name(args.name)
+    name = find_person_name(args.name)
     with open_workspace(args) as workspace:
         # What is restored is read from the log, so the log must be sound as a whole.
         verify_whole_log(workspace)

@@ -12,10 +12,10 @@ import pytest
 from scenes import bind, make_ready, records
 
 from kaiza.app import App
-from kaiza.cli.console import open_workspace
 from kaiza.domain import errors
 from kaiza.domain.call import CallRequest
 from kaiza.domain.caps import Caps
+from kaiza.queries import workspaces
 from kaiza.store.disk import state_dir
 from kaiza.store.trust import http_tokens, identity
 from kaiza.store.trust.http_tokens import HttpToken, TokenAuthenticator, read_tokens, save_tokens
@@ -187,7 +187,7 @@ def test_revoking_works_under_settings_that_cannot_be_read_and_on_a_damaged_log(
 
 
 def test_a_token_is_revoked_while_the_log_is_locked_and_recorded_by_the_next_run(workspace, kaiza, monkeypatch):
-    monkeypatch.setattr(open_workspace, "Caps", lambda: Caps(audit_lock_ms=50))
+    monkeypatch.setattr(workspaces, "Caps", lambda: Caps(audit_lock_ms=50))
     token = make(kaiza, "ci")
     with (workspace / "audit/audit-log.jsonl").open("rb") as log:
         fcntl.flock(log, fcntl.LOCK_EX)
