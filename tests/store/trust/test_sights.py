@@ -110,6 +110,15 @@ def test_an_ended_plan_that_git_brought_is_not_withdrawn_by_looking_again(open_s
     assert recall(open_sights(), stored("APPROVED"))[2] is None
 
 
+def test_an_edited_approval_goes_on_counting_after_git_brought_another_one(open_sights, monkeypatch):
+    see(open_sights(), stored(), stored("APPROVED"))
+    monkeypatch.setattr(module, "find_origins", lambda *words: [Origin.GIT for _ in words[2]])
+    see(open_sights(), stored("APPROVED", "u"), stored("APPROVED"))
+
+    assert recall(open_sights(), stored("APPROVED", "u"))[:2] == (False, "git")
+    assert recall(open_sights(), stored("APPROVED"))[:2] == (True, None)
+
+
 def test_forgotten_approvals_are_decided_again_from_what_git_says_then(open_sights, monkeypatch, tmp_path):
     sights = open_sights()
     see(sights, stored(), stored("APPROVED"))
