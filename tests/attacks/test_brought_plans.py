@@ -191,6 +191,17 @@ def test_a_template_with_a_backslash_in_its_text_brings_no_plan(repository, writ
     assert write() == "ok"
 
 
+def test_a_git_that_cannot_read_one_of_its_files_may_have_the_plan_in_it(repository, write):
+    (repository / "docs").mkdir()
+    (repository / "docs/lost.md").write_text("lost\n")
+    commit(repository)
+    name = run_git(repository, "rev-parse", "HEAD:docs/lost.md").strip()
+    (repository / ".git/objects" / name[:2] / name[2:]).unlink()
+    approve(repository)
+
+    assert write() == "git"
+
+
 def test_a_draft_that_git_has_in_a_refused_form_may_be_mended_and_approved(repository, write):
     change(repository, "title: A plan", " title: A plan")
     commit(repository)
