@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-PATIENCE = 20
+PATIENCE = 60
 """Seconds to wait for an answer before the test fails."""
 
 

@@ -1,5 +1,6 @@
-"""Fake application behind the real transport: `python fake_app.py RECORD` serves it over stdio.
+"""Fake application behind the real transport: `python fake_app.py RECORD [NAME=SECONDS ...]` serves it over stdio.
 
+`NAME=SECONDS` changes a time limit of the shutdown.
 Writes one line for each call to the file RECORD before the answer, as the real application does to its log.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 from kaiza.domain import error_codes, errors
 from kaiza.domain.call import Outcome, Receipt
 from kaiza.server.serve import serve
+from kaiza.server.stdio import transport
 from kaiza.wire.dialect import ServerDescription
 
 INSTRUCTIONS = "Echo, or hold."
@@ -193,6 +195,9 @@ def slow(record, fifo):
 
 
 def main(record, *options):
+    for name, seconds in (option.split("=") for option in options if "_SECONDS=" in option):
+        assert hasattr(transport, name)
+        setattr(transport, name, float(seconds))
     factories = {"broken": broken, "buggy": buggy, "lingering": lambda: LingeringApp(record)}
     factories |= {"unclosable": lambda: UnclosableApp(record), "slow": lambda: slow(record, options[1])}
     make_app = factories.get(options[0] if options else "", lambda: FakeApp(record))

@@ -4,7 +4,6 @@ import fcntl
 import json
 import os
 import sys
-import time
 
 import pytest
 from doors import call, request, until
@@ -43,11 +42,9 @@ def test_a_signal_ends_the_server_with_status_0_and_a_record_for_every_answer(se
     served.hear()
     served.say(*(call(number, "read_file", path="a.txt") for number in range(1, 20)))
     served.signal()
-    signalled_at = time.monotonic()
     answers = served.after_its_end()
 
     assert served.process.returncode == 0
-    assert time.monotonic() - signalled_at < 3
     assert len(records(workspace)) == len(answers) + 1
 
 

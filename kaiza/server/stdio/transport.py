@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kaiza.server.call_queue import find_lane
 from kaiza.server.pipeline import (
@@ -37,14 +37,18 @@ from kaiza.wire import framing, message
 from kaiza.wire.message import InvalidMessage, Notification, Request, RequestId
 from kaiza.wire.outline import Outline
 
-# Time limits of a shutdown, in seconds since a signal or the loss of the client. In all, less than three seconds.
-DRAIN_SECONDS: Final = 2.0
+if TYPE_CHECKING:
+    from kaiza.domain.call import Outcome
+
+# Time limits of a shutdown, in seconds since a signal or the loss of the client. In all, less than two seconds: then a
+# client that uses one of the MCP SDKs kills the process.
+DRAIN_SECONDS: Final = 1.0
 """Until then calls may run on; those still running are answered with CAP_EXCEEDED."""
 
-END_SECONDS: Final = 2.2
-"""Until then changes past their intent, which cannot be ended, may run on."""
+END_SECONDS: Final = 1.6
+"""Until then the others are recorded, and changes past their intent, which cannot be ended, may run on."""
 
-EXIT_SECONDS: Final = 2.5
+EXIT_SECONDS: Final = 1.9
 """Until then the log may be closed; then the process exits. Counted from the last answer if input just ended."""
 
 _SHUTDOWN_EVENTS: Final = frozenset({OUTPUT_BROKEN, READER_GONE, *SIGNALS})
@@ -212,16 +216,16 @@ class StdioTransport:
         if was_waiting and entry.job is not None:
             self._workers.cancel_job(entry.job)
         app = self._app.get_if_started()
-        if app is not None and self._expire_call(app, entry, "timeout") and entry.job is not None:
-            self._workers.release_stuck(entry.job)
-
-    def _expire_call(self, app: AppProtocol, entry: PendingRequest, cap: str) -> bool:
-        """Answer a call in place of its worker; False if it can no longer be ended."""
-        outcome = app.expire(entry.call, cap)
+        outcome = app.expire(entry.call) if app is not None else None
         if outcome is not None:
-            entry.outcome = outcome
-            self._send_answer(entry, entry.incoming.encode(outcome))
-        return outcome is not None
+            self._answer_expired(entry, outcome)
+            if entry.job is not None:
+                self._workers.release_stuck(entry.job)
+
+    def _answer_expired(self, entry: PendingRequest, outcome: "Outcome") -> None:
+        """Answer a call in place of its worker."""
+        entry.outcome = outcome
+        self._send_answer(entry, entry.incoming.encode(outcome))
 
     def _send_answer(self, entry: PendingRequest, answer: bytes) -> None:
         if self._pending.finish(entry):
@@ -242,9 +246,14 @@ class StdioTransport:
         app = self._app.get_if_started()
         if app is None:
             return
+        expired = []
         for entry in self._pending.list_unanswered():
             self._stamp_call(app, entry)
-            self._expire_call(app, entry, "shutdown")
+            expired.append((entry, app.expire(entry.call, "shutdown")))
+        # Only after the last record: a client that does not read must not keep the other calls from theirs.
+        for entry, outcome in expired:
+            if outcome is not None:
+                self._answer_expired(entry, outcome)
 
     def _close_app(self) -> None:
         try:

@@ -1,6 +1,6 @@
 """The fake application behind the real HTTP transport: `python fake_http.py RECORD [NAME=SECONDS ...] [no-auth]`.
 
-`NAME=SECONDS` shortens a time limit of a connection. The tokens are `sesame`, `tahini` and `cumin`.
+`NAME=SECONDS` changes a time limit of a connection or of the shutdown. The tokens are `sesame`, `tahini` and `cumin`.
 """
 
 import socket
@@ -25,9 +25,10 @@ def main(record, *options):
     for option in options:
         name, separator, seconds = option.partition("=")
         if separator:
-            assert hasattr(connection, name)
-            for module in (connection, serve):
-                setattr(module, name, type(getattr(connection, name))(seconds))
+            modules = [module for module in (connection, serve) if hasattr(module, name)]
+            assert modules
+            for module in modules:
+                setattr(module, name, type(getattr(module, name))(seconds))
     names = {"sesame": "ada#01234567", "tahini": "bob#76543210", "cumin": "eve#89abcdef"}
     holders = {token: Principal(label, "/nowhere") for token, label in names.items()}
     authenticate = None if "no-auth" in options else holders.get
