@@ -3,10 +3,12 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 
 import pytest
+from doors import PATIENCE
 from hypothesis import settings
 from scenes import make_ready
 
@@ -28,6 +30,20 @@ def _own_state_directory(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
     monkeypatch.delenv("DEBUG_STACK", raising=False)
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+
+
+@pytest.fixture
+def alarm():
+    """Fail a test that would otherwise never end."""
+
+    def ring(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(PATIENCE)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -60,6 +59,7 @@ def test_the_output_of_a_failed_check_is_returned_but_not_recorded(checked, work
     assert "broken" not in str(records(workspace)[-1])
 
 
+@pytest.mark.usefixtures("alarm")
 def test_a_check_that_ignores_signals_is_killed_with_all_its_children_at_its_timeout(workspace):
     script = (
         "import os, signal, time\n"
@@ -69,17 +69,18 @@ def test_a_check_that_ignores_signals_is_killed_with_all_its_children_at_its_tim
         "        os.setsid()\n"
         "        if os.fork() == 0:\n"
         "            open(f'pid-{os.getpid()}', 'w').close()\n"
-        "        time.sleep(60)\n"
-        "time.sleep(60)\n"
+        "        time.sleep(3600)\n"
+        "time.sleep(3600)\n"
     )
     (workspace / "check.py").write_text(script)
-    start = time.monotonic()
-    result = check_runner.run_unsandboxed([sys.executable, "check.py"], str(workspace), 1.0)
-    pids = [path.name.removeprefix("pid-") for path in workspace.glob("pid-*")]
+    for seconds in (1, 5, 25):  # a busy machine may need longer to start the children
+        result = check_runner.run_unsandboxed([sys.executable, "check.py"], str(workspace), seconds)
+        pids = [path.name.removeprefix("pid-") for path in workspace.glob("pid-*")]
+        if len(pids) >= 3:
+            break
 
     assert result.exit_code is None
-    assert time.monotonic() - start < 15
-    assert len(pids) == 3
+    assert len(pids) >= 3
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
 

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from kaiza.domain.paths import gitignore
@@ -59,9 +57,7 @@ def test_a_byte_order_mark_is_not_part_of_the_first_rule():
     assert gitignore.parse(b"\xef\xbb\xbfa\n").is_ignored(b"a", directory=False) is True
 
 
+@pytest.mark.usefixtures("alarm")
 def test_many_stars_do_not_cause_exponential_time():
-    began = time.monotonic()
-
     assert verdict("*a" * 100 + "*b", "a" * 250) is None
     assert verdict("**/a" * 100 + "/b", "a/" * 120 + "c") is None
-    assert time.monotonic() - began < 1

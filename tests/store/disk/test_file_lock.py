@@ -63,13 +63,14 @@ def test_closing_a_lock_releases_it(opened):
     assert not opened().try_acquire()
 
 
+@pytest.mark.usefixtures("alarm")
 def test_waiting_for_a_lock_ends_at_the_deadline_with_a_code(opened):
     opened().acquire(1)
     begin = time.monotonic()
     with pytest.raises(errors.SystemError) as caught:
         opened().acquire(0.1)
 
-    assert 0.1 <= time.monotonic() - begin < 3
+    assert time.monotonic() - begin >= 0.1
     assert caught.value.error_code == "AUDIT_LOCK_FAILED"
     assert caught.value.cause == {"waited_ms": 100}
 
@@ -92,7 +93,7 @@ import os, sys, time
 from kaiza.store.disk.file_lock import FileLock
 lock = FileLock(os.open(sys.argv[1], os.O_RDWR | os.O_CREAT))
 for _ in range(300):
-    lock.acquire(5)
+    lock.acquire(60)
     end = time.perf_counter() + 0.0002
     while time.perf_counter() < end:
         pass
@@ -104,7 +105,7 @@ def test_none_of_three_processes_that_lock_all_the_time_starves(tmp_path):
     running = [start_python(BUSY, tmp_path / "f") for _ in range(3)]
 
     for process in running:
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
 
     assert [process.returncode for process in running] == [0, 0, 0]
 

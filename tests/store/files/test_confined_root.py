@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -186,18 +185,16 @@ def test_forty_links_are_followed_and_one_more_is_refused(workspace, root):
     assert code_of(workspace.open_file, "41") == "INVALID_PATH"
 
 
+@pytest.mark.usefixtures("alarm")
 def test_anything_but_a_regular_file_is_refused_without_blocking(workspace, root):
     os.mkfifo(root / "fifo")
     (root / "dir").mkdir()
     (root / "link").symlink_to("fifo")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(root / "socket"))
-        began = time.monotonic()
         codes = {name: code_of(workspace.open_file, name) for name in ("fifo", "dir", "link", "socket", ".")}
-        took = time.monotonic() - began
 
     assert set(codes.values()) == {"FILE_READ_FAILED"}
-    assert took < 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")

@@ -4,7 +4,6 @@ import os
 import random
 import shutil
 import subprocess
-import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -183,13 +182,12 @@ def test_an_ignore_file_that_is_a_link_is_not_read(workspace):
     assert "a" in walked_paths(workspace)
 
 
-def test_patterns_made_for_exponential_matching_take_little_time(workspace):
+@pytest.mark.usefixtures("alarm")
+def test_patterns_made_for_exponential_matching_end(workspace):
     write(workspace, ".gitignore", "*a" * 60 + "*b\n" + "**/" * 40 + "x\n" + "[a" * 500 + "\n")
     write(workspace, "a" * 200)
-    began = time.monotonic()
 
     assert "a" * 200 in walked_paths(workspace)
-    assert time.monotonic() - began < 2
 
 
 def test_each_of_thousands_of_patterns_is_applied(workspace):

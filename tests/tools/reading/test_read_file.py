@@ -3,7 +3,6 @@ import hashlib
 import os
 import resource
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -231,15 +230,20 @@ def test_a_truncated_answer_has_the_hash_of_the_whole_file(plain_reader):
     assert (answer["hash"], answer["total_lines"]) == (hashlib.sha256(content).hexdigest(), 500_000)
 
 
-def test_a_sparse_file_of_4_gib_is_read_at_once_without_a_hash(plain_reader):
+def count_read_bytes():
+    """The bytes that this process has read so far."""
+    counters = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(counters["rchar"])
+
+
+def test_a_sparse_file_of_4_gib_is_read_only_in_part_and_without_a_hash(plain_reader):
     with plain_reader.write("big").open("wb") as file:
         file.truncate(4 << 30)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.monotonic()
+    before, read_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, count_read_bytes()
 
     answer = plain_reader.call("read_file", path="big")
 
-    assert time.monotonic() - start < 2
+    assert count_read_bytes() - read_before < 16 << 20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 * 1024
     assert answer["truncated"]
     assert answer["size"] == 4 << 30
@@ -350,18 +354,17 @@ class GrowingView(_View):
         return file
 
 
+@pytest.mark.usefixtures("alarm")
 def test_devices_and_directories_are_refused_without_waiting(reader):
     os.mkfifo(reader.root / "pipe")
     with socket.socket(socket.AF_UNIX) as server:
         directory = os.open(reader.root, os.O_PATH)
         server.bind(f"/proc/self/fd/{directory}/sock")
         os.close(directory)
-        start = time.monotonic()
 
         codes = [reader.code("read_file", path=path) for path in ("pipe", "sock", ".")]
 
         assert codes == ["FILE_READ_FAILED"] * 3
-        assert time.monotonic() - start < 1
 
 
 def test_a_symbolic_link_to_a_device_is_outside_the_workspace(reader):

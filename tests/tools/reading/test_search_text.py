@@ -87,13 +87,13 @@ def test_a_query_that_no_line_can_contain_is_refused(reader, query):
 
 def test_a_hostile_regular_expression_takes_linear_time(plain_reader):
     plain_reader.write("a", "a" * 200_000 + "\n" + "ab" * 100_000)
-    start = time.monotonic()
+    start = time.thread_time()
 
     assert search(plain_reader, "(a+)+$x", regex=True) == []
     assert search(plain_reader, "(.*)*" * 20 + "z", regex=True) == []
     plain_reader.write("a", "a\n" * 120_000 + "c\n")
     assert search(plain_reader, "a[^b]*c", regex=True) == []
-    assert time.monotonic() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_context_lines_end_at_the_ends_of_the_file(reader):
@@ -219,11 +219,11 @@ def test_pipes_and_symbolic_links_are_not_searched(reader):
 
 def test_a_10_mb_line_is_truncated_around_each_hit(plain_reader):
     plain_reader.write("a", ("x" * 99_996 + "here") * 100 + "\nhere\n")
-    start = time.monotonic()
+    start = time.thread_time()
 
     pages = plain_reader.pages("search_text", query="here", context_lines=1)
 
-    assert time.monotonic() - start < 5
+    assert time.thread_time() - start < 5
     assert hits(pages) == [("a", 0, 100_000 * n + 99_996, 100_000 * (n + 1)) for n in range(100)] + [("a", 1, 0, 4)]
     for item in pages[0][1:99]:
         assert len(item["line"]) == 502
