@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+from agents import WIDE, plan
 from doors import call, request, until
 from logs import strace_works
 from scenes import records
@@ -33,6 +34,21 @@ def test_forty_requests_in_one_write_get_forty_answers_and_forty_records(served,
     assert not any(answer["result"]["isError"] for answer in answers)
     assert len(records(workspace)) == 40
     assert served.process.returncode == 0
+
+
+def test_a_cancelled_change_is_made_and_recorded_without_an_answer(served, workspace):
+    write = call(1, "write_file", path="new.txt", content="new\n", plan_hash=plan(workspace, scope=WIDE))
+    served.say(INITIALIZE, call(0, "begin_session", role="WINDSURF"))
+    answers = [served.hear()["id"], served.hear()["id"]]
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    with (workspace / "audit/audit-log.jsonl").open("rb") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)  # no intent can be recorded yet
+        served.say(write, cancel, request("seen?", "ping"))
+        answers.append(served.hear()["id"])
+
+    assert answers + [answer["id"] for answer in served.rest()] == ["hello", 0, "seen?"]
+    assert (workspace / "new.txt").read_text() == "new\n"
+    assert records(workspace)[-1]["outcome"] == "ok"
 
 
 def test_a_signal_ends_the_server_with_status_0_and_a_record_for_every_answer(served, workspace):
