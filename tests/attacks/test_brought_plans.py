@@ -287,6 +287,20 @@ def test_a_file_taken_from_a_branch_or_left_by_a_reset_was_brought(repository, w
     assert write() == "git"
 
 
+def test_a_first_approval_of_what_another_branch_has_approved_needs_the_command(repository, write):
+    run_git(repository, "checkout", "-qb", "theirs")
+    approve(repository)
+    commit(repository)
+    run_git(repository, "checkout", "-q", "main")
+    see_plans(repository)
+    approve(repository)
+    change(repository, "# Why\n", "# Why\n\n")
+
+    assert write() == "git"
+    assert word(repository, "PLAN-1", "plan", "approve", "PLAN-1") == 0
+    assert write() == "ok"
+
+
 def test_a_plan_approved_here_goes_on_counting_on_every_branch(repository, write):
     approve(repository)
     results = [write()]
