@@ -157,6 +157,17 @@ def test_paths_cannot_control_the_terminal_even_as_json(write_log, body, screen)
     assert json.loads(full.shown)["arguments"] == {"path": "a\x1b[2Jb\u202ecod.exe"}
 
 
+def test_an_export_controls_no_terminal_and_is_byte_for_byte_in_a_pipe(write_log, body, screen, process, log):
+    write_log(body(arguments={"path": "b\u202ecod.exe"}))
+    shown = screen("audit", "export", columns=400)
+
+    assert shown.end() == 0
+    assert "b\\u202ecod.exe" in shown.shown
+    assert "\u202e" not in shown.shown
+    assert "\u202e" in log.read_text()
+    assert process("audit", "export").stdout == log.read_bytes()
+
+
 CONTROLS = ("\x1b[2J", "\x1b]0;t\x07", "\x9b2J", "\r", "\n", "\b", "\x7f", "\u202e", "\u2066", "\u200b", "\U000e0041")
 
 
