@@ -9,7 +9,7 @@ from kaiza.cli.doctor import clients, machine, sandbox_probe, trust, workspace
 from kaiza.cli.doctor.check import OK, PROBLEM, UNKNOWN, WARNING, DoctorCheck
 from kaiza.cli.doctor.fix import fix_journals
 from kaiza.cli.doctor.handshake import check_server, probe_server
-from kaiza.cli.doctor.machine import errors_as_unknown
+from kaiza.cli.doctor.machine import errors_as_checks
 from kaiza.queries.workspaces import require_utf8
 from kaiza.render.tables import GAP
 from kaiza.render.terminal import escape, paint, wrap, wrap_words
@@ -68,29 +68,29 @@ def _run_doctor(args: argparse.Namespace) -> int:
 def _run_checks(root: Path) -> Iterator[DoctorCheck]:
     yield from machine.check_python()
     yield from machine.check_user()
-    yield from errors_as_unknown("paths", machine.check_kernel(root))
+    yield from errors_as_checks("paths", machine.check_kernel(root))
     yield from workspace.check_initialized(root)
     if roots.is_initialized(str(root)):
         yield from _run_workspace_checks(root)
-    yield from errors_as_unknown("state", machine.check_state_directory(root))
-    yield from errors_as_unknown("configuration", machine.check_configuration_directory(root))
+    yield from errors_as_checks("state", machine.check_state_directory(root))
+    yield from errors_as_checks("configuration", machine.check_configuration_directory(root))
     fault = probe_server(server_command.for_workspace(root))
     yield from check_server(fault)
-    yield from errors_as_unknown("clients", clients.check_clients(root, has_answered=fault is None))
+    yield from errors_as_checks("clients", clients.check_clients(root, has_answered=fault is None))
 
 
 def _run_workspace_checks(root: Path) -> Iterator[DoctorCheck]:
-    yield from errors_as_unknown("permissions", machine.check_permissions(root))
-    yield from errors_as_unknown("file-system", machine.check_file_system(root))
-    yield from errors_as_unknown("binding", workspace.check_binding(root))
-    yield from errors_as_unknown("settings", workspace.check_settings(root))
-    yield from errors_as_unknown("git", workspace.check_git(root))
-    yield from errors_as_unknown("plans", workspace.check_plans(root))
-    yield from errors_as_unknown("trust", trust.check_trust(root))
-    yield from errors_as_unknown("nested", workspace.check_nested(root))
-    yield from errors_as_unknown("checks", sandbox_probe.check_sandbox(root))
-    yield from errors_as_unknown("journals", workspace.check_journals(root))
-    yield from errors_as_unknown("record", workspace.check_log(root))
+    yield from errors_as_checks("permissions", machine.check_permissions(root))
+    yield from errors_as_checks("file-system", machine.check_file_system(root))
+    yield from errors_as_checks("binding", workspace.check_binding(root))
+    yield from errors_as_checks("settings", workspace.check_settings(root))
+    yield from errors_as_checks("git", workspace.check_git(root))
+    yield from errors_as_checks("plans", workspace.check_plans(root))
+    yield from errors_as_checks("trust", trust.check_trust(root))
+    yield from errors_as_checks("nested", workspace.check_nested(root))
+    yield from errors_as_checks("checks", sandbox_probe.check_sandbox(root))
+    yield from errors_as_checks("journals", workspace.check_journals(root))
+    yield from errors_as_checks("record", workspace.check_log(root))
 
 
 def _format_lines(root: Path, checks: list[DoctorCheck]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from kaiza.domain import errors
 from kaiza.render.terminal import escape
 from kaiza.store.config import roots
 from kaiza.store.disk import state_dir
+from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.files import probe
 
 _MIN_PYTHON = (3, 11)
@@ -60,6 +61,8 @@ def check_file_system(root: Path) -> Iterator[DoctorCheck]:
     try:
         faults = probe.try_file_system(directory)
     except OSError as error:
+        if error.errno in FULL_DISK_ERRNOS:
+            raise
         message = f"{directory.name}/ cannot be written: {error.strerror}"
         yield problem("file-system", message, "Make it writable.")
         return
@@ -123,11 +126,15 @@ def check_permissions(root: Path) -> Iterator[DoctorCheck]:
         yield ok("permissions", "you can write the workspace, plans/ and audit/")
 
 
-def errors_as_unknown(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
-    """The checks; an error of the disk becomes an unknown result instead of ending the command."""
+def errors_as_checks(name: str, checks: Iterator[DoctorCheck]) -> Iterator[DoctorCheck]:
+    """The checks; an error of the disk becomes a result instead of ending the command: unknown, but for a full disk."""
     try:
         yield from checks
     except OSError as error:
+        if error.errno in FULL_DISK_ERRNOS:
+            todo = "Free some space. Until then calls are refused, because they cannot be recorded."
+            yield problem(name, "the disk is full", todo)
+            return
         yield unknown(name, f"could not be determined: {error.strerror}", RETRY)
     except errors.SystemError as error:
         yield unknown(name, f"could not be determined: {error.human_message}", RETRY)

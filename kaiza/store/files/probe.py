@@ -1,4 +1,7 @@
-"""Tests whether the machine and a directory's file system offer what Kaiza needs. Leaves no files behind."""
+"""Tests whether the machine and a directory's file system offer what Kaiza needs. Leaves no files behind.
+
+A full disk is no answer: the functions raise its OSError.
+"""
 
 import ctypes
 import fcntl
@@ -8,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from kaiza.store.disk.disk_reserve import FULL_DISK_ERRNOS
 from kaiza.store.files.openat2 import is_supported
 from kaiza.store.files.resolved import OwnedDescriptor
 
@@ -36,6 +40,8 @@ def _run_trial(trial: Callable[[Path], None], place: Path) -> str | None:
     try:
         trial(place)
     except OSError as error:
+        if error.errno in FULL_DISK_ERRNOS:
+            raise
         return error.strerror or "it failed"
     return None
 

@@ -221,6 +221,20 @@ def test_a_file_system_without_fsync_locks_or_links_is_a_problem(workspace, monk
     assert list((workspace / "audit").iterdir()) == []
 
 
+def test_a_full_disk_is_named_and_no_other_file_system_is_asked_for(small_disk, process):
+    root = small_disk / "project"
+    root.mkdir()
+    assert process("init", "--yes", cwd=root).returncode == 0
+    with (small_disk / "ballast").open("wb", buffering=0) as ballast, suppress(OSError):
+        while ballast.write(bytes(4096)):
+            pass
+    result = process("doctor", "--json", cwd=root)
+    (check,) = [one for one in json.loads(result.stdout)["checks"] if one["verdict"] == "problem"]
+
+    assert (check["check"], check["message"]) == ("file-system", "the disk is full")
+    assert check["todo"].startswith("Free some space.")
+
+
 def test_missing_exchange_or_openat2_is_a_warning(workspace, monkeypatch):
     def fails(place):
         raise OSError(22, "Invalid argument")
