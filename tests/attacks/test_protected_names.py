@@ -60,7 +60,8 @@ SECRET = [
     ".gnupg/private-keys-v1.d/x", ".gradle/gradle.properties", ".m2/settings.xml", ".my.cnf", ".mylogin.cnf", ".s3cfg",
     ".sentryclirc", ".ssh/deploy", ".terraformrc", ".vault_pass", "_netrc", "gcloud/credentials.db",
     "credentials.json", "credentials.tfrc.json", "kubeconfig", "rclone.conf", "x.jks", "x.kdbx", "x.keytab", "x.p8",
-    "x.pkcs12", "x.ppk", "x.publishsettings",
+    "x.pkcs12", "x.ppk", "x.publishsettings", "secring.gpg",
+    ".kube/config-prod", ".kube/config.staging.yaml", ".kube/configs/prod", ".kube/config (1)",
     # keys that cloud consoles give out
     "service-account.json", "service_account.json", "serviceAccount.json", "serviceAccountKey.json",
     "service-account-prod.json", "prod-service-account.json", "my-service_account-key.json", "gcp-key.json",
@@ -75,6 +76,9 @@ SECRET = [
     "id_rsa..bak", "id_rsa_backup",
     "prod.env.save", "server.key.old", "server.key.old.old", "x.p12.backup", "x.pem.dpkg-old", "x.pem.rpmsave",
     "x.pem~",
+    # what browsers, file managers and mail make of a name
+    "credentials (1).json", "credentials copy.json", "credentials - Copy (2).json", "credentials.tfrc(1).json",
+    "id_rsa.txt", "id_rsa (1).txt", "key.pem.txt", "prod.env.txt", ".aws/credentials.txt",
 ]  # fmt: skip
 UNPROTECTED = [
     "src/agents.py", "AGENTS", "docs/claude.md.txt", ".github/x.md", ".github/ISSUE_TEMPLATE/x.md", "docs/workflows/a",
@@ -91,7 +95,9 @@ READABLE = [
     "service_account.py", "docs/service-account.md", "service-account.yaml", "google-fonts.json", "keyboard-keys.json",
     "client.json", "src/client_secret.py", "id_rsa_utils.py", "id_ed25519_github.pub", "gcp.json", "keys.json",
     "hosts.yml", "settings.xml", "auth.json", "gradle.properties", ".gitignore", ".gitkeep", ".hgignore", "src/hg/x",
-    "gitmodules", "svn/x", "usa-key-facts.json",
+    "gitmodules", "svn/x", "usa-key-facts.json", "credentials.py", "credentials (1).py", "test_id_rsa.py", "pem.txt",
+    "id_rsa.pub.txt", "keys.txt", "env.txt", "config (1).json", "pubring.gpg", ".kube/configmap.yaml",
+    ".kube/config-map.yaml", "kube/config-prod", ".kube/configure.sh", "notes (1).txt", "credentials.txt",
 ]  # fmt: skip
 
 

@@ -165,6 +165,7 @@ UNREADABLE_NAMES = frozenset(
         "credentials.tfrc.json",
         "kubeconfig",
         "rclone.conf",
+        "secring.gpg",
     }
 )
 UNREADABLE_PREFIXES = (".env.", ".env-", ".env_")
@@ -201,19 +202,23 @@ UNREADABLE_BELOW: Mapping[str, frozenset[str]] = {
     ".gem": frozenset({"credentials"}),
     ".git": frozenset({"config", "config.worktree"}),
     ".gradle": frozenset({"gradle.properties"}),
-    ".kube": frozenset({"config"}),
     ".m2": frozenset({"settings.xml", "settings-security.xml"}),
     "gcloud": frozenset({"access_tokens.db", "credentials.db", "legacy_credentials"}),
 }
+# One file for each cluster: config-prod, config.staging.yaml. A ConfigMap in a manifest is none.
+_KUBE_DIRECTORY = ".kube"
+_KUBE_CONFIG = re.compile(r"configs?(?:[-_.](?!maps?\b).*)?\Z")
 READABLE_ENV = frozenset({".env.example", ".env.sample", ".env.template", ".env.test"})
 
-# What editors, backups and package managers add to a name: id_rsa~, #id_rsa#, id_rsa.bak, id_rsa (2), ...
+# What editors, backups, mail and package managers add to a name: id_rsa~, #id_rsa#, id_rsa.bak, id_rsa.txt, ...
 _BACKUP = re.compile(
     r"\A\.?#"
     r"|(?:~|\.~[0-9]+~|#|[._-](?:bak|bck|bkp|backup|old|orig|prev|previous|save|saved|copy|tmp|temp|rej)[0-9]*"
-    r"|\.(?:sw[a-p]|rpmsave|rpmorig|rpmnew|dpkg-old|dpkg-dist|dpkg-new|[0-9]+)"
+    r"|\.(?:sw[a-p]|rpmsave|rpmorig|rpmnew|dpkg-old|dpkg-dist|dpkg-new|txt|[0-9]+)"
     r"| (?:- )?copy(?: ?[0-9]+)?| ?\([0-9]+\))\Z"
 )
+# Browsers and file managers number a copy before its extension: credentials (1).json.
+_NUMBERED = re.compile(r"(?: (?:- )?copy(?: ?[0-9]+)?| ?\([0-9]+\))(?=\.[^.]+\Z)")
 
 
 class PathPattern(Protocol):
@@ -291,16 +296,20 @@ def _is_secret_name(name: str) -> bool:
 def _has_secret_part(path: RelPath) -> bool:
     """Whether a name is secret because of a directory above it, as `config` below `.git`."""
     secret_names: frozenset[str] = frozenset()
+    is_in_kube = False
     for _, name in _iter_skeletons(path):
         if secret_names and not secret_names.isdisjoint(_original_names(name)):
             return True
+        if is_in_kube and any(map(_KUBE_CONFIG.match, _original_names(name))):
+            return True
         secret_names |= UNREADABLE_BELOW.get(name, frozenset())
+        is_in_kube = is_in_kube or name == _KUBE_DIRECTORY
     return False
 
 
 def _original_names(name: str) -> tuple[str, ...]:
     """The name, and the names it may be a backup of; `id_rsa.bak~` is a backup of a backup."""
     names = [name]
-    while (shorter := _BACKUP.sub("", names[-1]).rstrip(". ")) and shorter != names[-1]:
+    while (shorter := _NUMBERED.sub("", _BACKUP.sub("", names[-1])).rstrip(". ")) and shorter != names[-1]:
         names.append(shorter)
     return (*names, names[-1].removeprefix("."))  # the swap file of id_rsa is .id_rsa.swp
