@@ -91,34 +91,62 @@ def test_a_change_that_needs_too_many_new_directories_is_refused_and_creates_non
 
 
 @pytest.fixture
-def deep_workspace(workspace):
-    """A workspace with a directory a thousand levels down. Python's own removal is too deep for its stack."""
+def deep(workspace):
+    """A workspace with a directory of a thousand levels, and a file at its end."""
     directory = os.open(workspace, os.O_RDONLY)
     for _ in range(1000):
         os.mkdir("d", dir_fd=directory)
         below = os.open("d", os.O_RDONLY, dir_fd=directory)
         os.close(directory)
         directory = below
+    with open("f", "w", opener=lambda name, flags: os.open(name, flags, dir_fd=directory)) as file:
+        file.write("one\n")
     os.close(directory)
     yield workspace
-    subprocess.run(["rm", "-rf", workspace / "d"], check=True)
+    subprocess.run(["rm", "-rf", workspace / "d"], check=True)  # Python's own removal is too deep for its stack
 
 
-def test_files_a_thousand_levels_down_are_read_changed_and_restored(begun, deep_workspace, plan_hash):
-    written = begun.call("write_file", {"path": f"{DEEP}/f.md", "content": "[x](y.md)\n", "plan_hash": plan_hash})
-    answers = [
-        begun.call("read_file", {"path": f"{DEEP}/f.md"}),
-        begun.call("find_files", {"pattern": "**/*.md"}),
-        begun.call("search_text", {"query": "[x]"}),
-        begun.call("project_info", {}),
-        begun.call("project_references_missing", {}),
-        begun.call("project_assets_summary", {}),
-        begun.call("undo_changes", {"request_ids": [written.output["request_id"]], "plan_hash": plan_hash}),
-        begun.call("end_session", {}),
+def test_every_tool_works_in_a_directory_of_a_thousand_levels(begun, deep, plan_hash):
+    old, new, moved, undone = (f"{DEEP}/{name}" for name in ("f", "g", "h", "x.md"))
+    edit = {"path": old, "expected_hash": sha(b"one\n"), "edits": [{"old_text": "one", "new_text": "two"}]}
+    calls = [
+        ("read_file", {"path": old}),
+        ("file_info", {"path": old}),
+        ("list_directory", {"path": DEEP}),
+        ("find_files", {"pattern": "**/f"}),
+        ("search_text", {"query": "one"}),
+        ("edit_file", {**edit, "plan_hash": plan_hash}),
+        ("write_file", {"path": undone, "content": "[x](y.md)\n", "plan_hash": plan_hash}),
+        ("write_file", {"path": new, "content": "new\n", "plan_hash": plan_hash}),
+        ("move_file", {"source": new, "destination": moved, "expected_hash": sha(b"new\n"), "plan_hash": plan_hash}),
+        ("delete_file", {"path": moved, "expected_hash": sha(b"new\n"), "plan_hash": plan_hash}),
+        *((tool, {}) for tool in ("project_info", "project_references_missing", "project_assets_summary")),
     ]
+    answers = [begun.call(tool, arguments) for tool, arguments in calls]
+    requests = [answers[at].output["request_id"] for at in (5, 6)]
+    answers.append(begun.call("undo_changes", {"request_ids": requests, "plan_hash": plan_hash}))
 
-    assert [answer.envelope for answer in answers] == [None] * len(answers)
-    assert not (deep_workspace / DEEP / "f.md").exists()
+    assert [each.envelope and each.envelope["error_code"] for each in answers] == [None] * len(answers)
+    assert answers[3].output["items"][0]["path"] == old
+    assert begun.call("read_file", {"path": old}).output["content"] == "one\n"
+    assert not (deep / undone).exists()
+
+
+def test_a_session_in_a_tree_of_a_thousand_levels_is_compared_whole(make_app, deep):
+    (deep / ".gitignore").write_text("*.log\n")
+    app = make_app(deep)
+    session_id = app.call("begin_session", {"role": "WINDSURF"}).output["session_id"]
+    (workspace,) = app.services.workspaces.values()
+    workspace.manifest.wait(session_id, 60)
+    descriptor = os.open(deep / DEEP, os.O_RDONLY)
+    for name in ("g", "x.log"):
+        os.close(os.open(name, os.O_CREAT | os.O_WRONLY, dir_fd=descriptor))
+    os.close(descriptor)
+    output = app.call("end_session", {"session_id": session_id}).output
+
+    assert output["manifest"] == "whole"
+    assert [each["path"] for each in output["ungoverned"]] == [f"{DEEP}/g", f"{DEEP}/x.log"]
+    assert records(deep)[-1]["tool_name"] == "end_session"
 
 
 @pytest.mark.parametrize("path", LONG.values(), ids=LONG)
