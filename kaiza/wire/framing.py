@@ -52,10 +52,12 @@ def decode_again(line: bytes) -> object:
 def _find_break(line: bytes) -> int | None:
     """Number of bytes before the structure of a refused line breaks; None if only values are at fault."""
     text = line.decode(errors="surrogateescape")
+    # The structure of a line goes on behind a byte order mark.
+    mark = text[: text.startswith("\ufeff")]
     try:
-        _LENIENT_DECODER.decode(text)
+        _LENIENT_DECODER.decode(text.removeprefix(mark))
     except json.JSONDecodeError as error:
-        return len(text[: error.pos].encode(errors="surrogateescape"))
+        return len(text[: len(mark) + error.pos].encode(errors="surrogateescape"))
     return None
 
 

@@ -28,7 +28,8 @@ class Request(NamedTuple):
     method: str
     params: Mapping[str, Any]
     fault: "InvalidMessage | None" = None
-    """Why it is refused, if its line was not decoded. It is a tool call then, and recorded; its arguments are lost."""
+    """Why it is refused, if it is. It is a tool call then, and recorded; the arguments of a line that was not decoded
+    are lost."""
 
 
 class Notification(NamedTuple):
@@ -105,21 +106,23 @@ def _refuse_line(outline: Outline, fault: InvalidMessage, other_code: str = "PAR
     """Refuse a line that was not decoded: under its id, and as a tool call if it names a tool."""
     members = outline.read()
     parsed = _parse_message(members)
-    if isinstance(parsed, Request) and parsed.method == "tools/call" and _names_tool(parsed.params):
+    if isinstance(parsed, Request) and _is_named_call(parsed):
         return parsed._replace(fault=fault._replace(id=parsed.id))
     request_id = _find_id(members)
     # An empty id may stand for one that is too long to be kept.
     return fault._replace(id=None if request_id == "" else request_id, error_code=other_code)
 
 
-def _names_tool(params: Mapping[str, Any]) -> bool:
-    name = params.get("tool", params.get("name"))
-    return isinstance(name, str) and name != ""
+def refuse_reused_id(request: Request) -> Request | InvalidMessage:
+    """Refuse a request whose id belongs to a request in progress; as a tool call if it names a tool."""
+    reason = "The id belongs to a request that has not been answered yet."
+    fault = InvalidMessage(request.id, "INVALID_ENVELOPE", reason)
+    return request._replace(fault=fault) if _is_named_call(request) else fault
 
 
-def id_in_use(request_id: RequestId) -> InvalidMessage:
-    """Error for a request whose id belongs to a request in progress."""
-    return InvalidMessage(request_id, "INVALID_ENVELOPE", "The id belongs to a request that has not been answered yet.")
+def _is_named_call(request: Request) -> bool:
+    name = request.params.get("tool", request.params.get("name"))
+    return request.method == "tools/call" and isinstance(name, str) and name != ""
 
 
 def _parse_message(value: Mapping[str, Any]) -> Request | Notification | InvalidMessage:

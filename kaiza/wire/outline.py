@@ -28,6 +28,9 @@ _SPACE: Final = re.compile(rb"\s+")
 # The key before an object whose members are kept, by the depth of the object that has the key.
 _SHOWN: Final = {1: re.compile(rb'[{,] ?"params" ?: ?$'), 2: re.compile(rb'[{,] ?"_meta" ?: ?$')}
 _SHOWN_TAIL: Final = 16
+_SHOWN_KEYS: Final = frozenset({"params", "_meta"})
+_MAX_ESCAPED_KEY: Final = len(rb'"\u0070\u0061\u0072\u0061\u006d\u0073"')
+_BYTE_ORDER_MARK: Final = "\ufeff"
 _CLOSING: Final = {b"{": b"}", b"[": b"]"}
 _STEPS: Final = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
@@ -75,7 +78,8 @@ class Outline:
         """
         is_whole = self._level <= 0 and not self._in_string and not self._is_full
         try:
-            value, _ = _DECODER.raw_decode((bytes(self._kept) if is_whole else _close(self._kept)).decode().lstrip())
+            text = (bytes(self._kept) if is_whole else _close(self._kept)).decode()
+            value, _ = _DECODER.raw_decode(text.removeprefix(_BYTE_ORDER_MARK).lstrip())
         except ValueError:
             return {}
         return value if isinstance(value, dict) else {}
@@ -157,7 +161,7 @@ class Outline:
     def _read_token(self, token: bytes) -> None:
         """Read a whole string, or one or several brackets of one kind."""
         if token[:1] == b'"':
-            self._keep(token if len(token) <= MAX_TEXT and _is_utf8(token) else b'""')
+            self._keep(_unescape_key(token) if len(token) <= MAX_TEXT and _is_utf8(token) else b'""')
         elif token[:1] in (b"{", b"["):
             self._open(token)
         else:
@@ -198,6 +202,17 @@ class Outline:
         else:
             self._is_full = True
             self._hidden_level = _NEVER
+
+
+def _unescape_key(token: bytes) -> bytes:
+    r"""The string without escapes if it is a key that leads to what is kept, as `"par\u0061ms"`; else unchanged."""
+    if b"\\" not in token or len(token) > _MAX_ESCAPED_KEY:
+        return token
+    try:
+        text = json.loads(token)
+    except ValueError:
+        return token
+    return b'"%b"' % text.encode() if text in _SHOWN_KEYS else token
 
 
 def _is_utf8(text: bytes) -> bool:

@@ -133,6 +133,34 @@ def test_a_call_that_is_no_strict_json_is_a_parse_error_under_its_id_and_recorde
     assert last_record(workspace) == ("read_file", "PARSE_ERROR")
 
 
+SPELLINGS = {
+    "params": {'"params"': r'"par\u0061ms"'},
+    "all of params": {'"params"': r'"\u0070\u0061\u0072\u0061\u006d\u0073"'},
+    "other keys": {'"id"': r'"\u0069d"', '"method"': r'"m\u0065thod"', '"name"': r'"nam\u0065"'},
+    "byte order mark": {"{": "\ufeff{"},
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("limit", ["depth", "values", "bytes", None])
+def test_a_refused_call_with_escaped_keys_or_a_byte_order_mark_is_recorded(door, workspace, limit, spelling, order):
+    text = line(order, 7, "mcp", LIMITS[limit][0] if limit else "NaN").decode()
+    for old, new in SPELLINGS[spelling].items():
+        text = text.replace(old, new, 1)
+    answer = door.ask(text.encode())
+
+    assert answer["id"] == 7
+    assert last_record(workspace) == ("read_file", "INVALID_TOOL_INPUT" if limit else "PARSE_ERROR")
+
+
+def test_a_call_behind_a_byte_order_mark_is_refused_and_recorded(door, workspace):
+    answer = door.ask("\ufeff".encode() + line("id first", 7, "mcp", "1"))
+
+    assert (answer["id"], answer["error"]["code"]) == (7, -32700)
+    assert last_record(workspace) == ("read_file", "PARSE_ERROR")
+
+
 @pytest.mark.rows("S3-30", "S4-28")
 @pytest.mark.parametrize("broken", ["}", '"x":1', "tru", '"a', '"\x01"', "[1,]", "01", "'a'", ""])
 def test_of_a_line_that_breaks_off_the_id_before_the_break_is_used(door, workspace, broken):

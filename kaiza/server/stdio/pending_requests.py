@@ -1,4 +1,4 @@
-"""Table of pending requests: at most one for each id, each answered at most once."""
+"""Table of pending requests: an id belongs to at most one, and each is answered at most once."""
 
 import threading
 import time
@@ -61,6 +61,9 @@ class PendingRequests:
         self._room_available = threading.Condition(self._lock)
         """Notified when an answer was sent."""
         self._pending: dict[RequestKey, PendingRequest] = {}
+        """The request that each id belongs to."""
+        self._unanswered: dict[PendingRequest, None] = {}
+        """In order. Some are refused because their id belongs to another."""
         self._session_request: PendingRequest | None = None
         self._unsent_count = 0
         self._unsent_bytes = 0
@@ -78,12 +81,13 @@ class PendingRequests:
                 self._room_available.wait()
 
     def add(self, incoming: Incoming, exchange: Exchange) -> PendingRequest:
-        """Add a tool call; its id must not be pending."""
+        """Add a tool call. An id that is pending goes on belonging to the call that has it."""
         with self._lock:
             tool_name = incoming.call.tool_name
             awaited = self._session_request if tool_name != _SESSIONLESS_TOOL else None
             entry = PendingRequest(incoming, exchange, awaited)
-            self._pending[_request_key(incoming.request_id)] = entry
+            self._pending.setdefault(_request_key(incoming.request_id), entry)
+            self._unanswered[entry] = None
             self._unsent_count += 1
             self._unsent_bytes += exchange.size
             if tool_name == SESSION_OPENER:
@@ -110,7 +114,10 @@ class PendingRequests:
             is_first = not entry.is_finished
             if is_first:
                 entry.is_finished = True
-                del self._pending[_request_key(entry.request_id)]
+                del self._unanswered[entry]
+                key = _request_key(entry.request_id)
+                if self._pending.get(key) is entry:
+                    del self._pending[key]
                 self._session_request = None if entry is self._session_request else self._session_request
         return is_first
 
@@ -134,7 +141,7 @@ class PendingRequests:
     def list_unanswered(self) -> list[PendingRequest]:
         """Requests that have no answer yet."""
         with self._lock:
-            return list(self._pending.values())
+            return list(self._unanswered)
 
 
 def _request_key(request_id: RequestId) -> RequestKey:

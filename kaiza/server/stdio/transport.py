@@ -127,7 +127,7 @@ class StdioTransport:
         began = time.monotonic()
         parsed = self._pipeline.parse_line(line)
         if isinstance(parsed, Request) and self._pending.has_id(parsed.id):
-            parsed = message.id_in_use(parsed.id)
+            parsed = message.refuse_reused_id(parsed)
         answer, call, cancelled = self._decide_action(parsed)
         if answer is not None:
             self._writer.send(answer)

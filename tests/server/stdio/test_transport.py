@@ -431,6 +431,18 @@ def test_an_id_is_refused_while_pending_and_a_number_differs_from_its_digits(doo
     assert door.ask(call(1, "echo"))["result"]["isError"] is False
 
 
+def test_a_call_under_a_pending_id_is_refused_and_recorded_and_the_id_stays_with_the_first(door, fifo):
+    door.call(1, "hold", fifo=fifo.path)
+    again = [door.ask(call(1, name)) for name in ("echo", "echo", "begin_session")]
+    door.say({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    still_pending = door.ask(request(1, "ping"))
+    fifo.release()
+
+    assert {answer["error"]["data"]["error_code"] for answer in [*again, still_pending]} == {"INVALID_ENVELOPE"}
+    assert door.rest() == []
+    assert sorted(record.get("tool", "") for record in door.records()) == ["", "begin_session", "echo", "echo", "hold"]
+
+
 @pytest.mark.rows("S4-4", "S4-17")
 @pytest.mark.parametrize("request_id", ["a", "1", 1, 0, -1, 1.5, 2**53])
 def test_an_id_is_returned_with_its_type(door, request_id):
