@@ -450,6 +450,33 @@ def test_a_status_edited_here_withdraws_until_a_person_approves(repository, writ
     assert kept == [{"result": "plan_withdrawn", "status": status}]
 
 
+@pytest.mark.parametrize("how", ["checkout", "edit"])
+def test_a_discarded_approval_is_withdrawn_and_no_branch_brings_it_back(repository, write, how):
+    see_plans(repository)
+    approve(repository)
+    results, approved = [write()], (repository / PATH).read_bytes()
+    if how == "edit":
+        change(repository, "status: APPROVED", "status: DRAFT")
+    else:
+        run_git(repository, "checkout", "--", PATH)
+    results.append(write())
+    run_git(repository, "checkout", "-qb", "other")
+    put_blob(repository, approved)
+
+    assert [*results, write()] == ["ok", "PLAN_CHANGED_AFTER_APPROVAL", "PLAN_WITHDRAWN"]
+
+
+def test_a_stashed_approval_goes_on_counting(repository, write):
+    see_plans(repository)
+    approve(repository)
+    results = [write()]
+    run_git(repository, "stash", "-q")
+    results.append(write())
+    run_git(repository, "stash", "pop", "-q")
+
+    assert [*results, write()] == ["ok", "PLAN_CHANGED_AFTER_APPROVAL", "ok"]
+
+
 @pytest.mark.parametrize("has_git", [True, False])
 @pytest.mark.parametrize(
     ("old", "new"),

@@ -183,6 +183,9 @@ def test_a_bare_repository_is_as_unreadable_as_one_called_git(begun, workspace):
     commit_secret(source)
     run_git(workspace, "clone", "-q", "--bare", "source", "mirror")
     run_git(workspace / "mirror", "remote", "set-url", "origin", "https://ann:hunter2@example.org/x.git")
+    for name in ("rebase-merge", "rebase-apply", "sequencer", "lost-found"):
+        (workspace / "mirror" / name).mkdir()
+        (workspace / "mirror" / name / "patch").write_text("password = 'hunter2'\n")
     for path in files_below(workspace, "mirror"):
         if path.split("/")[1] not in ("HEAD", "packed-refs", "refs", "description"):
             _, refused = told(begun, ways_of_reading(workspace, path))

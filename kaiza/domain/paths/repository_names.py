@@ -16,6 +16,7 @@ BARE_REPOSITORY = frozenset({"HEAD", "objects", "refs"})
 """Without one of these git takes no directory for a repository."""
 _BARE_ENTRIES = frozenset(
     {
+        "addp-hunk-edit.diff",
         "annex",
         "commit_editmsg",
         "config",
@@ -26,13 +27,18 @@ _BARE_ENTRIES = frozenset(
         "info",
         "lfs",
         "logs",
+        "lost-found",
         "merge_msg",
         "modules",
         "objects",
+        "rebase-apply",
+        "rebase-merge",
         "reftable",
         "rr-cache",
+        "sequencer",
         "squash_msg",
         "svn",
+        "tag_editmsg",
         "worktrees",
     }
 )

@@ -70,6 +70,15 @@ def has_in_history(top: str, path: str, objects: Collection[str]) -> bool:
     return not set(result.stdout.decode("ascii", "replace").split()).isdisjoint(objects)
 
 
+def has_object(top: str, objects: Collection[str]) -> bool:
+    """Whether a repository has one of these objects; not if git does not answer."""
+    try:
+        answer = _ask(top, ["--batch-check"], [name.encode() for name in objects])
+    except _NoAnswerError:
+        return False
+    return any(not line.endswith(b" missing") for line in answer.splitlines())
+
+
 def _find_candidates(top: str, plan_ids: Collection[str]) -> Iterator[bytes]:
     """Names of the blobs of HEAD and the index that may be one of the plans."""
     # The id may be written with escapes, which have a backslash.

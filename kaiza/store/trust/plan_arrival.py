@@ -28,9 +28,16 @@ def explain_arrivals(root: str, plan_ids: Collection[str]) -> Mapping[str, str]:
     return dict.fromkeys((plan_id for each in found for plan_id in each), GIT)
 
 
-def is_in_history(root: str, plan_id: str, objects: Collection[str]) -> bool:
-    """Whether a commit that HEAD contains had one of these objects as the plan's file."""
-    return any(
-        git_plans.has_in_history(top, os.path.normpath(os.path.join(prefix, plan_id + SUFFIX)), objects)  # noqa: PTH118
+def is_taken_back(root: str, plan_id: str, objects: Collection[str]) -> bool:
+    """Whether a draft that git has takes back an approval with these objects.
+
+    It does if a commit that HEAD contains had the approval as the plan's file. It also does if no repository has the
+    approval at all: then nothing was switched or stashed, an edit was discarded.
+    """
+    repositories = [
+        (top, os.path.normpath(os.path.join(prefix, plan_id + SUFFIX)))  # noqa: PTH118  as git names it
         for top, prefix in find_repositories(root, str(DIRECTORY))
+    ]
+    return any(git_plans.has_in_history(top, path, objects) for top, path in repositories) or (
+        bool(objects) and not any(git_plans.has_object(top, objects) for top, _ in repositories)
     )

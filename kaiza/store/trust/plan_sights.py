@@ -24,7 +24,7 @@ class Circumstances(NamedTuple):
     has_counted: bool = False
     """Whether the log has an approval of the plan."""
     is_taken_back: bool = False
-    """Whether HEAD's history of the file has bytes that were approved."""
+    """Whether HEAD's history of the file has bytes that were approved, or git never had them."""
     objects: Sequence[str] = ()
     """Names that the content would have as an object of git."""
     is_ended: bool = False

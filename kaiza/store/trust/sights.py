@@ -26,7 +26,7 @@ from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.trust.binding import read_binding
 from kaiza.store.trust.git_origin import Origin, find_origins, object_names
-from kaiza.store.trust.plan_arrival import GIT, LOCKED, explain_arrivals, is_in_history
+from kaiza.store.trust.plan_arrival import GIT, LOCKED, explain_arrivals, is_taken_back
 from kaiza.store.trust.plan_sights import EDITED, Circumstances, PlanSights
 from kaiza.store.trust.seen_drafts import save_draft
 
@@ -185,7 +185,7 @@ class Sights:
         return Circumstances(
             origin,
             has_counted=self._has_counted(one.plan_id),
-            is_taken_back=is_brought and is_in_history(self._root, one.plan_id, sights.objects),
+            is_taken_back=is_brought and is_taken_back(self._root, one.plan_id, sights.objects),
             is_ended=one.parsed.plan is None and _is_ended(one.content),
         )
 
