@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kaiza.render.terminal import display_width, escape, paint
+from kaiza.render.terminal import display_width, escape_name, paint
 
 _MIN_BAR = 10
 _NO_TERMINAL_WIDTH = 80
@@ -33,7 +33,7 @@ def render_stat(rows: Sequence[StatRow], width: int | None, *, colour: bool = Fa
 
 
 def _name_of(row: StatRow) -> str:
-    return f"{escape(row.source)} => {escape(row.path)}" if row.source else escape(row.path)
+    return f"{escape_name(row.source)} => {escape_name(row.path)}" if row.source else escape_name(row.path)
 
 
 def _bar(lines: tuple[int, int], most: int, room: int, *, colour: bool) -> str:

@@ -8,7 +8,7 @@ import orjson
 
 from kaiza.domain.audit.projection import describe_role, is_late_count
 from kaiza.render.tables import GAP, SAMPLE_SIZE, Cell, Column, fit
-from kaiza.render.terminal import INDENT, display_width, escape, paint, wrap
+from kaiza.render.terminal import INDENT, display_width, escape, escape_name, paint, wrap
 
 MIN_WIDE_COLUMNS = 110
 """On a narrower terminal the day has a line of its own and rows show only the time."""
@@ -143,7 +143,7 @@ def _member_text(record: Mapping[str, Any], name: str) -> str:
 def _format_paths(paths: tuple[str, ...]) -> str:
     if not paths:
         return ""
-    return escape(paths[0]) + (f" +{len(paths) - 1}" if len(paths) > 1 else "")
+    return escape_name(paths[0]) + (f" +{len(paths) - 1}" if len(paths) > 1 else "")
 
 
 def _lines_of_parts(parts: Iterable[str], width: int | None) -> Iterator[str]:

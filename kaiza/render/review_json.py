@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.review.diff import DiffHunk, DiffLine, LineAuthor, ReviewDiff
 from kaiza.domain.review.phrase import plain_text
 from kaiza.domain.review.report import (
@@ -67,15 +68,15 @@ def _finding_json(finding: ReviewFinding) -> dict[str, Any]:
         "kind": finding.kind,
         "tone": finding.tone,
         "title": finding.title,
-        "fact": plain_text(finding.fact),
+        "fact": "".join(escape_name(part.text) if part.is_quoted else part.text for part in finding.fact),
         "link": link,
     }
 
 
 def _file_json(file: FileReview) -> dict[str, Any]:
     return {
-        "path": file.path,
-        "source": file.source,
+        "path": escape_name(file.path),
+        "source": file.source and escape_name(file.source),
         "operation": file.operation,
         "state": file.state,
         "before_hash": file.before_hash,
@@ -96,7 +97,7 @@ def _call_json(call: FileCall) -> dict[str, Any]:
         "timestamp": call.at,
         "tool_name": call.tool_name,
         "operation": call.operation,
-        "source": call.source,
+        "source": call.source and escape_name(call.source),
         "is_undo": call.is_undo,
         "is_undone": call.is_undone,
         "is_selected": call.is_selected,
@@ -144,9 +145,9 @@ def _author_json(author: LineAuthor) -> Mapping[str, Any] | str | None:
 
 def _ungoverned_json(file: UngovernedFile) -> dict[str, Any]:
     return {
-        "path": file.path,
+        "path": escape_name(file.path),
         "change": file.change,
-        **({"from": file.source} if file.source else {}),
+        **({"from": escape_name(file.source)} if file.source else {}),
         "in_scope": file.is_in_scope,
         "over_governed": file.is_over_governed,
         "note": file.note,
@@ -156,7 +157,7 @@ def _ungoverned_json(file: UngovernedFile) -> dict[str, Any]:
 
 def _refusal_json(refusal: RefusalReview) -> dict[str, Any]:
     members = asdict(refusal)
-    return {**members, "paths": list(refusal.paths)}
+    return {**members, "paths": list(map(escape_name, refusal.paths))}
 
 
 def _records_json(report: ReviewReport) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from kaiza.domain.review.report import (
     ReviewReport,
     UngovernedFile,
 )
-from kaiza.render.terminal import escape, format_time
+from kaiza.render.terminal import escape, escape_name, format_time
 
 _SIGNS = {"context": " ", "removed": "-", "added": "+"}
 _BACKTICKS = re.compile("`+")
@@ -71,7 +71,7 @@ def fence_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _say(sentence: Sentence) -> str:
-    return "".join(code(part.text) if part.is_quoted else part.text for part in sentence)
+    return "".join(code(escape_name(part.text)) if part.is_quoted else part.text for part in sentence)
 
 
 def _section(title: str, lines: list[str]) -> Iterator[str]:
@@ -101,8 +101,8 @@ def _plan_lines(plan: PlanCard) -> Iterator[str]:
 
 
 def _file_lines(file: FileReview) -> Iterator[str]:
-    source = f" from {code(file.source)}" if file.source else ""
-    yield f"### {code(file.path)}"
+    source = f" from {code(escape_name(file.source))}" if file.source else ""
+    yield f"### {code(escape_name(file.path))}"
     yield ""
     calls = ", ".join(
         f"{call.seq} {code(call.tool_name)}{' (undone)' if call.is_undone else ''}" for call in file.calls
@@ -152,8 +152,8 @@ def _ungoverned_lines(report: ReviewReport) -> Iterator[str]:
 
 
 def _ungoverned_file(file: UngovernedFile) -> Iterator[str]:
-    source = f" from {code(file.source)}" if file.source else ""
-    yield f"- {file.change}{source}: {code(file.path)}. {file.note}"
+    source = f" from {code(escape_name(file.source))}" if file.source else ""
+    yield f"- {file.change}{source}: {code(escape_name(file.path))}. {file.note}"
     if file.diff.fold is not None:
         yield f"  {file.diff.fold.sentence}"
     elif file.diff.hunks:
@@ -163,9 +163,11 @@ def _ungoverned_file(file: UngovernedFile) -> Iterator[str]:
 
 
 def _refusal_line(refusal: RefusalReview) -> str:
-    on = f" on {', '.join(map(code, refusal.paths))}" if refusal.paths else ""
+    on = f" on {', '.join(code(escape_name(path)) for path in refusal.paths)}" if refusal.paths else ""
     report = refusal.report
-    followed = f" Report: record {report.seq}{f', {code(report.path)}' if report.path else ''}." if report else ""
+    followed = (
+        f" Report: record {report.seq}{f', {code(escape_name(report.path))}' if report.path else ''}." if report else ""
+    )
     locked = " It locked the role." if refusal.is_locking else ""
     return (
         f"- **{refusal.words}**: {code(refusal.tool_name)}{on}, record {refusal.seq}, {code(refusal.error_code)}. "

@@ -5,7 +5,7 @@ from typing import Any
 
 from kaiza.domain.audit.projection import describe_role
 from kaiza.render.tables import Cell, Column, render_table
-from kaiza.render.terminal import escape, format_minute
+from kaiza.render.terminal import escape, escape_name, format_minute
 
 _LIST_COLUMNS = (
     Column("session"),
@@ -71,12 +71,12 @@ def _session_row(session: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def _change_row(change: Mapping[str, Any]) -> tuple[Cell, ...]:
-    source = f"{change['source']} → " if change["source"] else ""
+    source = f"{escape_name(change['source'])} → " if change["source"] else ""
     return (
         Cell(str(change["seq"]), "dim"),
         Cell(escape(str(change["operation"]))),
         Cell(f"+{change['lines_added'] or 0} -{change['lines_removed'] or 0}"),
-        Cell(escape(f"{source}{change['path']}")),
+        Cell(f"{source}{escape_name(change['path'])}"),
     )
 
 
@@ -86,5 +86,5 @@ def _refusal_row(refusal: Mapping[str, Any]) -> tuple[Cell, ...]:
         Cell(str(refusal["seq"]), "dim"),
         Cell(escape(str(refusal["tool_name"]))),
         Cell(escape(str(refusal["error_code"])), "red"),
-        Cell(escape(paths[0]) if paths else ""),
+        Cell(escape_name(paths[0]) if paths else ""),
     )

@@ -9,6 +9,8 @@ QUOTE = "│ "
 INDENT = "  "
 _WORDS = re.compile(r"(?:`[^`]*`|[^\s`])+|`")
 """Words between blanks; a command in backticks is one word, so that it is never broken."""
+_LOOKALIKE = re.compile(r"\\(?:[nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
+_UPPER = re.compile("[\x80-\xa0\xad]")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Letters and selectors that Unicode calls printable and terminals draw as nothing.
 _BLANK_LETTERS = (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0)
@@ -26,6 +28,14 @@ def escape(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if is_plain(char) else _escape_character(char) for char in text)
+
+
+def escape_name(name: str) -> str:
+    """Escape a name so that no two look alike: where something is or seems to be escaped, backslashes are doubled."""
+    if all(map(is_plain, name)) and _LOOKALIKE.search(name) is None:
+        return name
+    # A character needs another form than the byte of the same number.
+    return escape(_UPPER.sub(lambda char: f"\\u{ord(char[0]):04x}", name.replace("\\", "\\\\")))
 
 
 def escape_json(line: str) -> str:

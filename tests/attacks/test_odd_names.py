@@ -1,6 +1,9 @@
 """Names that hide others, break lines or look like Kaiza's own: each is listed once, as itself."""
 
+import json
 import os
+import subprocess
+import sys
 
 import pytest
 from agents import WIDE, plan
@@ -82,6 +85,42 @@ def test_the_answer_and_the_record_count_every_odd_name(make_app, workspace):
 
     assert (output["ungoverned_count"], len(output["ungoverned"]), output["manifest"]) == (*[len(PLACES)] * 2, "whole")
     assert records(workspace)[-1]["detail"]["manifest"]["ungoverned"] == len(PLACES)
+
+
+def shown_by(app, tool, member, **arguments):
+    """A member of each entry that a tool lists, from all pages."""
+    while True:
+        output = app.call(tool, arguments).output
+        yield from (item[member] for item in output["items"])
+        if "nextCursor" not in output:
+            return
+        arguments["cursor"] = output["nextCursor"]
+
+
+def review(root, session_id, form):
+    command = [sys.executable, "-m", "kaiza", "review", "--session", session_id, form]
+    done = subprocess.run(command, cwd=root, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def test_no_two_names_are_shown_alike_to_an_agent_or_a_person(make_app, workspace):
+    app = make_app(workspace)
+    session_id = begin(app)
+    for name in PLACES:
+        write(workspace, name)
+    found = list(shown_by(app, "find_files", "path", pattern="**/*", include_ignored=True))
+    names = list(shown_by(app, "list_directory", "name", path="."))
+    answered = [each["path"] for each in app.call("end_session", {"session_id": session_id}).output["ungoverned"]]
+    app.close()
+    reviewed = [each["path"] for each in json.loads(review(workspace, session_id, "--json"))["ungoverned"]]
+    markdown = review(workspace, session_id, "--markdown")
+    printed = [line for line in markdown.splitlines() if line.startswith("- created: ")]
+
+    for shown in (found, names, answered, reviewed, printed):
+        assert len(set(shown)) == len(shown) > 20
+        assert any(r"\xff" in each and r"\\" not in each for each in shown)
+        assert any(r"\\xff" in each for each in shown)
 
 
 def test_names_like_kaizas_temporary_ones_are_listed_though_a_call_made_such(make_app, workspace):

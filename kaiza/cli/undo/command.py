@@ -20,7 +20,7 @@ from kaiza.domain.text import unified_diff
 from kaiza.policy.rules.readable import read_refusal
 from kaiza.queries.workspaces import find_person_name
 from kaiza.render import plans
-from kaiza.render.terminal import escape, format_count
+from kaiza.render.terminal import escape_name, format_count
 from kaiza.store import human_decisions
 from kaiza.store.audit.record_search import member_text, search_backward
 from kaiza.store.crash_recovery import recover
@@ -128,7 +128,7 @@ def _print_recovered(reports: Iterable[Mapping[str, Any]]) -> None:
     for each in reports:
         what = "left as it is" if each["result"] == "left" else each["result"].replace("_", " ")
         more = f" and {len(each['paths']) - 1} more" if len(each["paths"]) > 1 else ""
-        where = f" ({escape(each['paths'][0])}{more})" if each["paths"] else ""
+        where = f" ({escape_name(each['paths'][0])}{more})" if each["paths"] else ""
         output.print_error(f"A change that a crash interrupted{where}: {what}.")
 
 
@@ -167,7 +167,7 @@ def _undo_batch(
     try:
         return str(human_undo.execute_batch(workspace, batch, name, holders)["request_id"])
     except errors.SystemError as error:
-        first = escape(str(batch.changes[0].path))
+        first = escape_name(str(batch.changes[0].path))
         raise output.CommandError(
             f"{error.error_code}: {error.human_message} The batch that begins with {first} was not restored; the "
             "batches before it were. Run `kaiza undo` again to see what is left.",
@@ -237,7 +237,7 @@ def _format_preview(preview: UndoPreview, diffs: Sequence[str], workspace: Works
         yield from plans.render_diff(text, width, colour=colour)
     restored = [f"{change.operation.ljust(7)}{_format_path(change)}" for change in preview.changes]
     yield from plans.render_section("To be restored", restored, width, colour=colour)
-    skipped = [f"{escape(one['path'])}: {_explain(one, preview, workspace)}" for one in preview.skipped]
+    skipped = [f"{escape_name(one['path'])}: {_explain(one, preview, workspace)}" for one in preview.skipped]
     yield from plans.render_section("Left alone", skipped, width, colour=colour, style="yellow")
     if not restored and not skipped:
         yield "Nothing to restore: none of these changes is in effect any more."
@@ -260,8 +260,8 @@ def _was_cleaned(workspace: Workspace) -> bool:
 
 
 def _format_path(change: Change) -> str:
-    source = f"{escape(str(change.source))} to " if change.source else ""
-    return f"{source}{escape(str(change.path))}"
+    source = f"{escape_name(str(change.source))} to " if change.source else ""
+    return f"{source}{escape_name(str(change.path))}"
 
 
 def _json_document(

@@ -188,13 +188,6 @@ def count(data: bytes) -> int:
     return data.count(LF) + (bool(data) and not data.endswith(LF))
 
 
-def escape_bytes(text: str) -> str:
-    r"""Printable form of a file name: each byte that is not UTF-8 becomes `\xNN`."""
-    if text.isascii():
-        return text
-    return LONE_BYTE.sub(lambda byte: f"\\x{ord(byte[0]) & 0xFF:02x}", text)
-
-
 class Utf8Check:
     """Checks that a file, fed in chunks, is valid UTF-8."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.review.phrase import Sentence
 from kaiza.domain.review.report import LinkTarget, ReviewReport
 from kaiza.render.html.markup import EMPTY, Html, escape, join, tag
@@ -30,7 +31,7 @@ def _render_words(text: str) -> Html:
 
 def render_path(path: str) -> Html:
     """A path, kept from reordering what is beside it."""
-    return tag("code", {"class": "path"}, escape(path))
+    return tag("code", {"class": "path"}, escape(escape_name(path)))
 
 
 def link_record(seq: int) -> Html:

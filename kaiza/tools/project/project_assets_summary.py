@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
-from kaiza.domain.text import lines
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.handles import WalkEntry
 from kaiza.tools.project.workspace_walk import visit_workspace
 from kaiza.tools.view import Answer, FilesView
@@ -45,7 +45,7 @@ class AssetCounter:
     def list_largest(self) -> list[dict[str, Any]]:
         """The largest files; of equal ones the first by path."""
         largest = heapq.nsmallest(MAX_LARGE, self._largest)
-        return [{"path": lines.escape_bytes(path), "bytes": -size} for size, path in largest]
+        return [{"path": escape_name(path), "bytes": -size} for size, path in largest]
 
 
 def parse(_arguments: Mapping[str, Any], _root: str | None) -> Request:
@@ -70,7 +70,7 @@ def run(_request: Request, view: FilesView) -> Answer:
 def _type_of(path: str) -> str:
     """The ending of a file's name in lower case; none for a name like `Makefile` or `.profile`."""
     stem, dot, ending = path.rpartition("/")[2].rpartition(".")
-    return lines.escape_bytes(ending.lower()[:_MAX_TYPE_CHARACTERS]) if stem and dot and ending else _NO_TYPE
+    return escape_name(ending.lower()[:_MAX_TYPE_CHARACTERS]) if stem and dot and ending else _NO_TYPE
 
 
 def _build_type(name: str, count: int, size: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from kaiza.domain import errors
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths.rel_path import RelPath
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.domain.references.finders import CONFIGURED_KINDS, Finder, choose_finder
 from kaiza.domain.references.reference import Reference, find_candidates
 from kaiza.domain.text import lines
@@ -110,5 +111,5 @@ class ReferenceChecker:
 
     def _add_row(self, path: str, reference: Reference) -> None:
         rows = self.scripts if reference.kind in CONFIGURED_KINDS else self.references
-        target = lines.escape_bytes(reference.target)[:MAX_TARGET_CHARACTERS]
-        rows.add({"path": lines.escape_bytes(path), "line": reference.line, "target": target, "kind": reference.kind})
+        target = escape_name(reference.target)[:MAX_TARGET_CHARACTERS]
+        rows.add({"path": escape_name(path), "line": reference.line, "target": target, "kind": reference.kind})

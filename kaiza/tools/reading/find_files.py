@@ -9,7 +9,7 @@ from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import lines
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.handles import Walk, WalkEntry
 from kaiza.tools.reading.scan import (
     GlobFilter,
@@ -109,7 +109,7 @@ def _collect_page(
 
 
 def _build_item(entry: WalkEntry) -> dict[str, Any]:
-    item: dict[str, Any] = {"path": lines.escape_bytes(entry.path), "type": entry.type}
+    item: dict[str, Any] = {"path": escape_name(entry.path), "type": entry.type}
     metadata = entry.stat_entry() if entry.type == "file" else None
     return item if metadata is None or metadata.size is None else {**item, "size": metadata.size}
 

@@ -8,7 +8,7 @@ from kaiza.domain.paging import cursor
 from kaiza.domain.paging.response_size import AnswerBudget, PageBuilder
 from kaiza.domain.paths import rel_path
 from kaiza.domain.paths.rel_path import RelPath
-from kaiza.domain.text import lines
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.handles import ListableDirectory
 from kaiza.tools.view import Answer, FilesView
 
@@ -42,13 +42,15 @@ def run(request: Request, view: FilesView) -> Answer:
     """Return the next entries."""
     page_size = request.page_size or view.caps.page_items
     with view.open_directory(request.path) as directory:
-        path = lines.escape_bytes(str(directory.real))
+        path = str(directory.real)
         page = PageBuilder(
-            page_size, AnswerBudget.choose(view.caps, is_asked=request.page_size is not None), {"path": path}
+            page_size,
+            AnswerBudget.choose(view.caps, is_asked=request.page_size is not None),
+            {"path": escape_name(path)},
         )
         names = directory.names(request.after, page_size + 1)  # one more shows whether there is a next page
         done = _fill_page(page, directory, names, f"{path}/" if directory.real.parts else "")
-    output: dict[str, Any] = {"path": path, "items": page.items}
+    output: dict[str, Any] = {"path": escape_name(path), "items": page.items}
     if done < len(names) or len(names) > page_size:
         output["nextCursor"] = cursor.encode(NAME, request.cursor_binding, (names[done - 1],))
     return Answer({**output, "summary": _build_summary(output)})
@@ -67,8 +69,12 @@ def _build_item(directory: ListableDirectory, name: str, prefix: str) -> dict[st
     entry = directory.stat_entry(name)
     if entry is None:
         return None
-    shown = lines.escape_bytes(name)
-    item = {"name": shown, "path": prefix + shown, "type": entry.type, "modified": entry.modified}
+    item = {
+        "name": escape_name(name),
+        "path": escape_name(prefix + name),
+        "type": entry.type,
+        "modified": entry.modified,
+    }
     return item if entry.size is None else {**item, "size": entry.size}
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kaiza.domain.audit import canonical_json
 from kaiza.domain.audit.inverse_changes import net_changes
 from kaiza.domain.manifest.report import MAX_ANSWERED, OutsideChange, OutsideReport
 from kaiza.domain.paging.list_cut import cut_lists
+from kaiza.domain.paths.shown_names import escape_name
 from kaiza.tools.session.session_status import session_counts
 from kaiza.tools.view import Answer, EndView
 
@@ -43,9 +43,8 @@ def run(_request: Request, view: EndView) -> Answer:
 
 
 def _describe_change(change: OutsideChange) -> Mapping[str, str]:
-    """One entry of the answer. Bytes of names that are not UTF-8 are written as in the log."""
-    described: Mapping[str, str] = canonical_json.to_recordable(change.as_answer())[0]
-    return described
+    """One entry of the answer."""
+    return {name: escape_name(value) for name, value in change.as_answer().items()}
 
 
 def _describe_outside(report: OutsideReport) -> str:

@@ -121,7 +121,3 @@ def test_a_line_of_500_characters_is_shown_whole():
         assert lines.excerpt(data, 0, len(data), 0) == letter * 500
         longer = (letter * 501).encode()
         assert lines.excerpt(longer, 0, len(longer), 0) == letter * 500 + "…"
-
-
-def test_bytes_of_a_name_that_are_not_utf8_are_escaped():
-    assert lines.escape_bytes(b"a\xff\xc3\xa9".decode(errors="surrogateescape")) == "a\\xffé"
