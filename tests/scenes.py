@@ -27,17 +27,6 @@ def bind(root: Path, adopted: int = 0) -> Path:
     return root
 
 
-def set_up_by_0_1_0(root: Path) -> Path:
-    """Make the state directory one that version 0.1.0 left after `kaiza init` and sessions: no key and no id."""
-    state_path = state_dir.path_of(str(root), create=True)
-    for name in ("key.json", "index.json", "workspace.json"):
-        (state_path / name).unlink(missing_ok=True)
-    (root / ".kaiza/id").unlink(missing_ok=True)
-    created = {str(root.resolve() / name): "workspace" for name in ("plans", "audit")}
-    (state_path / "init.json").write_text(json.dumps({"format": 1, "files": {}, "directories": created}))
-    return root
-
-
 def write_adopted_settings(root: Path, text: str) -> None:
     """Write kaiza.toml as a person who then runs `kaiza adopt`."""
     (root / "kaiza.toml").write_text(text)

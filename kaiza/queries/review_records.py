@@ -8,7 +8,7 @@ from typing import Any
 
 from kaiza.domain.audit.inverse_changes import took_effect, touched_paths
 from kaiza.domain.audit.record import is_well_formed
-from kaiza.domain.audit.recorded_names import recorded_forms
+from kaiza.domain.audit.recorded_names import recorded_form
 from kaiza.domain.review.actors import is_locking
 from kaiza.domain.review.report import ReviewSelection
 from kaiza.queries.session_summary import is_complete
@@ -138,7 +138,7 @@ def _path_texts(paths: AbstractSet[str]) -> Sequence[bytes]:
     """Texts of which records of changes to the paths have at least one."""
     if len(paths) > _MAX_PATH_TEXTS:
         return [_HAS_CHANGES]
-    spelled = [form for path in paths for form in recorded_forms(path)]
+    spelled = [recorded_form(path) for path in paths]
     return [member_text(name, form) for name in ("path", "source") for form in spelled]
 
 

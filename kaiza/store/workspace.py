@@ -38,7 +38,7 @@ from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.linked_secrets import LinkedSecrets
 from kaiza.store.manifest.keeper import ManifestKeeper
 from kaiza.store.trust import binding, identity
-from kaiza.store.trust.adopted_settings import read_layers, save_adopted
+from kaiza.store.trust.adopted_settings import read_layers
 from kaiza.store.trust.binding import Standing, read_binding
 from kaiza.store.trust.plan_arrival import BOUND
 from kaiza.store.trust.plan_evidence import gather_evidence
@@ -74,15 +74,17 @@ class Workspace:
         self.notice: str | None = None
         """Sentence about what `begin_recording` did, for the agent or person whose call it was."""
         self.sights = Sights(root, self._state_path, self._has_approval)
-        self.state_key = StateKey(self._state_path, self._unsigned_journals)
+        self.state_key = StateKey(self._state_path)
         self.journals = JournalStore(self.blobs.kaiza_dir, self.state_key)
-        tidying = Housekeeping(self.journals, lambda: not self.binding.is_foreign)
+        tidying = Housekeeping(self.blobs.kaiza_dir, lambda: not self.binding.is_foreign)
         self.plan_watch = PlanWatch(self.look_at_plans, tidying.step)
         self.manifest = ManifestKeeper(self.files, self._state_path, self._manifest_identity, self.is_unreadable)
         self._transactions: TransactionManager | None = None
         self.served_sessions = ServedSessions(self.blobs.kaiza_dir, lambda: not self.binding.is_foreign)
         self._build_lock = threading.Lock()  # tool calls run in several threads, and there must be one manager
-        self.settings_layers = self._read_layers(is_required=known_settings is None)
+        self.settings_layers = (
+            read_layers(root, self.files.fd, self.binding) if known_settings is None else SettingsLayers()
+        )
         self.settings = known_settings or self.settings_layers.settings_in_force()
         self._log_path = f"{root}/{LOG_PATH}"
         self._audit_path = f"{root}/audit"
@@ -117,17 +119,6 @@ class Workspace:
     def audit_state(self) -> AuditState:
         """State projected from the log; partial while a long log is being read."""
         return self.projection.state
-
-    def _read_layers(self, *, is_required: bool) -> SettingsLayers:
-        """The settings from all places; none where they are not required and cannot be read, or adopt nothing."""
-        try:
-            # Any first record binds a workspace of version 0.1.0, which must keep the settings that it had.
-            is_read = is_required or self.binding.is_legacy
-            return read_layers(self.root, self.files.fd, self.binding) if is_read else SettingsLayers()
-        except errors.SystemError:
-            if is_required:
-                raise
-            return SettingsLayers()
 
     @property
     def transactions(self) -> "TransactionManager":
@@ -296,12 +287,9 @@ class Workspace:
         if self._has_begun:
             return
         with self._binding_lock:
-            # First, because the journals of a version without keys are accepted only when the key is created.
             self.state_key.ensure_exists()
             with identity.lock_identity(self._state_path):
                 self.refresh_binding()
-                if self.binding.is_legacy and self.settings_layers.adopted:
-                    save_adopted(self.root, self.settings_layers.adopted)
                 is_new = self.binding.is_new or self.sights.is_of_new_workspace()
                 first = binding.establish(self.root, self._state_path, self.binding, self.state_key)
                 self.refresh_binding()
@@ -340,11 +328,6 @@ class Workspace:
         """Whether the path governs agents: control plane, here or in a workspace below, and steering files."""
         is_named_so = is_control_plane(path) or find_steering_part(path) is not None
         return is_named_so or bool(self.nested_paths([path]))
-
-    def _unsigned_journals(self) -> Mapping[str, str]:
-        """Hashes of journals from a version that did not sign them, which are accepted once."""
-        # Only where that version set up the workspace: otherwise the journals came with a copied or cloned one.
-        return self.journals.journal_hashes() if self.binding.is_legacy else {}
 
     def follow(self) -> None:
         """Follow the log: apply the records that other processes appended."""

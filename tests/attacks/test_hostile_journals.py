@@ -14,7 +14,7 @@ from agents import plan as plan_for
 from boundary.test_changes import code, manifest, sha
 from boundary.test_recovery import files, lay_out, recovered_state, run_with_patch
 from children import run_child
-from scenes import bind, make_ready, records, set_up_by_0_1_0
+from scenes import bind, make_ready, records
 
 from kaiza.app import App
 from kaiza.boundary import change
@@ -53,7 +53,7 @@ def step(do, path, *, temp, before=None, after=None, source=None):
 
 
 def ship_journal(root, *steps, staged=(None,), name=TXN, more=()):
-    """A journal as version 0.1.0 wrote it, without codes."""
+    """A journal without codes."""
     lines = [{"steps": list(steps), "made": []}, {"staged": list(staged)}, *more]
     (root / ".kaiza/journal").mkdir(parents=True, exist_ok=True)
     (root / ".kaiza/journal" / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -603,45 +603,6 @@ def test_a_recovery_is_recorded_even_where_the_outcome_was(tmp_path, monkeypatch
     assert written["detail"]["result"] == "applied"
     assert written["changes"] == []
     assert verify_log(os.path.realpath(root)).verdict == "intact"
-
-
-def as_version_0_1_0(root):
-    """Turn journals and state directory into those of version 0.1.0: no codes and no key."""
-    for journal in [*(root / ".kaiza/journal").iterdir(), *(root / ".kaiza").glob("done/*")]:
-        lines = [json.loads(line.rsplit(b" ", 1)[0]) for line in journal.read_bytes().splitlines()]
-        for number, operation in enumerate(lines[0]["steps"]):
-            operation["temp"] = f".kaiza-{journal.name}-{number}"
-        del lines[0]["state"], lines[0]["live"]
-        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    set_up_by_0_1_0(root)
-
-
-@pytest.mark.parametrize("first", ["session", "status", "undo", "freeze"])
-def test_journals_of_version_0_1_0_are_recovered_without_codes(crashed, first):
-    as_version_0_1_0(crashed)
-    if first == "status":
-        assert person(crashed, "status") == 0
-    elif first == "undo":
-        assert person(crashed, "undo", "--plan", "PLAN-9", "--yes") == 0
-    elif first == "freeze":
-        assert person(crashed, "freeze", "wait") == 0
-    begin_session(crashed)
-
-    recovered = [each["detail"]["result"] for each in records(crashed) if each["kind"] == "recovery"]
-
-    assert recovered == ["workspace_bound", "applied"]
-    assert set(files(crashed)) == {"src/new.py", "src/changed.py"}
-    assert list((crashed / ".kaiza/journal").iterdir()) == []
-
-
-def test_journals_without_codes_are_accepted_only_from_before_the_key(crashed):
-    as_version_0_1_0(crashed)
-    begin_session(crashed)
-    ship_journal(crashed, step("take", "src/changed.py", temp=f".kaiza-{TXN}-0", before=sha(b"after\n")))
-    (reported,) = begin_session(crashed)["recovered"]
-
-    assert (reported["request_id"], reported["result"]) == (TXN, "set_aside")
-    assert (crashed / "src/changed.py").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from agents import person, several, word
-from scenes import make_ready, records, set_up_by_0_1_0, write_adopted_settings
+from scenes import make_ready, records, write_adopted_settings
 
 LOOSE = 'allow_read = [".env"]\n'
 STRICT = 'deny_read = ["src/**"]\n'
@@ -70,17 +70,6 @@ def test_a_person_adopts_what_loosens_at_the_terminal(root):
     assert (confirmed, read(root, ".env"), person(root, "adopt")) == (0, "ok", 0)
     assert record["detail"]["action"] == "adopt"
     assert [setting["key"] for setting in record["detail"]["settings"]] == ["allow_read"]
-
-
-def test_settings_of_version_0_1_0_are_adopted_as_they_were_and_later_edits_are_not(root):
-    read(root, "src/a.py")
-    set_up_by_0_1_0(root)
-    (root / "kaiza.toml").write_text(LOOSE)
-    first = read(root, ".env")
-    (root / "kaiza.toml").write_text('allow_read = [".env", "src/server.key"]\n')
-    (root / "src/server.key").write_text("key\n")
-
-    assert (first, read(root, ".env"), read(root, "src/server.key")) == ("ok", "ok", "POLICY_VIOLATION")
 
 
 def test_adopted_settings_of_an_earlier_workspace_at_the_path_do_not_count(root):

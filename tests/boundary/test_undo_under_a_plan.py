@@ -279,7 +279,7 @@ def test_content_rules_apply_to_an_undo_of_an_undo(agent, workspace):
 
 
 def append_change(root, request_id, path, plan_hash, before):
-    """Record a change that its plan would not allow, as an older version may have made it."""
+    """Record a change that its plan would not allow."""
     change = {"path": path, "source": None, "operation": "modify", "before_hash": before, "mode": None, "size": 1}
     change |= {"after_hash": sha((root / path).read_bytes()), "lines_added": 1, "lines_removed": 1}
     log = audit_log.AuditLog(os.path.realpath(root), follow=lambda _record: None)

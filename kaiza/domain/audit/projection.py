@@ -197,16 +197,15 @@ class AuditState:
             changed={key: list(seqs) for key, seqs in members["changed"].items()},
             locks={key: RoleLock(**lock) for key, lock in members["locks"].items()},
             released={key: list(times) for key, times in members["released"].items()},
-            # Snapshots of older versions have no reports and no withdrawn plans.
-            reports=list(members.get("reports", ())),
+            reports=list(members["reports"]),
             frozen=Freeze.from_json(members["frozen"]) if members["frozen"] else None,
             seals={key: PlanSeal(**seal) for key, seal in members["seals"].items()},
             approvals=dict(members["approvals"]),
-            withdrawn=dict(members.get("withdrawn", {})),
+            withdrawn=dict(members["withdrawn"]),
             usage={key: PlanUsage(**usage) for key, usage in members["usage"].items()},
             intents=dict(members["intents"]),
-            states=list(members.get("states", ())),
-            is_deterministic=members.get("is_deterministic", False),
+            states=list(members["states"]),
+            is_deterministic=members["is_deterministic"],
         )
 
 

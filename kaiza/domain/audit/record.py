@@ -181,7 +181,7 @@ def require_members(record: Mapping[str, Any]) -> None:
     _require_numbers(record, "seq")
     if not isinstance(record["detail"], _DICT_OR_NULL) or not isinstance(record["changes"], _LIST_OR_NULL):
         raise TypeError
-    if not isinstance(record.get("principal"), _TEXT_OR_NULL):  # records of earlier versions have none
+    if not isinstance(record["principal"], _TEXT_OR_NULL):
         raise TypeError
 
 

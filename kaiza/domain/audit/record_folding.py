@@ -293,7 +293,7 @@ def _forget_session(state: AuditState, session_id: str) -> None:
 
 
 def _apply_carried_state(state: AuditState, part: Mapping[str, Any], at: str) -> None:
-    """Apply one part of `carry_over.split`. Parts of older versions have only `frozen` and `locks`."""
+    """Apply one part of `carry_over.split`."""
     # A process that followed the old log applies it too: merge with what is known, never replace it by less.
     if part.get("frozen"):
         state.frozen = merge_freezes(state.frozen, parse_freeze(part["frozen"], at))

@@ -1,11 +1,11 @@
 r"""Names in records as files have them. Records write bytes that are not UTF-8 and U+007F as escapes, `\xNN`.
 
 `detail.escaped` lists the members with such names. With `detail.escaping` 2 a backslash in these members is doubled, so
-that no two names are written alike; records of earlier versions do not say so, and write one of U+007F as `\x7f` only.
+that no two names are written alike; without it nothing is restored.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
 from kaiza.domain.audit import canonical_json
@@ -15,7 +15,6 @@ _ESCAPE = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_DEPTH = 12
 _MODES = "detail.modes."
-_Unescape = Callable[[str], str]
 Record = TypeVar("Record", bound=Mapping[str, Any])
 
 
@@ -24,9 +23,10 @@ def restore_names(record: Record) -> Record:
     detail = record.get("detail")
     if type(detail) is not dict or type(detail.get("escaped")) is not list:
         return record
+    if detail.get("escaping") != DOUBLED_BACKSLASHES:
+        return record
     members = {member for member in detail["escaped"] if isinstance(member, str)}
-    is_doubled = detail.get("escaping") == DOUBLED_BACKSLASHES
-    restored = _restore(record, _as_tree(members), _unescape_value if is_doubled else _unescape_delete)
+    restored = _restore(record, _as_tree(members))
     left = {name: value for name, value in restored["detail"].items() if name not in ("escaped", "escaping")}
     if isinstance(detail.get("modes"), Mapping):
         left["modes"] = {
@@ -35,10 +35,9 @@ def restore_names(record: Record) -> Record:
     return cast(Record, {**restored, "detail": left})
 
 
-def recorded_forms(name: str) -> tuple[str, ...]:
-    """How records spell a name: in those of this version, and in those of earlier ones if that differs."""
-    current = str(canonical_json.to_recordable([name])[0][0])
-    return (current,) if current == name else tuple(dict.fromkeys((current, name.replace("\x7f", "\\x7f"))))
+def recorded_form(name: str) -> str:
+    """How records spell a name."""
+    return str(canonical_json.to_recordable([name])[0][0])
 
 
 def _as_tree(members: set[str]) -> dict[str, Any]:
@@ -51,27 +50,20 @@ def _as_tree(members: set[str]) -> dict[str, Any]:
     return tree
 
 
-def _restore(value: Any, tree: Mapping[str, Any], unescape: _Unescape) -> Any:
+def _restore(value: Any, tree: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
-        restored = unescape(value) if not tree else value
+        restored = _unescape_value(value) if not tree else value
         # A lone surrogate is no name that a tool can have: only a record that Kaiza did not write leads to one here.
         return value if _SURROGATE.search(restored) else restored
     if isinstance(value, dict):
-        return {**value, **{name: _restore(value[name], tree[name], unescape) for name in tree if name in value}}
+        return {**value, **{name: _restore(value[name], tree[name]) for name in tree if name in value}}
     if isinstance(value, list):
-        return [
-            _restore(item, tree[str(index)], unescape) if str(index) in tree else item
-            for index, item in enumerate(value)
-        ]
+        return [_restore(item, tree[str(index)]) if str(index) in tree else item for index, item in enumerate(value)]
     return value
 
 
 def _unescape_value(text: str) -> str:
     return _ESCAPE.sub(lambda escape: _character(escape, raw_byte=0xDC00), text)
-
-
-def _unescape_delete(text: str) -> str:
-    return text.replace("\\x7f", "\x7f")
 
 
 def _unescape_key(text: str) -> str:

@@ -16,7 +16,7 @@ from kaiza.store.disk import state_dir
 from kaiza.store.disk.byte_io import READ_NOFOLLOW, read_range
 from kaiza.store.disk.state_key import StateKey
 
-_FORMAT = 5  # format 4 had the names of changes as records write them, where two may be alike
+_FORMAT = 5
 NAME = "index.json"
 _PURPOSE = "snapshot"
 _TAIL_BYTES = 128
@@ -85,9 +85,7 @@ def save(directory: Path, body: bytes, key: StateKey) -> None:
 
 def _read_body(directory: Path, key: StateKey) -> tuple[bytes, bool]:
     """The body, and whether its code is valid."""
-    code, newline, body = state_dir.read_file(directory / NAME, _MAX_BYTES).partition(b"\n")
-    if not newline:  # written by a version without keys
-        return code, False
+    code, _newline, body = state_dir.read_file(directory / NAME, _MAX_BYTES).partition(b"\n")
     return body, key.is_valid_code(code.decode("ascii", "replace"), _PURPOSE, body)
 
 

@@ -1,23 +1,22 @@
-"""Removes, in small steps, what earlier processes and versions left in `.kaiza`. What was set aside stays: evidence."""
+"""Removes, in small steps, what ended processes left in `.kaiza/live`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 
-from kaiza.store.changes.journal import JournalStore
 from kaiza.store.disk import process_liveness
+from kaiza.store.disk.kaiza_dir import KaizaDir
 
 FILES_PER_STEP = 100
 """Files that one step looks at, in a few milliseconds."""
 
 
 class Housekeeping:
-    """One pass over a workspace's `.kaiza`, for a thread of its own."""
+    """One pass over a workspace's liveness files, for a thread of its own."""
 
-    def __init__(self, journals: JournalStore, is_allowed: Callable[[], bool]) -> None:
-        self._journals = journals
+    def __init__(self, kaiza_dir: KaizaDir, is_allowed: Callable[[], bool]) -> None:
         self._is_allowed = is_allowed
-        self._pass = self._look_at_files()
+        self._pass = process_liveness.remove_dead(kaiza_dir)
 
     def step(self) -> None:
         """Look at the next files; nothing once all of them have been looked at."""
@@ -26,7 +25,3 @@ class Housekeeping:
         with suppress(OSError):  # then the next process continues
             for _ in islice(self._pass, FILES_PER_STEP):
                 pass
-
-    def _look_at_files(self) -> Iterator[None]:
-        yield from self._journals.remove_unneeded()
-        yield from process_liveness.remove_dead(self._journals.kaiza_dir)

@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from itertools import count
 from typing import Literal
 
@@ -277,37 +276,3 @@ class JournalStore:
         content = journal_lines.read_file(txn, dir_fd)
         lines = journal_lines.authentic_lines(self.state_key, txn, content) if content is not None else []
         return lines[0] if lines else None
-
-    def remove_unneeded(self) -> Iterator[None]:
-        """Delete the finished journals that no undo needs, with a yield after each journal that was looked at.
-
-        Earlier versions kept the journal of every change. Those of another state directory and malformed ones stay.
-        """
-        dir_fd = self.kaiza_dir.find_directory("done")
-        for name in os.listdir(dir_fd) if dir_fd is not None else ():  # noqa: PTH208 (of a descriptor)
-            with suppress(OSError, ValueError, KeyError, TypeError):
-                head = self.finished_head(name)
-                steps = enumerate(head["steps"]) if head else ()
-                operations = [Operation.from_json(step, name, number) for number, step in steps]
-                if operations and not any(each.has_unique_metadata(is_mode_recorded=False) for each in operations):
-                    os.unlink(name, dir_fd=self.kaiza_dir.open_directory("done"))
-            yield
-
-    def journal_hashes(self) -> dict[str, str]:
-        """SHA-256 of every journal by name, finished ones included."""
-        hashes: dict[str, str] = {}
-        for directory in ("done", "journal"):
-            with suppress(OSError):
-                dir_fd = self.kaiza_dir.find_directory(directory)
-                hashes |= _hash_files(dir_fd) if dir_fd is not None else {}
-        return hashes
-
-
-def _hash_files(dir_fd: int) -> dict[str, str]:
-    hashes: dict[str, str] = {}
-    for name in os.listdir(dir_fd):
-        with suppress(OSError):
-            content = journal_lines.read_file(name, dir_fd)
-            if content is not None and _NAME.fullmatch(name):
-                hashes[name] = sha256(content).hexdigest()
-    return hashes

@@ -50,9 +50,6 @@ def authentic_lines(state_key: StateKey, txn: str, content: bytes) -> list[Journ
 
     The power may tear the last line: then the lines before it are valid.
     """
-    # Version 0.1.0 wrote no codes. Its journals are recognized by the hashes stored with the key when that was made.
-    if state_key.is_older_than_key(txn, content):
-        return _unsigned_lines(content)
     found: list[JournalLine] = []
     previous_code = b""
     for line in content.split(b"\n")[:-1]:
@@ -108,13 +105,3 @@ def parse_json(encoded: bytes) -> object:
         return json.loads(encoded)
     except (ValueError, RecursionError):
         return None
-
-
-def _unsigned_lines(content: bytes) -> list[JournalLine]:
-    found: list[JournalLine] = []
-    for line in content.split(b"\n")[:-1]:
-        parsed = parse_object(line)
-        if parsed is None:
-            break
-        found.append(parsed)
-    return found

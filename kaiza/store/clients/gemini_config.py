@@ -27,8 +27,6 @@ _READERS = (
     "write_todos",
 )
 _WRITERS = frozenset({"edit", "EditTool", "replace", "run_shell_command", "ShellTool", "write_file", "WriteFileTool"})
-# Written by earlier versions. These names hide Kaiza's `write_file`, and `exclude` is deprecated.
-_OUTDATED_EXCLUDES = ("replace", "run_shell_command", "write_file")
 
 
 def _core_of(text: str) -> list[str] | None:
@@ -70,6 +68,5 @@ GEMINI_FILE = server_file(
     (".gemini", "settings.json"),
     plain_group("mcpServers"),
     TextEdit(_core_list.insert, _core_list.remove, _leaves_writers),
-    list_edit(("tools", "exclude"), (), _OUTDATED_EXCLUDES),
     find_remark=_find_remark,
 )

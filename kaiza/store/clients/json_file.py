@@ -57,16 +57,16 @@ def plain_group(name: str, **extra: Any) -> ServerGroup:
     return ServerGroup(name, lambda server: {**extra, **server.as_json()})
 
 
-def list_edit(key_path: tuple[str, ...], items: Sequence[str], outdated: Sequence[str] = ()) -> TextEdit:
-    """A list to which `items` are added; `outdated` are items that earlier versions added, and that now do harm."""
+def list_edit(key_path: tuple[str, ...], items: Sequence[str]) -> TextEdit:
+    """A list to which `items` are added."""
     return TextEdit(
-        partial(_extend_list, key_path, items, outdated), partial(_shrink_list, key_path, (*items, *outdated))
+        lambda text, _: json_edit.extend_list(text, key_path, items), partial(_shrink_list, key_path, items)
     )
 
 
-def denial_edit(key_path: tuple[str, ...], items: Sequence[str], outdated: Sequence[str] = ()) -> TextEdit:
+def denial_edit(key_path: tuple[str, ...], items: Sequence[str]) -> TextEdit:
     """A list that takes the client's own writing tools away."""
-    edit = list_edit(key_path, items, outdated)
+    edit = list_edit(key_path, items)
     return TextEdit(edit.insert, edit.remove, lambda text: not set(items) <= _items_at(text, key_path))
 
 
@@ -90,14 +90,6 @@ def setting_edit(key_path: tuple[str, ...], value: str) -> TextEdit:
 def _items_at(text: str, key_path: tuple[str, ...]) -> set[str]:
     value = json_edit.value_at(text, key_path)
     return {item for item in value if isinstance(item, str)} if isinstance(value, list) else set()
-
-
-def _extend_list(
-    key_path: tuple[str, ...], items: Sequence[str], outdated: Sequence[str], text: str, _server: ServerEntry
-) -> str:
-    if _items_at(text, key_path) & set(outdated):
-        text = json_edit.remove_empty(json_edit.shrink_list(text, key_path, outdated), key_path, "")
-    return json_edit.extend_list(text, key_path, items) if items else text
 
 
 def _shrink_list(key_path: tuple[str, ...], items: Sequence[str], text: str, before: str | None) -> str:

@@ -27,7 +27,6 @@ _CLAUDE_DENIALS = denial_edit(
         "NotebookEdit",
         "Write",
     ),
-    outdated=("MultiEdit",),  # no longer a tool: each start would warn about it
 )
 _CURSOR_WRITERS = ("Shell(**)", "Write(**)")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from kaiza.store.clients.errors import ConfigError
 
-# Fixed: earlier versions wrote these lines, and blocks are recognized by them.
+# Fixed: the blocks that files have are recognized by these lines.
 BEGIN = "# kaiza: begin (kaiza init keeps this block; kaiza init --remove takes it out)"
 END = "# kaiza: end"
 _BLOCK = re.compile(rf"^{re.escape(BEGIN)}\r?\n(?:.*\n)*?{re.escape(END)}(?:\r?\n|\Z)", re.MULTILINE)

@@ -65,7 +65,7 @@ def find_served(root: str) -> frozenset[str] | None:
 def is_idle(session_id: str, live: str | None, served: Container[str] | None) -> bool:
     """Whether it is known that no running server has a session; `live` is what its first record says.
 
-    Of a session that an older version began it is not known, because that lists none.
+    Unknown for a session whose server could not list it.
     """
     return live is not None and served is not None and session_id not in served
 

@@ -2,12 +2,11 @@
 
 The files in `.kaiza/` may have been written by anyone: the workspace may be a clone, an unpacked archive or a backup.
 A journal that came with it could make recovery delete or move files. So Kaiza acts on its own files there only if
-they carry a code of this key, or if they were there when the key was created, by a version without keys.
+they carry a code of this key.
 """
 
 import hmac
 import os
-from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,17 +23,11 @@ _FORMAT = 1
 
 
 class StateKey:
-    """The key, read from disk or created on first use.
+    """The key, read from disk or created on first use."""
 
-    `find_unsigned` returns the names and SHA-256 hashes of the journals that are older than the key. It is called
-    once, when the key is created; the result is stored with the key.
-    """
-
-    def __init__(self, directory: Path, find_unsigned: Callable[[], Mapping[str, str]] = dict) -> None:
+    def __init__(self, directory: Path) -> None:
         self._path = directory / _NAME
-        self._find_unsigned = find_unsigned
         self._key: bytes | None = None
-        self._unsigned_journals: Mapping[str, str] = {}
 
     @property
     def state_id(self) -> str:
@@ -56,11 +49,6 @@ class StateKey:
         """Whether this is the code of these bytes, compared in constant time."""
         return hmac.compare_digest(code.encode(errors="replace"), self.compute_code(purpose, *parts).encode())
 
-    def is_older_than_key(self, name: str, content: bytes) -> bool:
-        """Whether a journal with this name and content existed before the key was created."""
-        self._load_or_create()
-        return self._unsigned_journals.get(name) == sha256(content).hexdigest()
-
     def ensure_exists(self) -> None:
         """Create the key if there is none. AUDIT_LOG_FAILED if it can be neither read nor created."""
         try:
@@ -74,22 +62,20 @@ class StateKey:
 
     def _load_or_create(self) -> bytes:
         if self._key is None:
-            self._key, self._unsigned_journals = self._read_key() or self._create_key()
+            self._key = self._read_key() or self._create_key()
         return self._key
 
-    def _read_key(self) -> tuple[bytes, Mapping[str, str]] | None:
+    def _read_key(self) -> bytes | None:
         """The key on disk; None if it is missing or malformed."""
         try:
-            content = orjson.loads(state_dir.read_file(self._path))
-            key, unsigned = bytes.fromhex(content["key"]), content["unsigned"]
+            key = bytes.fromhex(orjson.loads(state_dir.read_file(self._path))["key"])
         except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError):
             return None
-        return (key, unsigned) if len(key) == _KEY_BYTES and isinstance(unsigned, dict) else None
+        return key if len(key) == _KEY_BYTES else None
 
-    def _create_key(self) -> tuple[bytes, Mapping[str, str]]:
-        unsigned = dict(self._find_unsigned())
+    def _create_key(self) -> bytes:
         key = os.urandom(_KEY_BYTES)
-        content = orjson.dumps({"format": _FORMAT, "key": key.hex(), "unsigned": unsigned})
+        content = orjson.dumps({"format": _FORMAT, "key": key.hex()})
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         temp = self._path.with_name(f"{_NAME}.{os.urandom(6).hex()}")
         state_dir.write_new(temp, content)
@@ -104,4 +90,4 @@ class StateKey:
             temp.unlink(missing_ok=True)
         # Durable before a code is made with it: a key lost in a crash would invalidate every journal.
         state_dir.sync_directory(self._path.parent)
-        return self._read_key() or (key, unsigned)
+        return self._read_key() or key

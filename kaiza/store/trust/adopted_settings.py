@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from kaiza.domain import errors
-from kaiza.store.config.settings import NAME, make_settings, parse_values, read_settings_text
+from kaiza.store.config.settings import NAME, make_settings, read_settings_text
 from kaiza.store.config.settings_layers import SettingsLayers, read_outside
 from kaiza.store.config.settings_merge import Values, is_valid
 from kaiza.store.disk import state_dir
@@ -23,8 +23,6 @@ def read_layers(root: str, directory: int, binding: Binding) -> SettingsLayers:
     text, adopted = read_settings_text(directory), load_adopted(state_dir.path_of(root))
     if binding.is_new:
         adopted = None  # of an earlier workspace at the same path
-    elif adopted is None and binding.is_legacy:
-        adopted = parse_values(text or "")  # a version without adoption was set up with these
     return SettingsLayers(read_outside(), adopted or {}, text, binding.is_foreign)
 
 

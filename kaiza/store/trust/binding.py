@@ -4,7 +4,6 @@ Reading decides and writes nothing; `establish` writes the identity before the f
 decide nothing: they change with every restore.
 """
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -36,8 +35,6 @@ class Binding:
     standing: Standing = Standing.BOUND
     adopted_seq: int = 0
     """Records up to this number were written elsewhere: of them only restrictions count."""
-    is_legacy: bool = False
-    """Whether a version without ids set up the workspace here."""
     lacks_id: bool = False
     """Whether only the log shows that the workspace belongs here."""
 
@@ -81,7 +78,7 @@ def establish(root: str, state_path: Path, found: Binding, key: StateKey) -> Seq
             if identity.read_known(state_path) is None:
                 identity.write_known(state_path, KnownWorkspace(None, root, current_timestamp()))
             return ()
-        return _bind_again(root, state_path, found) if found.lacks_id else _carry_over(root, state_path, key)
+        return _bind_again(root, state_path) if found.lacks_id else _carry_over(root, state_path, key)
     except OSError as refused:
         sentence = "The workspace's id could not be written. Check the state directory and .kaiza/, then try again."
         raise log_file.log_error(refused, sentence) from refused
@@ -90,8 +87,6 @@ def establish(root: str, state_path: Path, found: Binding, key: StateKey) -> Seq
 def describe_establishment(body: Body) -> str:
     """What a record of `establish` means, in one sentence."""
     detail = body["detail"]
-    if detail.get("from") == "0.1.0":
-        return "This workspace of version 0.1.0 belongs to this machine from now on."
     if detail["result"] == "workspace_bound":
         return "The workspace's id was written anew: its log continues what this machine knows."
     head = detail["old_head"]
@@ -121,12 +116,7 @@ def _decide(root: str, state_path: Path) -> Binding:
     local_id, known = identity.read_local_id(root), identity.read_known(state_path)
     if local_id is None and identity.is_blank(root):
         return Binding(Standing.NEW)
-    if known is None:
-        was_set_up_here = local_id is None and _has_init_created_audit(root, state_path)
-        if was_set_up_here and _continues_checkpoint(root, state_path):
-            return Binding(is_legacy=True, lacks_id=True)
-        return _FOREIGN
-    if known.workspace_id is None:
+    if known is None or known.workspace_id is None:
         return _FOREIGN
     if local_id == known.workspace_id:
         return Binding(adopted_seq=known.adopted_seq)
@@ -139,15 +129,6 @@ def _continues_checkpoint(root: str, state_path: Path) -> bool:
     """Whether the log contains the last head that this machine knows."""
     checkpoint = Checkpoint(state_path).read()
     return checkpoint is not None and is_head_in_log(log_file.path_of(root), checkpoint.head)
-
-
-def _has_init_created_audit(root: str, state_path: Path) -> bool:
-    """Whether `kaiza init` created `audit/` here: it was no clone's."""
-    if not (state_path / "init.json").exists():
-        return False
-    from kaiza.store.clients import install_manifest  # noqa: PLC0415  only workspaces of version 0.1.0 need it
-
-    return os.path.join(root, log_file.DIRECTORY) in install_manifest.load(root).directories  # noqa: PTH118  as text
 
 
 def _bind_new(root: str, state_path: Path, key: StateKey) -> Sequence[Body]:
@@ -174,14 +155,11 @@ def _carry_over(root: str, state_path: Path, key: StateKey) -> Sequence[Body]:
     ]
 
 
-def _bind_again(root: str, state_path: Path, found: Binding) -> Sequence[Body]:
-    known = identity.read_known(state_path) or KnownWorkspace(None)
-    workspace_id = known.workspace_id or identity.new_id()
-    identity.write_known(
-        state_path, KnownWorkspace(workspace_id, root, known.created or current_timestamp(), found.adopted_seq)
-    )
-    # Where `.kaiza` cannot be written the log alone still shows that the workspace belongs here.
-    with suppress(OSError):
-        identity.write_local_id(root, workspace_id)
-    detail = {"result": "workspace_bound", "from": "0.1.0" if found.is_legacy else "log"}
+def _bind_again(root: str, state_path: Path) -> Sequence[Body]:
+    known = identity.read_known(state_path)
+    if known is not None and known.workspace_id is not None:
+        # Where `.kaiza` cannot be written the log alone still shows that the workspace belongs here.
+        with suppress(OSError):
+            identity.write_local_id(root, known.workspace_id)
+    detail = {"result": "workspace_bound", "from": "log"}
     return [new_body("recovery", timestamp=current_timestamp(), workspace_root=root, outcome="ok", detail=detail)]

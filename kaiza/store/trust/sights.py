@@ -26,7 +26,7 @@ from kaiza.store.disk.file_lock import FileLock
 from kaiza.store.documents.plan_files import DIRECTORY, SUFFIX
 from kaiza.store.trust.binding import read_binding
 from kaiza.store.trust.git_origin import Origin, find_origins, object_names
-from kaiza.store.trust.plan_arrival import GIT, LOCKED, explain_arrivals, is_taken_back
+from kaiza.store.trust.plan_arrival import LOCKED, explain_arrivals, is_taken_back
 from kaiza.store.trust.plan_sights import EDITED, Circumstances, PlanSights
 from kaiza.store.trust.seen_drafts import save_draft
 
@@ -262,7 +262,5 @@ def _keep_restrictions(plans: Mapping[str, PlanSights]) -> Mapping[str, PlanSigh
 
 
 def _read_sights(members: Mapping[str, Any]) -> PlanSights:
-    texts = {name: tuple(members.get(name, ())) for name in ("drafts", "objects")}
-    # Earlier versions noted what git brought for each content only.
-    brought = members.get("brought") or (GIT if GIT in members["approved"].values() else None)
-    return PlanSights(**{**members, **texts, "brought": brought})
+    texts = {name: tuple(members[name]) for name in ("drafts", "objects")}
+    return PlanSights(**{**members, **texts})

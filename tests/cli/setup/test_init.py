@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kaiza.domain.plans import parser
-from kaiza.store.clients import CLIENTS, install_manifest, jsonc
-from kaiza.store.clients.install_manifest import InstalledFile, InstallManifest, content_hash
+from kaiza.store.clients import CLIENTS, jsonc
 
 MAIN = {
     "claude-code": (".mcp.json", "mcpServers"),
@@ -45,42 +44,7 @@ DENIED = {
     ),
     "cursor": (".cursor/cli.json", ("permissions", "deny"), {"Write(**)", "Shell(**)"}),
 }
-EARLIER = {
-    "claude-code": [
-        (".mcp.json", '{"mcpServers": {"kaiza": {"type": "stdio", "command": "old", "args": []}}}\n'),
-        (
-            ".claude/settings.json",
-            '{"permissions": {"deny": ["Bash", "Edit", "Monitor", "MultiEdit", "NotebookEdit", "Write"]}}\n',
-        ),
-    ],
-    "gemini": [
-        (
-            ".gemini/settings.json",
-            json.dumps(
-                {
-                    "mcpServers": {"kaiza": {"command": "old", "args": []}},
-                    "tools": {"exclude": ["replace", "run_shell_command", "write_file"]},
-                }
-            ),
-        )
-    ],
-}
-"""Files as version 0.1.0 wrote them."""
 EACH = pytest.mark.parametrize("client", MAIN)
-
-
-@pytest.fixture(params=["claude-code", "gemini"])
-def client_of_0_1_0(request):
-    """A client, the file that changed, and what must no longer be in it."""
-    name = EARLIER[request.param][-1][0]
-    return request.param, name, {"MultiEdit"} if request.param == "claude-code" else {"write_file", "replace"}
-
-
-def note_as_installed(root, owner, paths):
-    """The manifest that init left: none of the files was there before."""
-    files = {str(path): InstalledFile(owner, None, content_hash(path.read_bytes())) for path in paths}
-    directories = {str(path.parent): owner for path in paths if path.parent != root}
-    install_manifest.save(str(root), InstallManifest(files, directories))
 
 
 @pytest.fixture
@@ -251,31 +215,6 @@ def test_claude_code_may_use_kaizas_tools_until_a_person_takes_that_out(kaiza, b
 
     assert parsed(path) == written
     assert (again.status, again.out) == (0, "")
-
-
-@pytest.mark.parametrize("is_edited", [False, True])
-@pytest.mark.parametrize("is_known", [True, False])
-def test_what_an_earlier_version_wrote_is_upgraded_and_removed(kaiza, bare, client_of_0_1_0, is_edited, is_known):
-    client, name, wrong = client_of_0_1_0
-    before = snapshot(bare)
-    for change in EARLIER[client]:
-        put_file(bare / change[0], change[1].encode())
-    if is_known:
-        note_as_installed(bare, client, [bare / change[0] for change in EARLIER[client]])
-    if is_edited:
-        (bare / name).write_text((bare / name).read_text().replace("{", '{"mine": 1, ', 1))
-    kaiza("init", "--client", client, "--yes")
-    upgraded = (bare / name).read_text()
-    second = kaiza("init", "--client", client, "--yes")
-    kaiza("init", "--client", client, "--remove", "--yes")
-
-    assert not any(f'"{word}"' in upgraded for word in wrong)
-    assert ("mine" in upgraded) == is_edited
-    assert second.out == ""
-    if is_known and not is_edited:
-        assert snapshot(bare) == before
-    elif is_known:
-        assert parsed(bare / name) == {"mine": 1}
 
 
 @pytest.mark.parametrize("client", ["claude", "claude-code"])

@@ -138,7 +138,7 @@ def test_an_open_intent_is_carried_over_whole_and_never_refunded():
 
 
 @pytest.mark.parametrize("standing", [{"frozen": None, "locks": []}, {}, None])
-def test_carried_state_of_an_older_version_is_applied(standing):
+def test_carried_state_that_lacks_members_is_applied(standing):
     lock = {"role": "WINDSURF", "error_code": "X", "session_id": None, "request_id": "r", "seq": 1, "at": AT}
     frozen = {"reason": "stop", "person": "Ann", "at": AT}
     carried = AuditState()

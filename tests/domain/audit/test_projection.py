@@ -59,13 +59,6 @@ def test_a_session_counts_its_calls_and_refusals():
     assert (session.role, session.calls, session.refusals) == ("WINDSURF", 3, 1)
 
 
-def test_a_session_of_a_version_without_principals_is_one_of_stdio():
-    old = [{name: value for name, value in each.items() if name != "principal"} for each in (begin(), call(2))]
-
-    assert state_of(*old) == state_of(begin(), call(2))
-    assert state_of(*old).sessions["s1"].principal is None
-
-
 def test_a_session_keeps_the_principal_that_began_it_whatever_later_records_say():
     audit_state = state_of(begin(principal="ann#0a1b2c3d"), call(2, principal="bob#0a1b2c3d"), call(3))
 

@@ -1,9 +1,10 @@
-"""Journals of finished changes: kept only where an undo needs them; those of earlier versions are cleared in steps."""
+"""Journals of finished changes: kept only where an undo needs them."""
 
 import fcntl
 import os
 import stat
 from contextlib import closing
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -13,10 +14,10 @@ from announcing import recover_changes
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import housekeeping
-from kaiza.store.changes.housekeeping import Housekeeping
 from kaiza.store.changes.journal import TransactionJournal
 from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.files.confined_root import ConfinedRoot
+from kaiza.store.trust.binding import Standing
 
 
 def digest(content):
@@ -51,18 +52,6 @@ def finished(root):
     return sorted(path.name for path in (root / ".kaiza/done").glob("*"))
 
 
-def step_through(manager, steps=9, is_allowed=lambda: True):
-    tidying = Housekeeping(manager._journals, is_allowed)
-    for _ in range(steps):
-        tidying.step()
-
-
-@pytest.fixture
-def keep_all(monkeypatch):
-    """Earlier versions kept the journal of every change."""
-    monkeypatch.setattr(TransactionJournal, "retire", lambda journal, *_, **__: journal._archive())
-
-
 def test_a_finished_change_whose_undo_needs_no_journal_leaves_none(root, manager):
     (root / "m").chmod(0o751)
     os.setxattr(root / "m", "user.note", b"mine")
@@ -84,7 +73,6 @@ def test_the_journal_of_a_deleted_file_with_attributes_is_kept_for_its_undo(root
     os.setxattr(root / "d", "user.note", b"mine")
     commit(manager, "one", Change(parse("d"), "delete", digest(b"d")))
     kept = finished(root)
-    step_through(manager)
     commit(manager, "undo", Change(parse("d"), "create", None, digest(b"d")), undoes=("one",))
 
     assert kept == finished(root) == ["one"]
@@ -95,61 +83,28 @@ def test_the_journal_of_a_deleted_file_with_attributes_is_kept_for_its_undo(root
 def test_the_journal_of_a_deleted_file_of_another_owner_is_kept_for_its_undo(root, manager):
     os.chown(root / "d", 4711, 4712)
     commit(manager, "one", Change(parse("d"), "delete", digest(b"d")))
-    step_through(manager)
     commit(manager, "undo", Change(parse("d"), "create", None, digest(b"d")), undoes=("one",))
     status = (root / "d").stat()
 
     assert (status.st_uid, status.st_gid) == (4711, 4712)
 
 
-def test_journals_of_earlier_versions_are_cleared_in_bounded_steps(root, manager, keep_all, monkeypatch):
+@pytest.mark.parametrize("is_foreign", [False, True])
+def test_a_server_removes_the_files_of_ended_processes_in_bounded_steps(make_app, workspace, is_foreign, monkeypatch):
     monkeypatch.setattr(housekeeping, "FILES_PER_STEP", 10)
-    (root / "d").chmod(0o600)
-    for number in range(35):
-        commit(manager, f"old{number}", create(f"n{number}"))
-    commit(manager, "private", Change(parse("d"), "delete", digest(b"d")))
-    left = []
-    tidying = Housekeeping(manager._journals, lambda: True)
-    for _ in range(6):
-        tidying.step()
-        left.append(len(finished(root)))
-
-    assert all(before - after <= 10 for before, after in zip([36, *left], left, strict=False))
-    # The log may lack the mode of a file that a recovery deleted.
-    assert finished(root) == ["private"]
-
-
-def test_what_is_not_a_journal_of_this_machine_is_not_removed(root, manager, keep_all, tmp_path, monkeypatch):
-    commit(manager, "ours", create("n"))
-    (root / ".kaiza/done/malformed").write_bytes(b"{}\n")
-    (root / ".kaiza/done/empty").touch()
-    os.mkfifo(root / ".kaiza/done/fifo")
-    content = (root / ".kaiza/done/ours").read_bytes()
-    (root / ".kaiza/done/renamed").write_bytes(content)
-    set_aside = root / ".kaiza/set-aside"
-    set_aside.mkdir()
-    (set_aside / "journal-1").write_bytes(content)
-    step_through(manager)
-
-    assert finished(root) == ["empty", "fifo", "malformed", "renamed"]
-    assert (set_aside / "journal-1").read_bytes() == content
-
-
-def test_nothing_is_cleared_in_a_workspace_from_elsewhere(root, manager, keep_all):
-    commit(manager, "old", create("n"))
-    step_through(manager, is_allowed=lambda: False)
-
-    assert finished(root) == ["old"]
-
-
-def test_a_server_clears_old_journals_in_the_background(make_app, workspace, keep_all):
     app = make_app(workspace)
     app.call("begin_session", {"role": "WINDSURF"})
     (opened,) = app.services.workspaces.values()
-    commit(opened.transactions, "old", create("n"))
-    opened.plan_watch._tidy()
+    for number in range(30):
+        (workspace / f".kaiza/live/{number}-dead").touch()
+    if is_foreign:
+        opened.binding = replace(opened.binding, standing=Standing.FOREIGN)
+    left = []
+    for _ in range(5):
+        opened.plan_watch._tidy()
+        left.append(len(list((workspace / ".kaiza/live").glob("*-dead"))))
 
-    assert finished(workspace) == []
+    assert left == [30] * 5 if is_foreign else 20 <= left[0] < 30 and left[-1] == 0
 
 
 def test_a_journal_that_its_writer_deletes_while_a_recovery_opens_it_is_not_recovered(root, manager, monkeypatch):

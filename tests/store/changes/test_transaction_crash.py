@@ -19,12 +19,8 @@ from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import recovery
-from kaiza.store.changes.housekeeping import Housekeeping
-from kaiza.store.changes.journal import JournalStore, TransactionJournal
 from kaiza.store.changes.transaction import TransactionManager
-from kaiza.store.disk import atomic_rename, state_dir
-from kaiza.store.disk.kaiza_dir import KaizaDir
-from kaiza.store.disk.state_key import StateKey
+from kaiza.store.disk import atomic_rename
 from kaiza.store.files.confined_root import ConfinedRoot
 
 LONG = bool(os.environ.get("KAIZA_LONG"))
@@ -441,47 +437,6 @@ def test_finalize_raises_nothing_where_the_cleanup_fails(tmp_path, worlds, monke
             manager.finalize("t")
 
     assert recovered_state(worlds, root, recover(root)) == "after"
-
-
-def keep_old_journals(root, count):
-    """Make changes as earlier versions did, which kept every journal, and one whose journal is needed."""
-    lay_out(root)
-    os.setxattr(root / "d", "user.note", b"mine")
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        ConfinedRoot(str(root)) as workspace,
-        closing(TransactionManager.for_root(workspace)) as manager,
-    ):
-        patch.setattr(TransactionJournal, "retire", lambda journal, *_, **__: journal._archive())
-        for number in range(count):
-            manager.apply(manager.prepare(f"old{number}", [create_file("", number)]))
-            manager.finalize(f"old{number}")
-        manager.apply(manager.prepare("needed", [Change(parse("d"), "delete", digest(b"d"))]))
-        manager.finalize("needed")
-
-
-def tidy(root):
-    with ConfinedRoot(str(root)) as workspace:
-        kaiza_dir = KaizaDir(workspace.fd)
-        housekeeping = Housekeeping(JournalStore(kaiza_dir, StateKey(state_dir.path_of(str(root)))), lambda: True)
-        for _ in range(5):
-            housekeeping.step()
-        kaiza_dir.close()
-
-
-def test_a_tidying_that_is_killed_removes_no_journal_that_an_undo_needs_and_the_next_continues(tmp_path):
-    seen = []
-    for at in range(30, 1000, 5 if LONG else 35):
-        root = tmp_path / f"t{at}"
-        keep_old_journals(root, 4)
-        if not dies(tidy, root, at):
-            break
-        seen.append({path.name for path in leftovers(root)})
-        tidy(root)
-        assert [path.name for path in leftovers(root)] == ["needed"]
-
-    assert all("needed" in names for names in seen)
-    assert len({len(names) for names in seen}) > 2
 
 
 def create_file(number, turn):

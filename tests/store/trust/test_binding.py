@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from agents import hash_of, person, plan, word
-from scenes import bind, make_ready, records, set_up_by_0_1_0
+from scenes import bind, make_ready, records
 
 from kaiza.app import App
 from kaiza.cli import dispatch
@@ -400,36 +400,6 @@ def test_a_log_that_is_deleted_while_the_id_is_left_is_missing(workspace):
 
     assert verify_log(os.path.realpath(workspace)).verdict == "missing"
     assert write(workspace, plan(workspace))["error_code"] == "SELF_AUDIT_FAILURE"
-
-
-def test_a_workspace_that_init_of_0_1_0_made_is_bound_once_without_a_question(workspace):
-    approved = plan(workspace)
-    assert write(workspace, approved) is None
-    set_up_by_0_1_0(workspace)
-    said = use(workspace)[0].output["summary"]
-    again = use(workspace)[0].output["summary"]
-    refused = write(workspace, approved)
-
-    assert "0.1.0" in said
-    assert "0.1.0" not in again
-    assert [each["from"] for each in recoveries(workspace)] == ["0.1.0"]
-    assert refused is None or refused["error_code"] == "HASH_MISMATCH"
-
-
-@pytest.mark.parametrize("missing", ["init", "checkpoint", "audit-was-there"])
-def test_a_workspace_of_0_1_0_that_init_did_not_make_waits_for_an_adoption(workspace, missing):
-    use(workspace)
-    set_up_by_0_1_0(workspace)
-    if missing == "init":
-        (state_of(workspace) / "init.json").unlink()
-    elif missing == "checkpoint":
-        (state_of(workspace) / "anchor").unlink()
-    else:
-        manifest = {"format": 1, "files": {}, "directories": {str(workspace / "docs"): "workspace"}}
-        (state_of(workspace) / "init.json").write_text(json.dumps(manifest))
-    use(workspace)
-
-    assert standing(workspace) is Standing.FOREIGN
 
 
 def test_a_second_state_directory_is_named_by_status_verify_and_doctor(workspace, monkeypatch, tmp_path, capfd):
