@@ -30,7 +30,6 @@ class Incoming(NamedTuple):
     request_id: RequestId
     call: ToolCall
     dialect: Dialect
-    dialect_name: DialectName
 
     def encode(self, outcome: "Outcome") -> bytes:
         """Encode the answer as a line."""
@@ -110,7 +109,7 @@ class Pipeline:
         if call is None:
             return TransportAction(answer if other_route is None else message.rejection(other_route))
         fault = parsed.fault or find_call_fault(parsed) or other_route
-        return TransportAction(call=Incoming(parsed.id, call._replace(fault=fault), dialect, name))
+        return TransportAction(call=Incoming(parsed.id, call._replace(fault=fault), dialect))
 
     def _refuses(self, name: DialectName) -> bool:
         return self._mcp_only and name != "mcp"

@@ -106,11 +106,6 @@ def read_head(directory: str) -> dict[str, str] | None:
     return {"commit": commit} if branch == name else {"commit": commit, "branch": branch[:_MAX_BRANCH]}
 
 
-def is_installed(directory: str) -> bool:
-    """Whether there is a git outside of a directory."""
-    return shutil.which("git", path=os.pathsep.join(trusted_path(directory))) is not None
-
-
 def _safe_environment(path: str) -> dict[str, str]:
     inherited = {
         name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES

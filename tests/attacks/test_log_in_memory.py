@@ -62,7 +62,7 @@ def test_a_record_edited_through_a_mapping_is_found_before_the_first_change(root
     assert dispatch.main(["audit", "verify", "--workspace", str(root)]) == 1
 
 
-def test_a_stamp_of_an_earlier_version_is_not_trusted(root):
+def test_a_saved_stamp_of_a_log_in_memory_is_not_trusted(root):
     plan_hash = plan(root)
     for _ in range(2):
         serve(root, lambda app: error_code_of(app, "list_directory", path="."))

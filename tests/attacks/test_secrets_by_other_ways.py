@@ -145,9 +145,16 @@ def test_the_short_list_is_readable_at_any_depth(path):
     assert not protected_names.is_unreadable(parse(path))
 
 
-def test_a_person_can_exempt_a_file_of_a_repository_by_its_exact_path():
-    assert not protected_names.is_unreadable(parse(".git/description"), allow={".git/description"})
-    assert protected_names.is_unreadable(parse("a/.git/description"), allow={".git/description"})
+def test_a_person_can_exempt_a_file_of_a_repository_by_its_exact_path(make_app, workspace):
+    paths = (".git/description", "a/.git/description")
+    for path in paths:
+        (workspace / path).parent.mkdir(parents=True)
+        (workspace / path).write_text("x")
+    write_adopted_settings(workspace, 'allow_read = [".git/description"]')
+    app = make_app(workspace)
+    app.call("begin_session", {"role": "WINDSURF"})
+
+    assert [app.call("read_file", {"path": path}).envelope is None for path in paths] == [True, False]
 
 
 def test_the_file_that_leads_to_a_worktrees_repository_is_unreadable(begun, workspace):

@@ -184,7 +184,7 @@ def test_a_result_that_quotes_an_error_is_logged_as_a_success():
 
 def test_the_principal_of_a_token_is_logged_and_not_the_name_of_its_client():
     request = Request("a", "tools/call", {"name": "server_info"})
-    incoming = Incoming("a", ToolCall("server_info", {}, "bob#ffffffff", conversational=False), None, "mcp")
+    incoming = Incoming("a", ToolCall("server_info", {}, "bob#ffffffff", conversational=False), None)
     exchange = Exchange(request, 9, 0.0, agent="ann#01234567", incoming=incoming)
 
     assert describe_exchange(exchange).agent_id == "ann#01234567"
@@ -193,7 +193,7 @@ def test_the_principal_of_a_token_is_logged_and_not_the_name_of_its_client():
 
 def test_an_alias_is_logged_as_the_tools_own_name():
     request = Request("a", "tools/call", {"tool": "mcp.server.info", "input": {}})
-    incoming = Incoming("a", ToolCall("mcp.server.info", {}, None, conversational=False), None, "canonical")
+    incoming = Incoming("a", ToolCall("mcp.server.info", {}, None, conversational=False), None)
     exchange = Exchange(request, 9, 0.0, incoming=incoming, outcome=Outcome("server_info", output={}))
 
     assert describe_exchange(exchange).tool_id == "server_info"

@@ -21,6 +21,12 @@ UNREGISTERED = "NOT_REAL"
 VOLATILE = {"ts", "runId", "attemptId", "requestId", "traceId", "spanId", "durationMs", "logPath"}
 
 
+def messages_of(tool):
+    """Validators of a call of a tool and of its result, from the published template."""
+    call = json.loads((find_directory() / "mcp" / "tool_io.schema.json").read_text().replace("{{tool_id}}", tool))
+    return Draft202012Validator(call), Draft202012Validator({**call, "required": ["tool", "output"]})
+
+
 def fixture(name):
     return json.loads((ENVELOPES / f"{name}.json").read_text())
 
@@ -64,7 +70,7 @@ def test_there_are_fixtures_of_both_kinds():
 
 @pytest.mark.rows("S3-12", "S3-13")
 def test_a_call_names_the_requested_tool_and_has_an_object_as_input():
-    call = SchemaRegistry().load_tool_messages("read_file").input
+    call, _ = messages_of("read_file")
 
     call.validate({"tool": "read_file", "input": {"path": "a.txt"}})
     for wrong in (
@@ -79,16 +85,16 @@ def test_a_call_names_the_requested_tool_and_has_an_object_as_input():
 
 @pytest.mark.rows("S3-12")
 def test_a_tool_that_was_requested_by_its_alias_is_named_by_it():
-    messages = SchemaRegistry().load_tool_messages("context.resolve")
+    _, result = messages_of("context.resolve")
 
-    messages.output.validate({"tool": "context.resolve", "output": {}})
+    result.validate({"tool": "context.resolve", "output": {}})
     with pytest.raises(ValidationError):
-        messages.output.validate({"tool": "context_resolve", "output": {}})
+        result.validate({"tool": "context_resolve", "output": {}})
 
 
 @pytest.mark.rows("S3-12", "S3-14")
 def test_a_result_names_the_requested_tool_and_has_an_object_as_output():
-    result = SchemaRegistry().load_tool_messages("read_file").output
+    _, result = messages_of("read_file")
 
     result.validate({"tool": "read_file", "output": {}})
     for wrong in (
@@ -119,7 +125,7 @@ def test_a_tools_validators_take_its_input_and_its_output():
 @pytest.mark.parametrize("name", ["no_such_tool", "../catalog", "mcp.tool:other"])
 def test_an_unknown_tool_is_a_key_error(name):
     with pytest.raises(KeyError):
-        SchemaRegistry().load_tool_messages(name)
+        SchemaRegistry().load_tool_io(name)
 
 
 @pytest.mark.rows("S3-17", "S3-18", "S3-20", "S3-22", "S3-24")

@@ -250,13 +250,16 @@ def find_steering_part(path: RelPath) -> RelPath | None:
     return path if path.parts[-1:] == (BARE_REPOSITORY_NAME,) else None
 
 
-def is_unreadable(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:
-    """Whether content and hash must not be read. `allow` exempts literal paths, but never `.kaiza`."""
-    return is_secret(path, deny, allow) or (is_in_repository(path) and str(path) not in allow)
+def is_unreadable(path: RelPath) -> bool:
+    """Whether content and hash must not be read, whatever the settings say."""
+    return is_secret(path) or is_in_repository(path)
 
 
 def is_secret(path: RelPath, deny: Sequence[PathPattern] = (), allow: Container[str] = ()) -> bool:
-    """The same without what version control keeps, which programs may need that run in the sandbox of checks."""
+    """Whether a path is a secret. `allow` exempts literal paths, but never `.kaiza`.
+
+    What version control keeps is no secret: programs that run in the sandbox of checks may need it.
+    """
     if any(skeleton(name) == ".kaiza" for name in path.parts):
         return True
     if str(path) in allow:

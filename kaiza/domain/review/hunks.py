@@ -39,10 +39,9 @@ def is_binary(content: bytes | None) -> bool:
     return content is not None and b"\0" in content[:_BINARY_PROBE]
 
 
-def fold_diff(reason: FoldReason, counts: tuple[int, int] | None = None) -> ReviewDiff:
+def fold_diff(reason: FoldReason) -> ReviewDiff:
     """A diff that is not shown."""
-    added, removed = counts or (None, None)
-    return ReviewDiff((), added, removed, 0, DiffFold(reason, _FOLDS[reason]))
+    return ReviewDiff((), None, None, 0, DiffFold(reason, _FOLDS[reason]))
 
 
 def build_diff(authored: AuthoredDiff) -> ReviewDiff:

@@ -27,11 +27,9 @@ from kaiza.store.changes.operation import ActiveOperation, Operation, mismatch_e
 from kaiza.store.changes.preflight import Preflight
 from kaiza.store.changes.recovery import JournalRecovery, RecordedIntent, RecoveryResult
 from kaiza.store.changes.staging import Staging, UndoSources
-from kaiza.store.disk import process_liveness, state_dir
+from kaiza.store.disk import process_liveness
 from kaiza.store.disk.fsync_batch import FsyncBatch
-from kaiza.store.disk.kaiza_dir import KaizaDir
 from kaiza.store.disk.process_liveness import LivenessLock
-from kaiza.store.disk.state_key import StateKey
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.files.os_errors import to_system_error
 
@@ -101,13 +99,6 @@ class TransactionManager:
         self._active: dict[str, ActiveTransaction] = {}
         self._liveness: LivenessLock | None = None
         self._mutex = threading.Lock()
-
-    @classmethod
-    def for_root(cls, workspace: ConfinedRoot) -> "TransactionManager":
-        """A manager with its files in the workspace's `.kaiza`; the first change creates them."""
-        kaiza_dir = KaizaDir(workspace.fd)
-        journals = JournalStore(kaiza_dir, StateKey(state_dir.path_of(workspace.root)))
-        return cls(workspace, BlobStore(kaiza_dir), journals)
 
     @property
     def liveness_id(self) -> str:

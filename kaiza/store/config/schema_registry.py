@@ -25,7 +25,6 @@ _NAME = re.compile(r"[a-z_]+")
 _INPUT, _OUTPUT = ".json", ".output.json"
 LONG_ANSWERS = {"anthropic/maxResultSizeChars": 500_000}
 """Tells Claude Code to hand on whole what was asked to be long; without it, it hands on 50,000 characters."""
-_FileStamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +97,11 @@ def find_directory() -> Path:
 
 
 class SchemaRegistry:
-    """Reader of the contract files of one directory. A file is read once, and again when it changes."""
+    """Reader of the contract files of one directory. A tool's schemas are read once."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory or find_directory()
-        self._cached: dict[str, tuple[tuple[_FileStamp, _FileStamp], ToolSchemas]] = {}
+        self._schemas: dict[str, ToolSchemas] = {}
         self._validators: dict[str, ToolIo] = {}
 
     def catalog(self) -> list[dict[str, Any]]:
@@ -115,15 +114,13 @@ class SchemaRegistry:
         # The name comes from a client: it must not lead out of the directory.
         if not _NAME.fullmatch(tool_id):
             raise KeyError(tool_id)
-        paths = [self._directory / "tools" / (tool_id + suffix) for suffix in (_INPUT, _OUTPUT)]
-        try:
-            stamps = (_file_stamp(paths[0]), _file_stamp(paths[1]))
-        except FileNotFoundError:
-            raise KeyError(tool_id) from None
-        cached = self._cached.get(tool_id)
-        if cached is None or cached[0] != stamps:
-            cached = self._cached[tool_id] = (stamps, _tool_schemas(*map(_read_json, paths)))
-        return cached[1]
+        if tool_id not in self._schemas:
+            try:
+                both = [self.read_document(tool_id + suffix) for suffix in (_INPUT, _OUTPUT)]
+            except FileNotFoundError:
+                raise KeyError(tool_id) from None
+            self._schemas[tool_id] = _tool_schemas(*both)
+        return self._schemas[tool_id]
 
     def load_tool_io(self, tool_id: str) -> ToolIo:
         """A tool's validators: the same objects as long as the schemas are the same."""
@@ -133,18 +130,6 @@ class SchemaRegistry:
             validators = ToolIo(SchemaValidator(schemas.input), SchemaValidator(schemas.output))
             self._validators[schemas.fingerprint] = validators
         return validators
-
-    def load_tool_messages(self, tool_id: str) -> ToolIo:
-        """Validators of a tool's messages in the canonical dialect: `{tool, input}` and `{tool, output}`.
-
-        They check the form of the messages, with the name or alias under which the tool was requested. What `input` and
-        `output` hold is checked by `load_tool_io`. KeyError if there is no such tool.
-        """
-        if not any(tool_id in (row["id"], *row.get("aliases", ())) for row in self.catalog()):
-            raise KeyError(tool_id)
-        call = _read_json(self._directory / "mcp" / "tool_io.schema.json")
-        call["properties"]["tool"]["const"] = tool_id
-        return ToolIo(SchemaValidator(call), SchemaValidator({**call, "required": ["tool", "output"]}))
 
     def load_envelope(self) -> SchemaValidator:
         """Validator of a request's envelope in its strictest form: the id is a string, and params are present."""
@@ -165,11 +150,6 @@ class SchemaRegistry:
 
 def _read_json(path: Path) -> Any:
     return orjson.loads(path.read_bytes())
-
-
-def _file_stamp(path: Path) -> _FileStamp:
-    status = path.stat()
-    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _tool_schemas(input_schema: dict[str, Any], output_schema: dict[str, Any]) -> ToolSchemas:

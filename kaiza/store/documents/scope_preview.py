@@ -23,6 +23,7 @@ from kaiza.store.files import tree_walk
 from kaiza.store.files.confined_root import ConfinedRoot
 
 MAX_LISTED = 200
+_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class ScopePreview:
     """Number of matched files, by operation and pattern."""
 
 
-def match_files(plan: Plan, root: ConfinedRoot, *, seconds: float = 5.0) -> ScopePreview:
-    """Match every file of the workspace against the plan's scope, for at most `seconds`."""
-    deadline = time.monotonic() + seconds
+def match_files(plan: Plan, root: ConfinedRoot) -> ScopePreview:
+    """Match every file of the workspace against the plan's scope, for a few seconds at most."""
+    deadline = time.monotonic() + _SECONDS
     patterns = tuple(_scope_patterns(plan.scope))
     match_counts = {(operation, glob.text): 0 for operation, glob in patterns}
     listed: dict[str, tuple[str, ...]] = {}

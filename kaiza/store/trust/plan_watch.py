@@ -7,14 +7,11 @@ SECONDS = 1.0
 
 
 class PlanWatch:
-    """Daemon thread that calls `look`, and then `tidy`, every `seconds` until it is stopped."""
+    """Daemon thread that calls `look`, and then `tidy`, every second until it is stopped."""
 
-    def __init__(
-        self, look: Callable[[], None], tidy: Callable[[], None] = lambda: None, *, seconds: float = SECONDS
-    ) -> None:
+    def __init__(self, look: Callable[[], None], tidy: Callable[[], None]) -> None:
         self._look = look
         self._tidy = tidy
-        self._seconds = seconds
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
         self._start_lock = threading.Lock()
@@ -34,6 +31,6 @@ class PlanWatch:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._seconds):
+        while not self._stopped.wait(SECONDS):
             self._look()
             self._tidy()

@@ -13,6 +13,7 @@ from kaiza.tools.changing.target_file import TargetFile
 from kaiza.tools.view import CallView
 
 DEFAULT_FILE_MODE = 0o644
+_MAX_SUMMARY = 200
 
 _PAST_VERBS = {"create": "Created", "modify": "Modified", "delete": "Deleted", "move": "Moved"}
 _DRY_RUN_VERBS = {"create": "Would create", "modify": "Would modify", "delete": "Would delete", "move": "Would move"}
@@ -54,9 +55,9 @@ def summarize_change(change: Change, *, dry_run: bool) -> str:
     return shorten_sentence(f"{verb} {path}{count}.")
 
 
-def shorten_sentence(sentence: str, most: int = 200) -> str:
+def shorten_sentence(sentence: str) -> str:
     """Cut a sentence to the length of a summary."""
-    return sentence if len(sentence) <= most else sentence[: most - 1] + "…"
+    return sentence if len(sentence) <= _MAX_SUMMARY else sentence[: _MAX_SUMMARY - 1] + "…"
 
 
 def with_diff(output: Mapping[str, Any], diffs: Iterable[FileDiff], view: CallView) -> dict[str, Any]:

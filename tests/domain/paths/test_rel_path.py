@@ -293,15 +293,15 @@ class Wildcard:
 def test_a_denied_directory_makes_its_content_unreadable():
     deny = [Wildcard("vault"), Wildcard("*.secret")]
 
-    assert protected_names.is_unreadable(parse("vault/deep/a.txt"), deny)
-    assert protected_names.is_unreadable(parse("a/b.secret"), deny)
-    assert not protected_names.is_unreadable(parse("a/vault.txt"), deny)
+    assert protected_names.is_secret(parse("vault/deep/a.txt"), deny)
+    assert protected_names.is_secret(parse("a/b.secret"), deny)
+    assert not protected_names.is_secret(parse("a/vault.txt"), deny)
 
 
 def test_allow_exempts_exact_paths_only_and_never_kaizas_own():
     allow = {"certs/dev.pem", ".kaiza/objects", "vault/a"}
 
-    assert not protected_names.is_unreadable(parse("certs/dev.pem"), allow=allow)
-    assert protected_names.is_unreadable(parse("certs/Dev.pem"), allow=allow)
-    assert not protected_names.is_unreadable(parse("vault/a"), [Wildcard("vault*")], allow)
-    assert protected_names.is_unreadable(parse(".kaiza/objects"), allow=allow)
+    assert not protected_names.is_secret(parse("certs/dev.pem"), allow=allow)
+    assert protected_names.is_secret(parse("certs/Dev.pem"), allow=allow)
+    assert not protected_names.is_secret(parse("vault/a"), [Wildcard("vault*")], allow)
+    assert protected_names.is_secret(parse(".kaiza/objects"), allow=allow)

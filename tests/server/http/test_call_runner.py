@@ -20,7 +20,7 @@ class BrokenApp:
 
 
 def test_the_answer_of_a_call_that_fails_by_a_bug_is_reported_like_any_other():
-    incoming = Incoming("a", ToolCall("echo", {}, None, conversational=False), None, "mcp")
+    incoming = Incoming("a", ToolCall("echo", {}, None, conversational=False), None)
     reported, printed = [], []
 
     async def run():

@@ -10,12 +10,12 @@ from hashlib import sha256
 import pytest
 from agents import plan
 from announcing import recover_changes
+from transactions import open_transactions
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import housekeeping
 from kaiza.store.changes.journal import TransactionJournal
-from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.files.confined_root import ConfinedRoot
 from kaiza.store.trust.binding import Standing
 
@@ -35,7 +35,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def manager(root):
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as opened:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as opened:
         yield opened
 
 

@@ -9,12 +9,12 @@ from hashlib import sha256
 import pytest
 from announcing import recover_changes
 from children import run_child
+from transactions import open_transactions
 
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes.journaled_operations import JournaledOperations
 from kaiza.store.changes.operation import temporary_name
-from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.files.confined_root import ConfinedRoot
 
 A, B = "a" * 64, "b" * 64
@@ -90,7 +90,7 @@ def test_recovery_touches_no_file_of_an_announced_change_with_a_protected_path(t
     (tmp_path / ".git/hooks").mkdir(parents=True)
     content = b"#!/bin/sh\n"
     change = Change(parse(".git/hooks/pre-commit"), "create", None, sha256(content).hexdigest(), content=content)
-    with ConfinedRoot(str(tmp_path)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(tmp_path)) as workspace, closing(open_transactions(workspace)) as manager:
         run_child(lambda: manager.apply(manager.prepare("t", [change])) or os.kill(os.getpid(), signal.SIGKILL))
         recovered = recover_changes(manager, [change])
 
@@ -114,7 +114,7 @@ def test_temporary_names_are_derived_and_never_read_from_a_journal(tmp_path):
         temporary_name("t", 1),
     ]
     with ConfinedRoot(str(tmp_path)) as workspace:
-        prepared = TransactionManager.for_root(workspace).prepare("t", [])
+        prepared = open_transactions(workspace).prepare("t", [])
         assert prepared.operations == ()
     assert "temp" not in json.dumps([each.as_json() for each in read([planted]).operations])
 

@@ -13,13 +13,13 @@ from hashlib import sha256
 
 import pytest
 from announcing import recover_changes
+from transactions import open_transactions
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import directory_handles, transaction
 from kaiza.store.changes.operation import ActiveOperation
-from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.disk import atomic_rename, file_metadata, fsync_batch
 from kaiza.store.disk.byte_io import MAX_PACKED_BYTES, file_stamp
 from kaiza.store.files.confined_root import ConfinedRoot
@@ -84,7 +84,7 @@ def root(tmp_path):
 @pytest.fixture
 def manager(root):
     with ConfinedRoot(str(root)) as workspace:
-        opened = TransactionManager.for_root(workspace)
+        opened = open_transactions(workspace)
         yield opened
         opened.close()
 
@@ -177,7 +177,7 @@ def test_an_impossible_change_is_refused_before_anything_is_written(root, tmp_pa
     (root / "fixed").chmod(0o444)
     names = sorted(tmp_path.rglob("*"))
     with ConfinedRoot(str(root), resolver=resolver) as workspace:
-        assert code_of(TransactionManager.for_root(workspace).prepare, "t", [create("first"), change]) == code
+        assert code_of(open_transactions(workspace).prepare, "t", [create("first"), change]) == code
 
     assert sorted(tmp_path.rglob("*")) == names
 
@@ -242,7 +242,7 @@ def test_nothing_is_written_outside_where_a_new_directory_is_replaced_by_a_link(
     monkeypatch.setattr(os, "mkdir", mkdir_and_swap)
     with (
         ConfinedRoot(str(root), resolver=resolver) as workspace,
-        closing(TransactionManager.for_root(workspace)) as manager,
+        closing(open_transactions(workspace)) as manager,
     ):
         code = code_of(manager.apply, manager.prepare("t", [modify("m", b"m"), create("made/n")]))
 
@@ -627,7 +627,7 @@ class PausedProcess:
         try:
             monkeypatch.setattr(ActiveOperation, "perform", wait_then_perform)
             with ConfinedRoot(str(root)) as workspace:
-                commit(TransactionManager.for_root(workspace), "first", change)
+                commit(open_transactions(workspace), "first", change)
             status = 0
         finally:
             os._exit(status)

@@ -8,11 +8,11 @@ from contextlib import closing
 from hashlib import sha256
 
 import pytest
+from transactions import open_transactions
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.files.confined_root import ConfinedRoot
 
 TRIES = 100_000 if os.environ.get("KAIZA_LONG") else 400
@@ -88,7 +88,7 @@ def test_nothing_outside_is_touched_while_names_are_swapped_for_links(tmp_path, 
     ) as swapper:
         swapper.stdout.readline()
         with ConfinedRoot(str(root), resolver=resolver) as workspace:
-            manager = TransactionManager.for_root(workspace)
+            manager = open_transactions(workspace)
             while counts.total() < TRIES // 3 or (not counts["ok"] and counts.total() < 50 * TRIES):
                 number += 1
                 for kind, change in enumerate(proposals(number, current_content(root / "a/f"))):
@@ -117,7 +117,7 @@ def test_nothing_outside_is_touched_while_new_directories_are_swapped_for_links(
     with (
         subprocess.Popen([sys.executable, "-c", DIRECTORY_SWAPPER], cwd=root, stdout=subprocess.PIPE) as attacker,
         ConfinedRoot(str(root), resolver=resolver) as workspace,
-        closing(TransactionManager.for_root(workspace)) as manager,
+        closing(open_transactions(workspace)) as manager,
     ):
         attacker.stdout.readline()
         try:

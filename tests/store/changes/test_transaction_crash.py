@@ -14,12 +14,12 @@ from hashlib import sha256
 import pytest
 from announcing import intent_finder, recover_changes
 from children import run_child
+from transactions import open_transactions
 
 from kaiza.domain import errors
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
 from kaiza.store.changes import recovery
-from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.disk import atomic_rename
 from kaiza.store.files.confined_root import ConfinedRoot
 
@@ -93,13 +93,13 @@ def manifest(root):
 
 
 def change(root):
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
         manager.apply(manager.prepare("t", CHANGES))
         manager.finalize("t")
 
 
 def recover(root):
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
         return recover_changes(manager, CHANGES)
 
 
@@ -186,7 +186,7 @@ def test_a_failure_of_any_system_call_leaves_the_files_unchanged_and_is_reported
     for at in range(1, LAST, STRIDE):
         root = tmp_path / f"f{at}"
         lay_out(root)
-        with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+        with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
             prepared = manager.prepare("t", CHANGES)
             stepwise = Stepwise(at, fail)
             try:
@@ -241,7 +241,7 @@ def test_a_transaction_killed_in_a_portable_rename_is_complete_or_undone_after_r
 
 def apply_only(root):
     with ConfinedRoot(str(root)) as workspace:
-        manager = TransactionManager.for_root(workspace)
+        manager = open_transactions(workspace)
         prepared = manager.prepare("t", CHANGES)
         manager.apply(prepared)
         return manager, prepared
@@ -256,7 +256,7 @@ def dies_before_finalize(root):
 def test_a_rollback_that_is_killed_is_completed_by_recovery(tmp_path, worlds):
     def apply_and_roll_back(root):
         with ConfinedRoot(str(root)) as workspace:
-            manager = TransactionManager.for_root(workspace)
+            manager = open_transactions(workspace)
             prepared = manager.prepare("t", CHANGES)
             manager.apply(prepared)
             with Stepwise(at, kill):
@@ -309,7 +309,7 @@ def test_temporary_files_without_a_journal_are_removed_beside_the_paths_of_the_i
     for name in (".kaiza-t-0", "sub/.kaiza-t-1", "sub/.kaiza-other-1"):
         (tmp_path / "ws" / name).touch()
     with ConfinedRoot(str(tmp_path / "ws")) as workspace:
-        manager = TransactionManager.for_root(workspace)
+        manager = open_transactions(workspace)
 
         assert manager.remove_leftovers("t", [parse("m"), parse("sub/e"), parse("none/x")]) == 2
     assert [path.name for path in (tmp_path / "ws").rglob(".kaiza-*")] == [".kaiza-other-1"]
@@ -318,11 +318,11 @@ def test_temporary_files_without_a_journal_are_removed_beside_the_paths_of_the_i
 def test_a_transaction_of_a_living_process_is_not_recovered(tmp_path):
     lay_out(tmp_path / "ws")
     with ConfinedRoot(str(tmp_path / "ws")) as ours, ConfinedRoot(str(tmp_path / "ws")) as theirs:
-        manager = TransactionManager.for_root(ours)
+        manager = open_transactions(ours)
         manager.apply(manager.prepare("t", CHANGES))
         before = manifest(tmp_path / "ws")
 
-        assert recover_changes(TransactionManager.for_root(theirs), CHANGES) == []
+        assert recover_changes(open_transactions(theirs), CHANGES) == []
         assert manifest(tmp_path / "ws") == before
         manager.finalize("t")
 
@@ -341,9 +341,9 @@ def test_a_journal_is_not_recovered_unless_its_writer_is_known_to_be_dead(tmp_pa
     assert dies(change, tmp_path / "ws", at + 40)
 
     with ConfinedRoot(str(tmp_path / "ws")) as workspace:
-        alive = TransactionManager.for_root(workspace).liveness_id
-        assert recover_changes(TransactionManager.for_root(workspace), CHANGES, live=alive) == []
-        assert [found.txn for found in recover_changes(TransactionManager.for_root(workspace), CHANGES)] == ["t"]
+        alive = open_transactions(workspace).liveness_id
+        assert recover_changes(open_transactions(workspace), CHANGES, live=alive) == []
+        assert [found.txn for found in recover_changes(open_transactions(workspace), CHANGES)] == ["t"]
 
 
 def test_a_file_changed_after_the_crash_is_left_and_reported(tmp_path):
@@ -368,7 +368,7 @@ def test_a_file_changed_after_the_crash_is_left_and_reported(tmp_path):
 def test_a_journal_that_reappears_after_a_power_cut_does_not_affect_later_changes(tmp_path, recorded):
     root = tmp_path / "ws"
     lay_out(root)
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
         manager.apply(manager.prepare("t", CHANGES))
         (journal,) = leftovers(root)
         content = journal.read_bytes()
@@ -379,7 +379,7 @@ def test_a_journal_that_reappears_after_a_power_cut_does_not_affect_later_change
         (root / "to/t").rename(root / "s")
     before = manifest(root)
     journal.write_bytes(content)
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
         recover_changes(manager, CHANGES, is_open=not recorded, is_applied=recorded)
 
     assert manifest(root) == before
@@ -412,13 +412,13 @@ def test_a_rollback_that_had_begun_overrules_the_recorded_outcome(tmp_path, worl
     def roll_back_and_die():
         monkeypatch.setattr(recovery, "roll_back", die_half_way)
         with ConfinedRoot(str(root)) as workspace:
-            manager = TransactionManager.for_root(workspace)
+            manager = open_transactions(workspace)
             prepared = manager.prepare("t", CHANGES)
             manager.apply(prepared)
             manager.roll_back(prepared)
 
     assert run_child(roll_back_and_die) == 0
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
         found = recover_changes(manager, CHANGES, is_open=False, is_applied=True)
     assert recovered_state(worlds, root, found) == "before"
 
@@ -429,7 +429,7 @@ def test_finalize_raises_nothing_where_the_cleanup_fails(tmp_path, worlds, monke
 
     root = tmp_path / "ws"
     lay_out(root)
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
         manager.apply(manager.prepare("t", CHANGES))
         with monkeypatch.context() as failing:
             for name in ("unlink", "rename", "ftruncate", "write"):
@@ -452,7 +452,7 @@ def test_four_writers_continue_while_a_fifth_is_killed(tmp_path):
         if child == 0:
             try:
                 with ConfinedRoot(str(root)) as workspace, Stepwise(500 if number == 2 else -1, kill):
-                    manager = TransactionManager.for_root(workspace)
+                    manager = open_transactions(workspace)
                     for turn in range(10):
                         manager.apply(manager.prepare(f"w{number}-{turn}", [create_file(number, turn)]))
                         manager.finalize(f"w{number}-{turn}")
@@ -460,7 +460,7 @@ def test_four_writers_continue_while_a_fifth_is_killed(tmp_path):
                 os._exit(0)
         children.append(child)
     was_killed = [os.WIFSIGNALED(os.waitpid(child, 0)[1]) for child in children]
-    with ConfinedRoot(str(root)) as workspace, closing(TransactionManager.for_root(workspace)) as manager:
+    with ConfinedRoot(str(root)) as workspace, closing(open_transactions(workspace)) as manager:
         manager.recover(lambda txn: intent_finder([create_file(*txn[1:].split("-"))])(txn))
 
     assert was_killed == [False, False, True, False, False]

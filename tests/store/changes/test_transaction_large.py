@@ -9,9 +9,9 @@ import pytest
 MEGABYTES = 100 if os.environ.get("KAIZA_LONG") else 24
 SCRIPT = """
 import hashlib, os, resource, sys
+from transactions import open_transactions
 from kaiza.domain.change import Change
 from kaiza.domain.paths.rel_path import parse
-from kaiza.store.changes.transaction import TransactionManager
 from kaiza.store.files.confined_root import ConfinedRoot
 
 check = hashlib.sha256()
@@ -22,7 +22,7 @@ with open(os.path.join(sys.argv[1], "big"), "wb") as big:
         big.write(chunk)
 digest = check.hexdigest()
 workspace = ConfinedRoot(sys.argv[1])
-manager = TransactionManager.for_root(workspace)
+manager = open_transactions(workspace)
 
 def commit(txn, change, undoes=()):
     manager.apply(manager.prepare(txn, [change], undoes=undoes))
@@ -44,7 +44,11 @@ print(same, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.long
 def test_a_large_file_is_moved_deleted_and_restored_in_little_memory(tmp_path):
     completed = subprocess.run(
-        [sys.executable, "-c", SCRIPT, tmp_path, str(MEGABYTES)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", SCRIPT, tmp_path, str(MEGABYTES)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     same, growth = completed.stdout.split()
 

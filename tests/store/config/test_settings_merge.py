@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kaiza.domain.paths.protected_names import is_unreadable
+from kaiza.domain.paths.protected_names import is_secret
 from kaiza.domain.paths.rel_path import RelPath
 from kaiza.store.config.configuration import Configuration
 from kaiza.store.config.settings_layers import DEFAULT, SettingsLayers
@@ -103,7 +103,7 @@ def test_no_place_loosens_what_another_one_sets(machine, user, adopted, file, is
 @given(machine=SETTINGS, adopted=SETTINGS, file=SETTINGS, path=st.sampled_from(PATHS))
 def test_a_path_that_one_place_denies_stays_denied(machine, adopted, file, path):
     merged = layers(machine, adopted=adopted, file=file).settings_in_force()
-    readable = not is_unreadable(RelPath(tuple(path.split("/"))), merged.deny_read, merged.allow_read)
+    readable = not is_secret(RelPath(tuple(path.split("/"))), merged.deny_read, merged.allow_read)
     for place in (machine, adopted, file):
         denied = layers(adopted=place, file=place).settings_in_force()
         denied_here = any(glob.matches(path.split("/")[:depth]) for glob in denied.deny_read for depth in (1, 2))

@@ -2,14 +2,16 @@
 
 import threading
 
+from kaiza.store.trust import plan_watch
 from kaiza.store.trust.plan_watch import PlanWatch
 
 DEADLINE = 20
 
 
-def test_it_looks_again_and_again_until_it_is_stopped():
+def test_it_looks_again_and_again_until_it_is_stopped(monkeypatch):
+    monkeypatch.setattr(plan_watch, "SECONDS", 0)
     looks = threading.Semaphore(0)
-    watch = PlanWatch(looks.release, seconds=0)
+    watch = PlanWatch(looks.release, lambda: None)
     watch.start()
     seen = [looks.acquire(timeout=DEADLINE) for _ in range(3)]
     thread = watch._thread
@@ -23,7 +25,7 @@ def test_it_looks_again_and_again_until_it_is_stopped():
 
 
 def test_a_stopped_watch_does_not_start():
-    watch = PlanWatch(lambda: None)
+    watch = PlanWatch(lambda: None, lambda: None)
     watch.stop()
     watch.start()
 
